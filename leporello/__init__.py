@@ -1,14 +1,14 @@
-"""Leporello answers from documents far longer than a model can read.
+"""Leporello answers questions about documents far longer than a model can read.
 
-It divides a document, selects what matters, lets a short-context reader solve each piece, and
-recombines the outputs.
+It divides a document into chunks, retrieves relevant chunks, lets a reader with a short input
+window answer from them, and combines the outputs.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from leporello.core import __version__
-from leporello.core.environment import signals  # noqa: F401 -- first: a command's begin here
+from leporello.core.environment import signals  # noqa: F401 -- installs handlers for commands
 from leporello.core.passages import Passage
 from leporello.core.records import (
     Chunk,
@@ -57,10 +57,11 @@ __all__ = [
     "run",
 ]
 
-if not TYPE_CHECKING:  # the import of what runs takes a second
+if not TYPE_CHECKING:  # lazy, since importing `leporello.api` takes a second
 
     def __getattr__(name: str) -> object:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        # By its name: stages import from here, and what they import is part of the cache's keys.
+        # By name, not by an import statement: stages import this module, and the imports of a
+        # stage are part of its cache keys.
         return getattr(import_module("leporello.api"), name)

@@ -1,4 +1,4 @@
-"""The command line: `python -m leporello`."""
+"""Runs the command line as `python -m leporello`."""
 
 from leporello.cli import main
 

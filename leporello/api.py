@@ -1,7 +1,7 @@
-"""The verbs as typed functions, and `Pipeline`: what the command line does, from Python.
+"""Python API: the commands of the command line as typed functions, and the class `Pipeline`.
 
-Nothing heavy is imported until a model is needed. What ends with `_async` works in a thread, and
-ends there at its next step if it is cancelled.
+Heavy libraries are imported only when a model is needed. Functions whose names end with `_async`
+run in a thread; after cancellation, the thread ends at its next step.
 """
 
 from __future__ import annotations
@@ -80,25 +80,26 @@ __all__ = [
 _Parameters = ParamSpec("_Parameters")
 _Returned = TypeVar("_Returned")
 _SUFFIXES = (".yaml", ".yml")
+# Parameters through which a function can be cancelled.
 _STOPS: Mapping[str, Callable[[], Cancellable | Interrupts]] = {
     "listener": Cancellable,
     "interrupts": Interrupts,
 }
 
 
-def _async_of(
+def _as_async(
     function: Callable[_Parameters, _Returned],
 ) -> Callable[_Parameters, Coroutine[Any, Any, _Returned]]:
-    """Returns a function that works in a thread, and is told there when nobody waits any more."""
-    stops = [name for name in signature(function).parameters if name in _STOPS]
+    """Returns a coroutine function that runs `function` in a thread, and stops it if cancelled."""
+    names = [name for name in signature(function).parameters if name in _STOPS]
 
     @wraps(function)
-    async def call(*args: _Parameters.args, **named: _Parameters.kwargs) -> _Returned:
-        own = {name: _STOPS[name]() for name in stops if named.get(name) is None}
+    async def call(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Returned:
+        stops = {name: _STOPS[name]() for name in names if kwargs.get(name) is None}
         try:
-            return await asyncio.to_thread(function, *args, **{**named, **own})  # type: ignore[arg-type]  # as its parameters say
+            return await asyncio.to_thread(function, *args, **{**kwargs, **stops})  # type: ignore[arg-type]  # types depend on the name
         finally:
-            for stop in own.values():
+            for stop in stops.values():
                 stop.cancel()
 
     return call
@@ -106,15 +107,15 @@ def _async_of(
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A pipeline: it answers questions about documents, and runs on tasks.
+    """A pipeline that answers questions about documents, and runs on tasks.
 
-    What is derived from the document that was asked last (its text, chunks, index) is kept, and so
-    are models; it answers one call at a time, whatever thread calls. `answer_async`,
-    `answers_async` and `run_async` are the same to await.
+    It keeps its models and the last document (text, chunks, index) in memory. It handles one call
+    at a time, even from several threads. `answer_async`, `answers_async` and `run_async` are the
+    awaitable versions of its methods.
 
     Attributes:
-        settings: Settings with which it was made.
-        stages: Stages, built; models load on first use.
+        settings: Settings from which it was built.
+        stages: Built stages; models load on first use.
     """
 
     settings: AskSettings
@@ -134,44 +135,45 @@ class Pipeline:
         cached: bool = True,
         loader: str = "",
     ) -> Pipeline:
-        """Returns a pipeline by its name, of a YAML file, or of a mapping that says what one would.
+        """Returns a pipeline by name, from a YAML file, or from a mapping of the same form.
 
         Args:
-            source: Name of a pipeline, the default one if empty; path of a YAML file; or a mapping,
-                a whole file's or that of one pipeline: `{"extends": "best-sentence"}`.
-            name: Name of the pipeline in the file; its default or only one if empty.
-            model: Model that reads, as for `--model`; the pipeline's own if empty.
-            config: Other files and mappings, beneath `source`.
-            overrides: Settings as those of `--set`: `retriever.k=5`; they must not sweep.
+            source: Name of a pipeline, empty for the default pipeline; path of a YAML file; or a
+                mapping with the content of a file or of one pipeline:
+                `{"extends": "best-sentence"}`.
+            name: Name of the pipeline in the file; if empty, its default or only pipeline.
+            model: Model of the reader, as for `--model`; if empty, the pipeline's own model.
+            config: Further files and mappings, overridden by `source`.
+            overrides: Settings as for `--set`, without sweeps: `retriever.k=5`.
             cached: Whether to use and fill the cache.
-            loader: Loader of the files that it is for, as YAML: `{class: Text, encoding: cp1252}`.
+            loader: Loader of files, as YAML: `{class: Text, encoding: cp1252}`.
 
         Raises:
-            UserError: A mistake in a file or setting; there is no such pipeline, or several.
+            UserError: A file or setting is not valid, or the pipeline is missing or ambiguous.
         """
-        own, named = _declared(source, name)
+        declarations, pipeline = _declared(source, name)
         settings = AskSettings(
-            named, model=model, config=[*config, *own], overrides=overrides, cached=cached,
-            loader=loader,
+            pipeline, model=model, config=[*config, *declarations], overrides=overrides,
+            cached=cached, loader=loader,
         )  # fmt: skip
         return cls(settings, settings.build())
 
     def session(self, document: Document | Path | str) -> Session:
-        """Returns a new conversation about a document, which understands follow-ups.
+        """Returns a new conversation about a document, which understands follow-up questions.
 
         Args:
-            document: A document; a file, folder, pattern, URL or collection; else a text.
+            document: A document; the name of a file, folder, pattern, URL or collection; or a text.
 
         Raises:
-            UserError: There is no such file, or it cannot be read.
+            UserError: The file does not exist or cannot be read.
         """
         key = _key(document)
         with self._lock:
             if key not in self._sessions:
                 loaded = self._document(document)
-                known = [*self._sessions.values()]
+                sessions = [*self._sessions.values()]
                 self._sessions.clear()
-                first = known[0] if known else Session(loaded, self.settings, self.stages)
+                first = sessions[0] if sessions else Session(loaded, self.settings, self.stages)
                 self._sessions[key] = first.about(loaded)
             session = self._sessions[key]
         return session.about(session.document)
@@ -179,15 +181,15 @@ class Pipeline:
     def answer(
         self, document: Document | Path | str, question: str, listener: Listener | None = None
     ) -> Answer:
-        """Returns the answer to a question, which stands alone.
+        """Returns the answer to a question, independent of earlier questions.
 
         Args:
             document: The document, as for `session`.
             question: The question; may be empty for pipelines that summarise.
-            listener: Listener that is told of each step; a bar is drawn without.
+            listener: Listener for progress events; without one, a progress bar is shown.
 
         Raises:
-            UserError: A mistake of the user's, or a stage that failed, with its reason.
+            UserError: The input is not valid, or a stage failed.
         """
         return self.answers(document, [question], listener)[0]
 
@@ -197,15 +199,15 @@ class Pipeline:
         questions: Sequence[str],
         listener: Listener | None = None,
     ) -> list[Answer]:
-        """Returns answers to questions on one document, selected and read together.
+        """Returns answers to questions on one document, whose reads are batched.
 
         Args:
             document: The document, as for `session`.
-            questions: The questions, each of which stands alone.
-            listener: Listener as that of `answer`.
+            questions: The questions, independent of each other.
+            listener: Listener for progress events; without one, a progress bar is shown.
 
         Raises:
-            UserError: As `answer`; of the first question that has no answer.
+            UserError: The input is not valid, or a stage failed for one of the questions.
         """
         return self.session(document).answers(questions, listener)
 
@@ -218,28 +220,28 @@ class Pipeline:
         update: bool = False,
         interrupts: Interrupts | None = None,
     ) -> Run:
-        """Runs it on tasks and scores it; the function `run` takes more.
+        """Runs the pipeline on tasks and scores it; the function `run` has more options.
 
         Args:
-            tasks: Names of tasks; if empty the pipeline's own, or else the default one.
-            limit: Number of examples a task at most.
+            tasks: Names of tasks; if empty, the tasks of the pipeline, or else the default task.
+            limit: Maximum number of examples per task.
             out: Directory of the run; by default `runs/NAME`.
-            update: Whether to do again what was made otherwise, rather than refuse.
-            interrupts: Signals that end it; whoever cancels them does, too.
+            update: Whether to replace results of other settings instead of raising an error.
+            interrupts: Signals that stop the run, and a way to stop it from another thread.
 
         Raises:
-            UserError: Any mistake of the user's.
+            UserError: The settings or the data are not valid.
         """
-        made = self.settings
+        settings = self.settings
         return run(
-            [made.pipeline] if made.pipeline else [], tasks, model=made.model, config=made.config,
-            overrides=made.overrides, cached=made.cached, limit=limit, out=out, update=update,
-            interrupts=interrupts,
+            [settings.pipeline] if settings.pipeline else [], tasks, model=settings.model,
+            config=settings.config, overrides=settings.overrides, cached=settings.cached,
+            limit=limit, out=out, update=update, interrupts=interrupts,
         )  # fmt: skip
 
-    answer_async = _async_of(answer)
-    answers_async = _async_of(answers)
-    run_async = _async_of(run)
+    answer_async = _as_async(answer)
+    answers_async = _as_async(answers)
+    run_async = _as_async(run)
 
     def _document(self, source: Document | Path | str) -> Document:
         if isinstance(source, Document):
@@ -252,17 +254,17 @@ class Pipeline:
         return Document("text", text)
 
 
-run_async = _async_of(run)
-compare_async = _async_of(compare)
+run_async = _as_async(run)
+compare_async = _as_async(compare)
 
 
 def _key(document: Document | Path | str) -> Hashable:
-    """Returns what a document is known by: another one if its file has changed."""
+    """Returns the key of a document's session, which changes if its file changes."""
     path = (
         Path(document) if not isinstance(document, Document) and is_there(str(document)) else None
     )
     if path is None or not path.is_file():
-        # A folder, pattern or URL is looked at each time; what each file became is kept.
+        # A folder, pattern or URL gets a new session each time; its loaded files are cached.
         return object() if path or isinstance(document, Path) else document
     status = path.stat()
     return str(path.resolve()), status.st_mtime_ns, status.st_size
@@ -271,22 +273,22 @@ def _key(document: Document | Path | str) -> Hashable:
 def _declared(
     source: str | Path | Mapping[str, Any], name: str
 ) -> tuple[Sequence[ConfigSource], str]:
-    """Returns what declares a pipeline besides the built-in file, and its name."""
+    """Returns the sources that declare a pipeline, in addition to built-in ones, and its name."""
     if isinstance(source, Mapping) and "pipelines" not in source:
         return [{"pipelines": {(name or "mine"): source}}], name or "mine"
     if isinstance(source, str) and Path(source).suffix.lower() not in _SUFFIXES:
         if source and name:
-            raise UserError(f"name={name!r} is for a file; {source!r} is a pipeline's name already")
+            raise UserError(f"name={name!r} needs a file as source, but {source!r} is a pipeline")
         return [], source or name
     file = to_path(source) if isinstance(source, str) else source
     tree = read_tree(file)
     empty = Tree({}, None, 0)
-    own = [*tree.items.get("pipelines", empty).items]
+    names = [*tree.items.get("pipelines", empty).items]
     default = tree.items.get("default", empty).items.get("pipeline", empty).plain()
-    if not name and not default and len(own) != 1:
-        told = ", ".join(own) or "none"
-        raise UserError(f"which pipeline? It declares: {told}; say so with name=…")
-    return [file], name or str(default or own[0])
+    if not name and not default and len(names) != 1:
+        choices = ", ".join(names) or "none"
+        raise UserError(f"choose a pipeline with name=…; the source declares: {choices}")
+    return [file], name or str(default or names[0])
 
 
 def _progress_bar(title: str, examples: int | None) -> ProgressDisplay | None:
@@ -295,4 +297,4 @@ def _progress_bar(title: str, examples: int | None) -> ProgressDisplay | None:
     return progress_bar(title, examples)
 
 
-show_progress_with(_progress_bar)  # on a terminal or not, as from the command line
+show_progress_with(_progress_bar)  # the same progress bar as on the command line

@@ -1,4 +1,4 @@
-"""What every test has."""
+"""Settings and fixtures that all tests share."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# A file that imports one of these at its top starts processes, or computes with networks.
+# A test file that imports one of these at its top starts processes or runs networks.
 _HEAVY = {
     "lookup_task", "misbehaving", "ray", "sentence_transformers", "subprocess", "tiny_encoders",
     "tiny_models", "tiny_questions", "torch", "transformers", "command_line.command",
     "command_line.leporello", "leporello.api.run", "leporello.api.train",
 }  # fmt: skip
 
-# Tests of the kit for plug-ins that start processes, metrics that ask a Java program, and cases of
-# tests with parameters that take a second or more.
+# Tests of the plug-in kit that start processes, metrics that call a Java program, and parametrized
+# cases that take a second or more.
 _INTEGRATION = (
     "test_another_process_gets_the_same",
     "test_a_killed_run_goes_on_to_the_same_results",
@@ -32,35 +32,35 @@ _INTEGRATION = (
     "[f.pdf-scanned",
 )
 
-# No test depends on how fast the machine is.
+# Without a deadline, no test depends on the speed of the machine.
 settings.register_profile("tests", deadline=None)
 settings.register_profile("fast", deadline=None, max_examples=20)
 
-# One thread a process, as a worker has: last digits depend on threads, and two busy processes with
-# several each slow each other down thirtyfold. Torch reads it when it is imported.
+# One thread per process, as in a worker: last digits depend on the number of threads, and two busy
+# processes with several threads are thirty times slower. Torch reads this when it is imported.
 os.environ |= {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
-# Hundreds of processes would compile the whole project anew, half a second each; and each worker
-# of pytest the tests, which takes seconds.
+# Without bytecode files, hundreds of processes would each compile the project for half a second,
+# and each worker of pytest would compile the tests for seconds.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-# Tests' own stages work in the process of `--workers 0`: to start one takes longer than they take.
+# With `--workers 0`, stages of tests run in this process, as it takes long to start another one.
 os.environ["LEPORELLO_UNSUPERVISED"] = "1"
-# Under nohup what the tests start would take no SIGHUP.
+# Under nohup, processes that the tests start would ignore SIGHUP.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the option that `make test-fast` gives."""
-    parser.addoption("--fast", action="store_true", help="leave out files that integrate much")
+    """Adds the option `--fast`, which `make test-fast` uses."""
+    parser.addoption("--fast", action="store_true", help="skip slow test files")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draws fewer examples with `--fast`."""
+    """Loads the Hypothesis profile, which draws fewer examples with `--fast`."""
     settings.load_profile("fast" if config.getoption("--fast") else "tests")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leaves out files that import what is heavy, before they import it."""
+    """Skips test files with heavy imports, without importing them."""
     if not config.getoption("--fast") or not collection_path.name.startswith("test_"):
         return None
     return True if _imports(collection_path) & _HEAVY else None
@@ -68,27 +68,27 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks tests that integrate much, where no decorator can."""
+    """Marks integration tests that no decorator can mark, such as single parametrized cases."""
     for item in items:
         if any(name in item.name for name in _INTEGRATION):
             item.add_marker("integration")
 
 
 def _imports(path: Path) -> set[str]:
-    """Returns what a file imports at its top: packages, and names with their modules."""
-    found = set()
+    """Returns the imports at the top of a file: packages, and names with their modules."""
+    imports = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
+            imports |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module.partition(".")[0])
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            imports.add(node.module.partition(".")[0])
+            imports |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return imports
 
 
 @pytest.fixture(autouse=True, scope="session")
 def cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keeps the user's own cache out of the tests, and the tests out of it."""
+    """Gives the tests a temporary cache, so that they neither read nor change the user's cache."""
     before = os.environ.get("LEPORELLO_CACHE")
     os.environ["LEPORELLO_CACHE"] = str(tmp_path_factory.mktemp("cache"))
     yield

@@ -1,5 +1,5 @@
-"""Pipelines as parts of other libraries: LangChain, Haystack and lm-evaluation-harness.
+"""Adapters of pipelines to other libraries: LangChain, Haystack and lm-evaluation-harness.
 
-A module a library, which is imported only there. What of theirs can be a stage of ours is in
-`leporello.readers.foreign` and `leporello.retrievers.foreign`.
+Each module imports one library. For the reverse, see `leporello.readers.foreign` and
+`leporello.retrievers.foreign`, which use components of other libraries as stages.
 """

@@ -1,4 +1,4 @@
-"""A pipeline as a component of Haystack."""
+"""Haystack component that runs a pipeline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Leporello:
     """Answers a question about a document.
 
     Attributes:
-        source: Source of the pipeline, as `Pipeline.from_yaml` takes it: a name, a file, a mapping.
+        source: Source of the pipeline for `Pipeline.from_yaml`: a name, a file or a mapping.
         name: Name of the pipeline in the file.
     """
 
@@ -24,7 +24,7 @@ class Leporello:
 
     @component.output_types(answer=str, documents=list[Document], ledger=list[str])
     def run(self, document: str, question: str) -> dict[str, Any]:
-        """Returns the answer, the passages that were selected, and what became of the rest.
+        """Returns the answer, the selected passages, and the coverage of the document.
 
         Args:
             document: Path, URL or text of the document.

@@ -1,4 +1,4 @@
-"""A pipeline as a Runnable of LangChain."""
+"""LangChain Runnable that runs a pipeline."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from leporello.api import Answer, Pipeline
 
 
 def as_runnable(pipeline: Pipeline) -> Runnable[dict[str, Any], Answer]:
-    """Returns what answers `{"document": …, "question": …}`, as `Pipeline.answer` takes them."""
+    """Returns a Runnable that passes `{"document": …, "question": …}` to `Pipeline.answer`."""
 
-    def answer(asked: dict[str, Any]) -> Answer:
-        return pipeline.answer(asked["document"], asked["question"])
+    def answer(values: dict[str, Any]) -> Answer:
+        return pipeline.answer(values["document"], values["question"])
 
-    async def answer_async(asked: dict[str, Any]) -> Answer:
-        return await pipeline.answer_async(asked["document"], asked["question"])
+    async def answer_async(values: dict[str, Any]) -> Answer:
+        return await pipeline.answer_async(values["document"], values["question"])
 
     return RunnableLambda(answer, answer_async, name="Leporello")

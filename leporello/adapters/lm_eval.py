@@ -1,4 +1,4 @@
-"""A pipeline as a model of lm-evaluation-harness: `simple_evaluate(model=LeporelloLM(…))`."""
+"""Model of lm-evaluation-harness that runs a pipeline: `simple_evaluate(model=LeporelloLM(…))`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from leporello.core.records import Document
 
 
 class LeporelloLM(LM):  # type: ignore[misc, unused-ignore]  # it need not be installed
-    """Answers the tasks that have a text generated.
+    """Answers tasks with generated text.
 
-    The harness gives one prompt. What follows the last separator in it is the question, and what
-    stands before it the document.
+    The last separator in a prompt of the harness divides the document from the question.
 
     Attributes:
         pipeline: The pipeline.
-        separator: Separator of document and question.
+        separator: Text between document and question.
     """
 
     def __init__(self, pipeline: Pipeline | str = "", separator: str = "\n\n") -> None:
@@ -30,30 +29,30 @@ class LeporelloLM(LM):  # type: ignore[misc, unused-ignore]  # it need not be in
         self.separator = separator
 
     def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:
-        """Returns an answer a request; those on one document are selected and read together."""
+        """Returns one answer per request; requests on one document are processed together."""
         del disable_tqdm
-        asked: dict[str, list[int]] = defaultdict(list)
+        requests_on: dict[str, list[int]] = defaultdict(list)
         parts = [request.args[0].rpartition(self.separator) for request in requests]
         for number, (document, _, question) in enumerate(parts):
-            asked[document or question].append(number)
-        told: dict[int, str] = {}
-        for document, numbers in asked.items():
+            requests_on[document or question].append(number)
+        texts: dict[int, str] = {}
+        for document, numbers in requests_on.items():
             questions = [parts[number][2] for number in numbers]
             answers = self.pipeline.answers(Document("prompt", document), questions)
-            told |= {n: a.text for n, a in zip(numbers, answers, strict=True)}
-        return [_until(told[n], request.args[1]) for n, request in enumerate(requests)]
+            texts |= {n: a.text for n, a in zip(numbers, answers, strict=True)}
+        return [_before_stop(texts[n], request.args[1]) for n, request in enumerate(requests)]
 
     def loglikelihood(self, *_: object, **__: object) -> NoReturn:
-        """Refuses: a pipeline writes answers, and knows no probability of another's text."""
+        """Raises an error: a pipeline cannot compute the probability of a given text."""
         raise UserError(
-            "a pipeline of Leporello has no log-likelihoods: take tasks, or variants of them, whose"
-            " output_type is generate_until"
+            "a pipeline of Leporello has no log-likelihoods: choose tasks, or variants of them,"
+            " whose output_type is generate_until"
         )
 
     loglikelihood_rolling = loglikelihood
 
 
-def _until(text: str, settings: dict[str, Any]) -> str:
+def _before_stop(text: str, settings: dict[str, Any]) -> str:
     stops = settings.get("until") or []
-    listed = [stops] if isinstance(stops, str) else stops
-    return re.split("|".join(map(re.escape, filter(None, listed))), text)[0] if listed else text
+    stops = [stops] if isinstance(stops, str) else stops
+    return re.split("|".join(map(re.escape, filter(None, stops))), text)[0] if stops else text

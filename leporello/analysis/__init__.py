@@ -1,5 +1,5 @@
-"""The verbs that look at finished runs: compare, explain, score, export, and data beforehand.
+"""Analyses of finished runs and of tasks: compare, explain, score, export, analyze.
 
-They read runs' files and tasks, and change neither; no model is run but to render prompts. Begin
-with `score`, then `comparison` for figures side by side and `funnel` for where answers are lost.
+They read the files of runs and tasks without changing them; models only render prompts. Begin
+with `score`, then `comparison`, which compares pipelines, and `funnel`, which locates lost answers.
 """

@@ -1,4 +1,4 @@
-"""Everything about one example of a run: what was selected, read, cut and answered."""
+"""Explains one example of a run: its chunks, hits, reads, truncation, scores and losses."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from leporello.text.outline import cited
 
 @dataclass(frozen=True, slots=True)
 class ReadInput:
-    """One thing that was read.
+    """One read of a reader.
 
     Attributes:
-        round: Round of the combiner, from 0 on.
-        prompt: Text that the model was given exactly; the parts, where the reader has none.
-        text: Text that it answered.
-        score: Score of the answer, higher is surer, where the reader says.
-        scores: Scores of the choices, one each.
-        cut: Number of characters that it was given and did not see.
-        error: Error that the read failed with, else empty.
-        span: Span of the document where the answer stands, if the reader copied it from there.
-        place: Place of that span as a person looks it up: `report.pdf p. 14`.
-        reasoning: What the model wrote to itself before the answer.
-        reasoning_tokens: Number of tokens of that.
+        round: Round of the combiner, starting at 0.
+        prompt: Exact prompt of the model; without one, instruction, passages and question.
+        text: Text of the output.
+        score: Score of the output, higher is more confident; None if the reader returns none.
+        scores: Scores of the choices.
+        cut: Number of characters of the input that the model did not see.
+        error: Error of a failed read; otherwise empty.
+        span: Span of the document from which the reader copied the answer, if it did.
+        place: Place of that span, such as `report.pdf p. 14`.
+        reasoning: Reasoning that the model wrote before the answer.
+        reasoning_tokens: Number of tokens of the reasoning.
     """
 
     round: int
@@ -68,14 +68,14 @@ class Explanation:
         pipeline: Name of the pipeline.
         task: Name of the task.
         example: Example with references and evidence.
-        prediction: Prediction; empty where the example failed.
-        failure: Row of failures.jsonl, with the traceback itself, else None.
-        chunks: Spans that the document was divided into; none where that failed.
-        inputs: Inputs that were read, in order.
-        scores: Scores of this example alone, by metric.
+        prediction: Prediction; empty if the example failed.
+        failure: Row of failures.jsonl with the traceback; None if the example succeeded.
+        chunks: Spans of the chunks; empty if chunking failed.
+        inputs: Reads in order.
+        scores: Scores of this example, by metric.
         notes: Notes of its stages.
-        fate: Trace of what proves the answer, from stage to stage, and where it was lost.
-        passages: Passages by the rank of their hit, from 0, with what they were made of.
+        fate: Trace of the evidence through the stages, with the stage that lost it.
+        passages: Passages by the rank of their hit, starting at 0, with their sources.
     """
 
     pipeline: str
@@ -92,13 +92,13 @@ class Explanation:
 
 
 def explain(run: Path, example_id: str) -> list[Explanation]:
-    """Returns an example's explanation, for every pipeline and task that has one of that id.
+    """Returns explanations of an example, for every pipeline and task with an example of that id.
 
     Raises:
-        UserError: No run lies there, or it has no such example.
+        UserError: The directory has no run, or the run has no such example.
     """
-    found = FinishedRun.at(run).with_example(example_id)
-    explanations = [_ExampleOfJob.of(job, example).explain() for job, example in found]
+    examples = FinishedRun.at(run).with_example(example_id)
+    explanations = [_ExampleOfJob.of(job, example).explain() for job, example in examples]
     if finished := [explanation for explanation in explanations if explanation is not None]:
         return finished
     raise UserError(f"{run}: example {example_id!r} is not finished yet")
@@ -113,7 +113,7 @@ class _ExampleOfJob:
 
     @classmethod
     def of(cls, job: FinishedJob, example: Example) -> _ExampleOfJob:
-        return cls(job, example, job.point.build(), _changed(job.point, job.signature))
+        return cls(job, example, job.point.build(), _notes_on_changes(job.point, job.signature))
 
     def explain(self) -> Explanation | None:
         """Returns the explanation, or None if the example is not finished."""
@@ -148,17 +148,17 @@ class _ExampleOfJob:
         )
 
     def _passages(self, prediction: Prediction) -> Mapping[int, Passage]:
-        """Returns the passages of hits, with what they were made of, down to the document."""
+        """Returns the passages of hits by rank, including their sources in the document."""
         if not prediction.passages:
             return {}
-        made = passages_of(self.job.files.stores, self.example.document)
-        known = {(p.kind, p.reading, p.spans): p for p in made if isinstance(p, Passage)}
-        asked = ((r, (p.kind, p.text, p.spans)) for r, p in prediction.passages.items())
-        return {rank: known[key] for rank, key in asked if key in known}
+        stored = passages_of(self.job.files.stores, self.example.document)
+        by_key = {(p.kind, p.reading, p.spans): p for p in stored if isinstance(p, Passage)}
+        keys = ((r, (p.kind, p.text, p.spans)) for r, p in prediction.passages.items())
+        return {rank: by_key[key] for rank, key in keys if key in by_key}
 
     def _chunks(self) -> tuple[Span, ...]:
         question = self.example.question if asks_question(self.stages.chunker) else ""
-        with collect_notes():  # the run has the notes, too
+        with collect_notes():  # the run has already stored the notes
             chunks = divide(self.stages.chunker, self.example.document, question)
         return tuple(chunk.span for chunk in chunks)
 
@@ -166,8 +166,8 @@ class _ExampleOfJob:
         read = read_from_row(row, self.example.document)
         output = row["output"]
         reader = self.stages.reader_of(read.role)
-        shown = isinstance(reader, RendersPrompt) and not self.changed
-        prompt = reader.render(read) if shown else _parts(read)
+        can_render = isinstance(reader, RendersPrompt) and not self.changed
+        prompt = reader.render(read) if can_render else _parts(read)
         span = Span(*output["span"]) if "span" in output else None
         if "error" in output:
             return ReadInput(row["round"], prompt, "", None, (), 0, output["error"])
@@ -186,13 +186,13 @@ class _ExampleOfJob:
         )
 
 
-def _changed(pipeline: PipelineSpec, signature: Mapping[str, Any]) -> tuple[str, ...]:
-    """Says which files that stages name are gone or changed: prompts cannot be told by them."""
-    now, then = named_files(pipeline), signature.get("files", {})
+def _notes_on_changes(pipeline: PipelineSpec, signature: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns notes on files of stages that changed since the run, which may change prompts."""
+    current, recorded = named_files(pipeline), signature.get("files", {})
     return tuple(
-        f"{file} is not what it was when the run was made: instead of exact prompts, their parts"
-        for file in dict.fromkeys([*now, *then])
-        if now.get(file) != then.get(file)
+        f"{file} has changed since the run: the parts of prompts are shown, not exact prompts"
+        for file in dict.fromkeys([*current, *recorded])
+        if current.get(file) != recorded.get(file)
     )
 
 

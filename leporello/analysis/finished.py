@@ -1,4 +1,4 @@
-"""A run that was made: its jobs, and their finished examples beside those of the task."""
+"""Reads a run's directory: its jobs, and their finished examples together with the task's data."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import ExampleFiles, JobFiles
 from leporello.metrics import Metric
 
-_HINT = "put the data back, or run again with --update"
+_HINT = "restore the data, or run again with --update"
 
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run that was made, finished or not.
+    """A run's directory; some of its examples may be unfinished.
 
     Attributes:
         directory: Directory of the run.
@@ -38,23 +38,24 @@ class FinishedRun:
         """Returns the run in a directory.
 
         Raises:
-            UserError: No run lies there.
+            UserError: The directory has no run.
         """
         return cls(RunDirectory.of_run(path))
 
     @cached_property
     def config(self) -> Config:
-        """The config that it was made with."""
+        """The config of the run."""
         return load_config([self.directory.config])
 
     @cached_property
     def jobs(self) -> list[FinishedJob]:
-        """Its pipelines on its tasks."""
-        return [FinishedJob(self, *job, made) for job, made in self.directory.jobs().items()]
+        """Its jobs: every pipeline on every task."""
+        signatures = self.directory.jobs().items()
+        return [FinishedJob(self, *job, signature) for job, signature in signatures]
 
     @property
     def by_task(self) -> dict[str, list[FinishedJob]]:
-        """Its pipelines by task."""
+        """Its jobs by task."""
         tasks = dict.fromkeys(job.task for job in self.jobs)
         return {task: [job for job in self.jobs if job.task == task] for task in tasks}
 
@@ -62,7 +63,7 @@ class FinishedRun:
         """Yields each job whose task has an example of this id, and the example.
 
         Raises:
-            UserError: None has, or the run has no stores that can be read.
+            UserError: No task has such an example, or the run's stores cannot be read.
         """
         self.directory.check_stores()
         ids: dict[str, None] = {}
@@ -85,7 +86,7 @@ class FinishedJob:
         run: The run.
         pipeline: Name of the pipeline.
         task: Name of the task.
-        signature: What its results depend on, as the manifest has it.
+        signature: Signature of the job in the manifest: everything that its results depend on.
     """
 
     run: FinishedRun
@@ -95,36 +96,36 @@ class FinishedJob:
 
     @property
     def name(self) -> str:
-        """As a person would say it."""
+        """Name of the job in messages."""
         return f"{self.pipeline} on {self.task}"
 
     @property
     def files(self) -> JobFiles:
-        """Its files, which hold its finished examples."""
+        """Its files, which contain the finished examples."""
         return JobFiles(self.run.directory, self.pipeline, self.task)
 
     @property
     def point(self) -> PipelineSpec:
-        """The pipeline as declared."""
+        """Specification of the pipeline."""
         return self.run.config.select([self.pipeline])[0]
 
     @cached_property
     def source(self) -> Task:
-        """The task, built."""
+        """The task as an object."""
         task: Task = self.run.config.tasks[self.task].spec.build()
         return task
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The metrics that it was scored by, by name, in the task's order."""
+        """Metrics of the job by name, in the task's order."""
         return metrics_of(self.signature["task"].get("metrics") or self.source.metrics)
 
     def examples(self) -> Iterator[Example]:
-        """Yields the task's examples, each checked."""
+        """Yields the task's examples after checking them."""
         return examples_of(self.source, self.task)
 
     def answers(self, count: int) -> Iterator[tuple[Example, Prediction]]:
-        """Yields so many of its answers at most, evenly spread over the task."""
+        """Yields at most `count` examples with predictions, evenly spread over the task."""
         path = self.files.folder / "predictions.jsonl"
         total = sum(1 for _ in read_rows(path))
         numbers = {number * total // min(count, total) for number in range(min(count, total))}
@@ -136,10 +137,10 @@ class FinishedJob:
 
 
 class FinishedExamples:
-    """The finished examples of one pipeline on one task, which are taken in task order.
+    """Reads the finished examples of one pipeline on one task in task order.
 
     Attributes:
-        next: Example that is taken next; None at the end.
+        next: Next finished example; None at the end.
     """
 
     def __init__(self, files: JobFiles) -> None:
@@ -148,34 +149,32 @@ class FinishedExamples:
         self.next = next(self._examples, None)
 
     def take(self, example_id: str) -> ExampleFiles | None:
-        """Returns the next example if it has this id."""
+        """Returns the next example and advances, if it has this id; otherwise returns None."""
         if self.next is None or self.next.statistics.id != example_id:
             return None
         example, self.next = self.next, next(self._examples, None)
         return example
 
     def check_end(self, name: str) -> None:
-        """Compares the examples with the data, all of which were offered.
+        """Checks that the task's data contained all finished examples, in the same order.
 
         Raises:
-            UserError: An example is not in the data, or in another place; the message begins with
-                the name.
+            UserError: An example is missing or out of order; the message begins with `name`.
         """
         if self.next:
             raise UserError(
-                f"{name}: the data are not what they were when the run was made: they have no"
-                f" example {self.next.statistics.id!r} in its place; {_HINT}"
+                f"{name}: the data have changed since the run: example"
+                f" {self.next.statistics.id!r} is missing or out of order; {_HINT}"
             )
 
 
 def check_document(name: str, example: Example, finished: ExampleFiles) -> None:
-    """Compares the document of an example with the one that the run read.
+    """Checks that the document of an example has the same text as in the run.
 
     Raises:
-        UserError: It has another text; the message begins with the name.
+        UserError: The text differs; the message begins with `name`.
     """
     if finished.statistics.document not in ("", example.document.sha256):
         raise UserError(
-            f"{name}: document {example.document.id!r} is not what it was when the run was made;"
-            f" {_HINT}"
+            f"{name}: document {example.document.id!r} has changed since the run; {_HINT}"
         )

@@ -1,4 +1,4 @@
-"""A pipeline with oracles, everything, and chance in its retriever's place."""
+"""Builds a sweep that replaces a pipeline's retriever by oracles and by simple baselines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leporello.core.records import JSON
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.options import JobOptions
 
-# Retrievers by class, best first: what evidence is worth, then what chance gives.
+# Classes of retrievers, best first: oracles, all chunks, then random and first chunks.
 ORACLES = ("Oracle", "OracleAnswer", "All", "Random", "First")
 _WITHOUT_K = ("All",)
 _NEEDS = {"Oracle": "gold evidence", "OracleAnswer": "references"}
@@ -21,12 +21,12 @@ _NEEDS = {"Oracle": "gold evidence", "OracleAnswer": "references"}
 
 @dataclass(frozen=True, slots=True)
 class OracleSweep:
-    """How one run takes a pipeline with its own retriever and with each oracle's.
+    """A sweep over a pipeline's retriever and the oracles.
 
     Attributes:
         pipeline: Name of the pipeline.
-        override: A `--set` that sweeps over the retrievers.
-        notes: Notes on the oracles that are left out, and what else is to be known.
+        override: Value of a `--set` that sweeps over the retrievers.
+        notes: Notes for the user, such as oracles that are left out.
     """
 
     pipeline: str
@@ -35,9 +35,9 @@ class OracleSweep:
 
 
 def oracle_sweep(options: JobOptions) -> OracleSweep:
-    """Returns the oracle sweep of a pipeline: oracles get as many chunks as its own retriever.
+    """Returns the sweep of a pipeline; oracles return the same number of chunks as its retriever.
 
-    An oracle that none of the tasks has the gold for is left out, which the tasks' data tell.
+    The tasks' data are read, to leave out oracles whose gold data no task has.
 
     Args:
         options: Options with at most one pipeline, which is not a point of a sweep.
@@ -52,43 +52,45 @@ def oracle_sweep(options: JobOptions) -> OracleSweep:
     read_tasks = [
         task.with_split(options.split) if options.split else task for task in chosen.values()
     ]
-    lacking = dict(_lacking(read_tasks, options.limit))
+    notes_by_oracle = dict(_unusable_oracles(read_tasks, options.limit))
     counts = list(dict.fromkeys(filter(None, map(_count, points))))
-    oracles = [oracle for oracle in ORACLES if oracle not in lacking]
-    # With its parameters, so that a ladder changes nothing but the retriever (decision 25).
+    oracles = [oracle for oracle in ORACLES if oracle not in notes_by_oracle]
+    # With the retriever's parameters, so that a ladder changes only the retriever (decision 25).
     configured = [_as_configured(point.stages["retriever"]) for point in points]
     retrievers = dict.fromkeys(
         map(json.dumps, [*configured, *(_oracle(oracle, counts) for oracle in oracles)])
     )
-    unknown = () if counts else ("the retriever has no k: the rungs take their default",)
-    return OracleSweep(name, f"retriever={','.join(retrievers)}", (*lacking.values(), *unknown))
+    other_notes = () if counts else ("the retriever has no k: the oracles use their default k",)
+    return OracleSweep(
+        name, f"retriever={','.join(retrievers)}", (*notes_by_oracle.values(), *other_notes)
+    )
 
 
 def _points(loaded: Config, name: str) -> Sequence[PipelineSpec]:
     if name not in loaded.pipelines:
-        point = "; a ladder is of a whole pipeline: give the point by --set" if "@" in name else ""
+        point = "; name the pipeline, and choose the point with --set" if "@" in name else ""
         hint = point or did_you_mean(name, loaded.pipelines)
         raise UserError(f"there is no pipeline {name!r}{hint}")
     return loaded.pipelines[name]
 
 
-def _lacking(tasks: Sequence[TaskSpec], limit: int | None) -> Iterator[tuple[str, str]]:
-    """Yields the oracles that no task has the gold for, and says so."""
-    have = dict.fromkeys(_NEEDS, False)
+def _unusable_oracles(tasks: Sequence[TaskSpec], limit: int | None) -> Iterator[tuple[str, str]]:
+    """Yields the oracles whose gold data no task has, each with a note."""
+    available = dict.fromkeys(_NEEDS, False)
     for task in tasks:
         for example in islice(examples_of(task.spec.build(), task.name), limit):
-            have["Oracle"] |= bool(example.evidence)
-            have["OracleAnswer"] |= bool(example.references)
-            if all(have.values()):
+            available["Oracle"] |= bool(example.evidence)
+            available["OracleAnswer"] |= bool(example.references)
+            if all(available.values()):
                 return
     names = ", ".join(task.name for task in tasks)
-    for oracle, present in have.items():
-        if not present:
+    for oracle, is_available in available.items():
+        if not is_available:
             yield oracle, f"{oracle} is left out: no example of {names} has {_NEEDS[oracle]}"
 
 
 def _count(point: PipelineSpec) -> int | None:
-    """Returns how many chunks a pipeline's retriever gives: its `k`, or that of one inside it."""
+    """Returns the number of chunks that a retriever returns: its `k`, or a nested retriever's."""
     for spec in point.stages["retriever"].all_specs():
         k = spec.resolved().get("k")
         if isinstance(k, int):
@@ -97,7 +99,7 @@ def _count(point: PipelineSpec) -> int | None:
 
 
 def _as_configured(spec: Spec) -> dict[str, JSON]:
-    """Returns a stage, and those nested in it, with the parameters that the config gives."""
+    """Returns a stage and its nested stages with the parameters from the config."""
     resolved = spec.resolved()
     params = {name: _nested(value, resolved[name]) for name, value in spec.params.items()}
     return {"class": spec.name, **params}

@@ -1,4 +1,4 @@
-"""Scores for a predictions file that need not come from a run of ours."""
+"""Scores a file of predictions, from Leporello or any other program."""
 
 from __future__ import annotations
 
@@ -38,23 +38,22 @@ def score(
     split: str = "",
     metrics: Sequence[str] = (),
 ) -> Result:
-    """Scores predictions with a task's metrics, or others.
+    """Scores predictions with a task's metrics, or with other metrics.
+
+    Predictions are scored unchanged: nothing is stripped or normalised. Metrics that need hits,
+    such as `recall`, skip rows without hits. An example whose reference is unusable counts as a
+    failure, as in a run, and the result has a fault that begins with `GOLD`.
 
     Args:
-        file: A predictions.jsonl of ours, JSON Lines with `id` and `prediction`, or one JSON object
-            {id: prediction}.
+        file: A predictions.jsonl of a run, JSON Lines with `id` and `prediction`, or one JSON
+            object {id: prediction}.
         task: Name of the task.
-        config: The user's own files, laid over the built-in one.
-        split: Name of a split, in place of the task's own.
-        metrics: Metrics in place of the task's own, as those of `--metric`.
-
-    Predictions are scored as they stand: nothing is stripped or brought into another form. Where a
-    row does not say what was selected, nothing is told of that (`recall`). An
-    example whose reference nothing can be scored against counts as a failure, as in a run, and is
-    a fault of the result that begins with `GOLD`.
+        config: Config files, merged over the built-in one.
+        split: Name of a split that replaces the task's split.
+        metrics: Metrics that replace the task's metrics, as in `--metric`.
 
     Raises:
-        UserError: The file is unreadable, or its ids are not the task's.
+        UserError: The file is unreadable, or its ids differ from the task's.
     """
     loaded = load_config(config)
     if task not in loaded.tasks:
@@ -66,13 +65,13 @@ def score(
     source: Task = spec.spec.build()
     rows = _rows(file)
     failed = _failed(file)
-    counting = metrics_of(spec.metrics_of(source))
-    without_hits = [item for item in counting.items() if not getattr(item[1], "needs_hits", False)]
-    summary, gold = Summary(counting), Counter[str]()
-    known: set[str] = set()
+    all_metrics = metrics_of(spec.metrics_of(source))
+    without_hits = {n: m for n, m in all_metrics.items() if not getattr(m, "needs_hits", False)}
+    summary, gold = Summary(all_metrics), Counter[str]()
+    ids: set[str] = set()
     missing, normalised = [], False
     for example in checked(source.examples, task):
-        known.add(example.id)
+        ids.add(example.id)
         row = rows.get(example.id)
         if row is None and example.id not in failed:
             missing.append(example.id)
@@ -81,32 +80,32 @@ def score(
         if row and "raw" in row:
             normalised |= as_text(row["raw"]) != row["prediction"]
         has_hits = row is None or "hits" in row
-        told = counting.items() if has_hits else without_hits
-        scored = _scored(dict(told), prediction, example, failed.get(example.id))
-        if scored.failure and not failed.get(example.id):
-            gold[f"{GOLD} {scored.failure[1]}"] += 1
-        summary.add(scored)
+        usable = all_metrics if has_hits else without_hits
+        statistics = _statistics(usable, prediction, example, failed.get(example.id))
+        if statistics.failure and not failed.get(example.id):
+            gold[f"{GOLD} {statistics.failure[1]}"] += 1
+        summary.add(statistics)
     result = summary.result(file.name, task, normalised=normalised)
-    redundant = [str(key) for key, _ in rows.items() if key not in known]
+    redundant = [str(key) for key, _ in rows.items() if key not in ids]
     _check_ids(file, missing, redundant)
     return dataclasses.replace(result, faults={**result.faults, **dict(gold.most_common(_SHOWN))})
 
 
-def _scored(
+def _statistics(
     metrics: Mapping[str, Metric],
     prediction: Prediction,
     example: Example,
     failure: tuple[str, str] | None,
 ) -> ExampleStatistics:
-    """Returns what counts of an example, as a run would have it."""
-    none = ExampleStatistics(0, example.id, dict.fromkeys(metrics))
+    """Returns the statistics of an example as a run would compute them."""
+    empty = ExampleStatistics(0, example.id, dict.fromkeys(metrics))
     if example.fault:
-        return dataclasses.replace(none, failure=("task", example.fault))
+        return dataclasses.replace(empty, failure=("task", example.fault))
     try:
         statistics, faults = statistics_of(metrics, prediction, example)
     except GoldError as error:
         fault = ExampleError.of("metric", error).message.partition("\n")[0]
-        return dataclasses.replace(none, failure=("metric", fault))
+        return dataclasses.replace(empty, failure=("metric", fault))
     return ExampleStatistics(
         0,
         example.id,
@@ -119,30 +118,30 @@ def _scored(
 
 
 def _failed(file: Path) -> dict[str, tuple[str, str]]:
-    """Returns what failed in a run of ours, by id: it scores as empty predictions."""
-    beside = file.with_name("failures.jsonl")
-    ours = file.name == "predictions.jsonl" and beside.exists()
-    rows = read_rows(beside) if ours else ()
+    """Returns stage and error of a run's failures by id; failures score as empty predictions."""
+    failures = file.with_name("failures.jsonl")
+    is_run = file.name == "predictions.jsonl" and failures.exists()
+    rows = read_rows(failures) if is_run else ()
     return {row["id"]: (row["stage"], row["error"].partition("\n")[0]) for row in rows}
 
 
 def _rows(file: Path) -> JsonTable:
-    """Returns the rows by id, whatever their order."""
+    """Returns the rows by id."""
     rows = JsonTable()
-    for number, row in enumerate(_given(file), 1):
+    for number, row in enumerate(_read(file), 1):
         if not rows.add(row["id"], {**row}):
-            raise UserError(f"{file}:{number}: id {row['id']!r} is given twice")
+            raise UserError(f"{file}:{number}: id {row['id']!r} occurs twice")
     return rows
 
 
-def _given(file: Path) -> Iterator[Mapping[str, Any]]:
+def _read(file: Path) -> Iterator[Mapping[str, Any]]:
     if file.suffix == ".json":
         yield from _from_object(file)
         return
     for number, row in enumerate(read_rows(file), 1):
-        texts = isinstance(row, dict) and isinstance(row.get("prediction"), str)
-        if not (texts and "id" in row):
-            raise UserError(f"{file}:{number}: a row needs the texts `id` and `prediction`")
+        has_text = isinstance(row, dict) and isinstance(row.get("prediction"), str)
+        if not (has_text and "id" in row):
+            raise UserError(f"{file}:{number}: a row must have `id` and the text `prediction`")
         yield row
 
 
@@ -150,13 +149,13 @@ def _from_object(file: Path) -> Iterator[Mapping[str, str]]:
     predictions: Any = read_json(file)
     texts = isinstance(predictions, dict) and [*predictions.values()]
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise UserError(f"{file}: must be one object {{id: prediction}} with texts only")
+        raise UserError(f"{file}: must be one object {{id: prediction}} whose values are texts")
     for key, text in predictions.items():
         yield {"id": key, "prediction": text}
 
 
 def _prediction(file: Path, row: Mapping[str, Any], example: Example) -> Prediction:
-    """Returns a row as a prediction; only rows of ours say what was selected and read."""
+    """Returns a row as a prediction; only rows of Leporello's runs have hits and spans."""
     if "document_sha256" not in row:
         return dataclasses.replace(empty_prediction(example), prediction=row["prediction"])
     try:
@@ -164,13 +163,13 @@ def _prediction(file: Path, row: Mapping[str, Any], example: Example) -> Predict
     except (KeyError, TypeError, ValueError) as error:
         message = f"{type(error).__name__}: {error}"
         raise UserError(
-            f"{file}: row {example.id!r} is no row of predictions.jsonl ({message})"
+            f"{file}: row {example.id!r} is not a valid row of predictions.jsonl ({message})"
         ) from None
 
 
 def _check_ids(file: Path, missing: Sequence[str], redundant: Sequence[str]) -> None:
-    """Nothing is scored in part: a score over other examples is another score."""
-    told = {"ids of the task are missing": missing, "ids are not the task's": redundant}
-    faults = [f"{len(ids)} {what} ({few(ids)})" for what, ids in told.items() if ids]
+    """Raises an error unless the ids are the task's: scores over other examples do not compare."""
+    problems = {"ids of the task are missing": missing, "ids are not the task's": redundant}
+    faults = [f"{len(ids)} {problem} ({few(ids)})" for problem, ids in problems.items() if ids]
     if faults:
         raise UserError(f"{file}: {'; '.join(faults)}")

@@ -1,5 +1,5 @@
-"""What a result depends on (its fingerprint), and results kept under it on the disk.
+"""Fingerprints of everything that a result depends on, and a disk cache with fingerprints as keys.
 
-It may touch files below the cache's directory, and import what a stage imports to read its source.
+This room touches only files below the cache directory, and the source files of stages.
 Begin with `fingerprint`, then `store`.
 """

@@ -1,6 +1,6 @@
-"""Dependencies of results besides parameters: for cache keys, a run's signature and `plan` alike.
+"""Dependencies of results apart from parameters: used by cache keys, run signatures and `plan`.
 
-A file that neither a parameter nor `depends_on` names is not among them, nor is a server.
+They do not cover servers, or files that neither a parameter nor `depends_on` names.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from leporello.core.protocols import BACKEND
 from leporello.core.records import JSON
 from leporello.models.locate import content_fingerprint, model_fingerprint
 
-# What Leporello's own modules import and no result depends on. Whatever else they import counts,
-# so that a new backend's library does; and every package that a plug-in imports.
+# Packages that Leporello's own modules import and that do not affect results. All other packages
+# count, so that the library of a new backend does; for plug-ins, every imported package counts.
 _HARMLESS = frozenset(
     {
         "aiohttp", "annotated_types", "filelock", "fsspec", "httpx2", "huggingface_hub",
@@ -42,9 +42,9 @@ _HARMLESS = frozenset(
         "zstandard",
     }
 )  # fmt: skip
-# What modules that every stage shares import for models: it counts only where a stage names one.
+# Packages that shared modules import for models. They count only if the stage names a model.
 _FOR_MODELS = frozenset({"sentence_transformers", "tokenizers", "torch", "transformers"})
-# Distributions by package, where they have another name or others beneath them matter.
+# Distributions by package, where the names differ or further distributions affect results.
 _DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {
     "faiss": ("faiss-cpu",),
     "pptx": ("python-pptx",),
@@ -53,20 +53,20 @@ _DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {
     "transformers": ("transformers", "tokenizers"),
 }
 
-UNDECLARED = "undeclared"  # key of a recipe: names of such classes
+UNDECLARED = "undeclared"  # key in recipes: names of plug-in classes without `depends_on`
 
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What the results of an object depend on besides its parameters and nested stages.
+    """Dependencies of an object's results, apart from its parameters and nested stages.
 
     Attributes:
-        source: Hash of its class's file and of every local module that this imports.
-        models: Name and content, or revision, of each model, by parameter: `model`, `models.0`.
-            A model's content is that of all its files, those of its tokenizer among them.
-        files: Content of the files and folders that parameters name as paths, by place.
-        libraries: Versions of the distributions that matter; None of what is not installed.
-        declared: Content of the files and variables that `depends_on` names, by its entries.
+        source: Hash of the class's source file and of every local module that it imports.
+        models: Name and content hash (or revision) of each model, by parameter: `model`,
+            `models.0`. The hash covers all files of the model, including its tokenizer.
+        files: Content hashes of the files and folders that parameters name as paths, by path.
+        libraries: Versions of the relevant distributions; None if not installed.
+        declared: Content hashes of the files and variables in `depends_on`, by entry.
         undeclared: Names of plug-in classes without `depends_on`.
     """
 
@@ -78,14 +78,14 @@ class Dependencies:
     undeclared: Sequence[str] = ()
 
     def key(self) -> dict[str, JSON]:
-        """Returns what stands in a cache key: also what this machine computes otherwise."""
+        """Returns the part of a cache key that covers dependencies, including the machine."""
         values: dict[str, JSON] = {
             "sources": self.source,
             "models": {parameter: content for parameter, (_, content) in self.models.items()},
             "libraries": {**self.libraries},
             "python": _python(),
         }
-        if self.models:  # what a model computes differs in its last digits from machine to machine
+        if self.models:  # the last digits of a model's numbers differ between machines
             values["machine"] = _machine()
         optional: dict[str, JSON] = {
             "files": {**self.files}, "depends_on": {**self.declared}, UNDECLARED: [*self.undeclared]
@@ -94,23 +94,24 @@ class Dependencies:
 
 
 def signature_of(classes: Iterable[tuple[str, Dependencies]]) -> dict[str, JSON]:
-    """Returns what a run's signature has of what its results depend on.
+    """Returns the part of a run's signature that covers dependencies.
 
-    It has what cache keys have, so that a run refuses to go on where the cache would miss; but for
-    the machine: on a cluster each worker has its own, and what goes on with a run yet another. A
-    library's build is the machine's too: torch 2.13+cpu and 2.13+cu130 are one version here.
+    It covers the same as cache keys do, so that a run cannot resume where the cache would miss.
+    Only the machine is left out, because the workers of a cluster differ and a run may resume
+    on another machine. So is the build of a library: torch 2.13+cpu equals 2.13+cu130.
 
     Args:
-        classes: Names, as the config has them, and what these depend on; a class may come twice.
+        classes: Class names from the config with their dependencies; a class may occur twice.
     """
-    found = [*classes]
-    each = [one for _, one in found]
-    files = {place: content for one in each for place, content in one.files.items()}
-    declared: dict[str, JSON] = {name: {**one.declared} for name, one in found if one.declared}
-    libraries = {n: v and v.partition("+")[0] for one in each for n, v in one.libraries.items()}
+    pairs = [*classes]
+    all_items = [item for _, item in pairs]
+    files = {path: content for item in all_items for path, content in item.files.items()}
+    declared: dict[str, JSON] = {n: {**item.declared} for n, item in pairs if item.declared}
+    versions = (pair for item in all_items for pair in item.libraries.items())
+    libraries = {name: version and version.partition("+")[0] for name, version in versions}
     return {
-        "sources": {name: one.source for name, one in found},
-        "models": {model: told for one in each for model, told in one.models.values()},
+        "sources": {name: item.source for name, item in pairs},
+        "models": {name: content for item in all_items for name, content in item.models.values()},
         "libraries": dict(sorted(libraries.items())),
         "python": _python(),
         **({"files": {**files}} if files else {}),
@@ -120,30 +121,31 @@ def signature_of(classes: Iterable[tuple[str, Dependencies]]) -> dict[str, JSON]
 
 def dependencies(
     cls: type,
-    given: Mapping[str, object],
+    parameters: Mapping[str, object],
     content: Callable[[str], str] = model_fingerprint,
 ) -> Dependencies:
-    """Returns what an object depends on besides its parameters.
+    """Returns the dependencies of an object's results, apart from its parameters.
 
     Args:
-        cls: Its class.
-        given: Its parameters.
+        cls: Class of the object.
+        parameters: Parameters of the object.
         content: Function that returns the content or revision of a model.
 
     Raises:
         UserError: A model, or a file that `depends_on` names, is missing.
     """
     models = {
-        name: (model, _told(cls, name, model, content)) for name, model in _models(cls, given)
+        name: (model, _model_content(cls, name, model, content))
+        for name, model in _models(cls, parameters)
     }
     libraries = library_versions(cls, has_model=bool(models))
-    classes = [cls, *own_backends(cls, given)]
+    classes = [cls, *own_backends(cls, parameters)]
     for backend in classes[1:]:
         libraries = {**libraries, **library_versions(backend, has_model=True)}
     return Dependencies(
         " ".join(map(source_hash, classes)),
         models,
-        files_of(given.values()),
+        files_of(parameters.values()),
         libraries,
         _declared(classes),
         undeclared(classes),
@@ -151,7 +153,7 @@ def dependencies(
 
 
 def _declared(classes: Iterable[type]) -> dict[str, str]:
-    """Returns the content of what `depends_on` names; several files of one entry are joined."""
+    """Returns content hashes by `depends_on` entry, joined for entries that match several files."""
     content: dict[str, str] = {}
     for cls in classes:
         for entry, path in declared_files(cls):
@@ -164,10 +166,10 @@ def _declared(classes: Iterable[type]) -> dict[str, str]:
     return content
 
 
-def own_backends(cls: type, given: Mapping[str, object]) -> Iterator[type]:
-    """Yields the backends that are no modules of ours, which the class's own source names."""
+def own_backends(cls: type, parameters: Mapping[str, object]) -> Iterator[type]:
+    """Yields the plug-in backends that the parameters of a class name."""
     annotations = annotations_of(cls)
-    for name, value in given.items():
+    for name, value in parameters.items():
         if isinstance(value, str) and marked(annotations.get(name), BACKEND_MARK):
             backend = find_class(value, BACKEND, Path())
             if not is_own(backend.__module__):
@@ -175,9 +177,9 @@ def own_backends(cls: type, given: Mapping[str, object]) -> Iterator[type]:
 
 
 def files_of(values: Iterable[object]) -> dict[str, str]:
-    """Returns the content of the files and folders that parameters name as paths, by place.
+    """Returns content hashes of the files and folders that parameters name as paths, by path.
 
-    What they hold matters, not only where they are. Text is no path.
+    Only `Path` values count: text is not taken for a path.
     """
     return {
         str(path): content_fingerprint(Path(os.fspath(path)).resolve()) for path in _paths(values)
@@ -194,19 +196,19 @@ def _paths(values: Iterable[object]) -> Iterator[Path]:
             yield from _paths(value)
 
 
-def _models(cls: type, given: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Yields the models that parameters name; `words` is a tokenizer without one."""
+def _models(cls: type, parameters: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yields parameter names and models; the tokenizer `words` has no model."""
     annotations = annotations_of(cls)
-    for name, value in given.items():
+    for name, value in parameters.items():
         if not marked(annotations.get(name), MODEL_MARK):
             continue
-        several = isinstance(value, (tuple, list))
+        is_list = isinstance(value, (tuple, list))
         for place, model in enumerate(value if isinstance(value, (tuple, list)) else (value,)):
             if isinstance(model, str) and model != "words":
-                yield f"{name}.{place}" if several else name, model
+                yield f"{name}.{place}" if is_list else name, model
 
 
-def _told(cls: type, parameter: str, model: str, content: Callable[[str], str]) -> str:
+def _model_content(cls: type, parameter: str, model: str, content: Callable[[str], str]) -> str:
     try:
         return content(model)
     except UserError as error:
@@ -218,7 +220,7 @@ def _python() -> str:
 
 
 def _machine() -> str:
-    """Returns what models run on, as far as it changes what they compute; torch is not loaded."""
+    """Returns the hardware traits that change a model's numbers, without importing torch."""
     driver = Path("/proc/driver/nvidia/version")
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "0") in ("", "-1")
     return platform.machine() if hidden or not driver.exists() else f"{platform.machine()} nvidia"
@@ -233,7 +235,7 @@ def library_versions(cls: type, *, has_model: bool) -> Mapping[str, str | None]:
         has_model: Whether one of its parameters names a model.
 
     Returns:
-        Versions by distribution, sorted; None of what is not installed.
+        Versions by distribution, sorted; None if not installed.
     """
     distributions: set[str] = set()
     for module, packages in sources(cls).libraries.items():
@@ -248,7 +250,7 @@ def _counts(package: str, *, has_model: bool) -> bool:
 
 
 def _distributions(package: str) -> tuple[str, ...]:
-    """Returns the distributions that a package comes from, and those that matter beneath it."""
+    """Returns the distributions that provide a package, and those that it relies on."""
     expected = _DISTRIBUTIONS.get(package, (package.replace("_", "-"),))
     if all(map(_version, expected)) or importlib.util.find_spec(package) is None:
         return expected
@@ -257,7 +259,7 @@ def _distributions(package: str) -> tuple[str, ...]:
 
 @cache
 def _all_distributions() -> Mapping[str, list[str]]:
-    return metadata.packages_distributions()  # 0.8 s: it reads which files each one has
+    return metadata.packages_distributions()  # takes 0.8 s: reads every distribution's file list
 
 
 @cache
@@ -269,7 +271,7 @@ def _version(distribution: str) -> str | None:
 
 
 def undeclared(classes: Iterable[type]) -> list[str]:
-    """Returns the names of the plug-in classes among these that declare nothing."""
+    """Returns the names of the plug-in classes that lack `depends_on`."""
     return [
         public_name(cls) or cls.__qualname__
         for cls in classes

@@ -1,6 +1,6 @@
-"""One entry of the cache as a file: named arrays and JSON, by safetensors, with a checksum.
+"""File format of cache entries: named arrays and JSON as safetensors, with a checksum.
 
-Nothing in such a file is ever run. Arrays that are read are views of the file's bytes.
+Reading an entry never executes code from it. Arrays are views of the file's bytes.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from leporello.core.records import JSON, Index
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-PARTIAL = ".partial"  # how names of what is half written end
+PARTIAL = ".partial"  # suffix of unfinished files
 
-# From here on a file is mapped into memory, not read. A map costs as much as reading so many
-# bytes, and each holds one of the process's file descriptors.
+# Files of this size or more are mapped into memory. Smaller ones are read: mapping would cost as
+# much, and every map uses a file descriptor.
 _MAPPED = 2**18
-_CRC = b'"crc32":"'  # stands nowhere else in a header: inside of JSON text its quotes are escaped
+_CRC = b'"crc32":"'  # unique in a header, since JSON strings escape their quotes
 _NO_CRC = b"00000000"
 _SCALARS = {bool, int, float, str, type(None)}
 _BITS = (8, 16, 32, 64)
@@ -40,27 +40,27 @@ Buffer: TypeAlias = "bytes | mmap.mmap"
 
 
 class DamagedEntryError(Exception):
-    """A file is not what it was when it was written; the text says in what."""
+    """A cache file that changed since it was written; the message names the damage."""
 
 
 def read(path: Path, key: str) -> tuple[Index, float]:
-    """Returns what a file holds, and when it was last used.
+    """Returns the value in a file and the time of its last use.
 
-    Large files are mapped into memory; no array can be written to.
+    Large files are mapped into memory. All arrays are read-only.
 
     Raises:
-        DamagedEntryError: It is torn, a byte of it has changed, or it holds something else.
-        OSError: As opening and reading it does.
+        DamagedEntryError: The file is truncated or changed, or its recipe differs from `key`.
+        OSError: The file cannot be opened or read.
     """
     content, last_use = _contents(path)
     try:
         return _value(content, key), last_use
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DamagedEntryError("it is cut off, or no file of ours") from error
+        raise DamagedEntryError("it is truncated, or not a cache file") from error
 
 
 def read_key(path: Path) -> dict[str, JSON] | None:
-    """Returns the recipe that a file names; None where it cannot be read."""
+    """Returns the recipe in a file; None if it cannot be read."""
     try:
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
@@ -72,13 +72,13 @@ def read_key(path: Path) -> dict[str, JSON] | None:
 
 
 def _contents(path: Path) -> tuple[Buffer, float]:
-    """Returns a file's bytes, mapped if they are many, and when it was last used."""
+    """Returns the bytes of a file, mapped if it is large, and the time of its last use."""
     with path.open("rb", buffering=0) as file:
         status = os.fstat(file.fileno())
         if status.st_size >= _MAPPED:
             try:
                 return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), status.st_mtime
-            except OSError as error:  # too many files open: read it
+            except OSError as error:  # too many open files: read it instead
                 raise_interruption(error)
         return file.read(), status.st_mtime
 
@@ -87,20 +87,20 @@ def _value(content: Buffer, key: str) -> Index:
     """Returns the arrays, as views of a file's bytes, and the plain values.
 
     Raises:
-        DamagedEntryError: Its checksum or its recipe is another.
-        ValueError, KeyError, TypeError, AttributeError: It is torn, or no such file at all.
+        DamagedEntryError: The checksum or the recipe does not match.
+        ValueError, KeyError, TypeError, AttributeError: The file is truncated or of another format.
     """
     view = memoryview(content)
     start = 8 + int.from_bytes(view[:8], "little")
     header = bytes(view[8:start])
-    at = 8 + header.index(_CRC) + len(_CRC)
-    stored = bytes(view[at : at + len(_NO_CRC)])
-    if stored != _checksum(view[:at], view[at + len(_NO_CRC) :]):
+    position = 8 + header.index(_CRC) + len(_CRC)
+    stored = bytes(view[position : position + len(_NO_CRC)])
+    if stored != _checksum(view[:position], view[position + len(_NO_CRC) :]):
         raise DamagedEntryError("its checksum is wrong")
     fields = json.loads(header)
     metadata = fields.pop("__metadata__")
     if metadata["recipe"] != key:
-        raise DamagedEntryError("it was made from something else than its name says")
+        raise DamagedEntryError("its content does not match its key")
     value: Index = json.loads(metadata["values"])
     value.update((name, _array(content, start, field)) for name, field in fields.items())
     return value
@@ -115,12 +115,12 @@ def _array(content: Buffer, start: int, field: Mapping[str, Any]) -> NDArray[Any
 
 
 def _checksum(before: memoryview, after: memoryview) -> bytes:
-    """Returns the CRC-32 of a file, but for itself, as it stands between these two parts."""
+    """Returns the CRC-32 of a file, with zeros in place of the checksum between the two parts."""
     return b"%08x" % zlib.crc32(after, zlib.crc32(_NO_CRC, zlib.crc32(before)))
 
 
 def pack(key: str, value: object) -> bytearray | None:
-    """Returns a file's bytes; None for a value that would not come back as it is."""
+    """Returns the bytes of a file; None for a value that reading would not restore exactly."""
     import numpy as np
     from safetensors import SafetensorError
     from safetensors.numpy import save
@@ -136,8 +136,8 @@ def pack(key: str, value: object) -> bytearray | None:
         content = bytearray(save(arrays, metadata))
     except (RecursionError, UnicodeEncodeError, SafetensorError):  # nested too deep, or too large
         return None
-    at = content.index(_CRC) + len(_CRC)
-    content[at : at + len(_NO_CRC)] = b"%08x" % zlib.crc32(content)
+    position = content.index(_CRC) + len(_CRC)
+    content[position : position + len(_NO_CRC)] = b"%08x" % zlib.crc32(content)
     return content
 
 
@@ -146,7 +146,7 @@ def _is_numeric(array: NDArray[Any]) -> bool:
 
 
 def _is_json(value: object) -> bool:
-    """Says whether a value is made of Python's own types alone, as JSON gives them back."""
+    """Returns whether a value consists only of Python types that JSON restores exactly."""
     if type(value) is dict:
         return set(map(type, value)) <= {str} and _is_json([*value.values()])
     if type(value) is list:
@@ -155,7 +155,7 @@ def _is_json(value: object) -> bool:
 
 
 def write(path: Path, content: bytearray) -> None:
-    """Writes a file that is there wholly or not at all, whoever else writes it meanwhile."""
+    """Writes a file atomically, safe against other processes that write it at the same time."""
     partial = path.with_suffix(f".{os.getpid()}-{secrets.token_hex(4)}{PARTIAL}")
     try:
         try:
@@ -173,6 +173,6 @@ def write(path: Path, content: bytearray) -> None:
 
 
 def raise_interruption(error: OSError) -> None:
-    """Raises what a time limit raised, which is an OSError that no operation reported."""
+    """Raises the error again if it came from a time limit: such an OSError has no errno."""
     if error.errno is None:
         raise error

@@ -1,4 +1,4 @@
-"""What identifies what a stage computes, as plain JSON: the same in every process."""
+"""Fingerprints of stages as plain JSON that is equal in every process."""
 
 from __future__ import annotations
 
@@ -12,49 +12,50 @@ from typing import Any
 from leporello.cache.dependencies import dependencies, own_backends
 from leporello.cache.source_code import public_name
 from leporello.core.annotations import is_repeatable
-from leporello.core.calls.memory import SCALARS, UnknownParametersError, known_of, parameters_of
+from leporello.core.calls.memory import SCALARS, UnknownParametersError, facts_of, parameters_of
 from leporello.core.records import JSON
 from leporello.models.locate import model_fingerprint
 
 
 def fingerprint(stage: object, without: Collection[str] = ()) -> Mapping[str, JSON] | None:
-    """Returns what the results of a stage depend on, worked out once an instance.
+    """Returns everything that a stage's results depend on, computed once per instance.
 
-    Secrets are no part of it. A stage's parameters are the fields of its frozen dataclass.
+    Secrets are left out. A stage's parameters are the fields of its frozen dataclass.
 
     Args:
-        stage: A stage, or what counts tokens.
-        without: Parameters left out, for results that do not depend on them.
+        stage: A stage or a token counter.
+        without: Parameters to leave out because the results do not depend on them.
 
     Returns:
-        None if it cannot be told: for another class than a frozen dataclass whose fields are its
-        constructor's parameters; where one of them is neither JSON, a path nor such an instance;
-        for a class that is not to be found in a file or an installed package; for one that
-        declares `repeatable = False`.
+        None if the stage has no fingerprint: its class is not a frozen dataclass whose fields are
+        the constructor's parameters, cannot be found in a file or an installed package, or
+        declares `repeatable = False`; or a parameter is not JSON, a path or such an instance.
 
     Raises:
         UserError: A model, or a file that `depends_on` names, is missing.
     """
-    known, key = known_of(stage), ("fingerprint", frozenset(without))
-    if key not in known:
+    facts, fact = facts_of(stage), ("fingerprint", frozenset(without))
+    if fact not in facts:
         try:
-            known[key] = _identity(stage, without)
+            facts[fact] = _identity(stage, without)
         except UnknownParametersError:
-            known[key] = None
-    result: Mapping[str, JSON] | None = known[key]
+            facts[fact] = None
+    result: Mapping[str, JSON] | None = facts[fact]
     return result
 
 
 def _identity(stage: object, without: Collection[str]) -> dict[str, JSON]:
     cls: Any = type(stage)
-    kept = {name: value for name, value in parameters_of(stage).items() if name not in without}
-    classes = (cls, *own_backends(cls, kept))
-    if (shown := public_name(cls)) is None or not all(map(is_repeatable, classes)):
+    parameters = {
+        name: value for name, value in parameters_of(stage).items() if name not in without
+    }
+    classes = (cls, *own_backends(cls, parameters))
+    if (class_name := public_name(cls)) is None or not all(map(is_repeatable, classes)):
         raise UnknownParametersError
     return {
-        "class": shown,
-        "parameters": {parameter: _json(value) for parameter, value in kept.items()},
-        **dependencies(cls, kept, _content).key(),
+        "class": class_name,
+        "parameters": {parameter: _json(value) for parameter, value in parameters.items()},
+        **dependencies(cls, parameters, _content).key(),
     }
 
 
@@ -76,5 +77,5 @@ def _json(value: object) -> JSON:
 
 @cache
 def _content(model: str) -> str:
-    """Returns a model's fingerprint, once a process: what is loaded stays what it was."""
+    """Returns a model's fingerprint, computed once per process, as models are loaded only once."""
     return model_fingerprint(model)

@@ -1,7 +1,7 @@
-"""The source that a stage is made of: its file, every local module that it imports, and libraries.
+"""Finds the source files of a stage, the local modules that they import, and the libraries used.
 
-Local is what is neither the standard library's nor an installed package's; Leporello's own modules
-count as local wherever they lie. Nothing is imported to find out.
+A module is local if it belongs neither to the standard library nor to an installed package.
+Leporello's own modules always count as local. Finding them imports nothing.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from leporello.core.calls.memory import canonical
 from leporello.core.environment.classes import file_module_name
 
 _FOR_TYPES = "TYPE_CHECKING"
-_OWN = "leporello"  # the package; the stages lie in it too
-# Imports of our own modules, which ruff formats: parsing only these saves 0.1 CPU seconds a run.
+_OWN = "leporello"  # this package, which also contains the stages
+# Import statements of our own modules, which ruff formats. Parsing only these instead of complete
+# modules saves 0.1 CPU seconds per run.
 _STATEMENT = re.compile(
     rb"^if TYPE_CHECKING:\n(?:[ \t].*\n|\n)+"
     rb"|^[ \t]*((?:from [.\w]+ )?import (?:\([^()]*\)|[^\n]+))",
@@ -34,13 +35,13 @@ _STATEMENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What a class is made of.
+    """Source files and libraries that a class uses.
 
     Attributes:
-        hashes: SHA-256 of each local file, shortened, by module; empty for an installed class.
-        libraries: Packages that each local module imports and that are not local; for an installed
-            class its own package.
-        files: Path of each local module, by its name.
+        hashes: Shortened SHA-256 of each local file, by module; empty for an installed class.
+        libraries: Packages outside the local modules that each local module imports; for an
+            installed class, its package.
+        files: Path of each local module, by name.
     """
 
     hashes: Mapping[str, str]
@@ -50,10 +51,10 @@ class Sources:
 
 @cache
 def sources(cls: type) -> Sources:
-    """Returns the local modules of a class, of its bases and of what they import, and libraries.
+    """Returns the local modules and libraries that a class and its bases import.
 
-    It is worked out once a class and process: what was imported stays what it was, even if its
-    file is changed. Modules are named as in every other process: see `public_name`.
+    The result is cached per class and process, because an imported module stays as it is even if
+    its file changes. Module names are the same in every process: see `public_name`.
     """
     if not _is_local(_top(cls.__module__)):
         return Sources({}, {cls.__module__: frozenset({_top(cls.__module__)})}, {})
@@ -70,31 +71,31 @@ def sources(cls: type) -> Sources:
         files[module_name] = path
         hashes[module_name] = hashlib.sha256(content).hexdigest()[:16]
         imported = _imported(content, name, path.name) if path.suffix == ".py" else frozenset()
-        if (stub := path.with_suffix(".pyi")).is_file():  # of a package that imports its names late
+        if (stub := path.with_suffix(".pyi")).is_file():  # lists the lazy imports of a package
             imported |= _imported(stub.read_bytes(), name, path.name)
-        imported |= {above for module in imported for above in _above(module)}
+        imported |= {parent for module in imported for parent in _parent_packages(module)}
         libraries[module_name] = frozenset(filter(_is_library, map(_top, imported)))
-        fresh = {module for module in imported if _is_local(_top(module))} - visited
-        visited |= fresh
-        pending.extend(fresh)
+        new_modules = {module for module in imported if _is_local(_top(module))} - visited
+        visited |= new_modules
+        pending.extend(new_modules)
     return Sources(dict(sorted(hashes.items())), libraries, files)
 
 
 def source_hash(cls: type) -> str:
-    """Returns one hash over all its local source files."""
+    """Returns one hash over all local source files of a class."""
     return hashlib.sha256(canonical({**sources(cls).hashes}).encode()).hexdigest()[:32]
 
 
 def is_own(module: str) -> bool:
-    """Says whether a module, named as in `Sources`, is one of Leporello's."""
+    """Returns whether a module, named as in `Sources`, belongs to Leporello."""
     return _top(module) == _OWN and not module.endswith(".py")
 
 
 def public_name(cls: type) -> str | None:
-    """Returns a class's name, the same in every process: `module.Class`, or `file.py:Class`.
+    """Returns a class name that is equal in every process: `module.Class`, or `file.py:Class`.
 
-    It is None for a class that nothing finds under its name, such as one made inside a function,
-    or whose source is nowhere, such as one typed at a prompt.
+    Returns None for a class that cannot be found by name, such as one defined in a function, or
+    without a source file, such as one typed at a prompt.
     """
     value: object = sys.modules.get(cls.__module__)
     for attribute in cls.__qualname__.split("."):
@@ -109,17 +110,17 @@ def public_name(cls: type) -> str | None:
 
 
 def _module_name(name: str) -> str:
-    """Returns a module's name; that of a file loaded by its path does not tell the folder."""
+    """Returns the name of a module: for a file loaded by its path, the file name without folder."""
     file = getattr(sys.modules.get(name), "__file__", None)
     if file and name in ("__main__", file_module_name(Path(file))):
         return Path(file).name
     return name
 
 
-def _above(module: str) -> Iterator[str]:
-    """Yields the packages that a module lies in: importing it runs them too.
+def _parent_packages(module: str) -> Iterator[str]:
+    """Yields the packages that contain a module, since importing it runs them too.
 
-    Those of ours do nothing but name what they hold.
+    Leporello's packages are skipped: they only list their contents.
     """
     while _top(module) != _OWN and (module := module.rpartition(".")[0]):
         yield module
@@ -130,7 +131,7 @@ def _top(module: str) -> str:
 
 
 def _local_source(name: str) -> Path | None:
-    """Returns a local module's file; None for what is not local, or is no file."""
+    """Returns the file of a local module; None if it is not local or not a file."""
     if not _is_local(_top(name)):
         return None
     origin = getattr(sys.modules.get(name), "__file__", None)
@@ -151,7 +152,7 @@ def _is_local(package: str) -> bool:
 
 @cache
 def _is_library(package: str) -> bool:
-    """Says whether a name is that of a package that is neither local nor the standard library's."""
+    """Returns whether a package is neither local nor part of the standard library."""
     return not (package in sys.stdlib_module_names or package == "__main__" or _is_local(package))
 
 
@@ -167,16 +168,16 @@ def _place(package: str) -> Path | None:
 
 
 def _spec(name: str) -> ModuleSpec | None:
-    """Finds a module as an import would, without importing the packages that it lies in."""
+    """Finds a module as an import would, without importing the packages that contain it."""
     parent = name.rpartition(".")[0]
     try:
         if not parent:
             return importlib.util.find_spec(name)
-        above = _spec(parent)
-        folders = above.submodule_search_locations if above else None
+        package = _spec(parent)
+        folders = package.submodule_search_locations if package else None
         return PathFinder.find_spec(name, folders) if folders else None
     except (ImportError, ValueError, KeyError):
-        # A name that is none, a module without a spec, a namespace in a package not yet imported.
+        # Not a module name, a module without a spec, or a namespace in a package not yet imported.
         return None
 
 
@@ -190,12 +191,12 @@ def _installed() -> tuple[Path, ...]:
 
 @cache
 def _imported(content: bytes, name: str, file: str) -> frozenset[str]:
-    """Returns the names of imported modules, those imported inside functions too.
+    """Returns the names of imported modules, including imports inside functions.
 
     Args:
-        content: The source.
+        content: Source code.
         name: Name of the module.
-        file: Its name; `__init__.py` makes the module a package.
+        file: File name of the module; `__init__.py` makes the module a package.
     """
     package = name if file == "__init__.py" else name.rpartition(".")[0]
     modules: set[str] = set()
@@ -203,7 +204,7 @@ def _imported(content: bytes, name: str, file: str) -> frozenset[str]:
         content = b"\n".join(_STATEMENT.findall(content))
     try:
         tree = ast.parse(content)
-    except (SyntaxError, ValueError):  # it fails when it is imported, and says so
+    except (SyntaxError, ValueError):  # importing the module will report the error
         return frozenset()
     for node in _running(tree):
         if isinstance(node, ast.Import):
@@ -212,14 +213,14 @@ def _imported(content: bytes, name: str, file: str) -> frozenset[str]:
             base = "." * node.level + (node.module or "")
             try:
                 target = importlib.util.resolve_name(base, package) if node.level else base
-            except ImportError:  # beyond the top: it fails when it runs, and says so
+            except ImportError:  # beyond the top-level package: running it will report the error
                 continue
             modules |= {target, *(f"{target}.{alias.name}" for alias in node.names)}
     return frozenset(modules)
 
 
 def _running(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yields all statements, without what stands there for a type checker only."""
+    """Yields all statements except those that only a type checker reads."""
     for part in ("body", "orelse", "handlers", "finalbody", "cases"):
         if part == "body" and isinstance(tree, ast.If) and _is_for_types(tree.test):
             continue

@@ -1,14 +1,14 @@
-"""What is kept between runs: content-addressed files, one an entry.
+"""Disk cache shared by all runs: content-addressed files, one per entry.
 
     LEPORELLO_CACHE/entries/v1/KIND/ab/KEY.safetensors
 
-KEY is the hash of the entry's recipe: everything that it was made from, as JSON, which stands in
-the file too. A file holds arrays and JSON, written by safetensors; nothing in it is ever run.
-It is written beside its place and renamed into it, so any number of processes may share a cache,
-and it has a checksum over all of its bytes.
+KEY is the hash of the entry's recipe: JSON of everything that the entry depends on. The file
+contains the recipe too. Files contain arrays and JSON in the safetensors format, never code.
+A file is written under a temporary name and renamed, so that any number of processes can share a
+cache. A checksum covers all of its bytes.
 
-Plug-in classes that declare no `depends_on`, and whose results are reused, get one line each.
-Workers only collect the names. The process that a user started prints them, each name once.
+Each plug-in class without `depends_on` whose results are reused triggers one warning. Workers
+only collect the names; the process that the user started prints every name once.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from leporello.core.calls.memory import canonical
 from leporello.core.records import JSON, Index
 
 _SUFFIX = ".safetensors"
-_FILES = {"layouts": "*.jsonl", "ocr": "*.json"}  # what loaders and tasks keep, a file each
+_FILES = {"layouts": "*.jsonl", "ocr": "*.json"}  # files of loaders and tasks, one per entry
 _MODELS = "models"
-# Copies of what is at URLs: files, runs that were looked at, files of the hub; of compressed files.
+# Copies of files at URLs, of runs that were viewed, of files of the hub and of compressed files.
 _REMOTE = ("files", "views", "hub", "unpacked")
 _HOUR = 3600.0
 
@@ -55,14 +55,14 @@ _printed: set[str] = set()
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """One thing that is kept.
+    """A file or folder in the cache.
 
     Attributes:
-        kind: `tokens`, `chunks`, `index`, `outputs`; `layouts` for where the documents of a task
-            stand; `ocr` for what was read of a page's picture; `models` for a folder of converted
-            weights; `files`, `views` and `hub` for a copy of a file, of a run, or of a data set's
-            file, that is at a URL; `unpacked` for that of a compressed file.
-        path: Its file, or its folder.
+        kind: `tokens`, `chunks`, `index`, `outputs`; `layouts` for the offsets of the documents
+            of a task; `ocr` for text recognised on a page image; `models` for a folder of
+            converted weights; `files`, `views` and `hub` for a local copy of a remote file, of a
+            remote run, or of a data set's file; `unpacked` for a decompressed file.
+        path: File or folder of the entry.
         size: Size in bytes.
         last_use: Seconds since 1970, to the hour.
     """
@@ -73,28 +73,29 @@ class CacheEntry:
     last_use: float
 
     def recipe(self) -> dict[str, JSON] | None:
-        """Returns what it was made from, read from the file; None for models and damaged files."""
+        """Returns the recipe stored in the file; None for models and damaged files."""
         return read_key(self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A folder of entries, shared by all runs; a `CacheProtocol`.
+    """Folder of entries that all runs share; a `CacheProtocol`.
 
     Attributes:
-        root: The folder, made when something is kept; `leporello.models.locate.cache_directory()`.
+        root: The folder, created when the first entry is stored; see
+            `leporello.models.locate.cache_directory`.
     """
 
     root: Path
 
     def get(self, kind: str, key: Mapping[str, JSON]) -> Index | None:
-        """Returns what was made by this recipe, or None if it is not kept.
+        """Returns the value stored under a recipe, or None.
 
-        A damaged entry is told, removed, and not returned.
+        A damaged entry is reported and removed.
 
         Returns:
-            Named arrays, which cannot be written to and are mapped into memory if they are large,
-            and plain values.
+            Plain values and named arrays. Arrays are read-only, and large ones are mapped into
+            memory.
         """
         text = canonical(key)
         path = self._path(kind, text)
@@ -104,10 +105,10 @@ class Cache:
             return None
         except OSError as error:
             raise_interruption(error)
-            _tell_once(f"the cache in {self.root} cannot be read ({error.strerror})")
+            _warn_once(f"the cache in {self.root} cannot be read ({error.strerror})")
             return None
         except DamagedEntryError as error:
-            _log.warning("%s is damaged (%s); it is removed, and made again", path, error)
+            _log.warning("%s is damaged (%s); it is removed and computed again", path, error)
             with suppress(OSError):
                 path.unlink()
             return None
@@ -116,19 +117,19 @@ class Cache:
         return value
 
     def put(self, kind: str, key: Mapping[str, JSON], value: Index) -> bool:
-        """Keeps what was made by this recipe.
+        """Stores a value under a recipe.
 
-        What fails to be written is told once a process, and not kept.
+        A failure to write is reported once per process, and the value is not stored.
 
         Args:
-            kind: Kind of entry, in a few words that make a folder's name.
-            key: Values that the entry depends on, all of them.
-            value: A dict of names to NumPy arrays of plain numbers or truth values, and to JSON
-                of Python's own types. Nothing else is kept: no tuple, no NumPy scalar, no subclass
-                of these, since it would not come back as it was.
+            kind: Kind of entry; names its folder.
+            key: All values that the entry depends on.
+            value: Names with NumPy arrays of numbers or truth values, or with JSON of built-in
+                Python types. Tuples, NumPy scalars and subclasses of these types are not stored,
+                because reading would not restore them exactly.
 
         Returns:
-            Whether it is kept.
+            Whether the value is stored.
         """
         text = canonical(key)
         if (content := pack(text, value)) is None:
@@ -137,9 +138,9 @@ class Cache:
             write(self._path(kind, text), content)
         except OSError as error:
             raise_interruption(error)
-            _tell_once(
+            _warn_once(
                 f"the cache in {self.root} cannot be written ({error.strerror});"
-                " what is worked out is not kept for the next run"
+                " results are not stored for the next run"
             )
             return False
         return True
@@ -147,15 +148,15 @@ class Cache:
     def fingerprint(
         self, stage: object, without: Collection[str] = ()
     ) -> Mapping[str, JSON] | None:
-        """Returns what a stage's results depend on besides some parameters; None if unknown."""
+        """Returns everything that a stage's results depend on; see `fingerprint`."""
         return fingerprint(stage, without)
 
     def holds(self, kind: str, key: Mapping[str, JSON]) -> bool:
-        """Says whether there is an entry of this recipe, without reading it."""
+        """Returns whether a recipe has an entry, without reading it."""
         return self._path(kind, canonical(key)).is_file()
 
     def entries(self) -> Iterator[CacheEntry]:
-        """Yields everything that is kept, in no order; models and copies too."""
+        """Yields all entries in no particular order, including models and copies."""
         for path in (self.root / "entries").glob(f"v*/*/*/*{_SUFFIX}"):
             yield from _entry(path.parent.parent.name, path)
         for kind, pattern in _FILES.items():
@@ -168,12 +169,12 @@ class Cache:
                 yield from _entry(kind, path)
 
     def collect(self, keep_bytes: int) -> list[CacheEntry]:
-        """Removes what was not used for longest, until no more than so many bytes are kept.
+        """Removes the least recently used entries until the cache has at most `keep_bytes`.
 
-        Models go last. What processes that were killed left half written goes in any case.
+        Models are removed last. Partial files of killed processes are always removed.
 
         Returns:
-            What was removed.
+            The removed entries.
         """
         _remove_partial(self.root)
         entries = sorted(self.entries(), key=lambda e: (e.kind == _MODELS, e.last_use))
@@ -193,14 +194,14 @@ class Cache:
 
 
 def _touch(path: Path, last_use: float) -> None:
-    """Notes that an entry was used, by the hour, so that reading seldom writes."""
+    """Updates the time of an entry's last use, at most once per hour to save writes."""
     if time.time() - last_use > _HOUR:
-        with suppress(OSError):  # a folder that may not be written to
+        with suppress(OSError):  # the folder may be read-only
             os.utime(path)
 
 
 @cache
-def _tell_once(message: str) -> None:
+def _warn_once(message: str) -> None:
     _log.warning("%s", message)
 
 
@@ -214,7 +215,7 @@ def _entry(kind: str, path: Path) -> Iterator[CacheEntry]:
 
 
 def _remove(path: Path) -> bool:
-    """Removes a file; or a folder, which goes out of sight at once."""
+    """Removes a path; renames folders first, so that they vanish at once."""
     try:
         if path.is_dir():
             hidden = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
@@ -223,13 +224,13 @@ def _remove(path: Path) -> bool:
         else:
             path.unlink(missing_ok=True)
     except OSError as error:
-        _tell_once(f"{path.parent} cannot be cleared ({error.strerror})")
+        _warn_once(f"{path.parent} cannot be cleared ({error.strerror})")
         return False
     return True
 
 
 def _remove_partial(root: Path) -> None:
-    """Removes what is half written and older than an hour: no process is at it any more."""
+    """Removes partial files older than an hour: no process can still be writing them."""
     entries, models = (root / "entries").glob(f"v*/*/*/*{PARTIAL}"), root / _MODELS
     remote = (partial for kind in _REMOTE for partial in (root / kind).glob("*/*.part*"))
     layouts = (root / "layouts").glob(f"*{PARTIAL}")
@@ -240,7 +241,7 @@ def _remove_partial(root: Path) -> None:
 
 
 def collect_reuse(names: Iterable[str]) -> None:
-    """Collects names of classes whose results are reused."""
+    """Collects the names of plug-in classes whose results are reused."""
     _collected.update(dict.fromkeys(names))
 
 

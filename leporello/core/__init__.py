@@ -1,8 +1,8 @@
-"""The vocabulary that every other room speaks: records, protocols of stages, errors, notes.
+"""Types that all other packages share: records, protocols of stages, errors, notes.
 
-It imports nothing of Leporello and no library that is heavy, and touches no file but one that it is
-asked to open. Begin with `records` (Document, Example, Hit, Read, Output), then `protocols`: what a
-chunker, a retriever, a reader and a combiner are.
+The package imports no other package of Leporello and no heavy library, and opens only files that a
+caller names. Begin with `records` (Document, Example, Hit, Read, Output), then `protocols`, which
+defines chunkers, retrievers, readers and combiners.
 """
 
 __version__ = "0.2.0"

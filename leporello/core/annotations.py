@@ -1,6 +1,6 @@
-"""Declarations of a class: its parameters' annotations with their marks, and what it depends on.
+"""Declarations of a class: annotations of its parameters with their marks, and its dependencies.
 
-depends_on = ("words.txt", "env:LANGUAGE")    # files count from the class's source file
+depends_on = ("words.txt", "env:LANGUAGE")    # paths are relative to the class's source file
 repeatable = False                            # a server or a clock: nothing is cached
 """
 
@@ -18,19 +18,19 @@ from typing import Any, get_args, get_type_hints
 
 from leporello.core.errors import UserError, likely
 
-# In a docstring of Google's style.
+# Patterns of docstrings in Google's style.
 _SECTION = re.compile(r"^(?:Args|Attributes):\n((?:(?: {4}.*)?\n)+)", re.MULTILINE)
 _ENTRY = re.compile(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", re.MULTILINE)
 
 
 _VARIABLE = "env:"
-_PREFIX = re.compile(r"[A-Za-z]\w+:")  # a letter alone is a drive of Windows
-_EXAMPLE = 'such as ("words.txt", "env:LANGUAGE"), and () where there are none'
+_PREFIX = re.compile(r"[A-Za-z]\w+:")  # a single letter is a drive of Windows
+_EXAMPLE = 'such as ("words.txt", "env:LANGUAGE"), or () without any'
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Mark:
-    """Marks a parameter in an `Annotated`; one mark per alias in `protocols`."""
+    """Mark of a parameter in an `Annotated`; each alias in `protocols` has one."""
 
     shown: str
 
@@ -47,8 +47,8 @@ ROLE_MARK = _Mark("role")
 def annotations_of(cls: type[Any]) -> dict[str, Any]:
     """Returns the annotations of a constructor's parameters.
 
-    Those of a dataclass's own stand where its fields do: what a base class in another module calls
-    `Positive` means nothing in the module of a class that inherits it.
+    Annotations of dataclass fields are resolved in the module of the class that defines the field,
+    since a subclass in another module may lack the names that they use.
 
     Raises:
         NameError: An annotation names something that its module does not have.
@@ -57,47 +57,47 @@ def annotations_of(cls: type[Any]) -> dict[str, Any]:
     if "__dataclass_params__" not in vars(owner) or not vars(owner)["__dataclass_params__"].init:
         return get_type_hints(cls.__init__, include_extras=True)
     hints: dict[str, Any] = {}
-    given = inspect.signature(cls).parameters
+    parameters = inspect.signature(cls).parameters
     for base in reversed(owner.__mro__):
-        own = inspect.get_annotations(base)
-        fields = {name: own[name] for name in given if name in own}
+        annotations = inspect.get_annotations(base)
+        fields = {name: annotations[name] for name in parameters if name in annotations}
         names = vars(sys.modules[base.__module__])
-        written = types.SimpleNamespace(__annotations__=fields)
-        hints |= get_type_hints(written, names, include_extras=True)
+        holder = types.SimpleNamespace(__annotations__=fields)
+        hints |= get_type_hints(holder, names, include_extras=True)
     return hints
 
 
 def docstring(cls: type[Any]) -> tuple[str, dict[str, str]]:
-    """Returns what a class's docstring says, and its description of each parameter.
+    """Returns the text of a class's docstring, and its descriptions of parameters.
 
-    Descriptions stand under `Args` or `Attributes`; those of base classes hold too.
+    It reads descriptions under `Args` or `Attributes`, including those of base classes.
     """
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     text = ""
     for base in reversed(cls.__mro__[:-1]):
         text = f"{inspect.cleandoc(vars(base).get('__doc__') or '')}\n"
         for section in _SECTION.findall(text):
-            found |= {name: " ".join(told.split()) for name, told in _ENTRY.findall(section)}
-    return _SECTION.sub("", text).strip(), found
+            entries = _ENTRY.findall(section)
+            descriptions |= {name: " ".join(lines.split()) for name, lines in entries}
+    return _SECTION.sub("", text).strip(), descriptions
 
 
 def marked(annotation: Any, mark: object) -> bool:  # noqa: ANN401 -- annotations have no common type
     """Returns whether an annotation, or any part of it, is `Annotated` with this mark."""
-    arguments = get_args(annotation)
-    return any(each is mark or marked(each, mark) for each in arguments)
+    return any(part is mark or marked(part, mark) for part in get_args(annotation))
 
 
-def roles_of(cls: type[Any], given: Mapping[str, object]) -> Iterator[str]:
-    """Yields the roles that an object asks, by its class and parameters, not those nested in it."""
+def roles_of(cls: type[Any], parameters: Mapping[str, object]) -> Iterator[str]:
+    """Yields the roles of the readers that a stage calls itself, without its nested stages."""
     for name, annotation in annotations_of(cls).items():
-        value = given.get(name)
+        value = parameters.get(name)
         if marked(annotation, ROLE_MARK):
             roles = value if isinstance(value, (tuple, list)) else (value,)
             yield from (role for role in roles if isinstance(role, str) and role)
 
 
 def is_repeatable(cls: type) -> bool:
-    """Returns whether the same input gives the same result, so that it may be cached."""
+    """Returns whether equal inputs give equal results, so that results may be cached."""
     return bool(getattr(cls, "repeatable", True))
 
 
@@ -117,7 +117,7 @@ def declared_variables(cls: type) -> list[str]:
 
 
 def declared_files(cls: type) -> list[tuple[str, Path]]:
-    """Returns the files and folders in `depends_on`: as they are written, and where they are.
+    """Returns the files and folders in `depends_on`: the entries with their resolved paths.
 
     Raises:
         UserError: A declaration is malformed, or a file is missing.
@@ -130,7 +130,7 @@ def declared_files(cls: type) -> list[tuple[str, Path]]:
 
 
 def fault_of_declarations(cls: type) -> str | None:
-    """Returns what is wrong with `depends_on` or `repeatable` of a class, or None."""
+    """Returns the fault of `depends_on` or `repeatable` of a class, or None."""
     fields = {f.name for f in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else set()
     for name, annotation in (("depends_on", "tuple[str, ...]"), ("repeatable", "bool")):
         if name in fields:
@@ -148,11 +148,11 @@ def fault_of_declarations(cls: type) -> str | None:
 
 
 def _entries(cls: type) -> Iterator[tuple[type, str]]:
-    """Yields what a class and its bases declare, each with the class that declares it."""
+    """Yields the entries of `depends_on` of a class and its bases, with the class of each entry."""
     for base in cls.__mro__:
         entries = vars(base).get("depends_on", ())
         if not isinstance(entries, tuple) or not all(isinstance(e, str) and e for e in entries):
-            comma = "; a tuple of one ends with a comma" if isinstance(entries, str) else ""
+            comma = "; a tuple of one entry needs a comma" if isinstance(entries, str) else ""
             raise UserError(
                 f"{base.__name__}.depends_on is {entries!r}; it must be a tuple of files and"
                 f" variables, {_EXAMPLE}{comma}"
@@ -163,12 +163,12 @@ def _entries(cls: type) -> Iterator[tuple[type, str]]:
 
 
 def _check(base: type, entry: str) -> None:
-    """Refuses an entry that is neither a path nor the name of a variable."""
+    """Raises an error if an entry is neither a path nor the name of a variable."""
     name = entry.removeprefix(_VARIABLE)
     if name != entry and (not name.strip() or set(name) & {"=", "\0"}):
         raise UserError(
-            f"{base.__name__}.depends_on has {entry!r}, which names no environment variable: write"
-            " env:NAME"
+            f"{base.__name__}.depends_on has {entry!r}, which is not the name of an environment"
+            " variable; write env:NAME"
         )
     if name == entry and (prefix := _PREFIX.match(entry)):
         raise UserError(
@@ -182,22 +182,22 @@ def _file(base: type, entry: str) -> Path:
     folder = Path(source).resolve().parent if source else None
     if folder is None and not Path(entry).is_absolute():
         raise UserError(
-            f"{base.__name__}.depends_on has {entry!r}, which counts from the class's source file,"
-            " and it has none: write an absolute path"
+            f"{base.__name__}.depends_on has {entry!r}, which is relative to the class's source"
+            " file, but the class has no source file; write an absolute path"
         )
     path = (folder or Path()) / entry
     if not _is_there(path):
-        beside = [file.name for file in path.parent.glob("*")] if _is_there(path.parent) else []
+        files = [file.name for file in path.parent.glob("*")] if _is_there(path.parent) else []
         raise UserError(
-            f"{base.__name__}.depends_on has {entry!r}, and {path} does not exist"
-            f"{likely(path.name, beside)}"
+            f"{base.__name__}.depends_on has {entry!r}, but {path} does not exist"
+            f"{likely(path.name, files)}"
         )
     return path
 
 
 def _is_there(path: Path) -> bool:
-    """Returns whether a path is a file or a folder; a pipe has no content to compare."""
+    """Returns whether a path is a file or a folder; pipes have no content to compare."""
     try:
         return path.is_file() or path.is_dir()
-    except (OSError, ValueError):  # a name that is too long, or has a NUL
+    except (OSError, ValueError):  # a name that is too long or contains a NUL
         return False

@@ -1,6 +1,6 @@
-"""Spans of a document, and the ledger: what became of every character, from page to answer.
+"""Spans of a document, and coverage: how many of its characters were chunked, retrieved and read.
 
-A column is added here alone: tables, reports and exports take theirs from `Coverage` and `PARTS`.
+Add new columns only here: tables, reports and exports take theirs from `Coverage` and `PARTS`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from operator import attrgetter
 from statistics import fmean
 
-# Columns into which all that a file holds falls apart, in the order of what is done with it.
+# Columns that together count every character of a file, in the order of processing.
 PARTS = ("lost", "furniture", "unchunked", "unselected", "cut", "stood_for", "read")
-_PLACES = 4  # that are named of each kind of loss
-_EVER = ("unselected", "cut", "read")  # shown where they are nothing, too
+_PLACES = 4  # maximum number of places that are listed per kind of loss
+_ALWAYS_SHOWN = ("unselected", "cut", "read")  # even if they are 0
 
 
 _PLACE = attrgetter("start", "end")
@@ -22,14 +22,14 @@ _PLACE = attrgetter("start", "end")
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Something of a file that is not in the document's text.
+    """Content of a file that is not in the document's text.
 
     Attributes:
-        what: Kind of thing, in the singular: `page without text`, `image`, `hidden sheet`.
-        why: Reason, and what would bring it back where anything does.
-        place: Place in the file, as a `Place` is named; may be empty.
-        characters: Length of its text, counted or estimated; 0 where it holds none.
-        count: Number of such things.
+        what: Kind of content, in the singular: `page without text`, `image`, `hidden sheet`.
+        why: Reason, and the remedy if there is one.
+        place: Place in the file, in the form of `Place.name`; may be empty.
+        characters: Length of its text, counted or estimated; 0 without text.
+        count: Number of occurrences.
         furniture: Whether it was left out on purpose: running heads and feet, page numbers.
     """
 
@@ -43,18 +43,18 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The ledger of one example, in characters.
+    """Coverage of one example's document, in characters.
 
     Attributes:
         document: Length of the document's text.
         selected: Characters that the hits cover.
         read: Characters that the reader saw.
-        cut: Characters that were selected and that the reader never saw, nor anything for them.
+        cut: Characters that were selected but that the reader did not see, not even in a summary.
         unselected: Characters of chunks that were neither selected nor read.
-        unchunked: Characters that are in no chunk, white space apart.
+        unchunked: Characters outside all chunks, without white space.
         furniture: Characters of running heads, feet and page numbers, which are not in the text.
-        lost: Characters of the file that did not become text, as far as they can be told.
-        stood_for: Characters that the reader saw another text for: a summary.
+        lost: Characters of the file that did not become text, as far as they can be counted.
+        stood_for: Characters that the reader saw only in another form, such as a summary.
     """
 
     document: int
@@ -78,81 +78,81 @@ class Coverage:
         unchunked: int = 0,
         stood_for: Iterable[Span] = (),
     ) -> Coverage:
-        """Returns the ledger of one example.
+        """Returns the coverage of one example.
 
         Args:
             characters: Length of the document's text.
             losses: Losses of the document.
             selected: Spans of the hits.
             read: Spans that the reader saw.
-            unchunked: Number of characters that are in no chunk.
-            stood_for: Spans of passages that the reader saw in their place.
+            unchunked: Number of characters outside all chunks.
+            stood_for: Spans that the reader saw in the form of passages.
         """
-        chosen, was_read = merge(selected), merge(read)
-        seen, told = covered(was_read), covered((*was_read, *(stood := merge(stood_for))))
-        either = covered((*chosen, *was_read, *stood))
-        unchunked = min(unchunked, characters - either)  # a combiner may read what is in no chunk
+        hits, verbatim, passages = merge(selected), merge(read), merge(stood_for)
+        read_count, read_or_represented = covered(verbatim), covered((*verbatim, *passages))
+        used = covered((*hits, *verbatim, *passages))
+        unchunked = min(unchunked, characters - used)  # a combiner may read outside all chunks
         furniture = sum(loss.characters for loss in losses if loss.furniture)
         return cls(
             document=characters,
-            selected=sum(map(len, chosen)),
-            read=seen,
-            cut=either - told,
-            unselected=characters - unchunked - either,
+            selected=sum(map(len, hits)),
+            read=read_count,
+            cut=used - read_or_represented,
+            unselected=characters - unchunked - used,
             unchunked=unchunked,
             furniture=furniture,
             lost=sum(loss.characters for loss in losses) - furniture,
-            stood_for=told - seen,
+            stood_for=read_or_represented - read_count,
         )
 
 
 def shares(ledger: Mapping[str, int]) -> dict[str, float]:
-    """Returns the share of each part, 0 to 1; nothing where the file holds nothing."""
-    whole = sum(ledger.get(part, 0) for part in PARTS)
-    return {part: ledger.get(part, 0) / whole for part in PARTS} if whole else {}
+    """Returns the share of each part, 0 to 1; empty for an empty file."""
+    total = sum(ledger.get(part, 0) for part in PARTS)
+    return {part: ledger.get(part, 0) / total for part in PARTS} if total else {}
 
 
 def mean_shares(ledgers: Iterable[Mapping[str, int]]) -> dict[str, float]:
-    """Returns the mean share of each part over examples whose files hold anything, rounded."""
-    known = [*filter(None, map(shares, ledgers))]
-    return {part: round(fmean(of[part] for of in known), 6) if known else 0.0 for part in PARTS}
+    """Returns the mean share of each part over examples with non-empty files, rounded."""
+    rows = [*filter(None, map(shares, ledgers))]
+    return {part: round(fmean(row[part] for row in rows), 6) if rows else 0.0 for part in PARTS}
 
 
 def shown(results: Iterable[Mapping[str, float]]) -> tuple[str, ...]:
-    """Returns the parts that a table of such shares has a column for: those that are something."""
-    met = {part for shares in results for part, share in shares.items() if share}
-    return tuple(part for part in PARTS if part in met or part in _EVER)
+    """Returns the parts that a table of shares has columns for: those that are not all 0."""
+    present = {part for shares in results for part, share in shares.items() if share}
+    return tuple(part for part in PARTS if part in present or part in _ALWAYS_SHOWN)
 
 
 def ledger_line(ledger: Mapping[str, int]) -> str:
-    """Returns what became of all that a file holds, in one line."""
-    of = shares(ledger)
-    told = (f"{n} {ledger.get(n, 0):,} ({100 * of.get(n, 0.0):.1f} %)" for n in shown([of]))
-    return f"{sum(ledger.get(part, 0) for part in PARTS):,} characters: {'; '.join(told)}"
+    """Returns the coverage of a file as one line."""
+    share = shares(ledger)
+    parts = (f"{n} {ledger.get(n, 0):,} ({100 * share.get(n, 0.0):.1f} %)" for n in shown([share]))
+    return f"{sum(ledger.get(part, 0) for part in PARTS):,} characters: {'; '.join(parts)}"
 
 
 def loss_lines(losses: Iterable[Loss]) -> list[str]:
-    """Returns what of a file is not in its text, those of a kind and reason in one line."""
+    """Returns the losses of a file as lines, one line per kind and reason."""
     kinds: dict[tuple[str, str, bool], list[Loss]] = defaultdict(list)
     for loss in losses:
         kinds[loss.what, loss.why, loss.furniture].append(loss)
-    return [_line(what, why, of) for (what, why, _), of in kinds.items()]
+    return [_line(what, why, group) for (what, why, _), group in kinds.items()]
 
 
 def _line(what: str, why: str, losses: Sequence[Loss]) -> str:
     places = [*dict.fromkeys(loss.place for loss in losses if loss.place)]
     more = ", …" if len(places) > _PLACES else ""
     characters = sum(loss.characters for loss in losses)
-    told = [f"{characters:,} characters"] if characters else []
-    told += [", ".join(places[:_PLACES]) + more] if places else []
+    details = [f"{characters:,} characters"] if characters else []
+    details += [", ".join(places[:_PLACES]) + more] if places else []
     count = sum(loss.count for loss in losses)
-    where = f" ({'; '.join(told)})" if told else ""
-    return f"{count:,} × {what}{where}: {why}"
+    suffix = f" ({'; '.join(details)})" if details else ""
+    return f"{count:,} × {what}{suffix}: {why}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """Characters `start` up to, not including, `end`."""
+    """Half-open range of characters: `start` up to, but not including, `end`."""
 
     start: int
     end: int
@@ -166,9 +166,9 @@ class Span:
 
 
 def merge(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Returns the union of spans: ascending, disjoint, not touching, none empty."""
+    """Returns the union of spans: ascending, non-empty and not adjacent to each other."""
     merged: list[Span] = []
-    # By key: comparing spans themselves makes two tuples each time.
+    # A key is faster: each comparison of spans would create two tuples.
     for span in sorted((span for span in spans if span.start < span.end), key=_PLACE):
         if merged and span.start <= merged[-1].end:
             merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
@@ -178,23 +178,23 @@ def merge(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def covered(spans: Iterable[Span]) -> int:
-    """Returns how many characters the union of spans has."""
+    """Returns the number of characters in the union of spans."""
     return sum(map(len, merge(spans)))
 
 
-def overlap(one: Iterable[Span], other: Iterable[Span]) -> int:
-    """Returns how many characters lie in both unions."""
-    left, right = merge(one), merge(other)
-    return covered(left) + covered(right) - covered((*left, *right))
+def overlap(first: Iterable[Span], second: Iterable[Span]) -> int:
+    """Returns the number of characters in both unions of spans."""
+    first, second = merge(first), merge(second)
+    return covered(first) + covered(second) - covered((*first, *second))
 
 
 def letters(text: str, spans: Iterable[Span]) -> int:
-    """Returns how many characters other than white space the spans hold."""
+    """Returns the number of characters in the spans, without white space."""
     return len("".join("".join(text[span.start : span.end] for span in spans).split()))
 
 
 def outside(span: Span, hits: Iterable[Span]) -> Iterator[Span]:
-    """Yields the parts of a span that no hit covers; the hits are merged ones."""
+    """Yields the parts of a span outside all hits, which must be merged."""
     start = span.start
     for hit in hits:
         if hit.start >= span.end:

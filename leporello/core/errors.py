@@ -1,4 +1,4 @@
-"""Errors that the user can mend: printed without a traceback, exit status 2."""
+"""Errors that users can fix: printed without a traceback, exit status 2."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-_Thing = TypeVar("_Thing")
-_Made = TypeVar("_Made")
-_LISTED = 30  # names that a message may list
-_TOLD = 100  # faults of a config: more is one mistake many times
-_COMPARED, _LONGEST = 1_000, 100  # names that one is compared with, and its letters: each is slow
+_Source = TypeVar("_Source")
+_Result = TypeVar("_Result")
+_LISTED = 30  # maximum number of names in a message
+_REPORTED = 100  # maximum number of faults of a config: more are usually repetitions of one mistake
+_COMPARED, _LONGEST = 1_000, 100  # limits of names to compare and of letters, since this is slow
 
 
 class UserError(Exception):
-    """A mistake of the user's; its text says what is wrong and what to do."""
+    """A mistake of the user; the message states what is wrong and how to fix it."""
 
 
 class EmptySubsetError(UserError):
-    """A file has rows, and none of them is of the task."""
+    """A file has rows, but none that belong to the task."""
 
 
 class BudgetSpentError(UserError):
-    """A reader has spent what this process may spend; it goes on once it is given more."""
+    """A reader has spent this process's budget; it can continue after the budget is raised."""
 
 
-class Stopped(Exception):  # noqa: N818 -- no error: what the user asked for
-    """A run is to end before it is complete; the text says why."""
+class Stopped(Exception):  # noqa: N818 -- not an error: the user asked for it
+    """A run must end before it is complete; the message states the reason."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """The user wants the program to end; what a stage raises of itself is its fault."""
+    """The user interrupted the program; a stage's own KeyboardInterrupt is a failure instead."""
 
 
 class ReadError(Exception):
-    """A read that failed: thrown into the combiner that asked for it, or sent to it as a value.
+    """A failed read: thrown into the combiner that requested it, or sent to it as a value.
 
     Attributes:
-        message: Reason, for the person who reads it.
+        message: Reason, as text for users.
         trace: Traceback of the reader.
-        answers: Answers to all requests of the round in which it was thrown, itself among them.
+        answers: Answers to all requests of the same round, including this error.
     """
 
     def __init__(self, message: str, trace: str = "", answers: Sequence[object] = ()) -> None:
@@ -57,7 +57,7 @@ def failed_reads(answers: Sequence[object]) -> list[ReadError]:
     """Returns the errors of the reads that failed.
 
     Raises:
-        ReadError: Every read failed; the error of the first.
+        ReadError: Every read failed; the error is the first one.
     """
     failed = [answer for answer in answers if isinstance(answer, ReadError)]
     if failed and len(failed) == len(answers):
@@ -67,12 +67,12 @@ def failed_reads(answers: Sequence[object]) -> list[ReadError]:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with a file: where it stands and what it is.
+    """A fault in a file, with its position.
 
     Attributes:
         file: The file, or None for the command line.
-        line: 1-based line, 0 where no line applies.
-        text: Message: what is wrong, what was likely meant, what is allowed.
+        line: Line from 1; 0 if no line applies.
+        text: Message: the fault, a suggestion, and the allowed values.
     """
 
     file: Path | None
@@ -85,36 +85,36 @@ class Fault:
 
 
 class ConfigError(UserError):
-    """All faults that were found, in the order of the file."""
+    """All faults of a config, in the order of the file."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         unique = dict.fromkeys(faults)
         self.faults = tuple(sorted(unique, key=lambda f: (str(f.file or ""), f.line)))
-        more = len(self.faults) - _TOLD
-        rest = [f"… and {more:,} more"] if more > 0 else []
-        super().__init__("\n".join([*map(str, self.faults[:_TOLD]), *rest]))
+        more = len(self.faults) - _REPORTED
+        ellipsis = [f"… and {more:,} more"] if more > 0 else []
+        super().__init__("\n".join([*map(str, self.faults[:_REPORTED]), *ellipsis]))
 
 
-def made_of_all(things: Iterable[_Thing], make: Callable[[_Thing], _Made]) -> list[_Made]:
-    """Returns what is made of each thing.
+def build_all(sources: Iterable[_Source], build: Callable[[_Source], _Result]) -> list[_Result]:
+    """Returns the results of `build` for all sources; raises only after it has tried all.
 
     Raises:
-        ConfigError: The faults of all of them.
+        ConfigError: The faults of all sources.
     """
-    made: list[_Made] = []
+    results: list[_Result] = []
     faults: list[Fault] = []
-    for thing in things:
+    for source in sources:
         try:
-            made.append(make(thing))
+            results.append(build(source))
         except ConfigError as error:
             faults += error.faults
     if faults:
         raise ConfigError(faults)
-    return made
+    return results
 
 
 def did_you_mean(name: str, allowed: Iterable[str]) -> str:
-    """Returns `; did you mean 'x'; allowed: …` for a name that is not among the allowed."""
+    """Returns `; did you mean 'x'; allowed: …` for a name that is not allowed."""
     choices = sorted(map(str, allowed))
     hint = likely(name, choices)
     if len(choices) > _LISTED:
@@ -128,7 +128,7 @@ def no_such(kind: str, name: str, names: Iterable[str]) -> str:
 
 
 def likely(name: str, allowed: Iterable[str]) -> str:
-    """Returns `; did you mean 'x'`, or nothing where no allowed name is near."""
+    """Returns `; did you mean 'x'`, or an empty text if no allowed name is similar."""
     folded = {choice.casefold(): choice for choice in islice(allowed, _COMPARED)}
     near = difflib.get_close_matches(name[:_LONGEST].casefold(), folded, n=1, cutoff=0.6)
     return f"; did you mean {folded[near[0]]!r}" if near else ""

@@ -1,4 +1,4 @@
-"""Files: the user's, opened for reading, and those of a run, written whole or not at all."""
+"""Opens files of users, and reads and atomically writes the files of a run."""
 
 from __future__ import annotations
 
@@ -16,45 +16,45 @@ from typing import Any, TextIO, TypeVar, cast
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
 
-_HALF = re.compile("[\ud800-\udfff]")  # JSON joins those that have their other half
+_HALF = re.compile("[\ud800-\udfff]")  # unpaired surrogates only, since JSON joins pairs
 _Json = TypeVar("_Json")
 
 
 def at_home(path: str | Path) -> Path:
-    """Returns the path with `~` replaced; that of an unknown user stays as it is.
+    """Returns the path with `~` expanded; `~` with an unknown user is left unchanged.
 
-    `Path.expanduser` raises for such a user.
+    `Path.expanduser` would raise an error for such a user.
     """
-    return Path(os.path.expanduser(path))  # noqa: PTH111 -- as above
+    return Path(os.path.expanduser(path))  # noqa: PTH111 -- see the docstring
 
 
 def opened(path: Path) -> BufferedReader:
-    """Returns a file, open for reading; pipes and devices, which need not end, are refused.
+    """Returns a file, open for reading; rejects pipes and devices, since they may never end.
 
     Raises:
-        UserError: There is no such file, or it is none that can be read.
+        UserError: The file does not exist or cannot be read.
     """
     try:
-        local = Path(os.fspath(path))  # fetched here, if it is at a URL
-        mode = local.stat().st_mode  # before it is opened: that would wait for a pipe's other end
+        local = Path(os.fspath(path))  # downloads the file if the path is a URL
+        mode = local.stat().st_mode  # checked first because opening a pipe would block
         if stat.S_ISDIR(mode):
             raise UserError(f"{path}: is a folder; name one file")
         if not stat.S_ISREG(mode):
-            raise UserError(f"{path}: is no file but a pipe or a device; save what it gives first")
+            raise UserError(f"{path}: is a pipe or a device; save its output to a file first")
         return local.open("rb")
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except ValueError as error:  # a NUL in its name
-        raise UserError(f"{str(path)!r}: is no path: {error}") from None
+    except ValueError as error:  # the name contains a NUL
+        raise UserError(f"{str(path)!r}: is not a valid path: {error}") from None
 
 
 def stamp(path: Path) -> tuple[int, int, int]:
-    """Returns inode, size and time of a file, which differ once another file has its path.
+    """Returns inode, size and time of a file, which change when the file is replaced.
 
     Raises:
-        UserError: As `opened`.
+        UserError: The file does not exist or cannot be read.
     """
     with opened(path) as file:
         status = os.fstat(file.fileno())
@@ -62,10 +62,10 @@ def stamp(path: Path) -> tuple[int, int, int]:
 
 
 def sha256(path: Path) -> str:
-    """Returns the SHA-256 of a file, computed in the memory of a block.
+    """Returns the SHA-256 of a file, read block by block.
 
     Raises:
-        UserError: As `opened`.
+        UserError: The file does not exist or cannot be read.
     """
     with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -73,23 +73,23 @@ def sha256(path: Path) -> str:
 
 @contextmanager
 def atomically(path: Path) -> Iterator[TextIO]:
-    """Opens a file beside its place and renames it there, so that it is whole or as it was.
+    """Opens a temporary file and renames it to `path` at the end, so that no half file remains.
 
-    Halves of surrogate pairs, which no UTF-8 file can hold, are escaped as JSON does it.
+    Unpaired surrogates, which UTF-8 cannot encode, are escaped as in JSON.
     """
     temporary = path.with_name(f".{path.name}.part")
     try:
         with temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())  # a power cut after the renaming leaves it whole
+            os.fsync(file.fileno())  # otherwise a power cut could leave an incomplete file
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def write_json(path: Path, value: JSON, indent: int | None = 2) -> None:
-    """Writes a JSON file atomically, for people to read unless it has no indent."""
+    """Writes a JSON file atomically; without indent it is one line."""
     with atomically(path) as file:
         file.write(json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
 
@@ -98,7 +98,7 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 -- any JSON
     """Reads a JSON file.
 
     Raises:
-        UserError: It is missing or no JSON.
+        UserError: The file is missing or is not JSON.
     """
     try:
         return json.loads(path.read_text(encoding="utf-8"))
@@ -112,7 +112,7 @@ def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
     """Yields the rows of a JSON Lines file that a run wrote.
 
     Raises:
-        UserError: The file is missing or a line is no JSON.
+        UserError: The file is missing or a line is not JSON.
     """
     try:
         with path.open(encoding="utf-8", errors="surrogatepass") as file:
@@ -128,18 +128,18 @@ def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def in_utf8(value: _Json) -> _Json:
-    """Returns JSON with U+FFFD for halves of surrogate pairs, which are no characters.
+    """Returns JSON with U+FFFD in place of unpaired surrogates.
 
-    No UTF-8 file can hold them, and tokenizers refuse them.
+    UTF-8 cannot encode them, and tokenizers reject them.
     """
-    made: Any = value
+    result: Any = value
     if isinstance(value, str):
         try:
-            value.encode()  # four times as fast as a search
+            value.encode()  # four times as fast as a search with a regular expression
         except UnicodeEncodeError:
-            made = _HALF.sub("\N{REPLACEMENT CHARACTER}", value)
+            result = _HALF.sub("\N{REPLACEMENT CHARACTER}", value)
     elif isinstance(value, (list, tuple)):
-        made = [*map(in_utf8, value)]
+        result = [*map(in_utf8, value)]
     elif isinstance(value, dict):
-        made = {in_utf8(key): in_utf8(item) for key, item in value.items()}
-    return cast("_Json", made)
+        result = {in_utf8(key): in_utf8(item) for key, item in value.items()}
+    return cast("_Json", result)

@@ -1,4 +1,4 @@
-"""JSON values: their hash, and the fields in which two of them differ."""
+"""Hashes of JSON values, and the differences between two values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A collection is one document: the texts of its files one after the other, and which is where."""
+"""Joins the files of a collection into one document, and returns its members as documents."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import TypeVar
 
 from leporello.core.records import Document, Loss, Member, Place, Section, Span
 
-_GAP = "\n\n"  # between two files, in none of them
+_GAP = "\n\n"  # between two files, part of neither
 _START = attrgetter("start")
-_Stretch = TypeVar("_Stretch", Section, Place)
+_Range = TypeVar("_Range", Section, Place)
 
 
 def join(
     documents: Sequence[Document],
-    id: str,  # noqa: A002 -- the record's own word
+    id: str,  # noqa: A002 -- the name of the record's field
     losses: Sequence[Loss] = (),
     notes: Sequence[str] = (),
 ) -> Document:
-    """Returns documents as one, each a member under its id, with all that is told of it.
+    """Returns one document with the given documents as members, named by their ids.
 
     Args:
-        documents: The documents; what is derived from each is kept by its own content.
+        documents: The documents; their derived data is cached by their own content.
         id: Id of the collection.
-        losses: Losses of the collection itself, before those of its members.
-        notes: Notes of the collection itself, likewise.
+        losses: Losses of the collection itself, listed before those of its members.
+        notes: Notes of the collection itself, listed before those of its members.
     """
     start, members = 0, list[Member]()
     for document in documents:
@@ -41,27 +41,27 @@ def join(
         sections=tuple(_shifted(s, m.start) for m, d in pairs for s in d.sections),
         parts=tuple(Span(p.start + m.start, p.end + m.start) for m, d in pairs for p in d.parts),
         places=tuple(_shifted(p, m.start) for m, d in pairs for p in d.places),
-        losses=(*losses, *(_placed(loss, d.id) for d in documents for loss in d.losses)),
+        losses=(*losses, *(_with_file_name(loss, d.id) for d in documents for loss in d.losses)),
         notes=(*notes, *(f"{d.id}: {note}" for d in documents for note in d.notes)),
         members=tuple(members),
     )
 
 
 def member_at(document: Document, offset: int) -> int:
-    """Returns the number of the member in which a character stands; of a gap, that before it."""
+    """Returns the number of the member that contains a character, or of the member before it."""
     return max(0, bisect_right(document.members, offset, key=_START) - 1)
 
 
 def member_document(document: Document, number: int) -> Document:
-    """Returns a member as the document that it was; its losses and notes stay with the whole."""
+    """Returns a member as a document of its own, without its losses and notes."""
     member = document.members[number]
 
-    def inside(stretches: Sequence[_Stretch]) -> tuple[_Stretch, ...]:
-        first = bisect_left(stretches, member.start, key=_START)
-        last = bisect_right(stretches, member.end, lo=first, key=_START)
-        return tuple(_shifted(stretch, -member.start) for stretch in stretches[first:last])
+    def inside(ranges: Sequence[_Range]) -> tuple[_Range, ...]:
+        first = bisect_left(ranges, member.start, key=_START)
+        last = bisect_right(ranges, member.end, lo=first, key=_START)
+        return tuple(_shifted(entry, -member.start) for entry in ranges[first:last])
 
-    own = Document(
+    file = Document(
         member.name,
         document.text[member.start : member.end],
         member.title,
@@ -73,18 +73,18 @@ def member_document(document: Document, number: int) -> Document:
         ),
         inside(document.places),
     )
-    own.memo("sha256", lambda: member.sha256)
+    file.memo("sha256", lambda: member.sha256)
     if document.cache:
-        own.use_cache(document.cache)
-    return own
+        file.use_cache(document.cache)
+    return file
 
 
-def _shifted(stretch: _Stretch, by: int) -> _Stretch:
-    start, end = stretch.start + by, stretch.end + by
-    if type(stretch) is Place:  # many: `replace` takes ten times as long
-        return type(stretch)(stretch.name, start, end)
-    return dataclasses.replace(stretch, start=start, end=end)
+def _shifted(entry: _Range, offset: int) -> _Range:
+    start, end = entry.start + offset, entry.end + offset
+    if type(entry) is Place:  # places are many, and `replace` takes ten times as long
+        return type(entry)(entry.name, start, end)
+    return dataclasses.replace(entry, start=start, end=end)
 
 
-def _placed(loss: Loss, name: str) -> Loss:
+def _with_file_name(loss: Loss, name: str) -> Loss:
     return dataclasses.replace(loss, place=f"{name} {loss.place}".strip())

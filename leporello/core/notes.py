@@ -1,36 +1,36 @@
-"""What a stage tells of an example besides its result: that it fell back, or found nothing."""
+"""Notes: sentences that a stage reports on an example, such as a fallback."""
 
 from __future__ import annotations
 
 import warnings
 from contextvars import ContextVar, Token
 
-_heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
+_collected: ContextVar[list[str] | None] = ContextVar("collected", default=None)
 
 
 def note(text: str) -> None:
-    """Tells something that whoever reads the result should know, in one line.
+    """Reports something that readers of the result should know, in one line.
 
-    In a run it is kept with the example, counted in the summary and shown by `explain`; a chunker's
-    notes are kept with the chunks, so that a warm cache tells them too. Elsewhere it is a warning.
-    What is the same for many examples is best told in the same words.
+    A run stores the note with the example, counts it in the summary and shows it in `explain`; a
+    chunker's notes are cached with the chunks and reported again with them. Outside a run, it is a
+    warning. Use the same words for the same fact, so that notes can be counted.
     """
-    heard = _heard.get()
-    if heard is None:
+    notes = _collected.get()
+    if notes is None:
         warnings.warn(text, stacklevel=2)
-    elif text not in heard:
-        heard.append(text)
+    elif text not in notes:
+        notes.append(text)
 
 
-class collect_notes:  # noqa: N801 -- called like a function; a generator takes twice as long
-    """Gives a list of the notes that are told within, each once, in the order they came."""
+class collect_notes:  # noqa: N801 -- used like a function; a generator takes twice as long
+    """Collects the notes reported within the block, in order and without duplicates."""
 
     _token: Token[list[str] | None]
 
     def __enter__(self) -> list[str]:
-        heard: list[str] = []
-        self._token = _heard.set(heard)
-        return heard
+        notes: list[str] = []
+        self._token = _collected.set(notes)
+        return notes
 
     def __exit__(self, *_: object) -> None:
-        _heard.reset(self._token)
+        _collected.reset(self._token)

@@ -1,4 +1,4 @@
-"""A benchmark's own input, in the pieces that its authors cut it into."""
+"""Official prompt of a benchmark, divided as its authors divide it for truncation."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from leporello.core.records import JSON, Example
 
 @dataclass(frozen=True, slots=True)
 class OfficialPrompt:
-    """What stands around the document in a row's `input`, to the character.
+    """Exact text around the document in a row's `input`.
 
-    `before`, the document, `between`, `query` and `after`, put together, are that `input`; in a
-    chat variant, what the authors make of it. Stages find it with `OfficialPrompt.of(example)`.
+    `before`, the document, `between`, `query` and `after` are together that `input`, or the chat
+    variant that the authors derive from it. Stages get it from `OfficialPrompt.of(example)`.
 
     Attributes:
-        before: Text in front of the document: an instruction and a header, or the question.
-        between: Text from the document's end to where the authors begin what must survive a cut.
+        before: Text before the document: an instruction and a header, or the question.
+        between: Text between the document and the part that truncation must preserve.
         query: The query with its header.
         after: The header of the response.
-        separator: Text that the authors put where they cut the document off.
+        separator: Text that the authors insert where they truncate the document.
     """
 
     before: str
@@ -29,26 +29,26 @@ class OfficialPrompt:
     separator: str = ""
 
     def around(self, text: str) -> str:
-        """Returns the whole input around a document's text."""
+        """Returns the complete input with a document's text."""
         return self.before + text + self.suffix
 
     @property
     def suffix(self) -> str:
-        """All that follows the document."""
+        """Text after the document."""
         return self.between + self.query + self.after
 
     @property
     def surviving(self) -> str:
-        """What the authors keep where they cut the document off, behind their separator."""
+        """Text that the authors preserve after the separator when they truncate the document."""
         return self.query + self.after
 
     def metadata(self) -> dict[str, JSON]:
-        """Returns what an example's `metadata` holds of it."""
+        """Returns the prompt as entry of an example's `metadata`."""
         return {"prompt": {**asdict(self)}}
 
     @classmethod
     def of(cls, example: Example) -> OfficialPrompt | None:
-        """Returns the prompt that an example's task gave it, if it did."""
+        """Returns the prompt of an example, or None if its task has none."""
         fields = example.metadata.get("prompt")
         return (
             cls(**{name: str(value) for name, value in fields.items()})

@@ -1,8 +1,8 @@
-"""Passages: text that a reader may be given, and the spans of a document that it stands for.
+"""Passages: texts for a reader, with the spans of the document that they represent.
 
-A chunk is the verbatim case. What enrichers make (a summary, a chunk with a sentence of context, a
-compressed text) is a `Passage`: it knows the parts that a reader is given, and the chunks and
-passages that it was made of, down to the document.
+A chunk is a verbatim passage. Enrichers make a `Passage` (a summary, a chunk with a sentence of
+context, a compressed text) from chunks and other passages; it stores the parts that a reader
+receives, and its sources, so that it can be traced to the document.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from typing import Any
 from leporello.core.coverage import Span, merge
 from leporello.core.records import JSON, Chunk, Document, Read
 
-_DEEPEST = 50  # passages within passages: a tree of ten a node has five levels for a long novel
+# Limit of passages within passages: a tree with ten branches per node needs five levels for a novel
+_DEEPEST = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Passage(Chunk):
-    """Text made of a document, with what it stands for; made by `Passage.of`.
+    """Text made from a document, with the spans that it represents; created by `Passage.of`.
 
-    `start` and `end` are the first and last character that it stands for.
+    `start` and `end` enclose all these spans.
 
     Attributes:
-        kind: How it came about: `summary`, `context`, `compressed`, `parent`, `question`.
-        parts: What a reader is given in its place, in order: texts, and chunks as they stand.
-        sources: Chunks and passages that it was made of.
-        found_by: Text by which it is searched for; its own where that is empty.
-        spans: What it stands for, merged, ascending.
+        kind: Kind of the passage: `summary`, `context`, `compressed`, `parent`, `question`.
+        parts: Texts and verbatim chunks that a reader receives, in order.
+        sources: Chunks and passages that it was made from.
+        found_by: Text that is searched; if empty, the text of `parts`.
+        spans: Spans that it represents, merged, ascending.
     """
 
     kind: str
@@ -47,48 +48,48 @@ class Passage(Chunk):
     def of(
         cls, kind: str, parts: Sequence[Chunk | str], sources: Sequence[Chunk], found_by: str = ""
     ) -> Passage:
-        """Returns the passage of these parts; takes what its attributes are.
+        """Returns the passage with these attributes.
 
         Raises:
-            ValueError: There is nothing to read, or nothing that it stands for.
+            ValueError: `parts` contain no text, or `sources` are empty.
         """
         if not sources or not any(reading_text(part).strip() for part in parts):
-            raise ValueError(f"a passage ({kind}) needs text, and chunks that it stands for")
+            raise ValueError(f"a passage ({kind}) needs text and source chunks")
         start, end = min(s.start for s in sources), max(s.end for s in sources)
         return cls(sources[0].document, start, end, kind, (*parts,), (*sources,), found_by)
 
     @property
     def text(self) -> str:
-        """What it is searched for by."""
+        """Text that is searched."""
         return self.found_by or self.reading
 
     @property
     def reading(self) -> str:
-        """What a reader is given, as one text."""
+        """Parts that a reader receives, as one text."""
         return "\n".join(map(reading_text, self.parts))
 
 
 def reading_text(part: Chunk | str) -> str:
-    """Returns the text that a reader is given of a chunk, a passage or a text."""
+    """Returns the text that a reader receives for a chunk, a passage or a text."""
     if isinstance(part, str):
         return part
     return part.reading if isinstance(part, Passage) else part.text
 
 
 def spans_of(chunk: Chunk) -> tuple[Span, ...]:
-    """Returns what a chunk or passage stands for: merged spans, ascending."""
+    """Returns the spans that a chunk or passage represents, merged, ascending."""
     return chunk.spans if isinstance(chunk, Passage) else (Span(chunk.start, chunk.end),)
 
 
 def identity(chunk: Chunk) -> Hashable:
-    """Returns what is equal for chunks and passages of which a reader is given the same."""
+    """Returns a key that is equal for chunks and passages from which a reader receives the same."""
     if isinstance(chunk, Passage):
         return tuple(p if isinstance(p, str) else (p.start, p.end) for p in flat((chunk,)))
     return chunk.start, chunk.end
 
 
 def flat(passages: Iterable[Chunk | str]) -> tuple[Chunk | str, ...]:
-    """Returns what a reader is given: chunks of the document, and texts."""
+    """Returns the chunks and texts that a reader receives: passages replaced by their parts."""
     parts: list[Chunk | str] = []
     for passage in passages:
         parts.extend(flat(passage.parts) if isinstance(passage, Passage) else (passage,))
@@ -96,66 +97,65 @@ def flat(passages: Iterable[Chunk | str]) -> tuple[Chunk | str, ...]:
 
 
 def flat_read(read: Read) -> Read:
-    """Returns a read with the parts of its passages."""
+    """Returns the read with its passages replaced by their parts."""
     if any(isinstance(passage, Passage) for passage in read.passages):
         return dataclasses.replace(read, passages=flat(read.passages))
     return read
 
 
 def whole_passages(read: Read, parts: int) -> int:
-    """Returns how many leading passages of a read its first so many parts make up."""
-    taken = 0
+    """Returns how many leading passages of a read are complete in its first `parts` parts."""
+    end = 0
     for count, passage in enumerate(read.passages):
-        taken += len(flat((passage,)))
-        if taken > parts:
+        end += len(flat((passage,)))
+        if end > parts:
             return count
     return len(read.passages)
 
 
 def stood_for(read: Read, cut: int) -> tuple[Span, ...]:
-    """Returns the spans that what was read stands for.
+    """Returns the spans represented by the passages that the reader saw completely.
 
     Args:
-        read: The read, with its passages whole.
-        cut: Number of the last characters that the reader did not see; a passage that was not seen
-            whole stands for nothing.
+        read: The read, with its passages not yet replaced by their parts.
+        cut: Number of characters at the end that the reader did not see.
     """
-    left = sum(len(reading_text(part)) for part in flat(read.passages)) - cut
+    remaining = sum(len(reading_text(part)) for part in flat(read.passages)) - cut
     spans: list[Span] = []
     for passage in read.passages:
-        left -= sum(len(reading_text(part)) for part in flat((passage,)))
-        if isinstance(passage, Passage) and left >= 0:
+        remaining -= sum(len(reading_text(part)) for part in flat((passage,)))
+        if isinstance(passage, Passage) and remaining >= 0:
             spans.extend(spans_of(passage))
     return merge(spans)
 
 
 def fault_of(chunk: object, document: Document) -> str:
-    """Returns what is wrong with what a stage gave for a chunk or passage; empty if nothing is."""
-    waiting: list[tuple[object, tuple[int, ...]]] = [(chunk, ())]
-    seen: set[int] = set()
-    while waiting:
-        one, above = waiting.pop()
-        if id(one) in above or len(above) > _DEEPEST:
-            return "a passage that is made of itself, or of others more than fifty deep"
-        if fault := _fault(one, document):
+    """Returns the fault of a value that a stage returned as a chunk or passage; empty if valid."""
+    stack: list[tuple[object, tuple[int, ...]]] = [(chunk, ())]
+    visited: set[int] = set()
+    while stack:
+        node, ancestors = stack.pop()
+        if id(node) in ancestors or len(ancestors) > _DEEPEST:
+            return "a passage that contains itself, or is nested more than fifty levels deep"
+        if fault := _fault(node, document):
             return fault
-        if isinstance(one, Passage) and id(one) not in seen:
-            seen.add(id(one))
-            inner = (*one.sources, *(part for part in one.parts if not isinstance(part, str)))
-            waiting += [(each, (*above, id(one))) for each in inner]
+        if isinstance(node, Passage) and id(node) not in visited:
+            visited.add(id(node))
+            inner = (*node.sources, *(part for part in node.parts if not isinstance(part, str)))
+            stack += [(child, (*ancestors, id(node))) for child in inner]
     return ""
 
 
-def _fault(one: object, document: Document) -> str:
-    if not isinstance(one, Chunk):
-        return f"{type(one).__name__} for a chunk or passage"
-    if one.document is not document:
-        return f"a chunk of document {one.document.id!r} for document {document.id!r}"
-    if not 0 <= one.start <= one.end <= len(document.text):
-        where = f"which lies outside document {document.id!r} of {len(document.text)} characters"
-        return f"the span ({one.start}, {one.end}), {where}"
-    if isinstance(one, Passage) and not (one.sources and any(_is_text(part) for part in one.parts)):
-        return f"a passage ({one.kind}) without text, or without chunks that it stands for"
+def _fault(node: object, document: Document) -> str:
+    if not isinstance(node, Chunk):
+        return f"{type(node).__name__} instead of a chunk or passage"
+    if node.document is not document:
+        return f"a chunk of document {node.document.id!r} for document {document.id!r}"
+    if not 0 <= node.start <= node.end <= len(document.text):
+        where = f"which is outside document {document.id!r} of {len(document.text)} characters"
+        return f"the span ({node.start}, {node.end}), {where}"
+    if isinstance(node, Passage) and not (node.sources and any(map(_is_text, node.parts))):
+        return f"a passage ({node.kind}) without text or without source chunks"
     return ""
 
 
@@ -164,25 +164,25 @@ def _is_text(part: object) -> bool:
 
 
 def derivation(passage: Chunk) -> Iterator[tuple[int, Chunk]]:
-    """Yields (depth, chunk or passage) from a passage down to the chunks that it was made of."""
-    waiting: list[tuple[int, Chunk]] = [(0, passage)]
-    while waiting:
-        depth, one = waiting.pop()
-        yield depth, one
-        if isinstance(one, Passage):
-            waiting += [(depth + 1, source) for source in reversed(one.sources)]
+    """Yields (depth, chunk or passage) from a passage down to the chunks that it was made from."""
+    stack: list[tuple[int, Chunk]] = [(0, passage)]
+    while stack:
+        depth, node = stack.pop()
+        yield depth, node
+        if isinstance(node, Passage):
+            stack += [(depth + 1, source) for source in reversed(node.sources)]
 
 
 # -- as JSON ---------------------------------------------------------------------------------------
 
 
 def to_table(passages: Sequence[Chunk]) -> dict[str, JSON]:
-    """Returns passages as JSON in which each chunk and passage stands once."""
+    """Returns passages as JSON that contains each chunk and passage once."""
     nodes: list[JSON] = []
-    known: dict[int, int] = {}
+    numbers: dict[int, int] = {}
 
     def number(chunk: Chunk) -> int:
-        if id(chunk) not in known:
+        if id(chunk) not in numbers:
             row: JSON = [chunk.start, chunk.end]
             if isinstance(chunk, Passage):
                 row = {
@@ -191,33 +191,33 @@ def to_table(passages: Sequence[Chunk]) -> dict[str, JSON]:
                     "sources": [number(source) for source in chunk.sources],
                     **({"found_by": chunk.found_by} if chunk.found_by else {}),
                 }
-            known[id(chunk)] = len(nodes)
+            numbers[id(chunk)] = len(nodes)
             nodes.append(row)
-        return known[id(chunk)]
+        return numbers[id(chunk)]
 
-    of: list[JSON] = [number(passage) for passage in passages]
-    return {"nodes": nodes, "of": of}
+    roots: list[JSON] = [number(passage) for passage in passages]
+    return {"nodes": nodes, "of": roots}
 
 
 def from_table(document: Document, table: Mapping[str, Any]) -> tuple[Chunk, ...]:
-    """Returns the passages that `to_table` was given.
+    """Returns the passages from which `to_table` made the table.
 
     Raises:
-        ValueError: A span lies outside the document.
+        ValueError: A span is outside the document.
     """
-    made: list[Chunk] = []
+    nodes: list[Chunk] = []
     for row in table["nodes"]:
         if isinstance(row, dict):
-            parts = [part if isinstance(part, str) else made[part] for part in row["parts"]]
-            sources = [made[number] for number in row["sources"]]
-            made.append(Passage.of(row["kind"], parts, sources, row.get("found_by", "")))
+            parts = [part if isinstance(part, str) else nodes[part] for part in row["parts"]]
+            sources = [nodes[number] for number in row["sources"]]
+            nodes.append(Passage.of(row["kind"], parts, sources, row.get("found_by", "")))
         else:
-            made.append(document.chunk(*row))
-    return tuple(made[number] for number in table["of"])
+            nodes.append(document.chunk(*row))
+    return tuple(nodes[number] for number in table["of"])
 
 
 def content_hash(passages: Sequence[Chunk]) -> str:
-    """Returns a hash of what passages are searched for by; empty where all are chunks."""
+    """Returns a hash of the texts that are searched; empty if all passages are chunks."""
     if not any(isinstance(passage, Passage) for passage in passages):
         return ""
     digest = hashlib.sha256()

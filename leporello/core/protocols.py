@@ -1,12 +1,12 @@
-"""The kinds of stage, loaders and tasks, as protocols, and what ties them to YAML keys.
+"""Protocols of stages, loaders and tasks, and the YAML keys that declare them.
 
-A stage is a frozen dataclass with the methods named here; it inherits nothing. Its constructor
-is its schema: parameters are checked against the annotations before any work begins, and its
-`repr` is its provenance. Constructors are cheap; models load on first use.
+A stage is a frozen dataclass with the methods of its protocol; it inherits nothing. The
+constructor is the schema: parameters are checked against its annotations before the run starts,
+and the `repr` of a stage is its provenance. Constructors are cheap; models load on first use.
 
-The names of a method's parameters say what it wants: `chunk(document)` runs once a document,
-`chunk(document, question)` once an example; `retrieve(questions, chunks)` gets texts,
-`retrieve(examples, chunks)` whole examples.
+The parameter names of a method determine its arguments: `chunk(document)` runs once per document,
+`chunk(document, question)` once per example; `retrieve(questions, chunks)` receives texts,
+`retrieve(examples, chunks)` receives examples.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from leporello.core.records import (
     Span,
 )
 
-# The role that reads ask which name none.
+# The role of reads that do not name one.
 ANSWER = "answer"
 
 # Annotations for constructor parameters; the config checks the bounds.
@@ -41,22 +41,22 @@ Positive: TypeAlias = Annotated[int, Gt(0)]
 Count: TypeAlias = Annotated[int, Ge(0)]
 NonNegative: TypeAlias = Annotated[float, Ge(0)]
 Share: TypeAlias = Annotated[float, Ge(0), Le(1)]
-# A model by hub id, by local path (`./…` counts from the YAML file that says it), or by the name
-# of one that comes as a wheel (leporello.models.locate.EMBEDDED). Its content enters the run's
+# A model: a hub id, a local path (`./…` is relative to the YAML file), or the name of a model that
+# is installed as a wheel (leporello.models.locate.EMBEDDED). Its content enters the run's
 # signature.
 ModelSource: TypeAlias = Annotated[str, MODEL_MARK]
-# What computes a model: one of leporello.readers.backends.registry, or a class of the user's own.
+# A backend that runs a model: a name in leporello.readers.backends.registry, or a user's class.
 BackendSource: TypeAlias = Annotated[str, BACKEND_MARK]
 # A key or password. A config names the environment variable that holds it, `$OPENAI_API_KEY`; the
-# stage gets the value, and what a run leaves on disk has the name.
+# stage receives the value, and the files of a run contain the name.
 Secret: TypeAlias = Annotated[str, SECRET_MARK]
-# The role of a reader that a stage asks, a key of the pipeline's `readers`; where a pipeline has
-# one `reader` alone, that has all roles.
+# The role of the reader that a stage calls: a key of the pipeline's `readers`. In a pipeline with a
+# single `reader`, that reader has all roles.
 Role: TypeAlias = Annotated[str, ROLE_MARK]
 
 # A metric as a task lists it: its name, or a mapping of `class` and its parameters.
 MetricEntry: TypeAlias = str | Mapping[str, Any]
-# What a combiner wants of one read: a text, any of several, or nothing to learn.
+# Training targets of one read: a text, alternative texts, or None to leave the read out.
 Targets: TypeAlias = str | tuple[str, ...] | None
 
 
@@ -69,108 +69,106 @@ class Chunker(Protocol):
 
 
 class Enricher(Protocol):
-    """Makes passages of a document's chunks, once for all its questions.
+    """Makes passages from a document's chunks, once for all its questions.
 
-    It asks the readers of the roles that its parameters name (`Role`), and no others; what names
-    none asks its parameter `role`, where it has that.
+    An enricher calls only the readers of the roles that its parameters name (`Role`). A request
+    without a role goes to the role in its parameter `role`, if it has one.
     """
 
     def enrich(self, document: Document, chunks: Sequence[Any]) -> Enrichment | Sequence[Any]:
-        """Returns what is searched in place of the chunks: chunks and passages, in any order.
+        """Returns the chunks and passages to search instead of `chunks`, in any order.
 
-        A generator may yield lists of `Read`, `Fit` and `Generates` before, as a combiner does, and
-        is sent one answer a request.
+        A generator may first yield lists of `Read`, `Fit` and `Generates`, as a combiner does, and
+        is sent one answer per request.
         """
         ...
 
 
 class Retriever(Protocol):
-    """Selects chunks; all questions of one document come in one call."""
+    """Ranks chunks; one call receives all questions on a document."""
 
     def retrieve(self, questions: Sequence[str], chunks: Sequence[Any]) -> list[list[Hit]]:
-        """Returns the hits of each question, best first; `examples` may stand for `questions`."""
+        """Returns the hits of each question, best first; may take `examples` for `questions`."""
         ...
 
 
 class Reader(Protocol):
-    """Reads inputs, pooled over many examples.
+    """Answers reads; the reads of many examples are batched.
 
-    A class that is quick with an input may say `window_size: ClassVar[int]`: how many it wants in
-    one call, where the run's own limit is lower. Four more things a reader may say, each as a
-    class attribute or a property:
+    A fast reader may set `window_size: ClassVar[int]`, the batch size that it prefers, for when the
+    run's own limit is lower. It may also define these class attributes or properties:
 
-    - `depends_on_batch: bool`: whether an answer can depend on what else is in the call, as it does
-      in the last digits of most networks. True if it does not say; False lets a run read each
-      input as soon as there is room for it.
-    - `slots: int`, where no answer depends on batch mates: how many calls of `read`, with one input
-      each, may be under way at once, from as many threads. 0 if it does not say: one call after
-      the other.
-    - `schedules_itself: bool`: whether it wants all inputs that wait in one call, since it packs
-      them better than a run can. False if it does not say.
-    - `generates: bool`: whether it writes what it is asked to, as language models do: then it can
-      say what a follow-up question means. False if it does not say.
+    - `depends_on_batch: bool`: whether an answer can depend on the other reads of the batch, as it
+      does in the last digits of most networks. The default is True; False lets a run start each
+      read as soon as there is room for it.
+    - `slots: int`: number of concurrent calls of `read`, each with one read and in its own thread,
+      for a reader whose answers do not depend on the batch. The default 0 means one call at a time.
+    - `schedules_itself: bool`: whether the reader takes all waiting reads in one call because it
+      packs them better than a run can. The default is False.
+    - `generates: bool`: whether the reader follows instructions, as language models do; if so, it
+      can rewrite a follow-up question. The default is False.
     """
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order."""
+        """Returns one output per read, in order."""
         ...
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns how many of the reader's tokens each text has."""
+        """Returns the number of tokens of each text, as the reader's tokenizer counts them."""
         ...
 
 
 @runtime_checkable
 class RendersPrompt(Protocol):
-    """What a reader with a window offers besides: the exact prompt, and what fits it."""
+    """Optional: readers with an input window render the exact prompt and check that it fits."""
 
     def render(self, read: Read) -> str:
-        """Returns the exact text that the model is given, after any cut."""
+        """Returns the exact text that the model receives, after truncation."""
         ...
 
     def fit(self, read: Read) -> int:
-        """Returns how many leading passages fit the window when rendered."""
+        """Returns how many leading passages fit the input window when rendered."""
         ...
 
 
 class Batching(Protocol):
-    """How a reader packs inputs into micro-batches of its own."""
+    """Micro-batches that a reader packs from its reads."""
 
     @property
     def finds(self) -> bool:
-        """Whether sizes are yet to be found, for which the model is loaded."""
+        """Whether batch sizes are still to be measured, which loads the model."""
         ...
 
     def sizes(self) -> Mapping[str, int]:
-        """Returns sizes that no parameter says: found on this machine, or lowered since."""
+        """Returns the sizes that no parameter sets: measured on this machine, or lowered since."""
         ...
 
     def settle(self, sizes: Mapping[str, int]) -> None:
-        """Uses what `sizes` said in an earlier process, so that batches are the same again."""
+        """Uses the sizes of an earlier process, so that the batches are the same again."""
         ...
 
     def counts(self) -> Mapping[str, int]:
-        """Returns what came of all so far: the fields of `leporello.reading.Packed`."""
+        """Returns the totals so far: the fields of `leporello.engine.BatchStatistics`."""
         ...
 
 
 @runtime_checkable
 class PacksBatches(Protocol):
-    """What a reader that packs micro-batches offers besides."""
+    """Optional: readers that pack micro-batches."""
 
     @property
     def batching(self) -> Batching | None:
-        """How it packs; None if, as it is set up, it packs none."""
+        """The micro-batches; None if the reader's parameters disable them."""
         ...
 
 
 @runtime_checkable
 class SharesLimits(Protocol):
-    """What a reader offers besides whose limits hold for a run, however many processes read."""
+    """Optional: readers whose limits apply to a run as a whole, across all its processes."""
 
     @property
     def budget(self) -> Budget:
-        """Limits of what the run may spend."""
+        """Spending limits of the run."""
         ...
 
     @property
@@ -179,144 +177,145 @@ class SharesLimits(Protocol):
         ...
 
     def share_limits(self, workers: int, budget: Budget) -> None:
-        """Takes this process for one of several that hold the run's limits together.
+        """Reduces the limits to this process's share of the run's limits.
 
-        Numbers at once and rates are divided by the workers. What may be spent is replaced: from
-        now on as much as is given here, whereafter `read` raises `BudgetSpentError`.
+        Concurrency and rates are divided by the number of workers. `budget` replaces the spending
+        limits; once it is spent, `read` raises `BudgetSpentError`.
 
         Args:
             workers: Number of all workers that read for the run.
-            budget: Limits of what this process may spend in addition to what it has spent.
+            budget: Limits of further spending in this process.
         """
         ...
 
 
 @runtime_checkable
 class CancelsReads(Protocol):
-    """What a reader that waits for others offers besides."""
+    """Optional: readers that wait for a server and can stop waiting."""
 
     def cancel(self) -> None:
-        """Ends all reads under way, in whatever thread: they raise `CancelledError`.
+        """Cancels the current reads of all threads: they raise `CancelledError`.
 
-        That of `concurrent.futures`; later reads are read.
+        The error is the class of `concurrent.futures`. Later reads are not affected.
         """
         ...
 
 
 @runtime_checkable
 class ChecksFiles(Protocol):
-    """What a stage whose parameters name files offers besides: its constructor opens none."""
+    """Optional: stages whose parameters name files, which constructors do not open."""
 
     def check_files(self, data: str) -> None:
-        """Looks at the files before any work; also when a config is checked.
+        """Checks the files before the run starts, and when a config is validated.
 
         Args:
-            data: The fingerprint of the task's data; empty where no task is known.
+            data: Fingerprint of the task's data; empty without a task.
 
         Raises:
-            UserError: A file is not there, is faulty, or must not be used on that data.
+            UserError: A file is missing, invalid, or not allowed for that data.
         """
         ...
 
 
 @runtime_checkable
 class Learns(Protocol):
-    """What a reader that can be trained offers besides."""
+    """Optional: readers that can be trained."""
 
     def learn(
         self, inputs: Sequence[Read], targets: Sequence[str], directory: Path
     ) -> Mapping[str, JSON]:
-        """Trains on inputs with the outputs that are wanted, and writes a model.
+        """Trains on reads and their target outputs, and writes a model.
 
         Args:
-            inputs: Inputs as `read` gets them; passages are texts.
-            targets: Wanted outputs, one an input.
-            directory: An empty folder; the model's files are written there.
+            inputs: Reads as `read` receives them; passages are texts.
+            targets: Target outputs, one per read.
+            directory: Empty folder for the model's files.
 
         Returns:
-            The constructor parameters that a reader with this model has. Paths within the
-            directory begin with `./`.
+            Constructor parameters of a reader that uses the model. Paths within the directory
+            begin with `./`.
 
         Raises:
-            UserError: They cannot be learnt from.
+            UserError: The reads and targets cannot be used for training.
         """
         ...
 
 
 @runtime_checkable
 class FineTunes(Protocol):
-    """What a reader whose model can be fine-tuned offers besides.
+    """Optional: readers whose model can be fine-tuned.
 
-    A name and not a method, so that what trains a model is no part of what its answers depend on.
+    The trainer is a name, not a method, so that the fingerprint of a reader excludes training code.
     """
 
     @property
     def trainer(self) -> str:
         """`module:function`, which takes the reader and a `leporello.core.training.TuningJob`.
 
-        It returns a `TuningResult`. Empty if the reader, as it is set up, has none to fine-tune.
+        The function returns a `TuningResult`. Empty if the reader's parameters name no model that
+        can be fine-tuned.
         """
         ...
 
 
 @runtime_checkable
 class Supervises(Protocol):
-    """What a combiner whose reader can be trained offers besides."""
+    """Optional: combiners that derive training targets for their reader."""
 
     def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
-        """Returns what each read of the first round should come to.
+        """Returns the target outputs of the reads of the first round.
 
-        None leaves a read out of training; of several texts the first is learnt, or each, as
-        `train: {references: …}` says. The example comes with its references and evidence.
+        None leaves a read out of training. `train: {references: …}` selects the first of several
+        alternative texts, or all of them. The example includes its references and evidence.
         """
         ...
 
 
 class Combiner(Protocol):
-    """Recombines: hits -> reader inputs -> one answer."""
+    """Makes reads from hits, and one answer from their outputs."""
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination | JSON:
-        """A generator that yields lists of requests (`Read`, …), and returns the answer.
+        """Generator that yields lists of requests (`Read`, …), and returns the answer.
 
-        It is sent one answer a request: an `Output` for a `Read`, a tuple of hits for a
-        `Search`, a number for a `Fit`, a bool for `Generates`. The `ReadError` of a read that
-        failed is thrown into it; a class with `takes_failed_reads = True` is sent it in place of
-        the `Output` instead. A combiner that reads nothing may return the answer at once.
+        It is sent one answer per request: an `Output` for a `Read`, a tuple of hits for a
+        `Search`, a number for a `Fit`, a bool for `Generates`. The `ReadError` of a failed read is
+        thrown into the generator; a class with `takes_failed_reads = True` is sent the error
+        instead of the `Output`. A combiner without requests may return the answer directly.
         """
         ...
 
 
 class Task(Protocol):
-    """Where examples come from; declared under `tasks:` rather than in a pipeline.
+    """Source of examples, declared under `tasks:` rather than in a pipeline.
 
-    A task that also has `__len__` lets the progress bar tell the time left. One that has
-    `normalise(text, example) -> str` brings answers into the form that its metrics read, for
-    pipelines with `normalised: true`; what the combiner returned is kept beside it.
+    The progress bar estimates the remaining time if a task defines `__len__`. In pipelines with
+    `normalised: true`, a task's `normalise(text, example) -> str` converts answers to the form that
+    its metrics expect; the combiner's answer is stored too.
     """
 
     @property
     def metrics(self) -> tuple[MetricEntry, ...]:
-        """Names of metrics, or mappings of `class` and its parameters."""
+        """Names of metrics, or mappings with `class` and its parameters."""
         ...
 
     def examples(self) -> Iterator[Example]:
-        """Yields the examples; those on one document stand together and share it."""
+        """Yields the examples; those on one document are consecutive and share its object."""
         ...
 
     def fingerprint(self) -> str:
-        """Returns a hash of the data; raises if any of it is faulty."""
+        """Returns a hash of the data; raises an error if the data is invalid."""
         ...
 
 
 class Loader(Protocol):
-    """Makes a document of a file.
+    """Loads a file as a document.
 
-    One with `suffixes: ClassVar[tuple[str, ...]]` is asked for files that are named so; one without
-    for all.
+    A loader with `suffixes: ClassVar[tuple[str, ...]]` loads files with these suffixes; a loader
+    without loads all files.
     """
 
     def load(self, path: Path) -> Document:
-        """Returns the document: text, outline, places, and what of the file is lost.
+        """Returns the document: text, sections, places and losses.
 
         Raises:
             UserError: The file cannot be read as a document.
@@ -326,25 +325,25 @@ class Loader(Protocol):
 
 @runtime_checkable
 class Sharded(Protocol):
-    """What a task offers besides whose documents can be found without reading those before them.
+    """Optional: tasks that can open a document without reading the documents before it.
 
-    Both methods speak of the documents in the order of `examples`. A class that overrides
-    `examples` alone is taken for one that offers neither. One that has `closed(document, fault)`
-    besides yields the examples on a document without opening it, each with this fault: for a
-    document over whose opening workers die.
+    Both methods use the document order of `examples`. They are ignored in a class that overrides
+    only `examples`. A task may also define `closed(document, fault)`, which yields the examples on
+    a document without opening it, each with this fault; it is called for a document that crashes
+    the workers that open it.
     """
 
     def layout(self) -> Iterator[DocumentRows]:
-        """Yields where the examples on each document stand; builds no text."""
+        """Yields the rows of each document's examples, without building text."""
         ...
 
     def examples_of(self, documents: Sequence[DocumentRows], first: int) -> Iterator[Example]:
         """Yields the examples on documents of the layout, perhaps on another machine.
 
         Args:
-            documents: Documents that follow each other. Of the last, `examples` may be fewer than
-                the layout says: it is enough to yield so many.
-            first: Number of the first of them in the task, from 0.
+            documents: Consecutive documents. `examples` of the last one may be lower than in the
+                layout: only so many examples are needed.
+            first: Index of the first of these documents in the task, from 0.
         """
         ...
 
@@ -354,13 +353,13 @@ class Kind:
     """A kind of stage.
 
     Attributes:
-        key: The key of a pipeline in YAML.
-        package: The package in which plain class names are looked up.
+        key: Key of a pipeline in YAML.
+        package: Package in which plain class names are looked up.
         methods: Names of the methods that a class of this kind must have.
-        protocol: The protocol that a nested stage is annotated with.
-        default: Class used where a pipeline has no such key; None if it must be given, empty if it
-            is then left out.
-        table: Name of the package's mapping of names to classes; empty where its `__all__` names
+        protocol: Protocol that annotates a nested stage.
+        default: Class used if a pipeline lacks the key; None if the key is required, empty if the
+            pipeline then has no such stage.
+        table: Name of the package's mapping of names to classes; empty if its `__all__` lists
             the classes.
     """
 
@@ -373,12 +372,12 @@ class Kind:
 
     @property
     def title(self) -> str:
-        """Classes of this kind, as `list` calls them."""
+        """Plural of the kind, as `list` shows it."""
         return f"{self.key}s"
 
     @property
     def group(self) -> str:
-        """The group of entry points under which packages offer such classes."""
+        """Group of entry points under which other packages register classes of this kind."""
         return f"leporello.{self.key}s"
 
 

@@ -1,4 +1,4 @@
-"""API keys: taken from the environment as a stage is built, and kept out of all that is written."""
+"""API keys: read from the environment when a stage is built, and redacted in all output."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from leporello.core.errors import UserError
 
 _VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 
-# What stands for a key in text: every form of each key that this process has had, and its name.
+# Every written form of each key of this process, with the name of its variable.
 _forms: dict[str, str] = {}
 
 
 class Key(str):
-    """A key's value, whose `repr` is the name of its variable: a stage's `repr` tells no secret.
+    """Value of a key, whose `repr` is the name of its variable so that no stage's `repr` leaks it.
 
-    It is as good as any text to what needs the key. Making one, by unpickling too, tells `redact`.
+    It can be used like any other text. Its creation, also by unpickling, registers it for `redact`.
     """
 
     __slots__ = ("variable",)
     variable: str
 
     def __new__(cls, value: str, variable: str) -> Key:
-        """Returns the key of this value, which comes from the environment variable `$NAME`."""
+        """Returns the key with this value, read from the environment variable `$NAME`."""
         secret = super().__new__(cls, value)
         secret.variable = variable
-        _forms.update(dict.fromkeys(_written(value), variable))
+        _forms.update(dict.fromkeys(_forms_of(value), variable))
         return secret
 
     def __repr__(self) -> str:
@@ -39,24 +39,24 @@ class Key(str):
 
 
 def is_variable(text: object) -> bool:
-    """Returns whether this names an environment variable: `$NAME`."""
+    """Returns whether a text names an environment variable: `$NAME`."""
     return isinstance(text, str) and _VARIABLE.fullmatch(text) is not None
 
 
 def is_set(variable: str) -> bool:
-    """Returns whether the environment has something for `$NAME`."""
+    """Returns whether the environment variable `$NAME` is set and not blank."""
     return bool(_value(variable).strip())
 
 
 def key(variable: str) -> Key:
-    """Returns what the environment has for `$NAME`.
+    """Returns the value of the environment variable `$NAME`.
 
     Raises:
-        UserError: It is not set, or blank.
+        UserError: The variable is unset or blank.
     """
     if not is_set(variable):
         name = variable.removeprefix("$")
-        raise UserError(f"the environment variable {name} is not set: export {name}=… first")
+        raise UserError(f"the environment variable {name} is not set; set it with export {name}=…")
     return Key(_value(variable), variable)
 
 
@@ -65,9 +65,9 @@ def _value(variable: str) -> str:
 
 
 def redact(text: str) -> str:
-    """Returns the text with `$NAME` for every key that this process was given.
+    """Returns the text with `$NAME` in place of every key of this process.
 
-    Found are keys as they are, and as JSON, Python and URLs write them; not parts of a key.
+    It replaces verbatim keys and their forms in JSON, Python and URLs, but not parts of a key.
     """
     if not _forms:
         return text
@@ -75,8 +75,8 @@ def redact(text: str) -> str:
     return re.sub("|".join(map(re.escape, longest_first)), lambda match: _forms[match[0]], text)
 
 
-def _written(value: str) -> set[str]:
-    """Returns the forms in which a value comes in texts."""
+def _forms_of(value: str) -> set[str]:
+    """Returns the forms of a value in text."""
     bare = value.strip()
     escaped = (json.dumps(bare), json.dumps(bare, ensure_ascii=False), repr(bare))
     in_urls = (write(bare, safe="", errors="surrogateescape") for write in (quote, quote_plus))

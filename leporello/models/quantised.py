@@ -1,4 +1,4 @@
-"""BERTs that come as an ONNX graph in 8 bits, back in floating point."""
+"""Converts BERT models from 8-bit ONNX graphs to floating point."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from transformers import BertConfig, BertModel
 from leporello.core.errors import UserError
 
 _QUANTISED = "_quantized"
-_PREFIX = "bert."  # of an encoder's weights, where the graph has a head besides
+_PREFIX = "bert."  # prefix of the encoder's weights if the graph also has a head
 
 
 def quantised_bert(path: Path, attention_heads: int) -> BertModel:
-    """Returns the encoder of a quantised graph, which does not tell how many heads a layer has.
+    """Returns the encoder of a quantised graph, which lacks the number of attention heads.
 
     Raises:
-        UserError: It is no quantised BERT that is known here.
+        UserError: The graph is not a quantised BERT of a supported form.
     """
     weights = {n.removeprefix(_PREFIX): weight for n, weight in _dequantised(path).items()}
     try:
@@ -43,16 +43,16 @@ def quantised_bert(path: Path, attention_heads: int) -> BertModel:
         encoder.load_state_dict({name: weights[name] for name in encoder.state_dict()})
     except (KeyError, ValueError, RuntimeError) as error:
         first = str(error).splitlines()[0]
-        raise UserError(f"{path} is not a quantised BERT that is known here: {first}") from None
+        raise UserError(f"{path} is not a supported quantised BERT: {first}") from None
     return encoder
 
 
 def _dequantised(path: Path) -> dict[str, torch.Tensor]:
-    """Returns every weight of a quantised graph in floating point, under its name in PyTorch."""
+    """Returns the weights of a quantised graph in floating point, by their names in PyTorch."""
     try:
         graph = onnx.load(str(path)).graph
-    except Exception as error:  # protobuf has its own, without types
-        raise UserError(f"{path} is no ONNX graph: {error}") from None
+    except Exception as error:  # protobuf's errors have no public types
+        raise UserError(f"{path} is not an ONNX graph: {error}") from None
     stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     weights = {
         name: torch.from_numpy(np.array(value, dtype=np.float32))
@@ -66,16 +66,16 @@ def _dequantised(path: Path) -> dict[str, torch.Tensor]:
         stem = name.removesuffix(_QUANTISED)
         shift = stored[f"{stem}_zero_point"].astype(np.float32)
         plain = (value.astype(np.float32) - shift) * stored[f"{stem}_scale"]
-        if stem in products:  # a product's right side lies transposed to what PyTorch keeps
+        if stem in products:  # PyTorch stores the transpose of a product's right side
             plain = np.ascontiguousarray(plain.T)
         weights[products.get(stem, stem)] = torch.from_numpy(plain)
     return weights
 
 
 def _product_names(graph: onnx.GraphProto) -> dict[str, str]:
-    """Returns the PyTorch name of each weight that a product of matrices reads.
+    """Returns the PyTorch names of the weights in matrix products.
 
-    The exporter names most of these by number, so the name is taken from the product's output,
+    The exporter numbers most of these weights, so their names are taken from the product's output,
     such as `/bert/encoder/layer.0/attention/self/query/MatMul_output_0_quantized`.
     """
     names = {}

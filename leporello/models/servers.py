@@ -1,4 +1,4 @@
-"""Model servers on this machine, and what they say of their models."""
+"""Queries model servers on this machine for their models and input windows."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from leporello.core.environment.deadlines import within
 from leporello.core.errors import UserError
 
 _TIMEOUT = 5.0  # seconds
-_GLANCE = 0.7  # seconds, of looking who answers
-_OLLAMA_WINDOW = 4096  # tokens, where nobody says otherwise; what is longer it cuts in silence
+_GLANCE = 0.7  # seconds, to check whether a server answers at all
+_OLLAMA_WINDOW = 4096  # Ollama's default in tokens; it silently truncates longer prompts
 _WINDOWS = (
     "max_model_len", "loaded_context_length", "context_length", "context_window",
     "max_context_length", "max_input_tokens",
@@ -25,11 +25,11 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A server of models as it is on most machines.
+    """A model server with its default settings.
 
     Attributes:
         title: Name of the program.
-        port: Number of the port that it listens on if nobody says otherwise.
+        port: Number of its default port.
         start: Command that starts it.
     """
 
@@ -39,7 +39,7 @@ class LocalServer:
 
     @property
     def base_url(self) -> str:
-        """Its address."""
+        """Address of the server."""
         return f"http://127.0.0.1:{self.port}/v1"
 
 
@@ -56,9 +56,9 @@ class ServedModel:
     """A model behind a server.
 
     Attributes:
-        name: Name by which it is asked for.
-        window: Number of tokens that it reads and writes at most; None if it does not say.
-        size: Size of its weights in bytes; None if it does not say.
+        name: Name of the model in requests.
+        window: Maximum number of tokens read and written; None if the server does not report it.
+        size: Size of its weights in bytes; None if the server does not report it.
     """
 
     name: str
@@ -66,64 +66,68 @@ class ServedModel:
     size: int | None = None
 
 
-def served(base_url: str, kind: str = "", timeout: float = _TIMEOUT) -> list[ServedModel]:
-    """Returns the models that a server says it has.
+def list_models(base_url: str, kind: str = "", timeout: float = _TIMEOUT) -> list[ServedModel]:
+    """Returns the models that a server lists.
 
     Args:
         base_url: Address of the server.
-        kind: Key of `SERVERS`; empty if that is not known.
-        timeout: Seconds that each answer may take.
+        kind: Key of `SERVERS`; empty if unknown.
+        timeout: Limit in seconds for each answer.
 
     Raises:
-        UserError: Nothing answers there, or not as such servers do.
+        UserError: No server answers, or its answer is not valid.
     """
-    told = _ask(base_url, "/models", timeout, kind)
-    entries = told.get("data") if isinstance(told, Mapping) else None
+    reply = _request_json(base_url, "/models", timeout, kind)
+    entries = reply.get("data") if isinstance(reply, Mapping) else None
     if not isinstance(entries, list):
-        raise UserError(f"{base_url} is no model server: its /models lists none; check the address")
-    found = [entry for entry in entries if isinstance(entry, Mapping) and entry.get("id")]
-    return [ServedModel(str(e["id"]), _first(e, _WINDOWS), _size(e)) for e in found]
+        raise UserError(
+            f"{base_url} is not a model server: its /models lists no models; check the address"
+        )
+    entries = [entry for entry in entries if isinstance(entry, Mapping) and entry.get("id")]
+    return [ServedModel(str(e["id"]), _first_positive(e, _WINDOWS), _size(e)) for e in entries]
 
 
 def window_of(base_url: str, kind: str, model: str, timeout: float = _TIMEOUT) -> int | None:
-    """Returns the window of a model where `served` does not tell; None if nothing does."""
+    """Returns the input window of a model, for servers that do not list it; None if unknown."""
     root = base_url.removesuffix("/v1")
     with suppress(UserError):
         if kind == "ollama":
-            told = _ask(root, "/api/show", timeout, body={"model": model})
-            given = re.search(r"^num_ctx\s+(\d+)", str(told.get("parameters", "")), re.MULTILINE)
-            return int(given[1]) if given else _OLLAMA_WINDOW
+            reply = _request_json(root, "/api/show", timeout, body={"model": model})
+            match = re.search(r"^num_ctx\s+(\d+)", str(reply.get("parameters", "")), re.MULTILINE)
+            return int(match[1]) if match else _OLLAMA_WINDOW
         if kind == "lmstudio":
-            rows = _ask(root, "/api/v0/models", timeout).get("data", [])
-            return next((_first(row, _WINDOWS) for row in rows if row.get("id") == model), None)
+            rows = _request_json(root, "/api/v0/models", timeout).get("data", [])
+            return next(
+                (_first_positive(row, _WINDOWS) for row in rows if row.get("id") == model), None
+            )
         if kind in ("llamacpp", ""):
-            told = _ask(root, "/props", timeout)
-            return _first(told.get("default_generation_settings") or {}, ("n_ctx",))
+            reply = _request_json(root, "/props", timeout)
+            return _first_positive(reply.get("default_generation_settings") or {}, ("n_ctx",))
     return None
 
 
-def answering() -> dict[str, list[ServedModel] | None]:
-    """Returns the models of each of `SERVERS`, asked at once; None of those that are not there."""
+def running_servers() -> dict[str, list[ServedModel] | None]:
+    """Returns the models of all `SERVERS`, queried in parallel; None if one does not answer."""
 
     def models(kind: str) -> list[ServedModel] | None:
         base_url = SERVERS[kind].base_url
         try:
-            found = served(base_url, kind, _GLANCE)
+            entries = list_models(base_url, kind, _GLANCE)
         except UserError:
             return None
         return [
             ServedModel(m.name, m.window or window_of(base_url, kind, m.name, _GLANCE), m.size)
-            for m in found
+            for m in entries
         ]
 
     with ThreadPoolExecutor(len(SERVERS)) as pool:
         return dict(zip(SERVERS, pool.map(models, SERVERS), strict=True))
 
 
-def _ask(
+def _request_json(
     base_url: str, path: str, timeout: float, kind: str = "", body: Mapping[str, Any] | None = None
 ) -> Any:  # noqa: ANN401 -- any JSON
-    """Returns the JSON at an address; follows no redirect, asks no proxy for what is here."""
+    """Returns the JSON at an address; follows no redirects, and uses no proxy for this machine."""
     import httpx2
 
     try:
@@ -132,20 +136,20 @@ def _ask(
             url, method = base_url.rstrip("/") + path, "POST" if body else "GET"
             answer = within(timeout, lambda: client.request(method, url, json=body))
         if not answer.is_success:
-            raise UserError(f"{base_url} answers {answer.status_code} when asked for its models")
+            raise UserError(f"{base_url} answers {answer.status_code} to a request for its models")
         return answer.json()
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError) as error:
         server = SERVERS.get(kind)
         start = f"; start {server.title} with `{server.start}`" if server else ""
-        why = str(error).partition("\n")[0] or type(error).__name__
-        raise UserError(f"no model server answers at {base_url} ({why}){start}") from None
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise UserError(f"no model server answers at {base_url} ({reason}){start}") from None
 
 
-def _first(entry: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+def _first_positive(entry: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
     values = (entry.get(name) for name in names)
     return next((value for value in values if isinstance(value, int) and value > 0), None)
 
 
 def _size(entry: Mapping[str, Any]) -> int | None:
-    meta = entry.get("meta")  # llama.cpp's
-    return _first(meta, ("size",)) if isinstance(meta, Mapping) else None
+    meta = entry.get("meta")  # only llama.cpp sets it
+    return _first_positive(meta, ("size",)) if isinstance(meta, Mapping) else None

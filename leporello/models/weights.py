@@ -1,4 +1,4 @@
-"""Weights as they are shipped: 8 bits for each number, a scale for each row, checksums beside."""
+"""Reads shipped weights: 8 bits per number, a scale per row, and checksums in `config.json`."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ class ModelFolder:
     """A folder with a shipped reader.
 
     Attributes:
-        path: Folder with `config.json`, which names every other file and its SHA-256.
+        path: Folder with `config.json`, which lists all other files with their SHA-256.
     """
 
     path: Path
 
     def config(self) -> dict[str, Any]:
-        """Returns what `config.json` says.
+        """Returns the content of `config.json`.
 
         Raises:
-            UserError: If it is missing or cannot be read.
+            UserError: The file is missing or not valid.
         """
         try:
             config = json.loads(self._bytes("config.json"))
         except (ValueError, RecursionError) as error:
-            raise UserError(f"{self.path / 'config.json'} is no JSON: {error}") from None
+            raise UserError(f"{self.path / 'config.json'} is not JSON: {error}") from None
         if not isinstance(config, dict) or not isinstance(config.get("sha256", {}), dict):
-            raise UserError(f"{self.path / 'config.json'} is not what was shipped")
+            raise UserError(f"{self.path / 'config.json'} is damaged; install the package again")
         return config
 
     def checked(self, name: str) -> bytes:
         """Returns the bytes of a file that `config.json` lists.
 
         Raises:
-            UserError: If it is missing, not listed, or not what was shipped.
+            UserError: The file is missing, not listed, or differs from its checksum.
         """
-        wanted = self.config().get("sha256", {}).get(name)
+        checksum = self.config().get("sha256", {}).get(name)
         content = self._bytes(name)
-        if wanted is None:
+        if checksum is None:
             raise UserError(f"{self.path / name} is not listed in config.json")
-        if hashlib.sha256(content).hexdigest() != wanted:
+        if hashlib.sha256(content).hexdigest() != checksum:
             raise UserError(
                 f"{self.path / name} is damaged: its SHA-256 is not the one in config.json; "
                 "install the package again"
@@ -73,15 +73,15 @@ def unpack(content: bytes, base: Arrays | None = None) -> Arrays:
 
     Args:
         content: Content of the safetensors file.
-        base: Weights that those of the file replace or, where it has differences, add to.
+        base: Weights that the weights of the file replace, or to which its differences are added.
 
     Raises:
-        UserError: If the content is not that of such a file.
+        UserError: The content is not a safetensors file.
     """
     try:
         stored = load(content)
     except (SafetensorError, ValueError) as error:
-        raise UserError(f"no weights can be read: {error}") from None
+        raise UserError(f"the weights cannot be read: {error}") from None
     plain = {
         name: value * stored[name + SCALE] if name + SCALE in stored else value
         for name, value in stored.items()

@@ -1,4 +1,4 @@
-"""The verbs that execute: run, plan, verify, ask, watch.
+"""Implements the verbs that execute: run, plan, verify, ask, watch.
 
-They may touch all rooms before them. Begin with `run`, then `batch`, which drives the executors.
+This room may import all rooms before it. Begin with `run`, then `batch`, which drives executors.
 """

@@ -1,4 +1,4 @@
-"""What was found for a question: the answer, its passages with their places, ledger and cost."""
+"""Data classes for the answer to a question: passages, places, coverage and cost."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ class CitedPassage:
     """A passage that was selected for the question.
 
     Attributes:
-        span: Characters of the document's text that it consists of, or stands for: from the first
-            to the last.
-        text: Text that a reader is given: those characters, or what was made of them.
+        span: Characters of the document that the passage quotes or represents.
+        text: Text that a reader receives: those characters, or text that an enricher made of them.
         score: The retriever's score; higher is better.
-        place: Place of the passage as a person looks it up: `report.pdf p. 3 to p. 4`.
+        place: Place of the passage, such as `report.pdf p. 3 to p. 4`.
         read: Whether the reader saw any of it.
-        kind: How it came about: `verbatim`, `summary`, `context`.
+        kind: Origin of the text: `verbatim`, `summary`, `context`.
     """
 
     span: Span
@@ -44,13 +43,13 @@ class CitedPassage:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the reads of an answer took when they were read; kept ones cost nothing again.
+    """Original cost of the reads of an answer, including reads that were cached and cost nothing.
 
     Attributes:
-        reads: Number of inputs that were read.
-        input_tokens: Number of tokens read, as the model counts them; 0 where the reader has none.
-        output_tokens: Number of tokens written, likewise.
-        dollars: Price in dollars, where the reader pays and knows the prices.
+        reads: Number of reads.
+        input_tokens: Number of input tokens; 0 if the reader counts none.
+        output_tokens: Number of output tokens; 0 if the reader counts none.
+        dollars: Price in dollars, if the reader has prices.
     """
 
     reads: int = 0
@@ -64,9 +63,9 @@ class TypedValue:
     """An answer as the value of its type.
 
     Attributes:
-        value: The value; None where the document does not say.
-        spans: Spans where its parts stand, by JSON Pointer; that of a plain value is empty.
-        confidence: Probability that it is right; None where no reader gives one.
+        value: The value; None if the document has no answer.
+        spans: Spans of its parts, by JSON Pointer; the pointer of a plain value is empty.
+        confidence: Probability that it is correct; None if no reader returns one.
     """
 
     value: JSON
@@ -75,35 +74,34 @@ class TypedValue:
 
 
 def typed_value(raw: JSON, confidence: float | None = None) -> TypedValue | None:
-    """Returns the value of what the engine delivers of a typed answer; None of anything else."""
+    """Returns the value of a typed answer as the engine returns it; None for other answers."""
     if not isinstance(raw, dict) or not isinstance(spans := raw.get("spans"), dict):
         return None
-    found = {
+    spans_by_pointer = {
         pointer: Span(start, end)
         for pointer, pair in spans.items()
         if isinstance(pair, list)
         for start, end in [pair]
         if isinstance(start, int) and isinstance(end, int)
     }
-    return TypedValue(raw.get("value"), found, confidence)
+    return TypedValue(raw.get("value"), spans_by_pointer, confidence)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What `ask` found.
+    """Result of `ask`.
 
     Attributes:
-        question: The question as it was asked of the document.
+        question: The question, after a rewrite if it was a follow-up.
         text: The answer.
         passages: Passages that were selected, best first.
         coverage: Shares of the document that were selected and read.
-        document: The document as it was loaded.
-        notes: Notes of the stages: that they fell back on something, or found nothing.
-        spans: Spans of the document where the answer stands, best first, if the reader copied it
-            from there.
-        items: Items of which the answer is made, with their passages; None if it is made of none.
-        cost: What reading took.
-        typed: The answer as a value, where a type was asked for.
+        document: The loaded document.
+        notes: Notes of the stages, such as a fallback or an empty result.
+        spans: Spans from which the reader copied the answer, best first; empty if it did not.
+        items: Items of the answer with their passages; None if the answer has no items.
+        cost: Cost of the reads.
+        typed: The answer as a value, if the question has a type.
     """
 
     question: str
@@ -119,16 +117,16 @@ class Answer:
 
     @property
     def found(self) -> bool:
-        """Whether the document says so, as far as the reader knows."""
+        """Whether the document has an answer, according to the reader."""
         return bool(unanswerable(self.text, ""))
 
     @property
     def told(self) -> str:
-        """The answer in words, also where there is none."""
+        """The answer, or a sentence that the document has none."""
         return self.text if self.found else "The document does not say so."
 
     def row(self) -> dict[str, Any]:
-        """Returns all of it as JSON has it, with a place beside each span."""
+        """Returns all fields as JSON values; each span has a place."""
         losses = [asdict(loss) for loss in self.document.losses]
         return {
             "question": self.question,
@@ -138,10 +136,10 @@ class Answer:
             "coverage": asdict(self.coverage),
             "cost": asdict(self.cost),
             "notes": [*self.notes],
-            "spans": [*map(self._placed, self.spans)],
+            "spans": [*map(self._span_row, self.spans)],
             "losses": losses,
             "items": [
-                {"text": item.text, "passages": [*map(self._placed, item.passages)]}
+                {"text": item.text, "passages": [*map(self._span_row, item.passages)]}
                 for item in self.items or ()
             ],
         }
@@ -150,23 +148,23 @@ class Answer:
         if self.typed is None:
             return {}
         values = {
-            pointer: {"value": value, **(self._placed(span) if span else {})}
+            pointer: {"value": value, **(self._span_row(span) if span else {})}
             for pointer, value in leaves(self.typed.value)
             for span in [self.typed.spans.get(pointer)]
         }
         confidence = self.typed.confidence
         return {"value": self.typed.value, "values": values, "confidence": confidence}
 
-    def _placed(self, span: Span) -> dict[str, Any]:
+    def _span_row(self, span: Span) -> dict[str, Any]:
         return {**asdict(span), "place": cited(self.document, span)}
 
     @property
     def ledger(self) -> tuple[str, ...]:
-        """Lines that say what became of the whole file, and what of it is no text."""
+        """Lines with the coverage of the file, and the content that is not text."""
         return (ledger_line(asdict(self.coverage)), *loss_lines(self.document.losses))
 
     def to_pandas(self) -> DataFrame:
-        """Returns the passages, a row each.
+        """Returns a table with one row per passage.
 
         Raises:
             UserError: pandas is not installed.
@@ -175,7 +173,7 @@ class Answer:
         return frame({**row.pop("span"), **row} for row in rows)
 
     def _repr_html_(self) -> str:
-        """Returns what a notebook shows: the answer, its passages and the ledger."""
+        """Returns HTML for notebooks: the answer, its passages and the coverage."""
         rows = tuple(
             (p.place, f"{p.score:g}", "yes" if p.read else "no", p.text[:_EXCERPT])
             for p in self.passages

@@ -1,4 +1,4 @@
-"""Questions to one's own files, of any length: one, or a conversation with all kept warm."""
+"""Answers questions about files: one question, or a conversation with everything in memory."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from leporello.core.notes import collect_notes
 from leporello.core.passages import spans_of
 from leporello.core.records import JSON, Coverage, Document, Example, Output, Prediction, Read, Span
 from leporello.engine.combining import CombinerRunner
-from leporello.engine.enriching import Enriching
+from leporello.engine.enriching import EnricherRunner
 from leporello.engine.failures import ExampleError
 from leporello.engine.progress import Listener, Progress, ProgressListener
-from leporello.engine.reading import WindowReaders
+from leporello.engine.reading import BatchReaders
 from leporello.engine.results.finished import FinishedExample, cost_of
 from leporello.engine.results.serialization import prediction_of
 from leporello.engine.rounds import Rounds, rounds
-from leporello.engine.selection import divided, select_document
+from leporello.engine.selection import document_chunks, select_document
 from leporello.engine.store import MemoryStore
 from leporello.jobs.options import AskOptions
 from leporello.loaders.collection import load_collection
@@ -41,23 +41,23 @@ from leporello.text.outline import cited
 
 __all__ = ["Answer", "AskSettings", "CitedPassage", "Session", "ask"]
 
-_BEFORE = 3  # questions that a follow-up is understood by
-_LONGEST = 200  # characters that one grows by at most: a model that goes on has answered it
+_BEFORE = 3  # earlier questions that a model sees when it rewrites a follow-up
+_LONGEST = 200  # characters that a rewrite may add; longer ones include the answer
 _FOLLOW_UP = (
     "Rewrite the last question so that it can be understood without those before it: put names"
     " where it has pronouns. Write the question alone; where nothing is missing, repeat it."
 )
 _NOT_UNDERSTOOD = (
-    "the model could not say what the question means after those before it: it was asked as it is"
+    "the model could not rewrite the follow-up question: the original question was used"
 )
 
 
 @dataclass(frozen=True)
 class AskSettings(AskOptions):
-    """How questions are answered: the options of `ask`, and what they build."""
+    """Options of `ask`, with methods that load the config, the stages and the document."""
 
     def loaded(self, model: str = "") -> Config:
-        """Returns the config; takes and raises what `build` does."""
+        """Returns the config; see `build`."""
         options = replace(self, model=model or self.model)
         names = [self.pipeline] if self.pipeline else []
         return load_config(self.config, options.settings, names)
@@ -66,7 +66,8 @@ class AskSettings(AskOptions):
         """Returns the stages.
 
         Args:
-            model: What reads, as `leporello.models.naming` has it; the pipeline's own if empty.
+            model: Name of the reader's model, see `leporello.models.naming`; if empty, the
+                pipeline's model.
 
         Raises:
             UserError: A mistake in the files or settings, or several pipelines.
@@ -82,39 +83,42 @@ class AskSettings(AskOptions):
         return points[0].build()
 
     def document(self, files: Sequence[Path]) -> Document:
-        """Loads files, as `Session.open` takes them.
+        """Loads the files that `Session.open` receives.
 
         Raises:
-            UserError: One cannot be read, or the loader is none.
+            UserError: A file cannot be read, or the loader does not exist.
         """
-        known = {} if all(is_there(str(file)) for file in files) else self.loaded().collections
-        named = [file for file in files if str(file) in known and not file.exists()]
+        exist = all(is_there(str(file)) for file in files)
+        collections = {} if exist else self.loaded().collections
+        names = {str(file) for file in files if str(file) in collections and not file.exists()}
         paths = [
-            to_path(p) for file in files for p in (known[str(file)] if file in named else [file])
+            to_path(path)
+            for file in files
+            for path in (collections[str(file)] if str(file) in names else [file])
         ]
         cache = Cache(cache_directory()) if self.cached else None
         loader = loader_of(self.loader) if self.loader else None
-        if named or is_collection(paths):
+        if names or is_collection(paths):
             return load_collection(paths, cache=cache, loader=loader)
         return load(paths[0], loader=loader)
 
 
 @dataclass
 class Session:
-    """A conversation about one document; what is derived from it, and models, stay in memory.
+    """A conversation about one document; models and derived data stay in memory.
 
-    It answers one question at a time, whatever thread asks.
+    A lock lets one thread at a time ask a question.
 
     Attributes:
         document: The document.
-        settings: How questions are answered.
+        settings: Options of `ask`.
         stages: Stages of the pipeline.
-        turns: Questions as they were put, and answers, the first first.
+        turns: Questions as the user wrote them, with answers, oldest first.
     """
 
     document: Document
     settings: AskSettings = AskSettings()
-    stages: Pipeline = field(default=None)  # type: ignore[assignment]  # built where none is given
+    stages: Pipeline = field(default=None)  # type: ignore[assignment]  # built if missing
     turns: list[tuple[str, Answer]] = field(default_factory=list)
     _lock: AbstractContextManager[Any] = field(default_factory=threading.RLock, repr=False)
 
@@ -123,18 +127,18 @@ class Session:
         self._cache = Cache(cache_directory()) if self.settings.cached else None
         if self._cache:
             self.document.use_cache(self._cache)
-        self._readers = WindowReaders(self.stages, self._cache)
+        self._readers = BatchReaders(self.stages, self._cache)
 
     @classmethod
     def open(cls, files: Sequence[Path], settings: AskSettings = AskSettings()) -> Session:
-        """Returns a conversation about a file, a folder, or what lies at a URL; of several as one.
+        """Returns a conversation about files, folders or URLs; several are one collection.
 
-        The name of a collection in the config stands for what it names.
+        The name of a collection in the config is replaced by the collection's files.
 
         Raises:
             UserError: A mistake of the user's.
         """
-        stages = settings.build()  # told before a long file is read
+        stages = settings.build()  # reports mistakes before a long file is read
         return cls(settings.document(files), settings, stages)
 
     def about(self, document: Document) -> Session:
@@ -142,33 +146,33 @@ class Session:
         return replace(self, document=document, turns=[])
 
     def each(self, question: str) -> Iterator[Answer]:
-        """Yields the answer of each file of a collection, in order.
+        """Yields the answer for each file of a collection, in order.
 
         Raises:
-            UserError: As `ask`.
+            UserError: See `ask`.
         """
         for session in self.by_file():
             yield session.ask(question)
 
     def by_file(self) -> Iterator[Session]:
-        """Yields a conversation about each file of a collection, in order; else itself."""
+        """Yields a conversation about each file of a collection; without a collection, itself."""
         for number in range(len(self.document.members)):
             yield self.about(member_document(self.document, number))
         if not self.document.members:
             yield self
 
     def use_model(self, model: str) -> None:
-        """Has another model read from here on.
+        """Switches to another model.
 
         Raises:
-            UserError: There is none, or the reader has no model.
+            UserError: The model does not exist, or the reader has no model.
         """
         self.stages = self.settings.build(model)
-        self._readers = WindowReaders(self.stages, self._cache)
+        self._readers = BatchReaders(self.stages, self._cache)
 
     @property
     def follows_up(self) -> bool:
-        """Whether a question is understood by those before it, which a reader that writes does."""
+        """Whether the model rewrites follow-up questions, which only generating readers can."""
         return bool(getattr(self.stages.reader, "generates", False))
 
     @cached_property
@@ -176,44 +180,44 @@ class Session:
         return looks_english(self.document.text)
 
     def ask(self, question: str, listener: Listener | None = None, schema: str = "") -> Answer:
-        """Returns the answer to a question, or to what it means after those before it.
+        """Returns the answer to a question; a follow-up is rewritten first.
 
         Args:
             question: The question; may be empty for pipelines that summarise.
-            listener: Listener that is told of each step; a bar is drawn without.
+            listener: Receives progress events; None draws a progress bar.
             schema: JSON Schema of the answer, as text; empty for any text.
 
         Raises:
             UserError: A mistake of the user's, or a stage that failed, with its reason.
         """
         with self._lock:
-            alone = self._alone(question) if self.follows_up and self.turns else question
-            [answer] = _all_answers(self.attempts([(alone or question, schema)], listener))
-            if not alone:
+            rewritten = self._rewritten(question) if self.follows_up and self.turns else question
+            [answer] = _all_answers(self.attempts([(rewritten or question, schema)], listener))
+            if not rewritten:
                 answer = replace(answer, notes=(_NOT_UNDERSTOOD, *answer.notes))
             self.turns.append((question, answer))
         return answer
 
     def answers(self, questions: Sequence[str], listener: Listener | None = None) -> list[Answer]:
-        """Returns answers to questions that each stand alone, selected and read together.
+        """Returns answers to independent questions, retrieved and read together.
 
         Args:
-            questions: The questions; they are no part of the conversation.
-            listener: Listener as that of `ask`.
+            questions: The questions; they do not become turns of the conversation.
+            listener: See `ask`.
 
         Raises:
-            UserError: As `ask`; of the first question that has no answer.
+            UserError: See `ask`; the error of the first question that failed.
         """
         return _all_answers(self.attempts([(question, "") for question in questions], listener))
 
     def attempts(
-        self, asked: Sequence[tuple[str, str]], listener: Listener | None = None
+        self, questions: Sequence[tuple[str, str]], listener: Listener | None = None
     ) -> list[Answer | UserError]:
-        """Returns answers to questions that each stand alone, or why there is none.
+        """Returns answers to independent questions, or their errors.
 
         Args:
-            asked: Questions, each with the JSON Schema of its answer, or an empty text.
-            listener: Listener as that of `ask`.
+            questions: Questions, each with the JSON Schema of its answer, or an empty text.
+            listener: See `ask`.
 
         Raises:
             UserError: A mistake of the user's.
@@ -221,13 +225,13 @@ class Session:
         with self._lock:
             examples = [
                 Example(f"q{n}", self.document, question=question, schema=schema)
-                for n, (question, schema) in enumerate(asked)
+                for n, (question, schema) in enumerate(questions)
             ]
             finished = self._finished(examples, listener) if examples else []
             return [*map(self._answer, examples, finished)]
 
     def select(self, question: str) -> tuple[tuple[CitedPassage, ...], Coverage]:
-        """Returns the passages that are selected for a question, best first, and the ledger.
+        """Returns the passages that are selected for a question, best first, and the coverage.
 
         Raises:
             UserError: A mistake of the user's, or a stage that failed, with its reason.
@@ -239,25 +243,25 @@ class Session:
             raise UserError(f"the {selected.stage} failed: {selected.message}")
         spans = [span for hit in selected.hits for span in spans_of(hit.chunk)]
         prediction = prediction_of(example, selected.hits, (), "")
-        found = _passages(document, prediction)
-        return tuple(found), Coverage.of(
+        passages = _passages(document, prediction)
+        return tuple(passages), Coverage.of(
             len(document.text), document.losses, spans, (), unchunked=selected.unchunked
         )
 
-    def _alone(self, question: str) -> str:
-        """Returns a follow-up as it is understood alone; nothing where the model cannot tell."""
+    def _rewritten(self, question: str) -> str:
+        """Returns a follow-up as a self-contained question; empty if the model fails."""
         talk = [f"{answer.question}\n{answer.text}" for _, answer in self.turns[-_BEFORE:]]
         read = Read(("\n".join(talk),), f"{_FOLLOW_UP}\n{question}")
         [reply] = self._readers.answering.read([read])
-        told = getattr(reply, "text", "").strip().partition("\n")[0].strip('"“” ')
-        whole = told.endswith("?") or not question.endswith("?")  # else it was cut
-        return told if whole and len(told) < len(question) + _LONGEST else ""
+        text = getattr(reply, "text", "").strip().partition("\n")[0].strip('"“” ')
+        is_complete = text.endswith("?") or not question.endswith("?")
+        return text if is_complete and len(text) < len(question) + _LONGEST else ""
 
     def _answer(self, example: Example, finished: FinishedExample) -> Answer | UserError:
         document, prediction = self.document, finished.prediction
         if failure := finished.failure:
-            told = f"the {failure.stage} failed: {failure.message}"
-            return UserError(f"{example.question!r}: {told}" if example.id != "q0" else told)
+            message = f"the {failure.stage} failed: {failure.message}"
+            return UserError(f"{example.question!r}: {message}" if example.id != "q0" else message)
         assert prediction is not None
         replies = [call.reply for call in finished.calls]
         return Answer(
@@ -274,17 +278,17 @@ class Session:
         )
 
     def _language(self) -> Iterator[str]:
-        """Yields a note if the reader reads English, and the document does not look so."""
+        """Yields a note if the reader supports only English and the document looks different."""
         if not self._english and getattr(self.stages.reader, "language", "") == "en":
             yield (
-                "the document does not look English, and the reader knows nothing else: name"
+                "the document does not look English, and the reader supports only English: choose"
                 " another one with --model or --pipeline (`list pipelines`)"
             )
 
     def _finished(
         self, examples: Sequence[Example], listener: Listener | None
     ) -> list[FinishedExample]:
-        """Runs examples, and keeps nothing of them."""
+        """Runs examples without storing them."""
         with ExitStack() as stack:
             if listener is None:
                 bar = stack.enter_context(Progress(f"asking {self.document.id}", len(examples)))
@@ -298,10 +302,10 @@ class Session:
             return finished
 
     def _prepare(self, example: Example, listener: Listener) -> None:
-        """Makes the passages of the document, which may take minutes, under the listener's eyes."""
-        enriching = Enriching(self.stages, self._readers, listener=listener)
-        with suppress(ExampleError), collect_notes():  # selecting tells them of each question
-            enriching.of(divided(self.stages.chunker, example))
+        """Makes the passages of the document first, as it may take minutes and needs progress."""
+        enricher = EnricherRunner(self.stages, self._readers, listener=listener)
+        with suppress(ExampleError), collect_notes():  # selecting repeats them for each question
+            enricher.passages_of(document_chunks(self.stages.chunker, example))
 
 
 def ask(
@@ -313,15 +317,15 @@ def ask(
     overrides: Sequence[str] = (),
     cached: bool = True,
 ) -> Answer:
-    """Asks one question of one document; `Session` answers several.
+    """Asks one question about one document; `Session` answers several.
 
     Args:
-        file: A file of any kind that is read; or its URL.
+        file: A file of any supported format, or its URL.
         question: The question; may be empty for pipelines that summarise.
-        pipeline: See `AskSettings`, as for all that follow.
-        config: See there.
-        overrides: See there.
-        cached: See there.
+        pipeline: See `AskSettings`.
+        config: See `AskSettings`.
+        overrides: See `AskSettings`.
+        cached: See `AskSettings`.
 
     Raises:
         UserError: A mistake of the user's, or a stage that failed, with its reason.
@@ -331,7 +335,7 @@ def ask(
 
 
 def _all_answers(attempts: Sequence[Answer | UserError]) -> list[Answer]:
-    """Returns answers; raises the first error there is instead."""
+    """Returns the answers, or raises the first error."""
     answers = []
     for attempt in attempts:
         if isinstance(attempt, UserError):
@@ -341,19 +345,21 @@ def _all_answers(attempts: Sequence[Answer | UserError]) -> list[Answer]:
 
 
 def _passages(document: Document, prediction: Prediction) -> Iterator[CitedPassage]:
-    seen = (*prediction.read, *prediction.stood_for)
+    spans = (*prediction.read, *prediction.stood_for)
     for rank, (start, end, score) in enumerate(prediction.hits):
-        span, made = Span(start, end), prediction.passages.get(rank)
-        read = any(r.start < end and start < r.end for r in seen)
-        text, kind = (made.text, made.kind) if made else (document.text[start:end], "verbatim")
+        span, enriched = Span(start, end), prediction.passages.get(rank)
+        read = any(r.start < end and start < r.end for r in spans)
+        text, kind = (
+            (enriched.text, enriched.kind) if enriched else (document.text[start:end], "verbatim")
+        )
         yield CitedPassage(span, text, score, cited(document, span), read, kind)
 
 
 def _spans(finished: FinishedExample, raw: JSON) -> tuple[Span, ...]:
-    """Returns the spans of the outputs that are the combiner's answer, the surest first."""
+    """Returns the spans of the outputs that equal the combiner's answer, highest score first."""
     if isinstance(raw, dict) and (typed := typed_value(raw)):
         return tuple(dict.fromkeys(typed.spans.values()))
     outputs = [call.reply for call in finished.calls if isinstance(call.reply, Output)]
     same = [output for output in outputs if output.span is not None and output.text == raw]
-    ranked = sorted(same, key=lambda output: -(output.score or 0.0))
-    return tuple(dict.fromkeys(output.span for output in ranked if output.span))
+    by_score = sorted(same, key=lambda output: -(output.score or 0.0))
+    return tuple(dict.fromkeys(output.span for output in by_score if output.span))

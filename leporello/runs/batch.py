@@ -1,4 +1,4 @@
-"""Pipelines that share a task and a reader, run over one stream of shards."""
+"""Runs pipelines with the same task and readers together over one stream of shards."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ _log = logging.getLogger("leporello")
 
 
 def batches(jobs: Sequence[Job]) -> Iterator[list[Job]]:
-    """Yields the jobs that run side by side: those on one task with the same readers in one place.
+    """Yields groups of jobs that have the same task, readers and placement, to run together.
 
-    So one reader's model is in memory at a time, and what pipelines derive from a document in
-    common is derived once.
+    Grouping keeps only one reader's model in memory, and lets the pipelines share chunks and
+    indexes of a document.
     """
     groups: dict[str, list[Job]] = {}
     for job in jobs:
@@ -59,10 +59,10 @@ def batches(jobs: Sequence[Job]) -> Iterator[list[Job]]:
 
 
 class Batch:
-    """Runs jobs on one task with one reader side by side; their stores hold what is done."""
+    """Runs jobs on one task with the same readers together, and records progress in stores."""
 
     def __init__(self, jobs: Sequence[Job], context: RunContext) -> None:
-        """Looks at what earlier processes left."""
+        """Reads the progress of earlier processes."""
         self.jobs, self.context = jobs, context
         self.files = [JobFiles(context.directory, job.pipeline.name, job.task.name) for job in jobs]
         factory = StageFactory()
@@ -70,25 +70,25 @@ class Batch:
         self._sizes = context.directory.sizes().get(sizes_key(jobs[0].pipeline), {})
         self._finished = [files.merged() for files in self.files]
         for job, files in zip(jobs, self.files, strict=True):
-            if files.is_merged or files.begun():
+            if files.is_merged or files.stored_shards():
                 collect_reuse(undeclared(spec.cls for spec in job.pipeline.all_specs()))
         self._expected = jobs[0].expected(context.limit)
         self.was_merged = all(files.is_merged and files.has_metrics for files in self.files)
         self.wrote = False
         self.stopped = ""
         self._shares = [PipelineShare() for _ in jobs]
-        # Seconds until a worker had done anything, and from there to the end.
+        # Seconds until the first report of a worker, and from there to the end.
         self._clock = {"starting": 0.0, "working": 0.0}
-        self._budgets: dict[str, SharedBudget] = {}  # of readers that share limits, by role
-        self._open_orders: dict[int, ShardOrder] = {}  # that are not finished
+        self._budgets: dict[str, SharedBudget] = {}  # by role, for readers that share limits
+        self._open_orders: dict[int, ShardOrder] = {}  # unfinished orders by shard
         self._over_budget: list[ShardOrder] = []
 
     def run(self) -> None:
-        """Finishes what is not finished; failures stay as they are.
+        """Runs the unfinished examples; failures stay as they are.
 
         Raises:
-            UserError: A mistake of the user's; what is finished stays finished.
-            Stopped: The run is to end.
+            UserError: A mistake of the user's; finished examples remain stored.
+            Stopped: The run must stop.
         """
         complete = all(files.is_complete(self.context.limit) for files in self.files)
         if not (self.was_merged and complete):
@@ -96,11 +96,11 @@ class Batch:
             self._run_shards(retry=False)
 
     def retry(self) -> None:
-        """Tries again what failed.
+        """Runs failed examples again.
 
         Raises:
-            UserError: As `run`.
-            Stopped: As `run`.
+            UserError: See `run`.
+            Stopped: See `run`.
         """
         if any(counts.failures for finished in self._finished for counts in finished.values()):
             self._check_stores()
@@ -108,16 +108,16 @@ class Batch:
             self._run_shards(retry=True)
 
     def _check_stores(self) -> None:
-        """Counts the shards that are finished; one whose store is damaged or lost is not."""
+        """Counts the finished shards, without those whose store is damaged or lost."""
         for index, files in enumerate(self.files):
             finished, run = files.finished(), self._runs[index]
-            self._finished[index] = {n: one for n, one in finished.items() if one.key.run == run}
+            self._finished[index] = {n: c for n, c in finished.items() if c.key.run == run}
 
     def close(self) -> list[Result]:
-        """Derives the results' files from what is finished, whatever it is.
+        """Writes the result files from the finished examples, even if some are missing.
 
         Raises:
-            UserError: They cannot be written.
+            UserError: The files cannot be written.
         """
         try:
             self._fetch_stores()
@@ -125,27 +125,28 @@ class Batch:
         except OSError as error:
             raise UserError(
                 f"{self.context.directory.path}: results cannot be written: {error.strerror}; the"
-                " stores hold all that is finished: make room, and run the same command again"
+                " stores contain all finished examples: free some space and run the same command"
+                " again"
             ) from error
 
     # -- one pass over the task --------------------------------------------------------------
 
     def _run_shards(self, *, retry: bool) -> None:
-        """Has every shard worked at that has anything left to do."""
+        """Runs all unfinished shards."""
         job = self.jobs[0]
-        several = f"{len(self.jobs)} pipelines on {job.task.name}"
+        title = f"{len(self.jobs)} pipelines on {job.task.name}"
         total = None if self._expected is None else self._expected * len(self.jobs)
-        with Progress(job.name if len(self.jobs) == 1 else several, total) as progress:
+        with Progress(job.name if len(self.jobs) == 1 else title, total) as progress:
 
             def check() -> None:
                 self.context.check(progress)
 
             def report(progressed: ProgressCounts) -> None:
-                self._clock["starting"] = self._clock["starting"] or time.monotonic() - began
+                self._clock["starting"] = self._clock["starting"] or time.monotonic() - start
                 progress.take(progressed)
                 check()
 
-            began = time.monotonic()
+            start = time.monotonic()
             with executor_for(
                 self._spec(), job.placement, self._model_bytes(), check,
                 supervised=self.context.supervised,
@@ -158,32 +159,33 @@ class Batch:
                     for result in executor.run(orders, report):
                         self._record(result)
                     orders = self._over_budget
-            self._clock["working"] = time.monotonic() - began - self._clock["starting"]
+            self._clock["working"] = time.monotonic() - start - self._clock["starting"]
         self._check_data(job)
 
     def _shared_budgets(self, workers: int) -> dict[str, SharedBudget]:
-        readers = self._stages[0].readers.items()
-        sharing = {role: one for role, one in readers if isinstance(one, SharesLimits)}
-        return {role: SharedBudget(one.budget, workers) for role, one in sharing.items()}
+        return {
+            role: SharedBudget(reader.budget, workers)
+            for role, reader in self._stages[0].readers.items()
+            if isinstance(reader, SharesLimits)
+        }
 
     def _find_sizes(self, executor: Executor) -> None:
-        """Finds sizes of batches once, before the first shard: results depend on them."""
+        """Finds the batch sizes once, before the first shard, as results depend on them."""
         batchings = map(batching_of, self._stages[0].readers.values())
-        if any(one and one.finds for one in batchings) and not self._sizes:
+        if any(batching and batching.finds for batching in batchings) and not self._sizes:
             self._sizes = {**executor.sizes()}
             self.context.directory.keep_sizes(sizes_key(self.jobs[0].pipeline), self._sizes)
-            if remote := self.context.remote:  # what lies there says what the stores belong to
+            if remote := self.context.remote:  # the manifest identifies the run of the stores
                 remote.put(self.context.directory.name_of(self.context.directory.manifest))
 
     def _orders(self, progress: Progress, *, retry: bool) -> Iterator[ShardOrder]:
-        """Yields the shards that have anything left to do."""
+        """Yields an order for each unfinished shard."""
         for shard in self._shards():
             self.context.check(progress)
-            wanted = (i for i in range(len(self.jobs)) if self._is_wanted(i, shard, retry))
-            indices = tuple(wanted)
-            done = len(self.jobs) - len(indices)
+            pending = (i for i in range(len(self.jobs)) if self._is_pending(i, shard, retry))
+            indices = tuple(pending)
             if not retry:
-                progress.already_done(shard.examples * done)
+                progress.already_done(shard.examples * (len(self.jobs) - len(indices)))
             if indices:
                 self._log_repeated_shard(indices, shard)
                 self.wrote = True
@@ -193,20 +195,20 @@ class Batch:
                 self._open_orders[shard.number] = order
                 yield order
 
-    def _is_wanted(self, index: int, shard: Shard, retry: bool) -> bool:
+    def _is_pending(self, index: int, shard: Shard, retry: bool) -> bool:
         counts = self._finished[index].get(shard.number, StoreCounts())
         if counts.examples < shard.examples:
             return True
         return retry and counts.failures > 0
 
     def _log_repeated_shard(self, indices: Sequence[int], shard: Shard) -> None:
-        """Says of a shard in which an earlier run's limit lay that it is done again."""
+        """Logs that a shard is run again because an earlier run's limit ended inside it."""
         counts = (self._finished[i].get(shard.number, StoreCounts()) for i in indices)
         finished = max(count.examples for count in counts)
         if 0 < finished < shard.examples:
             _log.info(
-                "%s: shard %d is done again from its first example: an earlier run's --limit ended"
-                " in it, behind %d of its %d examples",
+                "%s: shard %d starts again from its first example: an earlier run's --limit ended"
+                " after %d of its %d examples",
                 self.jobs[0].task.name, shard.number, finished, shard.examples,
             )  # fmt: skip
 
@@ -216,7 +218,7 @@ class Batch:
         return cut(layout, limits.shard_examples, limits.shard_bytes, self.context.limit)
 
     def _record(self, result: ShardResult) -> None:
-        """Takes what a worker did at a shard."""
+        """Adds a worker's result for a shard to the counts and budgets."""
         for role, spent in result.spent.items():
             self._budgets[role].spent += spent
         collect_reuse(result.reused)
@@ -236,11 +238,14 @@ class Batch:
     def _spec(self) -> BatchSpec:
         job, context = self.jobs[0], self.context
         specs = [spec for job in self.jobs for spec in job.pipeline.all_specs()]
-        own = own_metrics(job.metrics)
+        plug_in_metrics = own_metrics(job.metrics)
         return BatchSpec(
             pipelines=[job.pipeline for job in self.jobs],
             runs=self._runs,
-            sources={spec.name: source_hash(spec.cls) for spec in (*specs, job.task.spec, *own)},
+            sources={
+                spec.name: source_hash(spec.cls)
+                for spec in (*specs, job.task.spec, *plug_in_metrics)
+            },
             task=job.task,
             metrics=job.metrics,
             directory=context.directory.path,
@@ -263,11 +268,11 @@ class Batch:
         return sum(map(size, models))
 
     def _check_data(self, job: Job) -> None:
-        """Notices data that changed while they were read."""
+        """Raises an error if the data changed during the run."""
         if job.current_data() != job.signature["data"]:
             raise UserError(
                 f"the data of task {job.task.name!r} changed while the run was reading them;"
-                " run with --update to do again what this touches"
+                " run with --update to repeat the affected examples"
             )
 
     # -- results -------------------------------------------------------------------------------
@@ -280,7 +285,7 @@ class Batch:
         later, stopped = later_statistics(job, files, self.context)
         self.stopped = self.stopped or stopped
         complete = self._is_complete(index)
-        if not complete and not self.stopped:  # whatever workers and stages say
+        if not complete and not self.stopped:  # even if workers and stages report success
             self.stopped = "examples have neither a prediction nor a failure"
         complete &= not stopped
         files.merge(summary, limit=self.context.limit, complete=complete, later=later)
@@ -292,14 +297,14 @@ class Batch:
         )
         files.write_metrics(result.row())
         if self.wrote:
-            (files.folder / "verify.json").unlink(missing_ok=True)  # which was of other predictions
+            (files.folder / "verify.json").unlink(missing_ok=True)  # describes older predictions
         if self._shares[index].examples:
             write_json(files.folder / "timings.json", self._timings(index))
             self._record_timings(index)
         return result
 
     def _fetch_stores(self) -> None:
-        """Fetches the stores that workers on other machines have put where the run lies."""
+        """Downloads the stores that workers on other machines uploaded to the run's URL."""
         directory, remote = self.context.directory, self.context.remote
         if remote is None:
             return
@@ -307,7 +312,7 @@ class Batch:
             if not files.is_merged:
                 stores = map(files.store, finished)
                 missing = [directory.name_of(store) for store in stores if not store.exists()]
-                if missing:  # without names, all of the run would be fetched
+                if missing:  # without names, `get` would download the complete run
                     remote.get(*missing)
 
     def _is_complete(self, index: int) -> bool:
@@ -318,26 +323,28 @@ class Batch:
         )
 
     def _timings(self, index: int) -> dict[str, JSON]:
-        """Returns what this process did for a job, and how long it took."""
+        """Returns the amount of work that this process did for a job, and its duration."""
         share = self._shares[index]
-        each = {role: told for role, told in share.reading.items() if told.reads or told.cached}
+        roles: dict[str, JSON] = {
+            role: work.row() for role, work in share.reading.items() if work.reads or work.cached
+        }
         return {
             "examples": share.examples,
             "clock": {**self._clock},
             "selecting": asdict(share.selecting),
             "reading": share.read().row(),
-            **({"roles": {r: told.row() for r, told in each.items()}} if len(each) > 1 else {}),
+            **({"roles": roles} if len(roles) > 1 else {}),
         }
 
     def _record_timings(self, index: int) -> None:
-        """Keeps how long stages took, for the estimates of `plan`."""
+        """Stores the durations of stages for the estimates of `plan`."""
         if self.context.cache is None:
             return
         record = partial(record_timing, self.context.cache.root)
         pipeline, share = self.jobs[index].pipeline, self._shares[index]
         selecting = share.selecting
         record(selecting_key(pipeline), "character", selecting.characters, selecting.seconds)
-        for role, told in share.reading.items():
+        for role, work in share.reading.items():
             key = reading_key(pipeline, role)
-            record(key, "read", told.reads, told.seconds)
-            record(key, "input token", told.input_tokens, told.seconds)
+            record(key, "read", work.reads, work.seconds)
+            record(key, "input token", work.input_tokens, work.seconds)

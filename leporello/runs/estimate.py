@@ -1,4 +1,4 @@
-"""How much a pipeline would read: told by what it has read, or by trying some documents."""
+"""Estimates the reads of a pipeline from finished examples, or by trying some documents."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from leporello.engine.failures import ExampleError, stage_errors
 from leporello.engine.selection import Selection, select_document
 from leporello.jobs.files import JobFiles
 
-_DOCUMENTS, _EXAMPLES = 4, 4  # tried, and of each document
-_ROWS = 200  # of finished examples that are looked at
+_DOCUMENTS, _EXAMPLES = 4, 4  # documents that are tried, and examples per document
+_ROWS = 200  # finished examples that are counted
 
 
 @dataclass
 class WorkEstimate:
-    """Reads of some examples, from which those of all are extrapolated.
+    """Counts the reads of a sample of examples, to extrapolate the total.
 
     Attributes:
         stages: Stages of the pipeline.
-        examples: Number of examples that were looked at.
+        examples: Number of examples in the sample.
         reads: Number of reads of these examples.
-        tokens: Number of input tokens of these reads, where the reader counts them.
-        tried: Whether examples were tried: their combiners went as far as their first reads.
-        enriched: Whether nothing need be read first to make passages; else none is tried.
+        tokens: Number of input tokens of these reads, if the reader counts them.
+        tried: Whether combiners were run up to their first reads because no example is finished.
+        enriched: Whether all passages exist. If not, making them takes reads, and no example is
+            tried.
     """
 
     stages: Pipeline
@@ -43,7 +44,7 @@ class WorkEstimate:
     _random: random.Random = field(default_factory=lambda: random.Random(0))
 
     def offer(self, examples: Sequence[Example]) -> None:
-        """Takes the examples on one document, as one of a fair sample of all documents."""
+        """Offers the examples on one document to the random sample of documents."""
         self._offered += 1
         if len(self._documents) < _DOCUMENTS:
             self._documents.append(examples)
@@ -51,7 +52,7 @@ class WorkEstimate:
             self._documents[index] = examples
 
     def look(self, files: JobFiles | None) -> None:
-        """Counts what finished examples read; where there are none, tries those offered.
+        """Counts the reads of finished examples; if none is finished, tries the sample.
 
         Raises:
             UserError: A mistake of the user's.
@@ -70,8 +71,8 @@ class WorkEstimate:
             for examples in self._documents:
                 self._try(examples[:_EXAMPLES])
 
-    def of(self, count: int, examples: int) -> int:
-        """Returns what so many examples would come to, of a count over those looked at."""
+    def extrapolate(self, count: int, examples: int) -> int:
+        """Extrapolates a count from the sample to a number of examples."""
         return round(count / self.examples * examples) if self.examples else 0
 
     def _try(self, examples: Sequence[Example]) -> None:
@@ -83,7 +84,7 @@ class WorkEstimate:
             self._count(len(reads), sum(map(self._size, reads)))
 
     def _reads(self, example: Example, selection: Selection) -> Sequence[Read]:
-        """Returns the first reads of an example; none if it fails."""
+        """Returns the first reads of an example; an empty list if it fails."""
         active = ActiveExample.create(self.stages, 0, example, selection)
         try:
             with stage_errors("combiner"):
@@ -93,7 +94,7 @@ class WorkEstimate:
         return active.reads
 
     def _size(self, read: Read) -> int:
-        """Returns the tokens of a rendered read; 0 where the reader renders none, or refuses."""
+        """Returns the tokens of a rendered read; 0 if the reader cannot render it."""
         reader = self.stages.reader_of(read.role)
         if not isinstance(reader, RendersPrompt):
             return 0
@@ -101,7 +102,7 @@ class WorkEstimate:
             tokens: int = reader.count([reader.render(read)])[0]  # type: ignore[attr-defined]  # every reader counts
         except UserError:
             raise
-        except Exception:  # it will fail when it is read, and be told then
+        except Exception:  # the run will report the error when it reads this
             return 0
         return tokens
 

@@ -1,4 +1,4 @@
-"""Documents times fields: a table of typed answers, each with where it stands."""
+"""Extracts typed answers into a table: one row per document, one column per field."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _SUFFIXES = (".csv", ".parquet")
 
 @dataclass(frozen=True, slots=True)
 class ExtractedCell:
-    """What one document says to one field.
+    """Value of one field in one document.
 
     Attributes:
-        value: Value of the field's type; None where there is none.
-        span: Characters of the document where it stands; None where that is not known.
-        place: The same as a person looks it up.
-        confidence: Probability that it is right; None where no reader gives one.
-        reason: Reason why there is no value.
-        failed: Whether that is a failure.
+        value: Value of the field's type; None if the document has none.
+        span: Characters of the document that contain the value; None if unknown.
+        place: Place of the span, such as `report.pdf p. 3`.
+        confidence: Probability that the value is correct; None if no reader returns one.
+        reason: Reason for a missing value.
+        failed: Whether a failure is the reason.
     """
 
     value: JSON = None
@@ -54,18 +54,18 @@ class ExtractedCell:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedRow:
-    """A document and its cells, one a field."""
+    """A document and its cells, one per field."""
 
     document: str
     cells: tuple[ExtractedCell, ...]
 
 
 def schema_from(path: Path) -> str:
-    """Returns the JSON Schema that a file of JSON or YAML holds: one itself, a type, or `fields`.
+    """Returns the JSON Schema for a JSON or YAML file with a schema, a type or `fields`.
 
     Raises:
-        UserError: It cannot be read, or is no JSON.
-        ConfigError: It is not YAML, not a type, or not valid JSON Schema; with the line.
+        UserError: The file cannot be read or is not JSON.
+        ConfigError: It is not YAML, a type or valid JSON Schema; names the line.
     """
     if path.suffix.lower() == ".json":
         _check_json(path)
@@ -73,7 +73,7 @@ def schema_from(path: Path) -> str:
     try:
         return json.dumps(json_schema(tree.plain()), ensure_ascii=False)
     except AnswerTypeError as error:
-        faults = [_at(tree, fault.path).fault(str(fault)) for fault in error.faults]
+        faults = [_subtree(tree, fault.path).fault(str(fault)) for fault in error.faults]
         raise ConfigError(faults) from None
 
 
@@ -81,30 +81,30 @@ def fields_from(path: Path) -> tuple[AnswerField, ...]:
     """Returns the fields of an object that a file describes.
 
     Raises:
-        UserError: As `schema_from`; or it is no object, or a field has no words to ask for it.
+        UserError: See `schema_from`; or the type is not an object, or a field has no description.
     """
     fields = fields_of(schema_from(path))
     if not fields:
         raise UserError(
-            f"{path}: a table needs `fields`, types by name, or JSON Schema of an object"
+            f"{path}: a table needs `fields` with names and types, or the JSON Schema of an object"
         )
     for field in fields:
         if not field.question.strip():
             name = field.pointer[1:]
             raise UserError(
-                f"{path}: field {name!r} has neither a description nor words for a name"
+                f"{path}: field {name!r} has no description, and its name contains no words"
             )
     return fields
 
 
 def check_table(path: Path) -> None:
-    """Raises `UserError` where a table cannot be written, before any work."""
+    """Raises `UserError` if a table cannot be written."""
     if path.suffix.lower() not in _SUFFIXES:
-        raise UserError(f"{path}: a table is a file that ends with .csv or .parquet")
+        raise UserError(f"{path}: the name of a table must end with .csv or .parquet")
     folder = path.absolute().parent
     if path.is_dir() or not folder.is_dir():
-        why = "is a folder" if path.is_dir() else f"there is no folder {folder}"
-        raise UserError(f"{path}: cannot be written: {why}")
+        reason = "is a folder" if path.is_dir() else f"there is no folder {folder}"
+        raise UserError(f"{path}: cannot be written: {reason}")
     if not os.access(path if path.exists() else folder, os.W_OK):
         raise UserError(f"{path}: cannot be written: permission denied")
     if path.suffix.lower() == ".parquet":
@@ -112,24 +112,25 @@ def check_table(path: Path) -> None:
 
 
 def extract(session: Session, fields: Sequence[AnswerField]) -> Iterator[ExtractedRow]:
-    """Yields a row a document, in order; those that cannot be read last, with the reason.
+    """Yields one row per document, in order; unreadable documents are last, with the reason.
 
     Raises:
-        UserError: A mistake of the user's; what fails of a document is in its cells.
+        UserError: A mistake of the user's; failures of a document are in its cells.
     """
-    asked = [(field.question, field.schema) for field in fields]
-    for own in session.by_file():
-        cells = (_cell(own.document, attempt) for attempt in own.attempts(asked))
-        yield ExtractedRow(own.document.id, tuple(cells))
+    questions = [(field.question, field.schema) for field in fields]
+    for session_of_file in session.by_file():
+        document = session_of_file.document
+        cells = (_cell(document, attempt) for attempt in session_of_file.attempts(questions))
+        yield ExtractedRow(document.id, tuple(cells))
     for loss in unreadable(session.document):
         yield ExtractedRow(loss.place, (ExtractedCell(reason=loss.why, failed=True),) * len(fields))
 
 
 def write_table(path: Path, fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> None:
-    """Writes a table, whole or not at all: of each field the value, its place and its confidence.
+    """Writes a table atomically, with each field's value, place and confidence.
 
     Raises:
-        UserError: It cannot be written.
+        UserError: The file cannot be written.
     """
     part = path.with_name(f".{path.name}.part")
     try:
@@ -192,20 +193,20 @@ def _arrow(fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> pa.Ta
         types = (_arrow_type(kind), pa.int64(), pa.int64(), pa.string(), pa.float64(), pa.string())
         table = [_values(field, row.cells[number]) for row in rows]
         for name, form in zip(_values(field, ExtractedCell()), types, strict=True):
-            own = [values[name] for values in table]
+            cells = [values[name] for values in table]
             if name == column(field):
-                own = [_arrow_value(kind, value) for value in own]
-            columns[name] = pa.array(own, form)
+                cells = [_arrow_value(kind, value) for value in cells]
+            columns[name] = pa.array(cells, form)
     return pa.table(columns)
 
 
 def _arrow_type(kind: str) -> pa.DataType:
     import pyarrow as pa
 
-    known = {
+    types = {
         "number": pa.float64(), "integer": pa.int64(), "yes_no": pa.bool_(), "date": pa.date32(),
     }  # fmt: skip
-    return known.get(kind, pa.string())
+    return types.get(kind, pa.string())
 
 
 def _arrow_value(kind: str, value: JSON) -> Any:  # noqa: ANN401 -- of many types
@@ -220,16 +221,16 @@ def _check_json(path: Path) -> None:
     except json.JSONDecodeError as error:
         raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except (OSError, ValueError, RecursionError):
-        return  # told by what reads it
+        return  # `read_tree` reports these errors
 
 
-def _at(tree: Tree, path: Sequence[str]) -> Tree:
-    """Returns the place in a file that keys of a type, or of the schema made of it, lead to."""
+def _subtree(tree: Tree, path: Sequence[str]) -> Tree:
+    """Follows the keys of a type, or of its JSON Schema, to a node in the file."""
     for part in path:
-        own = {"properties": "fields", "enum": "choices"}.get(part, part)
+        synonym = {"properties": "fields", "enum": "choices"}.get(part, part)
         items = tree.items
         if isinstance(tree.value, list) and part.isdecimal() and int(part) < len(tree.value):
             tree = tree.value[int(part)]
-        elif key := next((name for name in (part, own) if name in items), ""):
+        elif key := next((name for name in (part, synonym) if name in items), ""):
             tree = items[key]
     return tree

@@ -1,7 +1,6 @@
-"""Metrics that are computed once all is read: by a process of their own, example by example.
+"""Computes slow metrics after all reads, in a separate process, example by example.
 
-What it finds is kept in a file beside the results, a line an example, so that a run that was ended
-goes on behind the last one.
+A file with one line per example stores the statistics, so that an interrupted run resumes.
 """
 
 from __future__ import annotations
@@ -29,79 +28,79 @@ from leporello.jobs.jobs import Job, RunContext
 from leporello.metrics import GoldError, Statistics
 from leporello.metrics.protocol import is_later
 
-_LOOK = 0.1  # seconds between looks at whether the run is to end
+_LOOK = 0.1  # seconds between checks whether the run must stop
 
 
 def later_statistics(job: Job, files: JobFiles, context: RunContext) -> tuple[JsonTable, str]:
-    """Returns the statistics of examples by their numbers, those that are missing computed.
+    """Returns statistics by example number after computing those that are missing.
 
-    Besides, why it ended before all were computed; empty if none is missing.
+    The second value is the reason why computing stopped early, or empty.
 
     Raises:
         UserError: A metric fails.
     """
-    found, missing = JsonTable(), 0
+    table, missing = JsonTable(), 0
     if not (names := _names(job)):
-        return found, ""
-    kept = _kept(files.later)
+        return table, ""
+    stored = _stored_statistics(files.later)
     for number, text in _predictions(files):
-        if (statistics := kept.get(digest([number, text, *names]))) is not None:
-            found.add(number, statistics)
+        if (statistics := stored.get(digest([number, text, *names]))) is not None:
+            table.add(number, statistics)
         else:
             missing += 1
     try:
         if missing:
-            _compute(found, missing, job, files, context)
+            _compute(table, missing, job, files, context)
     except Stopped as reason:
-        return found, str(reason)
-    return found, ""
+        return table, str(reason)
+    return table, ""
 
 
 def _names(job: Job) -> list[str]:
     return [name for name, metric in metrics_of(job.metrics).items() if is_later(metric)]
 
 
-def _kept(path: Path) -> JsonTable:
-    """Returns what was computed by now; a line that a kill left half is cut off."""
-    kept = JsonTable()
+def _stored_statistics(path: Path) -> JsonTable:
+    """Returns the statistics in a file, after removing a last line that a kill cut short."""
+    stored = JsonTable()
     if path.exists():
         with path.open("rb+") as file:
             file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
         for row in read_rows(path):
-            kept.add(row["key"], row["statistics"])
-    return kept
+            stored.add(row["key"], row["statistics"])
+    return stored
 
 
 def _predictions(files: JobFiles) -> Iterator[tuple[int, str]]:
-    """Yields the number and the prediction of each finished example; failures are empty."""
+    """Yields the number and the prediction of each finished example; empty for failures."""
     for example in files.examples():
         text = example.prediction["prediction"] if example.prediction else ""
         yield example.statistics.number, text
 
 
 def _compute(
-    found: JsonTable, missing: int, job: Job, files: JobFiles, context: RunContext
+    table: JsonTable, missing: int, job: Job, files: JobFiles, context: RunContext
 ) -> None:
-    """Adds what is missing to what was found."""
+    """Computes the missing statistics and adds them to the table."""
     names = _names(job)
     title = f"{', '.join(names)} of {job.name}"
     examples = enumerate(checked(job.source.examples, job.task.name))
     files.folder.mkdir(parents=True, exist_ok=True)
     with (
-        Progress(title, len(found) + missing) as progress,
+        Progress(title, len(table) + missing) as progress,
         _Process(job.metrics, names) as process,
         files.later.open("a", encoding="utf-8") as file,
     ):
-        progress.already_done(len(found))
+        progress.already_done(len(table))
         for number, text in _predictions(files):
-            if found.get(number) is not None:
+            if table.get(number) is not None:
                 continue
             context.check(progress)
-            example = next(one for place, one in examples if place == number)
+            example = next(candidate for index, candidate in examples if index == number)
             gold = dataclasses.replace(example, document=Document("", ""))
             prediction = dataclasses.replace(empty_prediction(gold), prediction=text)
             statistics = process.ask(prediction, gold, lambda: context.check(progress))
-            found.add(number, {**statistics})
+            table.add(number, {**statistics})
             row = {"key": digest([number, text, *names]), "statistics": statistics}
             file.write(json.dumps(row) + "\n")
             file.flush()
@@ -109,7 +108,7 @@ def _compute(
 
 
 class _Process:
-    """The process beside this one, with the metrics in it."""
+    """Separate process that computes the metrics."""
 
     def __init__(self, metrics: Any, names: list[str]) -> None:  # noqa: ANN401 -- as a task lists them
         self._child = ChildProcess(f"{__name__}:work")
@@ -127,26 +126,26 @@ class _Process:
         example: Example,
         check: Any,  # noqa: ANN401 -- takes nothing
     ) -> Mapping[str, Statistics | None]:
-        """Returns what the metrics say; meanwhile looks whether the run is to end."""
+        """Returns the statistics of all metrics; checks meanwhile whether the run must stop."""
         connection = self._child.connection
         try:
             connection.send((prediction, example))
             while not connection.poll(_LOOK):
                 check()
-            found, fault = connection.recv()
+            reply, fault = connection.recv()
         except (EOFError, ConnectionError):
             cause = self._child.cause()
             raise UserError(f"the process that computes metrics {cause}; run again") from None
         if fault:
-            raise UserError(f"example {example.id!r}: {fault}; what is read is kept: run again")
-        statistics: Mapping[str, Statistics | None] = found
+            raise UserError(f"example {example.id!r}: {fault}; outputs are stored: run again")
+        statistics: Mapping[str, Statistics | None] = reply
         return statistics
 
 
 def work() -> None:
-    """Answers for `_Process` until that is gone."""
+    """Answers the requests of `_Process` until it closes the connection."""
     connection = connected()
-    # With an exit of Python's own, so that programs that a metric has started end with it.
+    # A normal exit of Python also ends the programs that a metric has started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     entries, names = connection.recv()
     metrics = {name: metric for name, metric in metrics_of(entries).items() if name in names}
@@ -156,9 +155,9 @@ def work() -> None:
         except EOFError:
             return
         try:
-            found = {n: metric.statistics(prediction, example) for n, metric in metrics.items()}
-            connection.send((found, ""))
+            rows = {n: metric.statistics(prediction, example) for n, metric in metrics.items()}
+            connection.send((rows, ""))
         except GoldError:
             connection.send((dict.fromkeys(names), ""))
-        except Exception as error:  # whatever a program of another language says
+        except Exception as error:  # metrics may run programs in other languages
             connection.send(({}, f"{type(error).__name__}: {error}"))

@@ -1,4 +1,4 @@
-"""What a run would do, without doing it: what is done, what is cached, what is left, how long."""
+"""Plans a run without running it: finished, cached and remaining work, and its duration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from leporello.core.calls.contracts import asks_question, indexers
 from leporello.core.calls.derived import cached_passages
 from leporello.core.calls.segments import cached_chunks, index_keys
 from leporello.core.records import Chunk, Example
-from leporello.engine.enriching import makers
+from leporello.engine.enriching import passage_stages
 from leporello.engine.selection import by_document
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
@@ -32,14 +32,14 @@ _SHOWN = 60  # characters of a parameter
 
 @dataclass(slots=True)
 class StagePlan:
-    """Something that is derived from documents, once for all pipelines that need it.
+    """Chunks, passages or an index, computed once for all pipelines that need them.
 
     Attributes:
-        kind: `chunks` or `index`.
-        stage: The stage that derives it, as a call of its class.
-        needed: Number of times that it is needed: once a document, or once an example where the
-            chunker asks for the question.
-        kept: Number of these that the cache has.
+        kind: `chunks`, `passages` or `index`.
+        stage: The stage that computes it, as a call of its class.
+        needed: Number of times it is needed: once per document, or once per example if the
+            chunker takes the question.
+        kept: Number of these that are cached.
         pipelines: Names of the pipelines that need it.
     """
 
@@ -52,29 +52,28 @@ class StagePlan:
 
 @dataclass(slots=True)
 class PlannedJob:
-    """What one pipeline would do on one task.
+    """Planned work of one pipeline on one task.
 
     Attributes:
         pipeline: Name of the pipeline.
         task: Name of the task.
         directory: Directory of the run.
-        stages: Stages, each as a call of its class with the parameters that the config gives.
+        stages: Stages, each as a call of its class with the parameters from the config.
         placement: Placement of the work.
-        changed: Differences from what an earlier run there was made with; such a run refuses to go
-            on without `--update`.
-        documents: Number of documents that have anything left to do.
+        changed: Differences from an earlier run in this directory; if there are any, the run
+            requires `--update`.
+        documents: Number of documents with unfinished examples.
         examples: Number of all examples.
-        done: Number of examples that an earlier run has finished, failed ones included.
-        failed: Number of these that failed; they are tried again once nothing else is left.
-        characters: Number of characters of the documents that have anything left to do.
-        steps: Indices into the plan's steps, of what is derived from documents.
-        calls: Number of reads left, extrapolated.
-        tokens: Number of input tokens of these reads, extrapolated; 0 where the reader counts none.
-        at_least: Whether calls and tokens were told by trying some examples as far as their first
-            reads, rather than by examples that are finished.
-        select_seconds: Seconds of dividing and selecting, from past timings; None where there are
-            none.
-        read_seconds: Seconds of reading, from past timings; None where there are none.
+        done: Number of examples that an earlier run has finished, including failures.
+        failed: Number of these that failed; they are run again once all others are finished.
+        characters: Number of characters of the documents with unfinished examples.
+        steps: Indices into the plan's steps.
+        calls: Number of remaining reads, extrapolated.
+        tokens: Number of input tokens of these reads, extrapolated; 0 if the reader counts none.
+        at_least: Whether calls and tokens come from trying examples up to their first reads,
+            rather than from finished examples.
+        select_seconds: Seconds of chunking and retrieval, from past timings; None without timings.
+        read_seconds: Seconds of reading, from past timings; None without timings.
     """
 
     pipeline: str
@@ -101,8 +100,8 @@ class RunPlan:
     """A plan over all pipelines and tasks.
 
     Attributes:
-        steps: Steps that derive something from documents; those that pipelines share stand once.
-        jobs: Planned jobs, one a pipeline and task.
+        steps: Steps that compute chunks, passages and indexes; shared steps are listed once.
+        jobs: Planned jobs, one per pipeline and task.
     """
 
     steps: tuple[StagePlan, ...]
@@ -110,9 +109,9 @@ class RunPlan:
 
 
 def plan(jobs: Sequence[Job], out: Path | None = None, limit: int | None = None) -> RunPlan:
-    """Reads the tasks' data, what earlier runs left and what is cached, and counts what remains.
+    """Counts the remaining work after reading the tasks' data, earlier results and the cache.
 
-    Calls and tokens are extrapolated from a sample of the documents that have anything left.
+    Calls and tokens are extrapolated from a sample of the documents with unfinished examples.
 
     Raises:
         UserError: A mistake of the user's.
@@ -120,17 +119,17 @@ def plan(jobs: Sequence[Job], out: Path | None = None, limit: int | None = None)
     directory, factory = RunDirectory(job_directory(jobs, out)), StageFactory()
     directory.check_version()
     directory.check_stores()
-    planner = _Planner(Cache(cache_directory()), limit)
+    run_counter = _RunCounter(Cache(cache_directory()), limit)
     planned: dict[str, PlannedJob] = {}
     for task in dict.fromkeys(job.task.name for job in jobs):
-        of_task = [_Planned(job, directory, factory) for job in jobs if job.task.name == task]
-        planner.count(of_task)
-        planned |= {counted.job.name: counted.planned for counted in of_task}
-    return RunPlan(tuple(planner.steps.values()), tuple(planned[job.name] for job in jobs))
+        counters = [_JobCounter(job, directory, factory) for job in jobs if job.task.name == task]
+        run_counter.count(counters)
+        planned |= {counter.job.name: counter.planned for counter in counters}
+    return RunPlan(tuple(run_counter.steps.values()), tuple(planned[job.name] for job in jobs))
 
 
-class _Planned:
-    """A job, and what has been counted of it."""
+class _JobCounter:
+    """A job with its counts."""
 
     def __init__(self, job: Job, directory: RunDirectory, factory: StageFactory) -> None:
         self.job, self.stages = job, factory.build(job.pipeline)
@@ -144,43 +143,43 @@ class _Planned:
             job.placement,
             changes(directory, job),
         )
-        # What was made with something else would be made again.
+        # With other settings, nothing that is finished can be reused.
         earlier = () if self.planned.changed else self.files.statistics()
         self.done = {example.number: example.failure is not None for example in earlier}
 
     def count(self, numbers: range) -> bool:
-        """Counts the examples on a document; returns whether any is left."""
-        done = [self.done[number] for number in numbers if number in self.done]
+        """Counts the examples on a document; returns whether any is unfinished."""
+        failures = [self.done[number] for number in numbers if number in self.done]
         self.planned.examples += len(numbers)
-        self.planned.done += len(done)
-        self.planned.failed += sum(done)
-        return len(done) < len(numbers)
+        self.planned.done += len(failures)
+        self.planned.failed += sum(failures)
+        return len(failures) < len(numbers)
 
 
-class _Planner:
-    """Counts over one stream of documents a task."""
+class _RunCounter:
+    """Counts the remaining work in one pass over each task's documents."""
 
     def __init__(self, cache: Cache, limit: int | None) -> None:
         self.cache, self.limit = cache, limit
         self.steps: dict[tuple[str, ...], StagePlan] = {}
         self._rates = timed_rates(cache.root)
 
-    def count(self, jobs: Sequence[_Planned]) -> None:
-        """Counts what jobs on one task have left."""
+    def count(self, jobs: Sequence[_JobCounter]) -> None:
+        """Counts the remaining work of jobs on one task."""
         task = jobs[0].job
         examples = islice(examples_of(task.source, task.task.name), self.limit)
         for first, group in by_document(examples):
             numbers = range(first, first + len(group))
             group[0].document.use_cache(self.cache)
-            counted: set[tuple[str, ...]] = set()
+            counted_keys: set[tuple[str, ...]] = set()
             for job in jobs:
                 if job.count(numbers):
-                    self._count_document(job, group, counted)
+                    self._count_document(job, group, counted_keys)
         for job in jobs:
             self._estimate(job)
 
     def _count_document(
-        self, job: _Planned, group: Sequence[Example], counted: set[tuple[str, ...]]
+        self, job: _JobCounter, group: Sequence[Example], counted_keys: set[tuple[str, ...]]
     ) -> None:
         planned, document = job.planned, group[0].document
         planned.documents += 1
@@ -191,37 +190,38 @@ class _Planner:
             keys.append([*self.steps].index(key))
             if planned.pipeline not in step.pipelines:
                 step.pipelines.append(planned.pipeline)
-            if key not in counted:
-                counted.add(key)
+            if key not in counted_keys:
+                counted_keys.add(key)
                 step.needed += len(cached)
                 step.kept += sum(cached)
         planned.steps = tuple(keys)
-        sound = [example for example in group if not example.fault]
-        if sound:
-            job.estimate.offer(sound)
+        if valid := [example for example in group if not example.fault]:
+            job.estimate.offer(valid)
 
     def _derived(
-        self, job: _Planned, group: Sequence[Example]
+        self, job: _JobCounter, group: Sequence[Example]
     ) -> Iterator[tuple[tuple[str, ...], list[bool]]]:
-        """Yields what a document needs: kind, stage and those before it; whether each is cached."""
+        """Yields the results that a document needs, and whether each of them is cached.
+
+        A result is named by its kind, its stage and the stages before it.
+        """
         chunker, retriever = job.stages.chunker, job.stages.retriever
-        asks = asks_question(chunker)
-        questions = [e.question for e in group] if asks else [None]
+        questions = [e.question for e in group] if asks_question(chunker) else [None]
         document, task = group[0].document, job.job.task.name
         chunk_lists = [cached_chunks(document, chunker, question) for question in questions]
         label = _label(chunker)
         yield ("chunks", label, task), [chunks is not None for chunks in chunk_lists]
         if job.stages.enricher is not None:
-            used = makers(job.stages)
-            chunk_lists = [c and cached_passages(c, used) for c in chunk_lists]
-            label = " of ".join((*map(_label, used), label))
+            enrichers = passage_stages(job.stages)
+            chunk_lists = [c and cached_passages(c, enrichers) for c in chunk_lists]
+            label = " of ".join((*map(_label, enrichers), label))
             yield ("passages", label, task), [chunks is not None for chunks in chunk_lists]
             job.estimate.enriched &= None not in chunk_lists
-        for part in indexers(retriever):
+        for indexer in indexers(retriever):
             cached = [
-                chunks is not None and self._has_index(part, chunks) for chunks in chunk_lists
+                chunks is not None and self._has_index(indexer, chunks) for chunks in chunk_lists
             ]
-            yield ("index", _label(part), label, task), cached
+            yield ("index", _label(indexer), label, task), cached
 
     def _has_index(self, retriever: Any, chunks: tuple[Chunk, ...]) -> bool:  # noqa: ANN401 -- a stage
         if not chunks:
@@ -229,13 +229,13 @@ class _Planner:
         keys = index_keys(chunks[0].document, retriever, chunks, fingerprint)
         return all(key is not None and self.cache.holds(kind, key) for kind, key in keys)
 
-    def _estimate(self, job: _Planned) -> None:
+    def _estimate(self, job: _JobCounter) -> None:
         planned, pipeline = job.planned, job.job.pipeline
-        left = planned.examples - planned.done
+        remaining = planned.examples - planned.done
         estimate = job.estimate
         estimate.look(job.files if job.done else None)
-        planned.calls = estimate.of(estimate.reads, left)
-        planned.tokens = estimate.of(estimate.tokens, left)
+        planned.calls = estimate.extrapolate(estimate.reads, remaining)
+        planned.tokens = estimate.extrapolate(estimate.tokens, remaining)
         planned.at_least = estimate.tried
         planned.select_seconds = self._seconds(
             selecting_key(pipeline), "character", planned.characters
@@ -251,13 +251,13 @@ class _Planner:
 
 
 def _label(stage: object) -> str:
-    """Returns a stage as an index or chunks depend on it; what else it is given is left out."""
+    """Returns a stage as a call, without parameters that do not affect its chunks or index."""
     description: Any = fingerprint(stage, getattr(type(stage), "search_only", ()))
     return type(stage).__name__ if description is None else _call({**description})
 
 
 def _call(stage: Any) -> str:  # noqa: ANN401 -- JSON
-    """Returns a stage, written out as JSON, as a call of its class."""
+    """Formats the JSON of a stage as a call of its class."""
     if isinstance(stage, list):
         return f"[{', '.join(map(_call, stage))}]"
     if not isinstance(stage, dict) or "class" not in stage:
@@ -269,6 +269,6 @@ def _call(stage: Any) -> str:  # noqa: ANN401 -- JSON
 
 
 def _as_configured(spec: Spec) -> str:
-    """Returns a stage with the parameters that the config gives; defaults are left out."""
+    """Returns a stage as a call with the parameters from the config, without defaults."""
     resolved = spec.resolved()
     return _call({n: value for n, value in resolved.items() if n == "class" or n in spec.params})

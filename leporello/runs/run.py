@@ -1,4 +1,4 @@
-"""A run: pipelines on tasks, resumed where it was left, scored, and its files."""
+"""Runs pipelines on tasks, resumes an earlier run, scores the answers and writes the results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _log = logging.getLogger("leporello")
-_FEW = 100  # examples; a share of fewer says nothing
+_FEW = 100  # examples; a failure rate over fewer is not meaningful
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Run:
 
     Attributes:
         directory: Directory of the run's files.
-        results: Results, one a pipeline and task, in the order asked for.
-        stopped: Reason why it ended before it was complete; empty if it is complete.
-        verified: Verifications, one a pipeline and task; none unless asked for.
+        results: Results, one per pipeline and task, in the order of the options.
+        stopped: Reason why the run stopped early; empty if it is complete.
+        verified: Verifications, one per pipeline and task; empty without `--verify`.
     """
 
     directory: Path
@@ -56,7 +56,7 @@ class Run:
     verified: tuple[Verification, ...] = ()
 
     def to_pandas(self) -> DataFrame:
-        """Returns a row a pipeline and task: scores, and shares of the ledger.
+        """Returns a table of scores and coverage, one row per pipeline and task.
 
         Raises:
             UserError: pandas is not installed.
@@ -67,7 +67,7 @@ class Run:
         return frame({n: v for n, v in row if not isinstance(v, dict)} | {**s} for row, s in rows)
 
     def _repr_html_(self) -> str:
-        """Returns what a notebook shows: the scores and the ledger of each pipeline."""
+        """Returns HTML for notebooks: the scores and the coverage of each pipeline."""
         from leporello.core.table import ResultTable, html
 
         names = list(dict.fromkeys(name for result in self.results for name in result.scores))
@@ -88,22 +88,22 @@ class Run:
 
     @property
     def failures(self) -> int:
-        """How many examples failed, over all results."""
+        """Number of failed examples in all results."""
         return sum(result.failures for result in self.results)
 
     @property
     def cured(self) -> int:
-        """At how many examples a stage failed with others and not alone, over all results."""
+        """Number of examples that failed in a batch and succeeded alone, in all results."""
         return sum(result.cured for result in self.results)
 
     @property
     def faults(self) -> int:
-        """How many faults of metrics there are, over all results; no prediction is lost by them."""
+        """Number of errors in metrics, in all results; no prediction is lost by them."""
         return sum(len(result.faults) for result in self.results)
 
     @property
     def differing(self) -> tuple[ResultDifference, ...]:
-        """What came out otherwise when it was run again."""
+        """Differences that verification found."""
         return tuple(d for verification in self.verified for d in verification.differing)
 
     def failed(self, pipeline: str, task: str) -> Iterator[Failure]:
@@ -120,7 +120,7 @@ class Run:
 
 
 def _check_failures(max_failures: float | None, progress: Progress) -> None:
-    """Raises `Stopped` if more failed than may: a number, or below 1 a share of the examples."""
+    """Raises `Stopped` above a number of failed examples, or a share of them if below 1."""
     if max_failures is None:
         return
     allowed = max_failures
@@ -135,7 +135,7 @@ def run(options: RunOptions) -> Run:
     """Runs pipelines on tasks and scores them; the same call again resumes.
 
     Raises:
-        UserError: Any mistake of the user's; before any work where it can be known then.
+        UserError: A mistake of the user's; before the run starts if possible.
     """
     limits, limit = options.limits, options.limit
     _check(limits, options.max_failures)
@@ -145,10 +145,10 @@ def run(options: RunOptions) -> Run:
     cache = Cache(cache_directory()) if options.cached else None
     path = job_directory(jobs, options.directory)
     is_suite = options.suite and isinstance(path, Path)
-    elsewhere = finished_beside(path, jobs, limit) if is_suite else {}
-    for name, other in elsewhere.items():
-        _log.info("%s is finished in %s", name, other)
-    jobs = [job for job in jobs if job.name not in elsewhere]
+    finished_runs = finished_beside(path, jobs, limit) if is_suite else {}
+    for name, finished_run in finished_runs.items():
+        _log.info("%s is finished in %s", name, finished_run)
+    jobs = [job for job in jobs if job.name not in finished_runs]
     if not jobs:
         return Run(path.parent, ())
     signals = options.interrupts or Interrupts()
@@ -164,64 +164,67 @@ def run(options: RunOptions) -> Run:
 
         context = RunContext(directory, limits, limit, cache, check, remote)
         with _published(context, jobs):
-            done = _run_all(jobs, context)
-            if options.verify and not done.stopped:
-                done = _verified(done, jobs, context)
+            result = _run_all(jobs, context)
+            if options.verify and not result.stopped:
+                result = _verified(result, jobs, context)
     warn_of_reuse()
-    return done
+    return result
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[tuple[RunDirectory, RemoteRun | None]]:
-    """Keeps other processes out of a run's directory; of one at a URL, the copy is worked in."""
+    """Locks a run's directory, or the local copy of a run at a URL."""
     if not isinstance(path, RemotePath):
-        with (directory := RunDirectory(path)).held():
+        with (directory := RunDirectory(path)).locked():
             yield directory, None
         return
-    with remote_run(str(path)) as run, (directory := RunDirectory(run.directory)).held():
+    with remote_run(str(path)) as run, (directory := RunDirectory(run.directory)).locked():
         yield directory, run
 
 
 @contextmanager
 def _published(context: RunContext, jobs: Sequence[Job]) -> Iterator[None]:
-    """Puts what the driver writes of a run at a URL where it belongs: workers put their shards."""
+    """Uploads the driver's files of a run at a URL; workers upload their shards themselves."""
     directory, remote = context.directory, context.remote
     if remote is None:
         yield
         return
     first = [directory.manifest, directory.config]
     files = [JobFiles(directory, job.pipeline.name, job.task.name) for job in jobs]
-    removed = [path for one in files for path in (one.stores, one.folder) if not path.exists()]
+    removed = [path for job in files for path in (job.stores, job.folder) if not path.exists()]
     remote.put(*map(directory.name_of, [*first, *removed]))
     try:
         yield
     finally:
-        results = [path for one in files for path in one.results()]
+        results = [path for job in files for path in job.results()]
         try:
             last = [*first, directory.workers, directory.logs, *results]
             remote.put(*map(directory.name_of, last))
         except UserError as error:
-            copied = f"all of it is in {remote.directory}, and the same command puts it there"
-            raise UserError(f"{error}. The run has ended; {copied}") from error
+            raise UserError(
+                f"{error}. The run has ended; all files are in {remote.directory}; run the same"
+                " command again to upload them"
+            ) from error
 
 
-def _verified(done: Run, jobs: Sequence[Job], context: RunContext) -> Run:
-    """Runs a sample of each job again."""
+def _verified(result: Run, jobs: Sequence[Job], context: RunContext) -> Run:
+    """Returns a run with verifications, which run a sample of each job again."""
     verifications: list[Verification] = []
     try:
         for job in jobs:
-            verifications.append(verify_job(job, context))  # noqa: PERF401 -- what came before a stop is kept
+            verifications.append(verify_job(job, context))  # noqa: PERF401 -- a stop must not lose earlier ones
     except Stopped as reason:
-        done = replace(done, stopped=str(reason))
-    return replace(done, verified=tuple(verifications))
+        result = replace(result, stopped=str(reason))
+    return replace(result, verified=tuple(verifications))
 
 
 def _run_all(jobs: Sequence[Job], context: RunContext) -> Run:
-    """Runs what is left; if that is nothing, tries again what failed."""
+    """Runs unfinished examples; if all are finished, runs failed ones again."""
     pass_ = _Pass(jobs, context)
     pass_.work(Batch.run)
     failed = any(result.failures for result in pass_.results.values())
-    # In a pass of their own: a run that was killed must end as one that was not (decision 12).
+    # Only if this pass wrote nothing: a resumed run must have the same failures as one that was
+    # never interrupted (decision 12).
     if failed and pass_.was_merged and not pass_.wrote and not pass_.stopped:
         pass_.work(Batch.retry)
     results = tuple(pass_.results[job.name] for job in jobs)
@@ -229,7 +232,7 @@ def _run_all(jobs: Sequence[Job], context: RunContext) -> Run:
 
 
 class _Pass:
-    """Goes through all batches; once one is stopped, the others only derive their files."""
+    """Processes all batches; after a stop, the remaining ones only write their result files."""
 
     def __init__(self, jobs: Sequence[Job], context: RunContext) -> None:
         self.jobs, self.context = jobs, context
@@ -245,7 +248,7 @@ class _Pass:
             except Stopped as reason:
                 self.stopped = str(reason)
             except UserError:
-                with suppress(UserError):  # the first error is the one to tell
+                with suppress(UserError):  # only the first error is reported
                     batch.close()
                 raise
             self.wrote |= batch.wrote
@@ -256,31 +259,33 @@ class _Pass:
 
 
 def _check(limits: Limits, max_failures: float | None) -> None:
-    """Refuses numbers that mean nothing."""
+    """Raises an error for limits out of range."""
     integers = {n: v for n, v in asdict(limits).items() if isinstance(v, int)}
     if wrong := [name for name, number in integers.items() if number < 1]:
-        raise UserError(f"{wrong[0]} must not be so low: give at least 1")
+        raise UserError(f"{wrong[0]} must be at least 1")
     if max_failures is not None and not max_failures >= 0:
-        raise UserError(f"max_failures must be a number from 0 on, got {max_failures}")
+        raise UserError(f"max_failures must be at least 0, got {max_failures}")
     if limits.example_timeout is not None:
         if not limits.example_timeout > 0:
             raise UserError(f"example_timeout must be above 0, got {limits.example_timeout}")
-        with time_limit(limits.example_timeout):  # which tells where there can be none
+        with time_limit(limits.example_timeout):  # raises an error where limits are unsupported
             pass
 
 
 def _compare(directory: RunDirectory, jobs: Sequence[Job], limits: Limits, *, update: bool) -> None:
-    """Holds what the directory was made with against what is asked for now."""
+    """Raises an error if the directory's run had other settings; with `update`, discards it."""
     directory.check_version()
     directory.check_stores()
-    other = limits.differences(directory.limits())
-    changed = {job.name: (*changes(directory, job), *other) for job in jobs}
-    stale = [job for job in jobs if changed[job.name]]
+    changed_limits = limits.differences(directory.limits())
+    differences = {job.name: (*changes(directory, job), *changed_limits) for job in jobs}
+    stale = [job for job in jobs if differences[job.name]]
     if stale and not update:
-        listing = "\n".join(f"  {job.name}: {text}" for job in stale for text in changed[job.name])
+        listing = "\n".join(
+            f"  {job.name}: {text}" for job in stale for text in differences[job.name]
+        )
         raise UserError(
-            f"{directory.path} was made with something else:\n{listing}\n"
-            "run with --update to do again what this touches, or give another --out"
+            f"{directory.path} was created with other settings:\n{listing}\n"
+            "run with --update to repeat the affected examples, or choose another --out"
         )
     for job in stale:
         JobFiles(directory, job.pipeline.name, job.task.name).discard()

@@ -1,4 +1,4 @@
-"""Pipelines tried on a tiny document before a long run: what they lack is told at once."""
+"""Tries pipelines on a tiny document, so that problems show up before a long run."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _TEXT = "Who lives in the mill?\n\nThe cat lives in the mill.\n\nThe king lives 
 
 
 def trials(pipelines: Iterable[PipelineSpec]) -> Iterator[tuple[str, str]]:
-    """Yields each pipeline's name and what it lacks, which is nothing if it works.
+    """Yields each pipeline's name and its problem, empty if it works.
 
-    Models are loaded, every stage works at a tiny document, and an endpoint is asked for real.
+    A trial loads models, runs every stage on a tiny document and sends requests to endpoints.
     """
     factory = StageFactory()
     for pipeline in pipelines:
@@ -30,13 +30,13 @@ def trials(pipelines: Iterable[PipelineSpec]) -> Iterator[tuple[str, str]]:
             continue
         try:
             problem = _problem(factory.build(pipeline))
-        except (UserError, ValueError) as error:  # what stages refuse when they are made
+        except (UserError, ValueError) as error:  # constructors raise ValueError
             problem = str(error)
         yield pipeline.name, " ".join(problem.split())
 
 
 def _problem(stages: Pipeline) -> str:
-    """Returns why none of the examples could be worked at; nothing if one could."""
+    """Returns the first failure if all examples fail; empty if one succeeds."""
     for stage in stages.all():
         check_files(stage)
         load_models(stage)
@@ -50,9 +50,12 @@ def _problem(stages: Pipeline) -> str:
 
 
 def _examples() -> Iterator[Example]:
-    """Yields a question, a choice, and a benchmark's input: tasks ask one of these."""
+    """Yields a question, a multiple-choice question and an official prompt of a benchmark.
+
+    A pipeline works if it answers one of them, because a task has only one of these kinds.
+    """
     parts = (Span(0, 22), Span(24, 50), Span(52, len(_TEXT)))
-    asked = Example("tried", Document("tried", _TEXT, parts=parts), "Who lives in the castle?")
-    yield asked
-    yield replace(asked, choices=("the cat", "the king"))
-    yield replace(asked, metadata=OfficialPrompt("Read:\n", "\n\n", asked.question).metadata())
+    example = Example("tried", Document("tried", _TEXT, parts=parts), "Who lives in the castle?")
+    yield example
+    yield replace(example, choices=("the cat", "the king"))
+    yield replace(example, metadata=OfficialPrompt("Read:\n", "\n\n", example.question).metadata())

@@ -1,4 +1,4 @@
-"""Runs a sample of finished examples again, without cache and store, and compares."""
+"""Verifies a run: runs a sample of finished examples again without cache, and compares."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leporello.core.files import write_json
 from leporello.core.records import JSON
 from leporello.engine.combining import CombinerRunner
 from leporello.engine.progress import Progress, ProgressListener
-from leporello.engine.reading import WindowReaders, restore_batch_sizes
+from leporello.engine.reading import BatchReaders, restore_batch_sizes
 from leporello.engine.results.finished import FinishedRow
 from leporello.engine.rounds import Rounds, exhaust
 from leporello.engine.selection import by_document, select_document
@@ -30,7 +30,7 @@ _SHARE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class ResultDifference:
-    """What came out otherwise when an example was run again.
+    """A field of a prediction that differed when its example was run again.
 
     Attributes:
         pipeline: Name of the pipeline.
@@ -51,11 +51,11 @@ class ResultDifference:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What running some examples of a job again came to.
+    """Result of running some examples of a job again.
 
     Attributes:
         examples: Number of examples that were run again.
-        differing: Differences that came out.
+        differing: Differences between the runs.
     """
 
     examples: int
@@ -63,20 +63,20 @@ class Verification:
 
 
 def verify_job(job: Job, context: RunContext) -> Verification:
-    """Runs a random twentieth of a job's finished examples again, without cache and store.
+    """Runs a random 5 % of a job's finished examples again, without cache and store.
 
-    They are read in windows of their own: a reader whose words depend on its batch mates may
-    differ without fault.
+    The batches differ from those of the run, so a reader whose outputs depend on the batch may
+    differ without an error.
 
     Raises:
-        UserError: As a run does.
+        UserError: See `run`.
     """
     files = JobFiles(context.directory, job.pipeline.name, job.task.name)
     within = sys.maxsize if context.limit is None else context.limit
-    rows = {one.number: one.failure is None for one in files.statistics() if one.number < within}
-    finished = [number for number, succeeded in rows.items() if succeeded]
+    failures = {row.number: row.failure for row in files.statistics() if row.number < within}
+    finished = [number for number, failure in failures.items() if failure is None]
     count = math.ceil(_SHARE * len(finished))
-    # Not seeded: each time other examples are looked at.
+    # Unseeded, so that every verification checks other examples.
     chosen = frozenset(random.SystemRandom().sample(finished, count))
     repeated = _run_again(job, context, chosen)
     differing: list[ResultDifference] = []
@@ -90,23 +90,23 @@ def verify_job(job: Job, context: RunContext) -> Verification:
 
 
 def _run_again(job: Job, context: RunContext, chosen: Collection[int]) -> dict[int, FinishedRow]:
-    """Returns the new rows by the examples' numbers."""
+    """Runs examples again and returns their rows by example number."""
     timeout = context.limits.example_timeout
     stages = replace(job.pipeline.build(), no_answer=no_answer_of(job.source))
-    # Answers depend on what is read together, so batches are as large as they were.
+    # Outputs depend on the batch size, so the sizes are those of the run.
     restore_batch_sizes(stages, context.directory.sizes().get(sizes_key(job.pipeline), {}))
     normalise = normalizer_of(job.source, wanted=job.pipeline.normalised)
     runner = CombinerRunner(stages, {}, normalise, timeout)
-    readers, store = WindowReaders(stages, None, timeout), MemoryStore()
+    readers, store = BatchReaders(stages, None, timeout), MemoryStore()
     with Progress(f"verifying {job.name}", len(chosen)) as progress:
         listener = ProgressListener(progress, lambda: context.check(progress))
         rounds = Rounds(runner, readers, store, context.limits, listener)
-        every = islice(examples_of(job.source, job.task.name), context.limit)
-        for first, examples in by_document(every):
-            wanted = [n for n in range(first, first + len(examples)) if n in chosen]
-            if wanted:  # all questions on the document are asked, as in the run
+        all_examples = islice(examples_of(job.source, job.task.name), context.limit)
+        for first, examples in by_document(all_examples):
+            numbers = [n for n in range(first, first + len(examples)) if n in chosen]
+            if numbers:  # retrieve for all questions on the document, as in the run
                 selected = select_document(stages, examples, timeout).selections
-                for number in wanted:
+                for number in numbers:
                     index = number - first
                     exhaust(rounds.add(number, [examples[index]], [selected[index]]))
         exhaust(rounds.finish())

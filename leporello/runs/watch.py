@@ -1,4 +1,4 @@
-"""Follows a run from another process: reads the stores of its shards as they change."""
+"""Follows a run from another process by reading the stores of its shards as they change."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _RECENT = 60.0  # seconds that the speed is measured over
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """How far one pipeline on one task is.
+    """Progress of one pipeline on one task.
 
     Attributes:
         pipeline: Name of the pipeline.
         task: Name of the task.
-        finished: Number of examples finished, failed ones included.
-        expected: Number of examples that there are; None where the task does not know.
-        failed: Number of examples that failed.
-        shards: Number of shards that are finished.
-        under_way: Number of shards that are begun and not finished.
-        died: Number of times that a worker died over a shard.
-        per_second: Examples finished a second while they were watched; None if none was.
-        scores: Scores of finished shards, by the name of each metric's headline.
+        finished: Number of finished examples, including failures.
+        expected: Number of all examples; None if the task does not provide it.
+        failed: Number of failed examples.
+        shards: Number of finished shards.
+        under_way: Number of started, unfinished shards.
+        died: Number of times that a worker crashed during a shard.
+        per_second: Examples finished per second while watching; None if no example was finished.
+        scores: Headline score of each metric over finished shards.
     """
 
     pipeline: str
@@ -50,7 +50,7 @@ class JobProgress:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds that the rest takes at the present speed; None if there is no telling."""
+        """Remaining seconds at the current speed; None if unknown."""
         if self.expected is None or not self.per_second:
             return None
         return (self.expected - self.finished) / self.per_second
@@ -60,13 +60,13 @@ class Watch:
     """Follows the shards of a run, reading each finished store once."""
 
     def __init__(self, run: Path) -> None:
-        """Reads nothing yet.
+        """Opens a run's directory without reading its stores.
 
         Args:
             run: The run's directory.
 
         Raises:
-            UserError: No run lies there.
+            UserError: The directory has no run.
         """
         self.directory = RunDirectory.of_run(run)
         self.directory.check_stores()
@@ -74,11 +74,11 @@ class Watch:
 
     @property
     def running(self) -> bool:
-        """Whether a process of this machine is at it."""
+        """Whether a process on this machine is executing the run."""
         return self.directory.runs_here()
 
     def look(self) -> list[JobProgress]:
-        """Returns how far each pipeline on each task is by now."""
+        """Returns the current progress of each pipeline on each task."""
         rows = read_rows(self.directory.workers) if self.directory.workers.exists() else ()
         died = Counter(
             (name, row["task"])
@@ -94,11 +94,11 @@ class Watch:
         followed = self._followed.setdefault(
             (pipeline, task), _FollowedJob(files, self.directory.jobs()[pipeline, task])
         )
-        followed.read_on()
+        followed.update()
         return JobProgress(
             pipeline=pipeline,
             task=task,
-            finished=followed.seen[-1][1],
+            finished=followed.history[-1][1],
             expected=expected,
             failed=sum(counts.failures for counts in followed.counts.values()),
             shards=followed.shards,
@@ -111,50 +111,51 @@ class Watch:
 
 @dataclass
 class _FollowedJob:
-    """The stores of one job, as far as they have been read."""
+    """Counts and statistics from the stores of one job."""
 
     files: JobFiles
     signature: Mapping[str, Any]
     counts: dict[int, StoreCounts] = field(default_factory=dict)
     statistics: dict[str, StatisticsTable] = field(default_factory=dict)
-    seen: list[tuple[float, int]] = field(default_factory=list)
-    _finished: dict[int, int] = field(default_factory=dict)  # times of stores, by shard
+    history: list[tuple[float, int]] = field(default_factory=list)  # times, finished examples
+    _finished: dict[int, int] = field(default_factory=dict)  # modification times, by shard
 
     @property
     def shards(self) -> int:
-        """Number of shards that are finished."""
+        """Number of finished shards."""
         return len(self._finished)
 
-    def read_on(self) -> None:
-        """Reads the stores that have changed since; finished ones add their statistics."""
-        for shard in self.files.begun():
-            changed = self.files.store(shard).stat().st_mtime_ns
-            if self._finished.get(shard) != changed:
-                self._read(shard, changed)
-        self.seen.append((time.monotonic(), sum(one.examples for one in self.counts.values())))
+    def update(self) -> None:
+        """Reads the stores that have changed; finished ones add their statistics."""
+        for shard in self.files.stored_shards():
+            modified = self.files.store(shard).stat().st_mtime_ns
+            if self._finished.get(shard) != modified:
+                self._read(shard, modified)
+        finished = sum(counts.examples for counts in self.counts.values())
+        self.history.append((time.monotonic(), finished))
 
-    def _read(self, shard: int, changed: int) -> None:
-        if self._finished.pop(shard, None):  # its failed examples are tried again
+    def _read(self, shard: int, modified: int) -> None:
+        if self._finished.pop(shard, None):  # its failed examples were run again
             self._finished.clear()
             self.statistics.clear()
         counts = self.counts[shard] = counts_in(self.files.store(shard))
         if counts.examples < counts.key.examples or not counts.examples:
             return
-        self._finished[shard] = changed
+        self._finished[shard] = modified
         for row in finished_in(self.files.store(shard)):
             for name, value in json.loads(row.statistics)["statistics"].items():
                 if value is not None:
                     self.statistics.setdefault(name, StatisticsTable()).append(value)
 
     def speed(self) -> float | None:
-        """Returns examples a second over the last minute that was watched."""
-        now, finished = self.seen[-1]
-        self.seen = [(when, n) for when, n in self.seen if now - when <= _RECENT]
-        since, before = self.seen[0]
+        """Returns examples per second over the last minute of watching."""
+        now, finished = self.history[-1]
+        self.history = [(when, n) for when, n in self.history if now - when <= _RECENT]
+        since, before = self.history[0]
         return (finished - before) / (now - since) if finished > before else None
 
     def scores(self) -> dict[str, float]:
-        """Returns the headline of each metric over the shards that are finished."""
+        """Returns the headline score of each metric over the finished shards."""
         metrics = metrics_of_run(self.signature, self.statistics).items()
-        each = [(one.headline, one.aggregate(self.statistics[name])) for name, one in metrics]
-        return {headline: scores[headline] for headline, scores in each if headline in scores}
+        scores = [(m.headline, m.aggregate(self.statistics[name])) for name, m in metrics]
+        return {headline: values[headline] for headline, values in scores if headline in values}

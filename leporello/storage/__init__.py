@@ -1,7 +1,7 @@
-"""Files and runs at URLs, by fsspec: whole files, as local paths.
+"""Storage at URLs: downloads files by fsspec as local copies, and synchronises runs.
 
-It may touch the network and the user's cache directory. Begin with `paths`, whose `RemotePath` is a
-path that is fetched when it is opened; a run at a URL is in `runs`, with its lock in `lock`.
+The package may access the network and the user's cache directory. Begin with `paths`, whose
+`RemotePath` is downloaded when it is opened; `runs` and `lock` handle runs at URLs.
 """
 
 from leporello.storage.paths import RemotePath, is_url, on_disk, to_path

@@ -1,4 +1,4 @@
-"""Files of web servers, for fsspec, whose own way to them needs another HTTP library."""
+"""Read-only file system of web servers; fsspec's own one would need another HTTP library."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from leporello.core.environment.deadlines import within
 from leporello.core.secrets import redact
 
 _ERRORS = {401: PermissionError, 403: PermissionError, 404: FileNotFoundError}
-_HEADERS = {"Accept-Encoding": "identity"}  # whole bytes as they lie there, as sizes and ETags
-_TIMEOUT = 30.0  # seconds to an answer, redirects and all, and from byte to byte
-_LOOK, _SLOWEST = 60.0, 1000  # seconds; bytes a second: a server that trickles would take for ever
+_HEADERS = {"Accept-Encoding": "identity"}  # uncompressed, so that sizes and ETags match
+_TIMEOUT = 30.0  # seconds until the answer, with redirects, and between bytes
+_GRACE, _SLOWEST = 60.0, 1000  # seconds; bytes per second, since slow servers would never finish
 
 
 def _keep_key(answer: httpx2.Response) -> None:
-    """Refuses to follow a redirect with a key to another host, or over plain HTTP.
+    """Prevents redirects of a request with a key to another host, or to plain HTTP.
 
     Raises:
-        ConnectionError: The server redirects there.
+        ConnectionError: The server sends such a redirect.
     """
-    here, request = answer.url, answer.request
+    source, request = answer.url, answer.request
     if not answer.has_redirect_location:
         return
-    there = here.join(answer.headers["Location"])
-    has_key = "Authorization" in request.headers or redact(str(here)) != str(here)
-    is_safe = there.host == here.host and there.scheme in (here.scheme, "https")
+    target = source.join(answer.headers["Location"])
+    has_key = "Authorization" in request.headers or redact(str(source)) != str(source)
+    is_safe = target.host == source.host and target.scheme in (source.scheme, "https")
     if has_key and not is_safe:
         raise ConnectionError(
-            f"it redirects to {there.scheme}://{there.host}, and a key goes to no other host and"
-            " not over plain HTTP: give the address there"
+            f"it redirects to {target.scheme}://{target.host}, but keys are not sent to another"
+            " host or over plain HTTP; use the address there"
         )
 
 
@@ -47,32 +47,32 @@ _client = httpx2.Client(
 
 
 class WebFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """A web server's files, by their whole URLs; they are only read."""
+    """Read-only file system whose paths are complete URLs."""
 
     def info(self, path: str, **_: object) -> dict[str, object]:
-        """Returns what the server says of a file."""
+        """Returns the metadata of a file."""
         try:
-            with _asked("HEAD", path) as answer:
+            with _request("HEAD", path) as answer:
                 headers = answer.headers
-        except OSError:  # some refuse HEAD, as signed addresses do
-            with _asked("GET", path) as answer:
+        except OSError:  # signed URLs, for example, may reject HEAD
+            with _request("GET", path) as answer:
                 headers = answer.headers
         version = headers.get("ETag", "").removeprefix("W/") or headers.get("Last-Modified")
         size = headers.get("Content-Length")
         return {"name": path, "type": "file", "size": size, "etag": version}
 
     def get_file(self, rpath: str, lpath: str, **_: object) -> None:
-        """Copies a file from there."""
-        with _asked("GET", rpath) as answer, Path(lpath).open("wb") as file:
-            began = time.monotonic()
+        """Downloads a file."""
+        with _request("GET", rpath) as answer, Path(lpath).open("wb") as file:
+            start = time.monotonic()
             for block in answer.iter_raw():
                 size = file.tell() + file.write(block)
-                if (passed := time.monotonic() - began) > _LOOK and size < passed * _SLOWEST:
-                    raise TimeoutError(f"{size:,} bytes in {passed:.0f} s")
+                if (elapsed := time.monotonic() - start) > _GRACE and size < elapsed * _SLOWEST:
+                    raise TimeoutError(f"{size:,} bytes in {elapsed:.0f} s")
 
 
 @contextmanager
-def _asked(method: str, url: str) -> Iterator[httpx2.Response]:
+def _request(method: str, url: str) -> Iterator[httpx2.Response]:
     request = _client.build_request(method, url)
     answer = within(_TIMEOUT, lambda: _client.send(request, stream=True))
     with closing(answer):

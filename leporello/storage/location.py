@@ -1,7 +1,7 @@
-"""What lies at a URL: a file, or a folder's files by name; every fault is told in words.
+"""Reads and writes the file or folder at a URL, and converts the libraries' errors to `UserError`.
 
-Copies lie in LEPORELLO_CACHE/files/URL/VERSION/NAME: another version never touches one that is
-being read, which fsspec's own `filecache` would write over.
+Copies are stored in LEPORELLO_CACHE/files/URL/VERSION/NAME, so that a new version never overwrites
+a copy that is being read. fsspec's `filecache` would overwrite it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from leporello.models.locate import cache_directory
 LOCK, PARTIAL = ".lock.json", ".part"
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# What file systems of fsspec tell one content of a file from another by, the best first.
+# Keys by which fsspec's file systems identify the version of a file, the best first.
 _VERSIONS = ("ETag", "etag", "LastModified", "last_modified", "mtime", "modified", "created")
 VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 _UNSAFE = re.compile(r"^\.+|[^\w.,=@+-]+")
@@ -36,38 +36,38 @@ _log = logging.getLogger("leporello")
 
 
 class MissingError(UserError):
-    """There is no such file."""
+    """The file does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A file or a folder at a URL; the name `""` is that of what lies at the URL itself.
+    """A file or a folder at a URL; the name `""` denotes the URL itself.
 
-    All methods raise UserError where access is refused, a server does not answer, a package is
-    missing, or a disk is full; `MissingError` where there is nothing.
+    All methods raise UserError if access is refused, a server does not answer, a package is
+    missing, or a disk is full; they raise `MissingError` if nothing exists at the URL.
     """
 
     url: str
 
     def info(self) -> Mapping[str, Any]:
-        """Returns what is said of it now: its `type`, `size`, and more."""
-        return dict(self._do(lambda system, path: system.info(path)))
+        """Returns the current metadata: `type`, `size`, and more."""
+        return dict(self._call(lambda system, path: system.info(path)))
 
     def files(self, under: str = "") -> dict[str, Mapping[str, Any]]:
-        """Returns what is said of each file of a folder, by name; nothing if there is none."""
+        """Returns the metadata of all files of a folder, by name; empty without files."""
         with suppress(MissingError):
-            root, found = self._do(
+            root, entries = self._call(
                 lambda system, path: (path, system.find(path, detail=True)), under
             )
             start = len(root.removesuffix(under).rstrip("/")) + 1
-            names = {path[start:]: info for path, info in found.items()}
+            names = {path[start:]: info for path, info in entries.items()}
             return {
                 n: i for n, i in names.items() if n not in ("", LOCK) and not n.endswith(PARTIAL)
             }
         return {}
 
     def copy(self) -> Path:
-        """Returns this machine's copy of a file, fetched if it has none of the version there."""
+        """Returns this machine's copy of the file's current version, downloaded if necessary."""
         from filelock import FileLock
 
         path = local_copy("files", self.url)
@@ -79,70 +79,72 @@ class Location:
                 with FileLock(path.with_name(".lock")):
                     copy = copy if version and copy.exists() else self._fetch(version, path)
             with suppress(OSError):
-                os.utime(copy.parent)  # when it was used last, for `cache gc`
+                os.utime(copy.parent)  # the time of last use, for `cache gc`
         except OSError as error:
-            raise UserError(f"{self.url}: no copy in {path.parent}: {error}") from error
+            raise UserError(f"{self.url}: cannot be copied to {path.parent}: {error}") from error
         except UserError as error:
-            kept = f"; copies of before lie in {path.parent}" if [*path.parent.glob("*/*")] else ""
-            raise type(error)(f"{error}{kept}") from error
+            has_copies = any(path.parent.glob("*/*"))
+            hint = f"; earlier copies are in {path.parent}" if has_copies else ""
+            raise type(error)(f"{error}{hint}") from error
         return copy
 
     def get(self, files: Mapping[str, Path]) -> None:
-        """Copies files from there, several at once; each stands in its place only when whole."""
-        parts = {name: to.with_name(f".{to.name}{PARTIAL}") for name, to in files.items()}
+        """Downloads files, several at once; each is renamed to its path when it is complete."""
+        parts = {name: path.with_name(f".{path.name}{PARTIAL}") for name, path in files.items()}
         for part in parts.values():
             part.parent.mkdir(parents=True, exist_ok=True)
-        to = list(map(str, parts.values()))
-        self._do(lambda system, root: system.get(_below(root, parts), to))
+        paths = list(map(str, parts.values()))
+        self._call(lambda system, root: system.get(_paths(root, parts), paths))
         for name, part in parts.items():
             part.replace(files[name])
 
     def put(self, files: Mapping[str, Path], *, create: bool = False) -> None:
-        """Copies files there, several at once, each whole or not at all."""
+        """Uploads files, several at once; no incomplete file ever has its final name."""
 
-        def copy(system: Any, root: str) -> None:  # noqa: ANN401 -- fsspec's
-            paths, local = _below(root, files), list(map(str, files.values()))
-            if system.async_impl:  # an object store, where nothing is ever half written
-                with suppress(FileExistsError):  # it is to be created, and there is one
+        def copy(system: Any, root: str) -> None:  # noqa: ANN401 -- fsspec has no types
+            paths, local = _paths(root, files), list(map(str, files.values()))
+            if system.async_impl:  # an object store, which writes atomically
+                with suppress(FileExistsError):  # raised if `create` is set and the file exists
                     system.put(local, paths, mode="create" if create else "overwrite")
                 return
             for file, path in zip(local, paths, strict=True):
                 system.makedirs(path.rpartition("/")[0], exist_ok=True)
                 if not (create and system.exists(path)):
-                    part = f"{path}.{secrets.token_hex(4)}{PARTIAL}"  # others may put it just now
+                    # A random name, because another process may be uploading the same file.
+                    part = f"{path}.{secrets.token_hex(4)}{PARTIAL}"
                     system.put_file(file, part)
                     system.mv(part, path)
 
-        self._do(copy)
+        self._call(copy)
 
     def read(self, name: str) -> bytes | None:
-        """Returns what a small file holds; None if there is none."""
+        """Returns the content of a small file; None if it does not exist."""
         with suppress(MissingError):
-            return bytes(self._do(lambda system, path: system.cat_file(path), name))
+            return bytes(self._call(lambda system, path: system.cat_file(path), name))
         return None
 
     def remove(self, names: Collection[str]) -> None:
-        """Removes files; that they are gone already is no fault."""
+        """Removes files; ignores missing ones."""
         with suppress(MissingError):
             if names:
-                self._do(lambda system, root: system.rm(_below(root, names)))
+                self._call(lambda system, root: system.rm(_paths(root, names)))
 
     def _fetch(self, version: str, path: Path) -> Path:
-        """Fetches a file beside its place, and renames it there."""
+        """Downloads a file under a temporary name, and renames it."""
         _log.info("fetching %s", self.url)
         part = path.with_name(path.name + PARTIAL)
         self.get({"": part})
         if version_of(self.info()) != version:
             raise UserError(f"{self.url}: has changed while it was fetched; run it again")
-        if not version:  # the server does not say: then the content does
+        if not version:  # the server has no version, so use a hash of the content
             with part.open("rb") as file:
                 version = hashlib.file_digest(file, "sha256").hexdigest()[:16]
         copy = path.parent / version / path.name
         copy.parent.mkdir(exist_ok=True)
         return part.replace(copy)
 
-    def _do(self, action: Callable[[Any, str], T], name: str = "") -> T:
-        with _explained(f"{self.url}/{name}" if name else self.url):
+    def _call(self, action: Callable[[Any, str], T], name: str = "") -> T:
+        with _user_errors(f"{self.url}/{name}" if name else self.url):
             if is_web(self.url):
                 from leporello.storage.http import WebFileSystem
 
@@ -150,65 +152,67 @@ class Location:
             import fsspec
 
             system, root = fsspec.url_to_fs(expanded(self.url))
-            [path] = _below(root, [name])
-            system.invalidate_cache(path)  # what it was told before may be over
+            [path] = _paths(root, [name])
+            system.invalidate_cache(path)  # the cached listing may be outdated
             return action(system, path)
 
 
 def version_of(info: Mapping[str, Any]) -> str:
-    """Returns what tells a file's content from another one's; empty if fsspec does not say."""
+    """Returns an identifier of a file's version; empty if fsspec provides none."""
     mark = next((info[key] for key in _VERSIONS if info.get(key)), None)
     text = f"{mark} {info.get('size')}"
     return hashlib.sha256(text.encode()).hexdigest()[:16] if mark else ""
 
 
 def is_web(url: str) -> bool:
-    """Says whether a web server is asked."""
+    """Returns whether a URL belongs to a web server."""
     return url.startswith(("http://", "https://"))
 
 
 def local_copy(kind: str, url: str) -> Path:
-    """Returns where this machine keeps its copy: `LEPORELLO_CACHE/KIND/HASH/NAME`."""
-    name = _UNSAFE.sub("-", url.partition("?")[0].rpartition("/")[2])[-100:]  # names have a limit
+    """Returns the path of this machine's copy: `LEPORELLO_CACHE/KIND/HASH/NAME`."""
+    name = _UNSAFE.sub("-", url.partition("?")[0].rpartition("/")[2])[
+        -100:
+    ]  # file names have a limited length
     return cache_directory() / kind / hashlib.sha256(url.encode()).hexdigest()[:16] / name
 
 
 def expanded(url: str) -> str:
-    """Returns a URL with what the environment has for the variables in it; never to be shown."""
-    protocol, _, rest = url.partition("://")
-    authority, slash, path = rest.partition("/")
+    """Returns a URL with its variables replaced by their values; it must never be shown."""
+    protocol, _, address = url.partition("://")
+    authority, slash, path = address.partition("/")
     authority = VARIABLE.sub(lambda match: quote(key(match[0]), safe=""), authority)
     return f"{protocol}://{authority}{slash}{VARIABLE.sub(lambda match: key(match[0]), path)}"
 
 
-def _below(root: str, names: Collection[str]) -> list[str]:
+def _paths(root: str, names: Collection[str]) -> list[str]:
     return [f"{root.rstrip('/')}/{name}" if name else root for name in names]
 
 
 @contextmanager
-def _explained(url: str) -> Iterator[None]:
-    """Turns what the libraries of a protocol raise into words for the user."""
+def _user_errors(url: str) -> Iterator[None]:
+    """Converts errors of a protocol's libraries to `UserError`."""
     try:
         yield
     except UserError:
         raise
-    except (ImportError, ValueError) as error:  # no package for the protocol; no such protocol
+    except (ImportError, ValueError) as error:  # the package is missing; the protocol is unknown
         protocol = url.partition(":")[0]
-        how = f"; {install_command(_EXTRAS[protocol])}" if protocol in _EXTRAS else ""
-        raise UserError(f"{url}: {_first_line(error)}{how}") from error
+        hint = f"; {install_command(_EXTRAS[protocol])}" if protocol in _EXTRAS else ""
+        raise UserError(f"{url}: {_first_line(error)}{hint}") from error
     except (FileNotFoundError, NotADirectoryError) as error:
         raise MissingError(f"{url}: there is no such file ({_first_line(error)})") from None
     except PermissionError as error:
         raise UserError(
-            f"{url}: access is refused ({_first_line(error)}); look at the credentials: those of"
+            f"{url}: access is refused ({_first_line(error)}); check the credentials: those of"
             " the environment, or for web servers '$NAME:$PASSWORD@' before the host"
         ) from None
-    except Exception as error:  # each library has its own errors, without a common class
+    except Exception as error:  # the libraries' errors have no common class
         if isinstance(error, OSError) and error.errno in _FULL:
-            raise UserError(f"{url}: {error.strerror}: make room, and run it again") from None
+            raise UserError(f"{url}: {error.strerror}: free space and run it again") from None
         raise UserError(
-            f"{url}: the server cannot be reached, or does not answer as it should"
-            f" ({_first_line(error)}); look at the address, the network and the credentials"
+            f"{url}: the server cannot be reached or its answer is not valid"
+            f" ({_first_line(error)}); check the address, the network and the credentials"
         ) from error
 
 

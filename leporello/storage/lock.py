@@ -1,8 +1,8 @@
-"""Who writes to a run at a URL: a small file there, written again every minute.
+"""Lock of a run at a URL: a small file that is refreshed every minute.
 
-S3 and GCS create it only if there is none, so that of two machines that begin at once one gets it.
-Elsewhere, and where a stale one is taken over, the second to write wins; the first looks for its
-token before it puts anything else.
+S3 and GCS create a file only if it does not exist, so that only one of two simultaneous machines
+gets the lock. On other stores, and when a stale lock is replaced, the last writer wins; the other
+process notices that its token is gone before it writes anything else.
 """
 
 from __future__ import annotations
@@ -26,57 +26,59 @@ _log = logging.getLogger("leporello")
 
 
 class LostError(UserError):
-    """Another process has taken the run over."""
+    """Another process has taken over the run."""
 
 
 def take_lock(location: Location, file: Path) -> str:
-    """Returns the token of a lock; raises UserError if another process has it.
+    """Takes the lock and returns its token; raises UserError if another process holds it.
 
-    Where no other process works in the file's folder, a lock that was written from there is dead.
+    The caller must be the only process in the file's folder. A lock that equals the local file is
+    therefore left from an earlier process of this machine, and is replaced.
     """
     if row := _row(location.read(LOCK)):
-        own = _row(file.read_bytes() if file.exists() else b"")
-        same = (own["host"], own["token"]) == (platform.node(), row["token"])
-        if not same and time.time() < row["time"] + _STALE:
+        local = _row(file.read_bytes() if file.exists() else b"")
+        is_local = (local["host"], local["token"]) == (platform.node(), row["token"])
+        if not is_local and time.time() < row["time"] + _STALE:
             raise UserError(
-                f"{location.url}: {_who(row)} is running there; wait for it, or give another --out."
-                " If it is gone, it is taken over ten minutes after it was last heard of"
+                f"{location.url}: {_process(row)} is running there; wait for it, or give another"
+                " --out. If it has ended, the run is taken over ten minutes after its last sign"
             )
-        _log.info("%s: taken over from %s, which is gone", location.url, _who(row))
+        _log.info("%s: taken over from %s, which has ended", location.url, _process(row))
         location.remove([LOCK])
     token = secrets.token_hex(8)
     write_lock(location, file, token, create=True)
-    # Some stores cannot create a file only where there is none, so that two may have written.
+    # Some stores cannot create a file exclusively, so another process may have overwritten it.
     check_lock(location, token)
     return token
 
 
 def check_lock(location: Location, token: str) -> None:
-    """Raises LostError if a run's lock is not the one with this token."""
+    """Raises LostError unless a run's lock has this token."""
     row = _row(location.read(LOCK))
     if row.get("token") != token:
+        reason = f"{_process(row)} holds it now" if row else "it was deleted"
         raise LostError(
-            f"{location.url}: this process has lost the lock, which"
-            f" {_who(row) if row else 'nobody'} has now; it ends, so that no two write there"
+            f"{location.url}: this process has lost the lock ({reason}); it ends, since only one"
+            " process may write"
         )
 
 
 def write_lock(location: Location, file: Path, token: str, *, create: bool = False) -> None:
-    """Says that this process is at a run: in a file, which is then put there."""
+    """Writes the lock of this process to a local file, and uploads it."""
     row = {"host": platform.node(), "pid": os.getpid(), "time": time.time(), "token": token}
     file.write_text(json.dumps(row), encoding="utf-8")
     location.put({LOCK: file}, create=create)
 
 
 def _row(content: bytes | None) -> dict[str, Any]:
-    """Returns what a lock says, nothing if there is none; one that cannot be read was long ago."""
+    """Returns the fields of a lock, with time 0 if it is unreadable; empty without a lock."""
     row: dict[str, Any] = {"host": "an unknown host", "pid": "?", "time": 0.0, "token": ""}
     with suppress(ValueError, TypeError, KeyError):
-        given = json.loads(content or b"")
-        row |= {**given, "time": float(given["time"])}
+        fields = json.loads(content or b"")
+        row |= {**fields, "time": float(fields["time"])}
     return {} if content is None else row
 
 
-def _who(row: dict[str, Any]) -> str:
-    heard = datetime.fromtimestamp(row["time"]).astimezone()
-    return f"process {row['pid']} on {row['host']} (last heard of at {heard:%Y-%m-%d %H:%M})"
+def _process(row: dict[str, Any]) -> str:
+    time = datetime.fromtimestamp(row["time"]).astimezone()
+    return f"process {row['pid']} on {row['host']} (last sign at {time:%Y-%m-%d %H:%M})"

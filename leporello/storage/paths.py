@@ -1,4 +1,4 @@
-"""A URL where a path is expected: what may stand in one, what is a secret, where its copy lies."""
+"""Paths at URLs: parses and checks URLs, and opens their local copies."""
 
 from __future__ import annotations
 
@@ -16,61 +16,63 @@ from leporello.core.errors import UserError
 from leporello.storage.location import VARIABLE, Location, MissingError, is_web
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_COLLAPSED = re.compile(r"\A([A-Za-z][A-Za-z0-9+.-]+):/(?=[^/])")  # as `Path` writes a URL
-# Fields of a query that sign it.
+_COLLAPSED = re.compile(r"\A([A-Za-z][A-Za-z0-9+.-]+):/(?=[^/])")  # `Path` removes one slash
+# Query fields that contain secrets.
 _SIGNS = re.compile(r"(?i)(?:.*[_-])?((api)?key|token|sig|signature|credential|password|secret)")
 
 
 class RemotePath(PosixPath):
-    """A file or folder at a URL, made by `to_path`; who opens it reads this machine's copy of it.
+    """A file or folder at a URL, created by `to_path`; `open` reads this machine's copy.
 
-    So whatever takes a path takes a URL, a plug-in's task too. As text it is the URL; to the
-    operating system it is the copy. The server is asked each time that it is opened, or looked for.
+    So any code that takes a path can take a URL, including plug-ins. Its text is the URL; its path
+    for the operating system is the copy. Each access checks the version on the server.
     """
 
     def __str__(self) -> str:
-        protocol, *rest = self.parts
-        return f"{protocol}//{'/'.join(rest)}"
+        protocol, *names = self.parts
+        return f"{protocol}//{'/'.join(names)}"
 
     def __truediv__(self, other: str | PathLike[str]) -> Path:  # type: ignore[override]  # may be another server's
         if is_url(text := str(other)):
             return to_path(text)
         if text.startswith(("/", "~")):
-            raise UserError(f"{text}: is a path on this machine, and it is named at {self}")
+            raise UserError(
+                f"{text}: is a path on this machine, but {self} refers to it; use a URL"
+            )
         host, *folders = self.parts[1:]
-        below = posixpath.normpath(f"/{'/'.join(folders)}/{text}")  # never above the host
-        return RemotePath(f"{self.parts[0]}//{host}{below}")
+        path = posixpath.normpath(f"/{'/'.join(folders)}/{text}")  # stays below the host
+        return RemotePath(f"{self.parts[0]}//{host}{path}")
 
     @property
     def name(self) -> str:
-        """The last part; of a web address without its query."""
+        """Last part of the path; without the query of a web address."""
         return super().name.partition("?")[0] if is_web(str(self)) else super().name
 
     def __fspath__(self) -> str:
-        """Returns where this machine's copy lies, fetched anew if it is of another version."""
+        """Returns the path of this machine's copy, downloaded if the version has changed."""
         return str(Location(str(self)).copy())
 
     def exists(self) -> bool:
-        """Asks the server; raises UserError if it does not answer."""
+        """Returns whether the URL exists; raises UserError if the server does not answer."""
         return self._type() is not None
 
     def is_dir(self) -> bool:
-        """Asks the server; web servers have no folders."""
+        """Returns whether the URL is a folder; always False for web servers."""
         return self._type() == "directory"
 
-    def iterdir(self) -> Iterator[RemotePath]:  # type: ignore[override]  # a generator, there
-        """Yields what stands in a folder, in the order of names."""
+    def iterdir(self) -> Iterator[RemotePath]:  # type: ignore[override]  # Path's is a generator
+        """Yields the entries of a folder, sorted by name."""
         for name in sorted({name.split("/")[0] for name in Location(str(self)).files()}):
             yield RemotePath(f"{self}/{name}")
 
     def open(self, mode: str = "r", *args: Any, **kwargs: Any) -> IO[Any]:  # type: ignore[override]  # noqa: ANN401 -- as Path's
-        """Opens the copy, for reading only."""
+        """Opens the local copy, for reading only."""
         if not {*"wax+"}.isdisjoint(mode):
             raise UserError(f"{self}: cannot be written to; give a path on this machine")
         return super().open(mode, *args, **kwargs)
 
     def resolve(self, strict: bool = False) -> RemotePath:  # noqa: ARG002, FBT -- as Path's
-        """Returns itself: a URL counts from nowhere."""
+        """Returns the path itself, since URLs are absolute."""
         return self
 
     absolute = expanduser = resolve
@@ -83,65 +85,65 @@ class RemotePath(PosixPath):
 
 
 def is_url(text: str) -> bool:
-    """Says whether this is a URL rather than a path."""
+    """Returns whether a text is a URL rather than a path."""
     return _URL.match(text) is not None
 
 
 def is_there(text: str) -> bool:
-    """Says whether this is a URL, or names a file, a folder, or a pattern that some fit."""
+    """Returns whether a text is a URL, an existing file or folder, or a pattern with matches."""
     if not text or is_url(text):
         return bool(text)
-    with suppress(OSError, ValueError):  # a text may be longer than a name can be
+    with suppress(OSError, ValueError):  # the text may be too long for a path
         pattern = "*" in text and glob(text, recursive=True)  # noqa: PTH207 -- any pattern
         return bool(pattern) or Path(text).exists()
     return False
 
 
 def to_path(path: str | Path) -> Path:
-    """Returns the path that a user gives, as text or as a path that was made of a URL."""
+    """Returns a user's path or URL, or a `Path` that was created from a URL, as a path."""
     if isinstance(path, RemotePath):
         return path
     text = _COLLAPSED.sub(r"\1://", str(path)) if isinstance(path, Path) else path
     if not is_url(text):
         return Path(path)
-    protocol, _, rest = text.partition("://")
-    local = protocol.lower() in ("file", "local")
-    return Path(rest) if local else RemotePath(_checked(protocol.lower(), rest))
+    protocol, _, address = text.partition("://")
+    is_local = protocol.lower() in ("file", "local")
+    return Path(address) if is_local else RemotePath(_checked(protocol.lower(), address))
 
 
 def on_disk(text: str) -> Path:
-    """Returns a path to write to; raises UserError if it is a URL."""
+    """Returns a path for output; raises UserError if it is a URL."""
     path = to_path(text)
     if isinstance(path, RemotePath):
-        raise UserError(f"{path}: this is written to this machine's disk only; give a path")
+        raise UserError(f"{path}: this output cannot be written to a URL; give a path")
     return path
 
 
-def _checked(protocol: str, rest: str) -> str:
-    """Returns a URL in the one form that is written to files; no message repeats a secret."""
-    authority, _, path = rest.partition("/")
+def _checked(protocol: str, address: str) -> str:
+    """Returns a URL in its normal form for files; rejects secrets without repeating them."""
+    authority, _, path = address.partition("/")
     user, _, host = authority.rpartition("@")
     web, shown = is_web(f"{protocol}://"), f"{protocol}://{'…@' if user else ''}{host}/…"
     path, mark, query = path.partition("?") if web else (path, "", "")
     name, colon, password = user.partition(":")
-    secrets = [password or ("" if colon or not web else name)]  # a name alone: as tokens stand
+    secrets = [password or ("" if colon or not web else name)]  # a name alone may be a token
     secrets += [value for field, value in parse_qsl(query) if _SIGNS.fullmatch(field)]
     if any(secret and not VARIABLE.fullmatch(secret) for secret in secrets):
         raise UserError(
-            f"{shown}: a secret stands in this URL, and URLs are written to a run's files: put it"
-            " into an environment variable, and that into the URL, in single quotes:"
+            f"{shown}: the URL contains a secret, and runs store URLs in files; put the secret into"
+            " an environment variable and use the variable in the URL, in single quotes:"
             f" '{protocol}://user:$SECRET@host/…', '{protocol}://host/…?$QUERY'"
         )
-    if "::" in rest:
-        raise UserError(f"{shown}: chains of URLs (::) are not taken; unpack the file first")
+    if "::" in address:
+        raise UserError(f"{shown}: chains of URLs (::) are not supported; unpack the file first")
     if not host or "//" in f"/{path}":
-        raise UserError(f"{protocol}://{rest}: its host, or a part between slashes, is empty")
-    query = query.replace("/", "%2F")  # which means the same there, and is no part of a path
+        raise UserError(f"{protocol}://{address}: its host, or a part between slashes, is empty")
+    query = query.replace("/", "%2F")  # equivalent in a query, and not a separator of the path
     return f"{protocol}://{authority}/{path.strip('/')}".rstrip("/") + mark + query
 
 
 def is_collection(paths: Sequence[Path]) -> bool:
-    """Says whether paths are more than one file: several, a folder, a pattern or an archive."""
+    """Returns whether paths denote a collection: several files, a folder, pattern or archive."""
     [first, *more] = paths
     if more or first.suffix.lower() == ".zip" or isinstance(first, RemotePath):
         return bool(more) or first.suffix.lower() == ".zip" or first.is_dir()

@@ -15,7 +15,7 @@ from typing import Any
 
 from leporello.cache.store import Cache
 from leporello.config import Pipeline, PipelineSpec, load_config
-from leporello.core.environment.own_lines import own_errors
+from leporello.core.environment.user_code import user_code_errors
 from leporello.core.errors import UserError
 from leporello.core.protocols import Task
 from leporello.core.records import JSON, Example
@@ -122,7 +122,7 @@ class TrainingRun:
 
     def _learn(self, supervision: Supervision, folder: Path) -> Mapping[str, JSON]:
         reader = self.stages.reader
-        with own_errors(f"{type(reader).__name__}.learn"):
+        with user_code_errors(f"{type(reader).__name__}.learn"):
             parameters: Mapping[str, JSON] = reader.learn(
                 supervision.inputs, supervision.targets, folder
             )

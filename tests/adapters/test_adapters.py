@@ -1,4 +1,4 @@
-"""Parts of other libraries as stages, and pipelines as parts of other libraries, as they are."""
+"""Components of other libraries as stages, and pipelines as components of other libraries."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 from leporello import Pipeline
 from leporello.core.errors import UserError
 
-os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # it is read when the library is imported
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # set before the library is imported
 TEXT = "Ann found the fax.\n\nNed has a boat.\n\nThe ferry runs since 1871."
-OWN = {
+PLUG_INS = {
     "langchain_core": """
 from dataclasses import dataclass
 from langchain_core.embeddings import DeterministicFakeEmbedding
@@ -32,7 +32,7 @@ class Searches(LangChainRetriever):
         return store.as_retriever(search_kwargs={"k": self.k})
 
 class Says(FakeListChatModel):
-    def _call(self, messages, *given, **named):
+    def _call(self, messages, *args, **kwargs):
         return "yes" if "Who has a boat?" in messages[-1].text else "no"
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ class Searches(HaystackRetriever):
 class Says:
     @component.output_types(replies=list[ChatMessage])
     def run(self, messages):
-        said = "yes" if "Who has a boat?" in messages[-1].text else "no"
+        reply = "yes" if "Who has a boat?" in messages[-1].text else "no"
         usage = {"prompt_tokens": 7, "completion_tokens": 1}
-        return {"replies": [ChatMessage.from_assistant(said, meta={"usage": usage})]}
+        return {"replies": [ChatMessage.from_assistant(reply, meta={"usage": usage})]}
 
 @dataclass(frozen=True)
 class Reads(HaystackReader):
@@ -75,13 +75,13 @@ class Reads(HaystackReader):
 BEST: dict[str, Any] = {"extends": "best-sentence", "chunker": {"class": "Paragraphs", "size": 5}}
 
 
-@pytest.mark.parametrize("library", OWN)
-def test_parts_of_another_library_are_stages(library: str, tmp_path: Path) -> None:
-    """Its retriever selects from a document's chunks, and its model reads them."""
+@pytest.mark.parametrize("library", PLUG_INS)
+def test_components_of_another_library_are_stages(library: str, tmp_path: Path) -> None:
+    """Its retriever ranks a document's chunks, and its model reads them."""
     pytest.importorskip(library)
-    own = tmp_path / "own.py"
-    own.write_text(OWN[library], encoding="utf-8")
-    stages = {"retriever": {"class": f"{own}:Searches"}, "reader": {"class": f"{own}:Reads"}}
+    file = tmp_path / "own.py"
+    file.write_text(PLUG_INS[library], encoding="utf-8")
+    stages = {"retriever": {"class": f"{file}:Searches"}, "reader": {"class": f"{file}:Reads"}}
     pipeline = Pipeline.from_yaml({**BEST, **stages}, cached=False)
     answers = pipeline.answers(TEXT, ["Who has a boat?", "Who found the fax?"])
     assert [answer.text for answer in answers] == ["yes", "no"]
@@ -92,20 +92,20 @@ def test_parts_of_another_library_are_stages(library: str, tmp_path: Path) -> No
 
 
 def test_a_pipeline_is_a_runnable() -> None:
-    """It is joined to others, and awaited."""
+    """It can be joined with other Runnables, and awaited."""
     pytest.importorskip("langchain_core")
     from langchain_core.runnables import RunnableLambda
 
     from leporello.adapters.langchain import as_runnable
 
     chain = as_runnable(Pipeline.from_yaml(BEST)) | RunnableLambda(lambda answer: answer.text)
-    asked = [{"document": TEXT, "question": q} for q in ("Who has a boat?", "Who found the fax?")]
-    assert chain.batch(asked) == ["Ned has a boat.", "Ann found the fax."]
-    assert asyncio.run(chain.ainvoke(asked[0])) == "Ned has a boat."
+    inputs = [{"document": TEXT, "question": q} for q in ("Who has a boat?", "Who found the fax?")]
+    assert chain.batch(inputs) == ["Ned has a boat.", "Ann found the fax."]
+    assert asyncio.run(chain.ainvoke(inputs[0])) == "Ned has a boat."
 
 
 def test_a_pipeline_is_a_component_of_haystack() -> None:
-    """It stands in a pipeline of Haystack, which is written down and read again."""
+    """It is part of a pipeline of Haystack, which can be saved and loaded."""
     pytest.importorskip("haystack")
     import haystack
 
@@ -114,16 +114,16 @@ def test_a_pipeline_is_a_component_of_haystack() -> None:
     outer = haystack.Pipeline()
     outer.add_component("leporello", Leporello(BEST))
     again = haystack.Pipeline.loads(outer.dumps(), allowed_modules=[Leporello.__module__])
-    asked = {"leporello": {"document": TEXT, "question": "Who has a boat?"}}
-    for made in (outer, again):
-        given = made.run(asked)["leporello"]
-        assert given["answer"] == "Ned has a boat."
-        assert given["documents"][0].meta == {"place": "text characters 20–35", "read": True}
-        assert " characters: " in given["ledger"][0]
+    inputs = {"leporello": {"document": TEXT, "question": "Who has a boat?"}}
+    for pipeline in (outer, again):
+        result = pipeline.run(inputs)["leporello"]
+        assert result["answer"] == "Ned has a boat."
+        assert result["documents"][0].meta == {"place": "text characters 20–35", "read": True}
+        assert " characters: " in result["ledger"][0]
 
 
 def test_a_pipeline_is_a_model_of_the_evaluation_harness(tmp_path: Path) -> None:
-    """Tasks that generate are scored by the harness; others are refused in a sentence."""
+    """The harness scores tasks that generate text; other tasks raise an error."""
     lm_eval = pytest.importorskip("lm_eval")
     from leporello.adapters.lm_eval import LeporelloLM
 

@@ -1,4 +1,4 @@
-"""Lengths, spread and format discrepancy."""
+"""Tests of lengths, spread and format discrepancy."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from leporello.config.metrics import metrics_of
 
 
 def example(text: str, *references: str, id_: str = "x", question: str = "") -> Example:
-    """Returns an example on a document of its own."""
+    """Returns an example on a new document."""
     return Example(id_, Document(id_, text), references=references, question=question)
 
 
 # -- distributions -----------------------------------------------------------------------------
 
 
-def test_numbers_are_summed_up() -> None:
-    """Mean, median, extremes, and the twentieth on either side."""
-    found = distribution([float(n) for n in range(100, -1, -1)])
-    assert found is not None
-    assert (found.count, found.mean, found.smallest, found.largest) == (101, 50, 0, 100)
-    assert (found.low, found.median, found.high) == (5, 50, 95)
-    assert found.histogram.edges[:3] == (0, 10, 20)
-    assert found.histogram.counts == (10,) * 10 + (1,)
+def test_numbers_are_summarised() -> None:
+    """The summary has mean, median, extremes, and the 5 % and 95 % quantiles."""
+    summary = distribution([float(n) for n in range(100, -1, -1)])
+    assert summary is not None
+    assert (summary.count, summary.mean, summary.smallest, summary.largest) == (101, 50, 0, 100)
+    assert (summary.low, summary.median, summary.high) == (5, 50, 95)
+    assert summary.histogram.edges[:3] == (0, 10, 20)
+    assert summary.histogram.counts == (10,) * 10 + (1,)
     assert distribution([]) is None
 
 
@@ -41,46 +41,46 @@ def test_numbers_are_summed_up() -> None:
 
 
 def test_lengths_are_words_between_blanks() -> None:
-    """Of document and question together, and of each reference."""
-    one = Document("d", "one two-three  four\n")
+    """Inputs count document and question together; outputs count each reference."""
+    document = Document("d", "one two-three  four\n")
     examples = [
-        Example("a", one, question="what is it?", references=("a b c", "d")),
-        Example("b", one, question="why?"),
+        Example("a", document, question="what is it?", references=("a b c", "d")),
+        Example("b", document, question="why?"),
         Example("c", Document("e", ""), fault="cannot be read", references=("x y z",)),
     ]
-    found = analyze_examples(iter(examples))
-    assert (found.examples, found.documents, found.faulty) == (3, 2, 1)
-    assert found.inputs is not None
-    assert found.outputs is not None
-    assert (found.inputs.smallest, found.inputs.largest) == (4, 6)
-    assert (found.outputs.count, found.outputs.mean) == (2, 2)
+    analysis = analyze_examples(iter(examples))
+    assert (analysis.examples, analysis.documents, analysis.faulty) == (3, 2, 1)
+    assert analysis.inputs is not None
+    assert analysis.outputs is not None
+    assert (analysis.inputs.smallest, analysis.inputs.largest) == (4, 6)
+    assert (analysis.outputs.count, analysis.outputs.mean) == (2, 2)
 
 
 def test_spread_is_the_deviation_of_first_occurrences() -> None:
-    """Of distinct bigrams, in words and as a share; case and punctuation do not count."""
+    """It uses distinct bigrams, in words and as a share, and ignores case and punctuation."""
     text = "The cat sat. A dog ran; the cat sat, and a bird flew off"
-    found = analyze_examples([example(text, "the cat SAT; a bird, the cat! No such thing")])
+    analysis = analyze_examples([example(text, "the cat SAT; a bird, the cat! No such thing")])
     places = [0, 1, 2, 10]  # the cat, cat sat, sat a, a bird
-    assert found.spread.words is not None
-    assert found.spread.shares is not None
-    assert found.spread.words.mean == pytest.approx(pstdev(places))
-    assert found.spread.shares.mean == pytest.approx(pstdev(places) / 14)
-    assert (found.spread.pairs, found.spread.unmeasured) == (1, 0)
+    assert analysis.spread.words is not None
+    assert analysis.spread.shares is not None
+    assert analysis.spread.words.mean == pytest.approx(pstdev(places))
+    assert analysis.spread.shares.mean == pytest.approx(pstdev(places) / 14)
+    assert (analysis.spread.pairs, analysis.spread.unmeasured) == (1, 0)
 
 
-def test_what_is_not_in_the_document_has_no_spread() -> None:
-    """Fewer than two bigrams found make no distance; such pairs are counted."""
-    found = analyze_examples(
+def test_a_text_outside_the_document_has_no_spread() -> None:
+    """Texts with fewer than two bigrams in the document have no spread, but are counted."""
+    analysis = analyze_examples(
         [example("a b c", "a b", "yes", "", "a b x b c"), example("", "a b c")]
     )
-    assert (found.spread.pairs, found.spread.unmeasured) == (5, 4)
-    assert found.spread.words is not None
-    assert found.spread.words.mean == 0.5
+    assert (analysis.spread.pairs, analysis.spread.unmeasured) == (5, 4)
+    assert analysis.spread.words is not None
+    assert analysis.spread.words.mean == 0.5
 
 
 @pytest.mark.integration
 def test_data_are_streamed() -> None:
-    """A document can go as soon as the next one is there."""
+    """A document is released when the next one is read."""
     alive: list[Any] = []
 
     def examples() -> Iterator[Example]:
@@ -94,9 +94,9 @@ def test_data_are_streamed() -> None:
         def __iter__(self) -> Iterator[Example]:
             import gc
 
-            for number, one in enumerate(self.source):
-                yield one
-                del one
+            for number, streamed in enumerate(self.source):
+                yield streamed
+                del streamed
                 if number % 10 == 9:
                     alive.append(sum(isinstance(o, Document) for o in gc.get_objects()))
 
@@ -108,29 +108,29 @@ def test_data_are_streamed() -> None:
 
 
 def discrepancy(
-    metric: str, *given: tuple[str | None, str], choices: tuple[str, ...] = ()
+    metric: str, *pairs: tuple[str | None, str], choices: tuple[str, ...] = ()
 ) -> FormatDiscrepancy:
-    """Returns what is found of (prediction, reference); None is a failure."""
+    """Returns the discrepancy of pairs (prediction, reference); None is a failure."""
     examples = [
         Example(str(n), Document("d", ""), references=(gold,) if gold else (), choices=choices)
-        for n, (_, gold) in enumerate(given)
+        for n, (_, gold) in enumerate(pairs)
     ]
-    answers = zip(examples, (text for text, _ in given), strict=True)
+    answers = zip(examples, (text for text, _ in pairs), strict=True)
     return analyze_predictions(answers, metrics_of([metric]))
 
 
 def test_predictions_are_compared_in_length() -> None:
-    """Shares outside all but a twentieth of the references on either side; failures are told."""
+    """It has the shares outside the 5 % and 95 % quantiles of the references, and failures."""
     pairs = [("a b", "a b c")] * 10 + [("a b c", "a b c"), ("", "a b c d"), (None, "a b")]
-    found = discrepancy("f1", *pairs)
-    assert found.predictions is not None
-    assert found.references is not None
-    assert (found.predictions.count, found.references.count) == (12, 12)
-    assert (found.empty, found.missing) == (1, 1)
-    assert found.shorter == pytest.approx(11 / 12)
-    assert found.longer == 0
-    assert found.unparsed == {}
-    assert found.predictions.mean == pytest.approx(mean([2] * 10 + [3, 0]))
+    result = discrepancy("f1", *pairs)
+    assert result.predictions is not None
+    assert result.references is not None
+    assert (result.predictions.count, result.references.count) == (12, 12)
+    assert (result.empty, result.missing) == (1, 1)
+    assert result.shorter == pytest.approx(11 / 12)
+    assert result.longer == 0
+    assert result.unparsed == {}
+    assert result.predictions.mean == pytest.approx(mean([2] * 10 + [3, 0]))
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,8 @@ def test_predictions_are_compared_in_length() -> None:
         ("concordance_index", [("1, 2", "no order"), ("?", "1, 2")], (), 1),
     ],
 )
-def test_answers_that_a_metric_cannot_read_are_counted(
+def test_answers_that_a_metric_cannot_parse_are_counted(
     metric: str, pairs: list[tuple[str | None, str]], choices: tuple[str, ...], share: float
 ) -> None:
-    """As shares of the predictions that there are; what gold forbids to judge is left out."""
+    """Shares are over all predictions, except for examples with unusable references."""
     assert discrepancy(metric, *pairs, choices=choices).unparsed == {metric: pytest.approx(share)}

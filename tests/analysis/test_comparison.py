@@ -1,4 +1,4 @@
-"""Finished runs side by side, as the command line compares them."""
+"""Tests of comparisons of finished runs, from Python and the command line."""
 
 from __future__ import annotations
 
@@ -72,10 +72,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(folder: Path) -> Callable[..., Path]:
-    """Returns the directory of a run of some pipelines, made at its first use."""
+def run_of(folder: Path) -> Callable[..., Path]:
+    """Function that returns the directory of a run of pipelines, and starts the run once."""
 
-    def one(*pipelines: str, limit: int | None = None, tasks: Sequence[str] = ("mills",)) -> Path:
+    def cached(
+        *pipelines: str, limit: int | None = None, tasks: Sequence[str] = ("mills",)
+    ) -> Path:
         out = folder / "-".join([*(name[:5] for name in pipelines), str(limit), *tasks])
         if not out.exists():
             run(
@@ -84,50 +86,55 @@ def made(folder: Path) -> Callable[..., Path]:
             )  # fmt: skip
         return out
 
-    return one
+    return cached
 
 
-def test_scores_and_differences(made: Callable[..., Path]) -> None:
-    """Scores are the run's own; wins, ties and losses are counted, and the sign is right."""
-    found = compare([made("right", "wrong")], draws=FEW)
-    [board] = found.boards
+def test_scores_and_differences(run_of: Callable[..., Path]) -> None:
+    """Scores equal the run's scores; wins, ties, losses and the sign are correct."""
+    comparison = compare([run_of("right", "wrong")], draws=FEW)
+    [board] = comparison.boards
     right, wrong = board.entries
     assert board.baseline == "right"
     assert right.scores["exact_match"].value == 75.0
     assert wrong.scores["exact_match"].value == 25.0
     assert right.scores["exact_match"].difference is None
-    apart = wrong.scores["exact_match"].difference
-    assert apart is not None
-    assert (apart.value, apart.wins, apart.ties, apart.losses) == (-50.0, 4, 0, 12)
-    assert apart.low < -50 < apart.high
-    assert 0 < apart.p_randomisation < 0.15
+    difference = wrong.scores["exact_match"].difference
+    assert difference is not None
+    assert (difference.value, difference.wins, difference.ties, difference.losses) == (
+        -50.0,
+        4,
+        0,
+        12,
+    )
+    assert difference.low < -50 < difference.high
+    assert 0 < difference.p_randomisation < 0.15
 
 
-def test_the_baseline_can_be_chosen(made: Callable[..., Path]) -> None:
-    """Against another baseline the difference changes its sign; an unknown one is named."""
-    runs = [made("right", "wrong")]
+def test_the_baseline_can_be_chosen(run_of: Callable[..., Path]) -> None:
+    """With another baseline the difference changes its sign; unknown baselines are reported."""
+    runs = [run_of("right", "wrong")]
     [board] = compare(runs, baseline="wrong", draws=FEW).boards
-    apart = board.entries[0].scores["f1"].difference
-    assert apart is not None
-    assert apart.value == 50.0
+    difference = board.entries[0].scores["f1"].difference
+    assert difference is not None
+    assert difference.value == 50.0
     with pytest.raises(UserError, match="'wrnog'; did you mean 'wrong'"):
         compare(runs, baseline="wrnog", draws=FEW)
 
 
-def test_pipelines_of_one_name(made: Callable[..., Path]) -> None:
-    """Two runs of one pipeline are told apart by their directories."""
-    one, other = made("right"), made("right", "wrong")
-    [board] = compare([one, other], draws=FEW).boards
+def test_pipelines_of_one_name(run_of: Callable[..., Path]) -> None:
+    """Labels of two runs of one pipeline include the directories."""
+    first, second = run_of("right"), run_of("right", "wrong")
+    [board] = compare([first, second], draws=FEW).boards
     labels = [entry.label for entry in board.entries]
-    assert labels == [f"{one.name}:right", f"{other.name}:right", "wrong"]
+    assert labels == [f"{first.name}:right", f"{second.name}:right", "wrong"]
     same = board.entries[1].scores["f1"].difference
     assert same is not None
     assert (same.value, same.p_bootstrap, same.p_randomisation, same.ties) == (0, 1, 1, 16)
 
 
-def test_other_examples_are_refused(made: Callable[..., Path]) -> None:
-    """Runs over other examples are refused with their numbers, unless the common ones will do."""
-    runs = [made("right"), made("wrong", limit=5)]
+def test_other_examples_are_refused(run_of: Callable[..., Path]) -> None:
+    """Runs over different examples are refused, unless only common examples are compared."""
+    runs = [run_of("right"), run_of("wrong", limit=5)]
     with pytest.raises(
         UserError, match=r"5 in common:\n  right: 11 more \(q5, q6, q7, …\)\n.*--common"
     ):
@@ -137,17 +144,17 @@ def test_other_examples_are_refused(made: Callable[..., Path]) -> None:
     assert board.entries[0].scores["exact_match"].value == 60.0
 
 
-def test_failures_count(made: Callable[..., Path]) -> None:
-    """A failed example scores as an empty prediction, and is told beside the score."""
-    [board] = compare([made("right", "breaks")], draws=FEW).boards
+def test_failures_count(run_of: Callable[..., Path]) -> None:
+    """A failed example scores as an empty prediction, and is counted as a failure."""
+    [board] = compare([run_of("right", "breaks")], draws=FEW).boards
     right, breaks = board.entries
     assert (right.failures, breaks.failures) == (0, 2)
     assert breaks.scores["f1"].value == pytest.approx(100 * 10 / 16)
 
 
-def test_tasks(made: Callable[..., Path]) -> None:
-    """Each task has its board; one may be asked for; one that no run has is named."""
-    runs = [made("right", "wrong", tasks=("mills", "others"))]
+def test_tasks(run_of: Callable[..., Path]) -> None:
+    """Each task has a board; boards can be filtered by task; unknown tasks are reported."""
+    runs = [run_of("right", "wrong", tasks=("mills", "others"))]
     assert [board.task for board in compare(runs, draws=FEW).boards] == ["mills", "others"]
     [board] = compare(runs, tasks=["others"], draws=FEW).boards
     assert list(board.metrics) == ["f1"]
@@ -155,36 +162,36 @@ def test_tasks(made: Callable[..., Path]) -> None:
         compare(runs, tasks=["mils"], draws=FEW)
 
 
-def test_warnings(made: Callable[..., Path]) -> None:
-    """Other truncation, other data and other metrics are told with the table."""
-    one, other = made("right"), made("wrong")
+def test_warnings(run_of: Callable[..., Path]) -> None:
+    """Different truncation, data and metrics trigger warnings."""
+    first, second = run_of("right"), run_of("wrong")
     metrics, manifest, statistics = (
-        other / "wrong/mills/metrics.json", other / "manifest.json",
-        other / "wrong/mills/statistics.jsonl",
+        second / "wrong/mills/metrics.json", second / "manifest.json",
+        second / "wrong/mills/statistics.jsonl",
     )  # fmt: skip
-    kept = {path: path.read_text() for path in (metrics, manifest, statistics)}
-    metrics.write_text(kept[metrics].replace("squad-v1", "squad-v9"))
-    told: Any = json.loads(kept[manifest])
-    told["jobs"][0]["signature"]["data"] = "0" * 64
-    manifest.write_text(json.dumps(told))
-    statistics.write_text(kept[statistics].replace('"cut": 39', '"cut": 3'))
+    contents = {path: path.read_text() for path in (metrics, manifest, statistics)}
+    metrics.write_text(contents[metrics].replace("squad-v1", "squad-v9"))
+    changed: Any = json.loads(contents[manifest])
+    changed["jobs"][0]["signature"]["data"] = "0" * 64
+    manifest.write_text(json.dumps(changed))
+    statistics.write_text(contents[statistics].replace('"cut": 39', '"cut": 3'))
     reseal(metrics.parent)
     try:
-        [board] = compare([one, other], draws=FEW).boards
+        [board] = compare([first, second], draws=FEW).boards
     finally:
-        for path, text in kept.items():
+        for path, text in contents.items():
             path.write_text(text)
         reseal(metrics.parent)
-    said = "\n".join(board.warnings)
-    assert "different data" in said
-    assert "truncation differs" in said
-    assert "f1 was not computed alike" in said
-    assert "squad-v9" in said
+    warnings = "\n".join(board.warnings)
+    assert "different data" in warnings
+    assert "truncation differs" in warnings
+    assert "f1 was not computed alike" in warnings
+    assert "squad-v9" in warnings
 
 
-def test_formats(made: Callable[..., Path]) -> None:
+def test_formats(run_of: Callable[..., Path]) -> None:
     """CSV and JSON have every number; Markdown and LaTeX escape names."""
-    path = made("right", "long_name_with_$pecial&characters")
+    path = run_of("right", "long_name_with_$pecial&characters")
     rows = list(csv.DictReader(io.StringIO(_printed(path, "csv"))))
     assert [(row["label"], row["score"]) for row in rows][:2] == [
         ("right", "f1"),
@@ -203,34 +210,34 @@ def _printed(path: Path, form: str) -> str:
     return leporello("compare", path, "--format", form, "--samples", "200").stdout
 
 
-def test_a_ladder(made: Callable[..., Path], folder: Path) -> None:
-    """Pipelines that differ in an oracle alone are told with what each rung is worth."""
+def test_a_ladder(run_of: Callable[..., Path], folder: Path) -> None:
+    """Pipelines that differ only in an oracle have a table with the gain of each oracle."""
     rungs = "{class: TfIdf, k: 1},{class: OracleAnswer, k: 1},{class: Random, k: 1}"
     run(
         ["right"], ["mills"], config=[folder / "mine.yaml"], out=folder / "ladder", workers=0,
         cached=False, overrides=[f"retriever={rungs}"],
     )  # fmt: skip
-    found = compare([folder / "ladder"], draws=FEW)
-    [ladder] = found.boards[0].ladders
+    comparison = compare([folder / "ladder"], draws=FEW)
+    [ladder] = comparison.boards[0].ladders
     name = "right@retriever="
     assert ladder.pipelines == (f"{name}TfIdf",)
     assert ladder.rungs == (("OracleAnswer", f"{name}OracleAnswer"), ("Random", f"{name}Random"))
-    [first, _] = [table for table in tables_of(found) if table.title.startswith("Headroom")]
+    [first, _] = [table for table in tables_of(comparison) if table.title.startswith("Headroom")]
     assert first.rows == (("OracleAnswer", "75.00 (+0.00)"), ("Random", "75.00 (+0.00)"))
-    assert compare([made("right", "wrong")], draws=FEW).boards[0].ladders == ()
+    assert compare([run_of("right", "wrong")], draws=FEW).boards[0].ladders == ()
 
 
 @pytest.mark.parametrize(
-    ("path", "told"), [("nowhere", "no run lies there"), ("twice", "is given twice")]
+    ("path", "message"), [("nowhere", "is not a run"), ("twice", "is named twice")]
 )
-def test_mistakes(path: str, told: str, made: Callable[..., Path]) -> None:
-    """A directory without a run, and one given twice, are told in a line."""
-    runs = [made("right"), made("right")] if path == "twice" else [Path(path)]
-    assert told in leporello("compare", *runs, status=2).stderr
+def test_mistakes(path: str, message: str, run_of: Callable[..., Path]) -> None:
+    """A directory without a run, and a directory that is named twice, are reported."""
+    runs = [run_of("right"), run_of("right")] if path == "twice" else [Path(path)]
+    assert message in leporello("compare", *runs, status=2).stderr
 
 
-def test_a_run_that_has_not_begun(made: Callable[..., Path], tmp_path: Path) -> None:
-    """A run of which nothing is finished is told, not compared."""
-    (tmp_path / "manifest.json").write_text((made("right") / "manifest.json").read_text())
-    with pytest.raises(UserError, match="nothing of this run is finished"):
-        compare([made("right"), tmp_path], draws=FEW)
+def test_a_run_without_finished_examples(run_of: Callable[..., Path], tmp_path: Path) -> None:
+    """A run without finished examples is an error."""
+    (tmp_path / "manifest.json").write_text((run_of("right") / "manifest.json").read_text())
+    with pytest.raises(UserError, match="this run has no finished examples"):
+        compare([run_of("right"), tmp_path], draws=FEW)

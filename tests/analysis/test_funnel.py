@@ -1,4 +1,4 @@
-"""Where answers are lost: what counts as a proof, what each stage kept of it, how it is told."""
+"""Tests of the funnel: proofs of answers, the stages that lose them, and the printed tables."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from leporello import Output, Read
 
 @dataclass(frozen=True)
 class Near:
-    '''Answers by the question's first word, and sees the first ten characters of a passage.'''
+    '''Answers with the question's first word; sees the first ten characters of a passage.'''
 
     def read(self, inputs):
         if any("explode" in read.question for read in inputs):
             raise RuntimeError("exploded")
-        return [self.said(read) for read in inputs]
+        return [self.answer(read) for read in inputs]
 
-    def said(self, read):
+    def answer(self, read):
         chunk = read.passages[0]
         seen = chunk.document.chunk(chunk.start, min(chunk.end, chunk.start + 10)).span
         return Output(read.question.split()[0], read=(seen,), cut=chunk.end - seen.end)
@@ -85,8 +85,8 @@ ROWS: list[dict[str, Any]] = [
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of two pipelines over one document; its chunker logs each time that it divides."""
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two pipelines on one document, whose chunker logs each call."""
     folder = tmp_path_factory.mktemp("funnel")
     rows = [{**row, "document_id": "d"} for row in ROWS]
     rows[0]["document"] = TEXT
@@ -97,14 +97,14 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out"
 
 
-def _example(text: str, **known: Any) -> Example:
-    return Example("e", Document("d", text), **known)
+def _example(text: str, **fields: Any) -> Example:
+    return Example("e", Document("d", text), **fields)
 
 
-def test_each_example_is_lost_at_the_first_stage_that_kept_less(done: Path) -> None:
-    """A failure, the chunker, the retriever, the combiner, the reader, the answer; or nowhere."""
-    found = {fate.id: fate for fate in trace_examples(done) if fate.pipeline == "two"}
-    assert {name: fate.lost_at for name, fate in found.items()} == {
+def test_each_example_is_lost_at_the_first_incomplete_stage(directory: Path) -> None:
+    """Examples are lost by a failure, a stage or the answer, or not at all."""
+    traces = {trace.id: trace for trace in trace_examples(directory) if trace.pipeline == "two"}
+    assert {name: trace.lost_at for name, trace in traces.items()} == {
         "right": "",
         "wrong": "answer",
         "cut": "reader",
@@ -115,31 +115,33 @@ def test_each_example_is_lost_at_the_first_stage_that_kept_less(done: Path) -> N
         "found": "answer",
         "nothing": "",
     }
-    over = found["over"]
+    over = traces["over"]
     assert (over.retrieved, over.answered) == (1, True)
     assert over.given == pytest.approx(3 / 7)
-    assert found["second"].gains == ((2, 1.0),)
-    assert found["failed"].failed == "reader"
-    assert [found[n].gold for n in ("right", "found", "nothing")] == ["evidence", "reference", ""]
-    assert found["found"].position == TEXT.index("green") / len(TEXT)
-    assert {fate.length for fate in found.values()} == {len(TEXT)}
+    assert traces["second"].gains == ((2, 1.0),)
+    assert traces["failed"].failed == "reader"
+    assert [traces[n].gold for n in ("right", "found", "nothing")] == ["evidence", "reference", ""]
+    assert traces["found"].position == TEXT.index("green") / len(TEXT)
+    assert {trace.length for trace in traces.values()} == {len(TEXT)}
 
 
-def test_the_story_of_an_example_says_the_same(done: Path) -> None:
-    """`explain` has one way to tell where an answer was lost."""
-    for fate in trace_examples(done):
+def test_an_explanation_has_the_same_trace(directory: Path) -> None:
+    """`explain` and the funnel agree on the stage that lost an answer."""
+    for fate in trace_examples(directory):
         if fate.id in ("over", "second", "failed", "found"):
-            [told] = [s.fate for s in explain(done, fate.id) if s.pipeline == fate.pipeline]
-            assert (told.lost_at, told.gains) == (fate.lost_at, fate.gains)
+            [explained] = [
+                s.fate for s in explain(directory, fate.id) if s.pipeline == fate.pipeline
+            ]
+            assert (explained.lost_at, explained.gains) == (fate.lost_at, fate.gains)
 
 
-def test_the_funnel_counts_them(done: Path) -> None:
-    """Shares of the examples with a proof, failed ones among them, and the first lost at each."""
-    two, first = funnels(done)
+def test_the_funnel_counts_traces(directory: Path) -> None:
+    """It counts examples with a proof, including failures, and lists lost examples by stage."""
+    two, first = funnels(directory)
     assert (two.pipeline, first.pipeline) == ("two", "first")
     assert (two.examples, two.evidence, two.located, two.proved) == (9, 7, 1, 8)
-    told = {step.stage: (step.of, step.kept, step.lost, step.answered) for step in two.steps}
-    assert told == {
+    counts = {step.stage: (step.of, step.kept, step.lost, step.answered) for step in two.steps}
+    assert counts == {
         "failed": (8, 7, 1, 0),
         "chunker": (8, 6, 1, 1),
         "retriever": (8, 6, 1, 1),
@@ -153,19 +155,19 @@ def test_the_funnel_counts_them(done: Path) -> None:
 
 
 def test_a_chunker_divides_a_document_once_for_all_pipelines(
-    done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Or not at all, where the cache has what it made, as in the second of these."""
-    log = done.parent / "log"
+    """With cached chunks, as in the second iteration, it does not run at all."""
+    log = directory.parent / "log"
     log.write_text("")
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path))
     for _ in range(2):
-        assert len(list(trace_examples(done))) == 18
+        assert len(list(trace_examples(directory))) == 18
     assert log.read_text().split() == ["d"]
 
 
 def test_sentences_of_evidence_that_follow_each_other_stay_apart() -> None:
-    """Each in a chunk of its own, none is cut; where they overlap they are one."""
+    """Adjacent spans in separate chunks are not cut; overlapping spans are merged."""
     text = "One is here. Two is there."
     halves = (Span(0, 13), Span(13, len(text)))
     gold = gold_of(_example(text, evidence=halves))
@@ -176,67 +178,69 @@ def test_sentences_of_evidence_that_follow_each_other_stay_apart() -> None:
     )
 
 
-def test_a_reference_counts_where_it_says_something() -> None:
-    """Not a short one, an option, or what stands everywhere; any of its places is a proof."""
+def test_a_reference_counts_if_it_is_specific() -> None:
+    """Short, frequent and multiple-choice references do not count; every place is a proof."""
     text = "No. The grey goose came, and a grey Goose left. " + "It rained. " * 21
     gold = gold_of(_example(text, references=("the grey goose", "no", "it rained")))
     assert gold is not None
-    assert [text[way[0].start : way[0].end] for way in gold.alternatives] == [
+    assert [
+        text[alternative[0].start : alternative[0].end] for alternative in gold.alternatives
+    ] == [
         "grey goose",
         "grey Goose",
     ]
-    assert gold.kept(text, [gold.alternatives[1][0]]) == 1
+    assert gold.covered_share(text, [gold.alternatives[1][0]]) == 1
     assert gold_of(_example(text, references=("came",), choices=("came", "left"))) is None
     assert gold_of(_example(text, references=("came",))) is not None
 
 
-def _told(*words: str | Path) -> str:
-    """Returns what the command line prints, or the user's mistake."""
-    done = CliRunner().invoke(application(), [*map(str, words)], env={"COLUMNS": "200"})
-    assert done.exception is None or isinstance(done.exception, UserError)
-    return str(done.exception or done.stdout)
+def _output(*words: str | Path) -> str:
+    """Returns the output of the command line, or the message of a user error."""
+    result = CliRunner().invoke(application(), [*map(str, words)], env={"COLUMNS": "200"})
+    assert result.exception is None or isinstance(result.exception, UserError)
+    return str(result.exception or result.stdout)
 
 
-def test_explain_without_an_example_tells_the_funnel(done: Path) -> None:
-    """A table a pipeline, the ids that were lost, and the same as JSON."""
-    told = " ".join(_told("explain", done).split())
-    assert "two on rows 9 examples: 7 with gold evidence, 1 without, with a reference" in told
-    assert "not wholly read: cut" in told
-    assert "@1 55.4 @2 75.0" in told
-    assert "█" in told
-    rows = json.loads(_told("explain", done, "--json"))
+def test_explain_without_an_example_prints_the_funnel(directory: Path) -> None:
+    """It prints one table per pipeline with ids of lost examples, or JSON."""
+    output = " ".join(_output("explain", directory).split())
+    assert "two on rows 9 examples: 7 with gold evidence, 1 without, with a reference" in output
+    assert "not completely read: cut" in output
+    assert "@1 55.4 @2 75.0" in output
+    assert "█" in output
+    rows = json.loads(_output("explain", directory, "--json"))
     assert [row["pipeline"] for row in rows] == ["two", "first"]
     assert rows[0]["steps"][1]["share"] == 75
-    assert "for one example" in _told("explain", done, "--stage", "reader")
+    assert "for one example" in _output("explain", directory, "--stage", "reader")
 
 
-def test_explain_shows_one_stage(done: Path) -> None:
-    """Of a failed example too, as far as anything is kept; a stage misspelt is told."""
-    chunker = _told("explain", done, "over", "--stage", "chunker")
+def test_explain_shows_one_stage(directory: Path) -> None:
+    """It also works for failed examples; a misspelt stage is reported."""
+    chunker = _output("explain", directory, "over", "--stage", "chunker")
     assert "cut over chunks 1, 3" in chunker or "cut over chunks 1, 2" in chunker
     assert "hit 1" not in chunker
     assert "lost at the chunker" in chunker
-    assert "hit 1" in _told("explain", done, "right", "--stage", "retriever")
-    failed = _told("explain", done, "failed")
+    assert "hit 1" in _output("explain", directory, "right", "--stage", "retriever")
+    failed = _output("explain", directory, "failed")
     assert "exploded" in failed
     assert "whole in chunk 1" in failed
-    reader = _told("explain", done, "failed", "--stage", "reader")
-    assert "nothing is kept of the reader's work" in reader
-    wrong = _told("explain", done, "right", "--stage", "raeder")
+    reader = _output("explain", directory, "failed", "--stage", "reader")
+    assert "no output of the reader is stored" in reader
+    wrong = _output("explain", directory, "right", "--stage", "raeder")
     assert "did you mean 'reader'" in wrong
 
 
-def test_data_that_changed_are_told(done: Path) -> None:
-    """An example that is gone, or a document of the same id with another text."""
-    path = done.parent / "rows.jsonl"
+def test_changed_data_are_reported(directory: Path) -> None:
+    """A missing example, or a document with another text, is an error."""
+    path = directory.parent / "rows.jsonl"
     before = path.read_text()
     for changed in (before.replace('"missed"', '"gone"'), before.replace("red fox", "rad fox")):
         path.write_text(changed)
-        with pytest.raises(UserError, match="put the data back"):
-            funnels(done)
+        with pytest.raises(UserError, match="restore the data"):
+            funnels(directory)
         if "gone" in changed:
-            with pytest.raises(UserError, match="no example 'missed' in its place; put the data"):
-                analyze_run(done)
+            with pytest.raises(UserError, match="'missed' is missing or out of order; restore"):
+                analyze_run(directory)
         path.write_text(before)
-    with pytest.raises(UserError, match="no run lies there"):
-        funnels(done.parent)
+    with pytest.raises(UserError, match="is not a run"):
+        funnels(directory.parent)

@@ -1,4 +1,4 @@
-"""Submissions to leaderboards, and scores of predictions that need no run."""
+"""Tests of submissions to leaderboards, and of scoring a file of predictions."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ INPUTS = json.loads((GOLDEN / "submission_inputs.json").read_text(encoding="utf-
 TEXTS: dict[str, str] = INPUTS["predictions"]
 
 
-def everything(benchmark: str, first: Mapping[str, str] = TEXTS) -> dict[str, Mapping[str, str]]:
-    """Returns predictions for all tasks: some for the first, one for every other."""
+def predictions(benchmark: str, first: Mapping[str, str] = TEXTS) -> dict[str, Mapping[str, str]]:
+    """Returns predictions for all tasks: `first` for the first, and one for each of the others."""
     tasks = [*SCORES[benchmark]]
     return {tasks[0]: first, **{task: {"x1": "ok"} for task in tasks[1:]}}
 
 
 @pytest.mark.parametrize("benchmark", SCORES)
-def test_a_submission_is_the_official_one(benchmark: str) -> None:
-    """Byte for byte what the authors' script wrote, whatever order the tasks come in."""
-    given = everything(benchmark)
+def test_a_submission_equals_the_official_one(benchmark: str) -> None:
+    """It equals the file of the authors' script byte for byte, for any order of the tasks."""
+    by_task = predictions(benchmark)
     expected = (GOLDEN / f"submission_{benchmark}.csv").read_bytes()
-    assert submission_csv(given, benchmark, given) == expected
-    assert submission_csv(dict(reversed(given.items())), benchmark, given) == expected
+    assert submission_csv(by_task, benchmark, by_task) == expected
+    assert submission_csv(dict(reversed(by_task.items())), benchmark, by_task) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
-        ("!@#$%^&*()", "stands for a missing value there, in 2 (good, !@#$%^&*())"),
-        ("a\rb", "a carriage return (\\r) begins a new row there, in 2"),
-        ("a\0b", "a NUL character ends a text there, in 2"),
-        ("a\ud800b", "half a character (a lone surrogate) cannot be written in UTF-8, in 2"),
+        ("!@#$%^&*()", "as a missing value, in 2 (good, !@#$%^&*())"),
+        ("a\rb", "the scripts begin a new row at a carriage return (\\r), in 2"),
+        ("a\0b", "the scripts end a text at a NUL character, in 2"),
+        ("a\ud800b", "UTF-8 cannot encode half a character (a lone surrogate), in 2"),
     ],
 )
-def test_what_the_official_script_trips_over_is_refused(text: str, told: str) -> None:
-    """In predictions and in ids, with the ids; nothing is repaired."""
-    every = everything("scrolls", {"good": text, text: "good"})
+def test_texts_that_the_official_script_changes_are_refused(text: str, message: str) -> None:
+    """The message lists the ids of such predictions and ids; nothing is repaired."""
+    by_task = predictions("scrolls", {"good": text, text: "good"})
     with pytest.raises(UserError) as error:
-        submission_csv(every, "scrolls", every)
-    assert told in str(error.value)
+        submission_csv(by_task, "scrolls", by_task)
+    assert message in str(error.value)
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
-    """Ids that are missing or redundant in any task, with lists."""
-    given = everything("zero_scrolls", {"a": "x", "c": "y"})
+def test_all_faults_are_reported_together() -> None:
+    """The message lists missing and redundant ids of all tasks."""
+    by_task = predictions("zero_scrolls", {"a": "x", "c": "y"})
     ids = {task: ["x1"] for task in SCORES["zero_scrolls"]}
     ids |= {"gov_report": [*"abdefghi"], "qasper": ["x2"]}
     with pytest.raises(UserError) as error:
-        submission_csv(given, "zero_scrolls", ids)
+        submission_csv(by_task, "zero_scrolls", ids)
     assert str(error.value).splitlines() == [
         "no submission to zero_scrolls:",
         "gov_report: 7 ids are missing (b, d, e, f, g, …)",
@@ -71,9 +71,10 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
     ]
 
 
-def test_a_benchmark_without_submissions_is_told() -> None:
-    """MuLD has none."""
-    with pytest.raises(UserError, match="no submissions to 'muld'; allowed: scrolls, zero_scrolls"):
+def test_a_benchmark_without_submissions_is_reported() -> None:
+    """MuLD does not accept submissions."""
+    match = "'muld' does not accept submissions; allowed: scrolls, zero_scrolls"
+    with pytest.raises(UserError, match=match):
         submission_csv({}, "muld", {})
 
 
@@ -88,14 +89,14 @@ class Echo:
 
     def combine(self, example, hits):
         if example.question == self.fail:
-            raise ValueError("as told")
+            raise ValueError("as configured")
         return example.question
 """
 
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """Every task of SCROLLS, three examples each, answered with the question."""
+    """All tasks of SCROLLS, three examples each, and pipelines that echo questions."""
     for task in SCORES["scrolls"]:
         gold = {"references": [f"{task} 1"]}
         rows = [
@@ -113,7 +114,7 @@ def config(tmp_path: Path) -> Path:
         f" metrics: [{metric}]}}"
         for task, metric in SCORES["scrolls"].items()
     ]
-    listed = [
+    lines_of_config = [
         "pipelines:",
         f"  echo: {{{stages}, combiner: {{class: ./echo.py:Echo}}}}",
         f"  fails: {{{stages}, combiner: {{class: ./echo.py:Echo, fail: qasper 1}}}}",
@@ -122,7 +123,7 @@ def config(tmp_path: Path) -> Path:
         *tasks,
     ]
     path = tmp_path / "mine.yaml"
-    path.write_text("\n".join(listed), encoding="utf-8")
+    path.write_text("\n".join(lines_of_config), encoding="utf-8")
     return path
 
 
@@ -130,15 +131,15 @@ TASKS = [f"scrolls/{task}" for task in SCORES["scrolls"]]
 
 
 def test_runs_are_submitted(config: Path, tmp_path: Path) -> None:
-    """A folder of runs makes one file; a failed example is an empty prediction, and told."""
+    """A folder of runs makes one file; failed examples are listed and have empty predictions."""
     run(["fails"], TASKS[:3], config=[config], out=tmp_path / "one", workers=0)
     run(["echo"], TASKS[3:], config=[config], out=tmp_path / "two", workers=0)
-    done = submit([tmp_path], "scrolls", tmp_path)
-    assert done.file == tmp_path / "scrolls_predictions.csv"
-    assert set(done.rows.values()) == {3}
-    assert done.failed == {"qasper": ("qasper-1",)}
-    assert set(done.splits.values()) == {"test"}
-    lines = done.file.read_text(encoding="utf-8").splitlines()
+    submission = submit([tmp_path], "scrolls", tmp_path)
+    assert submission.file == tmp_path / "scrolls_predictions.csv"
+    assert set(submission.rows.values()) == {3}
+    assert submission.failed == {"qasper": ("qasper-1",)}
+    assert set(submission.splits.values()) == {"test"}
+    lines = submission.file.read_text(encoding="utf-8").splitlines()
     assert lines[:6] == [
         "Task,ID,Prediction",
         "qmsum,qmsum-0,qmsum 0",
@@ -150,27 +151,29 @@ def test_runs_are_submitted(config: Path, tmp_path: Path) -> None:
     assert len(lines) == 1 + 7 * 3
 
 
-def test_a_part_of_a_benchmark_is_not_submitted(config: Path, tmp_path: Path) -> None:
-    """Missing tasks, examples left out by a limit, and a run that is none are refused."""
+def test_an_incomplete_benchmark_is_not_submitted(config: Path, tmp_path: Path) -> None:
+    """Missing tasks, missing examples and directories without a run are refused."""
     run(["echo"], TASKS[1:], config=[config], out=tmp_path / "one", workers=0, limit=2)
     with pytest.raises(UserError, match=r"1 tasks are missing \(qmsum\) in these runs"):
         submit([tmp_path / "one"], "scrolls", tmp_path / "s.csv")
     run(["echo"], TASKS[:1], config=[config], out=tmp_path / "two", workers=0)
     with pytest.raises(UserError, match=r"qasper: 1 ids are missing \(qasper-2\)"):
         submit([tmp_path / "one", tmp_path / "two"], "scrolls", tmp_path / "s.csv")
-    with pytest.raises(UserError, match="no run lies there"):
+    with pytest.raises(UserError, match="is not a run"):
         submit([tmp_path / "none"], "scrolls", tmp_path / "s.csv")
     assert not (tmp_path / "s.csv").exists()
 
 
-def test_of_two_pipelines_one_must_be_named(config: Path, tmp_path: Path) -> None:
-    """Which one is submitted is not guessed; a row of the suite names one for each task."""
+def test_the_pipeline_must_be_named_if_there_are_two(config: Path, tmp_path: Path) -> None:
+    """A row of the suite names a pipeline for each task."""
     run(["fails", "scrolls-bart-256"], TASKS, config=[config], out=tmp_path / "out", workers=0)
     with pytest.raises(UserError, match=r"scrolls/qmsum was run twice: fails in .*--pipeline"):
         submit([tmp_path / "out"], "scrolls", tmp_path / "s.csv")
-    done = submit([tmp_path / "out"], "scrolls", tmp_path / "made" / "s.csv", pipeline="bart-256")
-    assert done.file.exists()
-    assert done.failed == {}
+    submission = submit(
+        [tmp_path / "out"], "scrolls", tmp_path / "made" / "s.csv", pipeline="bart-256"
+    )
+    assert submission.file.exists()
+    assert submission.failed == {}
     with pytest.raises(UserError, match=r"missing .* in these runs of pipeline 'ohce'"):
         submit([tmp_path / "out"], "scrolls", tmp_path / "s.csv", pipeline="ohce")
     shutil.copytree(tmp_path / "out", tmp_path / "copy")
@@ -178,29 +181,27 @@ def test_of_two_pipelines_one_must_be_named(config: Path, tmp_path: Path) -> Non
         submit([tmp_path], "scrolls", tmp_path / "s.csv", pipeline="bart-256")
 
 
-def test_a_run_that_was_not_finished_is_told(config: Path, tmp_path: Path) -> None:
-    """Its predictions are not written yet."""
+def test_an_unfinished_run_is_reported(config: Path, tmp_path: Path) -> None:
+    """A run without a file of predictions is not finished."""
     out = tmp_path / "out"
     run(["echo"], TASKS, config=[config], out=out, workers=0)
     (out / "echo" / "scrolls" / "qasper" / "predictions.jsonl").unlink()
-    with pytest.raises(
-        UserError, match="echo on scrolls/qasper is not finished; run it to its end"
-    ):
+    with pytest.raises(UserError, match="echo on scrolls/qasper is not finished; complete the run"):
         submit([out], "scrolls", tmp_path / "s.csv")
 
 
 # -- scores ------------------------------------------------------------------------------------
 
 
-def test_gold_that_cannot_be_scored_against_is_a_failure(tmp_path: Path) -> None:
-    """In `score` as in a run: counted, told, and the others are scored."""
+def test_unusable_gold_is_a_failure(tmp_path: Path) -> None:
+    """Both `score` and a run count it, report it, and score the other examples."""
     rows = [{"id": n, "document": "x", "references": [gold]} for n, gold in ("a7", "bA", "cB")]
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     (tmp_path / "rows.jsonl").write_text(lines, encoding="utf-8")
     path = tmp_path / "mine.yaml"
     path.write_text("tasks: {mine: {class: JsonLines, path: rows.jsonl, metrics: [option_letter]}}")
-    done = run(["lead"], ["mine"], config=[path], out=tmp_path / "out", workers=0)
-    [result] = done.results
+    run_result = run(["lead"], ["mine"], config=[path], out=tmp_path / "out", workers=0)
+    [result] = run_result.results
     assert (result.failures, result.scores) == (1, {"option_letter": 0})
     failures = (tmp_path / "out" / "lead" / "mine" / "failures.jsonl").read_text("utf-8")
     assert "GoldError: example 'a': the reference '7' has no letter" in failures

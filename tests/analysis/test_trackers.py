@@ -1,4 +1,4 @@
-"""Finished runs in trackers, read back with the trackers' own libraries."""
+"""Tests of logging runs to trackers, read back with the trackers' libraries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leporello.runs.run import Run, run
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def result(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run of two points of a sweep over the first questions of the sample."""
     folder = tmp_path_factory.mktemp("tracked")
     return run(
@@ -23,41 +23,41 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
     )  # fmt: skip
 
 
-def test_mlflow(made: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mlflow(result: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each pipeline is a run with its parameters, scores, tags and files."""
     mlflow = pytest.importorskip("mlflow", reason="the extra mlflow is not installed")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow.set_tracking_uri((tmp_path / "store").as_uri())
-    names = track(made.directory, "mlflow", project="novels")
+    names = track(result.directory, "mlflow", project="novels")
     assert names == [f"best-sentence@retriever.k={k} on sample" for k in (1, 2)]
-    found = mlflow.search_runs(experiment_names=["novels"], output_format="list")
-    assert {one.info.run_name for one in found} == set(names)
-    for result in made.results:
-        [one] = [one for one in found if one.data.tags["pipeline"] == result.pipeline]
-        assert one.data.params["retriever.k"] == result.pipeline[-1]
-        assert one.data.metrics["f1"] == result.scores["f1"]
-        assert one.data.metrics["examples"] == 3
-        stored = Path(one.info.artifact_uri.removeprefix("file://"))
-        assert len((stored / "predictions.jsonl").read_text().splitlines()) == 3
+    tracked = mlflow.search_runs(experiment_names=["novels"], output_format="list")
+    assert {entry.info.run_name for entry in tracked} == set(names)
+    for job in result.results:
+        [entry] = [item for item in tracked if item.data.tags["pipeline"] == job.pipeline]
+        assert entry.data.params["retriever.k"] == job.pipeline[-1]
+        assert entry.data.metrics["f1"] == job.scores["f1"]
+        assert entry.data.metrics["examples"] == 3
+        folder = Path(entry.info.artifact_uri.removeprefix("file://"))
+        assert len((folder / "predictions.jsonl").read_text().splitlines()) == 3
 
 
-def test_wandb(made: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Offline, each pipeline leaves a folder with its files and its summary."""
+def test_wandb(result: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In offline mode, each pipeline has a folder with its files and summary."""
     pytest.importorskip("wandb", reason="the extra wandb is not installed")
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
     monkeypatch.setenv("WANDB_SILENT", "true")
-    track(made.directory, "wandb")
+    track(result.directory, "wandb")
     folders = sorted((tmp_path / "wandb").glob("offline-run-*"))
     assert len(folders) == 2
     for folder in folders:
-        kept = json.loads((folder / "files/metrics.json").read_text())
-        assert kept["examples"] == 3
+        metrics = json.loads((folder / "files/metrics.json").read_text())
+        assert metrics["examples"] == 3
         assert any(folder.glob("*.wandb"))
 
 
 def test_no_run(tmp_path: Path) -> None:
-    """A directory without a finished run is told, before any tracker is asked."""
-    with pytest.raises(UserError, match="no run lies there"):
+    """A directory without a finished run is reported before the tracker is called."""
+    with pytest.raises(UserError, match="is not a run"):
         track(tmp_path, "mlflow")
-    assert "no run lies there" in leporello("track", tmp_path, "--to", "wandb", status=2).stderr
+    assert "is not a run" in leporello("track", tmp_path, "--to", "wandb", status=2).stderr

@@ -1,4 +1,4 @@
-"""Attacks on the installed command line, in families; `program` runs them.
+"""Families of attacks on the installed command line; `program` runs them.
 
 A family is a module with `case(random, number)`, which returns a `Case`.
 """

@@ -1,4 +1,4 @@
-"""`python -m tests.attack`."""
+"""Entry point of `python -m tests.attack`."""
 
 from tests.attack.program import main
 

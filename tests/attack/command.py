@@ -1,4 +1,4 @@
-"""The command line as a user starts it, and what is wrong with how it ended, whatever it did."""
+"""Runs the command line as a user does, and checks how it ends."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended.
+    """Result of a command.
 
     Attributes:
-        status: Exit status; negative if a signal ended it, None if its deadline passed.
-        stdout: What it printed.
-        stderr: What it told.
+        status: Exit status: negative after a signal, None after the deadline.
+        stdout: Its standard output.
+        stderr: Its standard error.
     """
 
     status: int | None
@@ -29,31 +29,31 @@ class Done:
 
 
 def leporello(folder: Path, *arguments: str, seconds: float = 60) -> Done:
-    """Runs a command in a folder, with a cache of its own there.
+    """Runs a command in a folder, with its cache there.
 
     Args:
         folder: The folder.
-        arguments: Verb, arguments, options.
+        arguments: Verb, arguments and options.
         seconds: Its deadline.
     """
-    own = {"LEPORELLO_CACHE": str(folder / "cache"), "COLUMNS": "200", "OMP_NUM_THREADS": "1"}
+    variables = {"LEPORELLO_CACHE": str(folder / "cache"), "COLUMNS": "200", "OMP_NUM_THREADS": "1"}
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "leporello", *arguments], cwd=folder, env=os.environ | own,
+        process = subprocess.run(
+            [sys.executable, "-m", "leporello", *arguments], cwd=folder, env=os.environ | variables,
             capture_output=True, stdin=subprocess.DEVNULL, text=True, errors="replace",
             timeout=seconds, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as late:
         return Done(None, "", str(late))
-    return Done(done.returncode, done.stdout, done.stderr)
+    return Done(process.returncode, process.stdout, process.stderr)
 
 
 def wrong(done: Done, *statuses: int) -> str | None:
-    """Returns what is wrong with how a command ended, in a line.
+    """Returns a line on the fault in a command's result, or None.
 
     Args:
-        done: How it did.
-        statuses: Exit statuses that are right.
+        done: Result of the command.
+        statuses: Correct exit statuses.
     """
     if done.status is None:
         return f"did not end: {_last(done.stderr)}"
@@ -62,21 +62,21 @@ def wrong(done: Done, *statuses: int) -> str | None:
     if done.status not in statuses:
         return f"status {done.status}, not {' or '.join(map(str, statuses))}: {_last(done.stderr)}"
     is_silent = done.status == 2 and not done.stderr.strip()
-    return "refused without a word" if is_silent else None
+    return "refused without a reason" if is_silent else None
 
 
 def _last(text: str) -> str:
-    return (text.strip().splitlines() or ["(nothing told)"])[-1][:300]
+    return (text.strip().splitlines() or ["(no message)"])[-1][:300]
 
 
 @cache
 def scratch() -> Path:
-    """Returns a folder for what all cases share, which is removed at the end."""
+    """Returns a folder that all cases share; it is removed when the program ends."""
     folder = Path(tempfile.mkdtemp(prefix="attack-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
 def keep_scratch() -> None:
-    """Has that folder stay: what fails is shown with it."""
+    """Keeps that folder, because the commands of failed cases use its files."""
     atexit.unregister(shutil.rmtree)

@@ -1,6 +1,6 @@
-"""Bytes and lines of what a run has left are changed; then it goes on, or is looked at.
+"""Attacks that change bytes and lines of a run's files, then resume or inspect the run.
 
-Either all results are those of an uninterrupted run, or it is refused with a reason.
+Either all results equal those of an uninterrupted run, or the command refuses with a reason.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _flip(content: bytes, random: Random) -> bytes:
 
 
 def _letter(content: bytes, random: Random) -> bytes:
-    """Another letter for a letter, another digit for a digit: most such lines are still JSON."""
+    """Replaces a letter by a letter, or a digit by a digit, so that most lines are still JSON."""
     places = [n for n, byte in enumerate(content) if chr(byte).isalnum() and byte < 128]
     at = random.choice(places)
     others = b"0123456789" if chr(content[at]).isdigit() else b"abcdefghijklmnopqrstuvwxyz"
@@ -59,7 +59,7 @@ def _double(content: bytes, random: Random) -> bytes:
 
 
 def _zeros(content: bytes, random: Random) -> bytes:
-    """What a power cut leaves: the length is there, the content is not."""
+    """Fills the end with zeros, as a power cut may do."""
     at = _at(content, random)
     return content[:at] + b"\0" * (len(content) - at)
 
@@ -74,8 +74,8 @@ def _lines(change: Callable[[list[bytes], int, int], object]) -> Callable[[bytes
     return changed
 
 
-def _swap(lines: list[bytes], one: int, other: int) -> None:
-    lines[one], lines[other] = lines[other], lines[one]
+def _swap(lines: list[bytes], first: int, second: int) -> None:
+    lines[first], lines[second] = lines[second], lines[first]
 
 
 WAYS: Mapping[str, Callable[[bytes, Random], bytes]] = {
@@ -86,25 +86,25 @@ WAYS: Mapping[str, Callable[[bytes, Random], bytes]] = {
     "tear": _tear,
     "double": _double,
     "zeros": _zeros,
-    "line out": _lines(lambda lines, one, _: lines.pop(one)),
-    "line twice": _lines(lambda lines, one, other: lines.insert(other, lines[one])),
-    "line replaced": _lines(lambda lines, one, other: lines.__setitem__(one, lines[other])),
+    "line out": _lines(lambda lines, at, _: lines.pop(at)),
+    "line twice": _lines(lambda lines, at, to: lines.insert(to, lines[at])),
+    "line replaced": _lines(lambda lines, at, source: lines.__setitem__(at, lines[source])),
     "lines swapped": _lines(_swap),
-    "lines from here out": _lines(lambda lines, one, _: lines.__delitem__(slice(one, None))),
+    "lines from here out": _lines(lambda lines, at, _: lines.__delitem__(slice(at, None))),
     "empty": lambda _content, _random: b"",
 }
-_OF_FILES = ("gone", "another's", "a folder", "a link to nothing")
+_WAYS_OF_FILES = ("gone", "another's", "a folder", "a link to nothing")
 
 
 @dataclass(frozen=True)
 class Change:
-    """One change of one file.
+    """Change of one file.
 
     Attributes:
-        file: Number of the file, in order.
-        way: What is done to it.
-        seed: Of where.
-        only: Part of names that the file is looked for among.
+        file: Index of the file among those that match `only`.
+        way: Kind of change.
+        seed: Random seed of the place in the file.
+        only: Substring of the paths of files that may be changed.
     """
 
     file: int
@@ -112,14 +112,14 @@ class Change:
     seed: int
     only: str
 
-    def told(self) -> str:
-        """Returns it in a few words."""
+    def summary(self) -> str:
+        """Returns a short description."""
         return f"{self.way} (file {self.file}, at {self.seed}, {self.only or 'any'})"
 
     def make(self, out: Path) -> str:
-        """Changes the file; returns what it did."""
-        every = sorted(path for path in out.rglob("*") if path.is_file())
-        files = [p for p in every if self.only in str(p.relative_to(out)) and p.stat().st_size]
+        """Changes the file; returns the kind of change and the path."""
+        paths = sorted(path for path in out.rglob("*") if path.is_file())
+        files = [p for p in paths if self.only in str(p.relative_to(out)) and p.stat().st_size]
         if not files:
             return "nothing"
         path, random = files[self.file % len(files)], Random(self.seed)
@@ -127,10 +127,10 @@ class Change:
         if self.way in WAYS:
             path.write_bytes(WAYS[self.way](before, random))
         else:
-            alike = [p for p in every if p.suffix == path.suffix and p != path]
+            similar = [p for p in paths if p.suffix == path.suffix and p != path]
             path.unlink()
-            if self.way == "another's" and alike:
-                shutil.copy(random.choice(alike), path)
+            if self.way == "another's" and similar:
+                shutil.copy(random.choice(similar), path)
             elif self.way == "a folder":
                 path.mkdir()
             elif self.way == "a link to nothing":
@@ -140,54 +140,54 @@ class Change:
 
 @dataclass(frozen=True)
 class Damage:
-    """Changes of a run's files, and what is done then.
+    """Changes of a run's files, and a command that uses them.
 
     Attributes:
         changes: The changes.
         then: The command.
-        begun: Whether the run was killed before it had results; where, in thousandths.
+        killed_at: Share of stores, in thousandths, that a kill left; None if the run finished.
     """
 
     changes: tuple[Change, ...]
     then: tuple[str, ...]
-    begun: int | None = None
+    killed_at: int | None = None
 
     @property
     def name(self) -> str:
-        """In a line."""
-        state = "finished" if self.begun is None else f"killed at {self.begun}"
-        return f"{state}, {'; '.join(c.told() for c in self.changes)}, then {self.then[0]}"
+        """Description in one line."""
+        state = "finished" if self.killed_at is None else f"killed at {self.killed_at}"
+        return f"{state}, {'; '.join(c.summary() for c in self.changes)}, then {self.then[0]}"
 
     @property
     def command(self) -> str:
-        """On what was given, of which `out` is what became."""
-        line = " ".join(given(self.then))
+        """Shell command that copies the changed run to `out` and runs there."""
+        line = " ".join(full_command(self.then))
         return f"rm -r out && cp -r given out && LEPORELLO_CACHE=$PWD/cache leporello {line}"
 
     def run(self, folder: Path) -> str | None:
-        """Holds what becomes of it against an uninterrupted run."""
+        """Runs the command on changed files; compares its results with an uninterrupted run."""
         out = folder / "out"
-        shutil.copytree(whole() / "out", out)
-        if self.begun is not None:
-            _kill(out, self.begun)
-        did = [change.make(out) for change in self.changes]
+        shutil.copytree(uninterrupted() / "out", out)
+        if self.killed_at is not None:
+            _kill(out, self.killed_at)
+        changes = [change.make(out) for change in self.changes]
         shutil.copytree(out, folder / "given", symlinks=True)
-        told = self._judged(folder)
-        return told and f"{told} [{'; '.join(did)}]"
+        fault = self._fault(folder)
+        return fault and f"{fault} [{'; '.join(changes)}]"
 
-    def _judged(self, folder: Path) -> str | None:
+    def _fault(self, folder: Path) -> str | None:
         expected = _answer(self.then)
         assert expected.status == (1 if self.then[0] == "run" else 0), expected.stderr
-        done = leporello(folder, *given(self.then))
-        if (told := wrong(done, expected.status, 2)) or done.status == 2:
-            return told
+        result = leporello(folder, *full_command(self.then))
+        if (fault := wrong(result, expected.status, 2)) or result.status == 2:
+            return fault
         if self.then[0] == "run":
             return different(folder / "out")
-        return None if done.stdout == expected.stdout else "prints something else"
+        return None if result.stdout == expected.stdout else "prints another text"
 
 
 def _kill(out: Path, where: int) -> None:
-    """Leaves what a kill between two shards would have left of a run: some stores."""
+    """Removes all results and some stores, as if the run had been killed between two shards."""
     for pipeline in _PIPELINES:
         shutil.rmtree(out / pipeline)
     stores = sorted((out / "journal").rglob("*.sqlite"))
@@ -195,34 +195,34 @@ def _kill(out: Path, where: int) -> None:
         path.unlink()
 
 
-def given(command: tuple[str, ...], *options: str) -> tuple[str, ...]:
-    """Returns a command; `run` with all that it is given, by default in this process."""
+def full_command(command: tuple[str, ...], *options: str) -> tuple[str, ...]:
+    """Returns a command; adds its arguments to `run`, by default without workers."""
     if command[0] != "run":
         return command
     options = options or ("--workers", "0", "--unsupervised")
-    config = str(whole_project() / "mine.yaml")
+    config = str(project_folder() / "mine.yaml")
     return (*command, *_PIPELINES, "--config", config, "--out", "out",
             "--shard-examples", "8", *options)  # fmt: skip
 
 
 def different(out: Path) -> str | None:
-    """Returns the first file of results that is not that of the uninterrupted run."""
+    """Returns a line on the first result file that differs from the uninterrupted run."""
     for path in (Path(pipeline, "lamps", name) for pipeline in _PIPELINES for name in FILES):
         if not (out / path).is_file():
-            return f"{path} is not there"
-        if _told(out / path) != _told(whole() / "out" / path):
-            return f"{path} is another"
+            return f"{path} is missing"
+        if _content(out / path) != _content(uninterrupted() / "out" / path):
+            return f"{path} differs"
     return None
 
 
-def _told(path: Path) -> bytes:
-    """Returns a file, but for where tracebacks lie: a read that is tried again has another."""
+def _content(path: Path) -> bytes:
+    """Returns a file without tracebacks, which differ if a read was repeated."""
     return re.sub(rb'"traceback": "[^"]*"', b"", path.read_bytes())
 
 
 @cache
-def whole_project() -> Path:
-    """Returns the folder of a project."""
+def project_folder() -> Path:
+    """Returns the folder of the project."""
     folder = scratch() / "lamps"
     folder.mkdir()
     project(folder, examples=24, documents=24)
@@ -230,30 +230,30 @@ def whole_project() -> Path:
 
 
 @cache
-def whole() -> Path:
+def uninterrupted() -> Path:
     """Returns the project's folder with an uninterrupted run in `out`."""
-    done = leporello(whole_project(), *given(("run",)))
-    assert wrong(done, 1) is None, done.stderr  # some reads fail, always
-    return whole_project()
+    result = leporello(project_folder(), *full_command(("run",)))
+    assert wrong(result, 1) is None, result.stderr  # some reads always fail
+    return project_folder()
 
 
 @cache
 def _answer(command: tuple[str, ...]) -> Done:
-    """Returns how a command ends on the uninterrupted run."""
+    """Returns the result of a command on the uninterrupted run."""
     folder = scratch() / "answers"
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(whole(), folder)
-    return leporello(folder, *given(command))
+    shutil.copytree(uninterrupted(), folder)
+    return leporello(folder, *full_command(command))
 
 
 def case(random: Random, number: int) -> Damage:
-    """Each way once in `len(WAYS) + len(_OF_FILES)` cases; one to three changes."""
-    ways = (*WAYS, *_OF_FILES)
+    """Returns a case of one to three changes; the first is another way for each number."""
+    ways = (*WAYS, *_WAYS_OF_FILES)
     only = random.choice(("journal", "journal", "metrics", "merged", ".jsonl", ""))
     changes = [
         Change(random.randrange(1000), way, random.randrange(10**6), only)
         for way in (ways[number % len(ways)], *random.choices(ways, k=random.choice((0, 0, 1, 2))))
     ]
-    begun = random.randrange(1000) if random.random() < 0.4 else None
-    runs = begun is not None or random.random() < 0.6
-    return Damage(tuple(changes), ("run",) if runs else random.choice(LOOKS), begun)
+    killed_at = random.randrange(1000) if random.random() < 0.4 else None
+    is_run = killed_at is not None or random.random() < 0.6
+    return Damage(tuple(changes), ("run",) if is_run else random.choice(LOOKS), killed_at)

@@ -1,4 +1,4 @@
-"""The first case of each family of attacks."""
+"""Tests the first case of each family of attacks."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from tests.attack.program import FAMILIES, numbered
 @pytest.mark.integration
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_first_case_finds_nothing_wrong(family: str, tmp_path: Path) -> None:
-    """Each family has a judge of its own."""
+    """Each family checks its results itself."""
     case = numbered(family, 25, 0)
     assert case.run(tmp_path) is None, case.name

@@ -1,6 +1,6 @@
-"""Configs with changed bytes, lines and tokens: each loads, or is refused with a reason.
+"""Attacks that change bytes, lines and tokens of configs: each loads, or is refused with a reason.
 
-In this process, since two thousand starts of the command line would take an hour.
+The configs are loaded in this process, as two thousand starts of the command line take an hour.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from leporello.config import load_config
 from leporello.core.errors import UserError
 
 _ROOT = Path(__file__).parents[2]
-_SECONDS, _MEGABYTES = 3.0, 200  # of computing, and more than the process had
+_SECONDS, _MEGABYTES = 3.0, 200  # limits of CPU time and of additional memory
 _TOKENS = re.compile(rb"[\w.]+|\s+|[^\w\s]")
 _ODD = (
     b"\0", b"\xff", b"\xed\xa0\x80", b"\t", b"\r", b"#", b"&a ", b"*a", b"!!int ", b"!!binary ''",
@@ -35,23 +35,24 @@ _ODD = (
 
 @cache
 def _bases() -> tuple[bytes, ...]:
-    """Returns the project's own configs, and those that its documentation shows."""
+    """Returns the configs of the project and of its documentation."""
     files = ("pipelines.yaml", "docs/gallery.yaml", "benchmarks/methods.yaml")
-    shown = (
+    examples = (
         textwrap.dedent(text).encode()
         for page in sorted((_ROOT / "docs").glob("*.md"))
         for text in re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     )
-    return (*((_ROOT / file).read_bytes() for file in files), *shown)
+    return (*((_ROOT / file).read_bytes() for file in files), *examples)
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """A changed config.
+    """Config with changes.
 
     Attributes:
-        name: Which config, and how often it is changed.
-        text: What it says.
+        name: Number of the config, and number of changes.
+        text: Content of the config.
+        command: Shell command that repeats the attack.
     """
 
     name: str
@@ -59,19 +60,19 @@ class Mutation:
     command: str = "leporello check --config mine.yaml"
 
     def run(self, folder: Path) -> str | None:
-        """Loads it over the built-in config."""
+        """Loads the config after the built-in one; returns a line on the fault, or None."""
         file = folder / "mine.yaml"
         file.write_bytes(self.text)
         _warm()
-        before, began = _megabytes(), time.process_time()
+        before, start = _megabytes(), time.process_time()
         try:
             load_config([file])
         except UserError as error:
             if not str(error).strip():
-                return "refused without a word"
+                return "refused without a reason"
         except BaseException as error:
             return f"traceback: {traceback.format_exception_only(error)[-1].strip()}"
-        if (took := time.process_time() - began) > _SECONDS:
+        if (took := time.process_time() - start) > _SECONDS:
             return f"took {took:.1f} s"
         grown = _megabytes() - before
         return f"took {grown:.0f} MB" if grown > _MEGABYTES else None
@@ -79,7 +80,7 @@ class Mutation:
 
 @cache
 def _warm() -> None:
-    """Imports what any config needs, which is no fault of the first."""
+    """Imports the modules that any config needs, so that the first case is not blamed for them."""
     load_config()
 
 
@@ -88,7 +89,7 @@ def _megabytes() -> float:
 
 
 def case(random: Random, number: int) -> Mutation:
-    """Most of them small: the large built-in one takes its time."""
+    """Returns a case; every tenth one changes one of the first three configs, which are slow."""
     bases = _bases()
     at = random.randrange(3) if number % 10 == 0 else random.randrange(3, len(bases))
     text, times = bases[at], random.choice((1, 1, 1, 2, 3, 5))
@@ -110,11 +111,11 @@ def _bytes(random: Random, text: bytes) -> bytes:
 
 def _lines(random: Random, text: bytes) -> bytes:
     lines = text.split(b"\n")
-    at, other = random.randrange(len(lines)), random.randrange(len(lines))
+    at, source = random.randrange(len(lines)), random.randrange(len(lines))
     line = lines[at]
     changed: tuple[list[bytes], ...] = (
         [],
-        [lines[other]],
+        [lines[source]],
         [line, line],
         [b" " * random.randrange(8) + line.lstrip()],
         [line[: random.randrange(len(line) + 1)]],
@@ -124,7 +125,7 @@ def _lines(random: Random, text: bytes) -> bytes:
 
 def _tokens(random: Random, text: bytes) -> bytes:
     tokens = _TOKENS.findall(text) or [b""]
-    at, other = random.randrange(len(tokens)), random.randrange(len(tokens))
+    at, source = random.randrange(len(tokens)), random.randrange(len(tokens))
     odd = random.choice(_ODD)
-    tokens[at] = random.choice((tokens[other], odd, odd + tokens[at], tokens[at] * 50))
+    tokens[at] = random.choice((tokens[source], odd, odd + tokens[at], tokens[at] * 50))
     return b"".join(tokens)

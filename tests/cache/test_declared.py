@@ -1,4 +1,4 @@
-"""`depends_on` and `repeatable`: what a plug-in class declares about its results."""
+"""Tests of `depends_on` and `repeatable`, which plug-in classes declare about their results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WORDS = Path(__file__).parent / "words.txt"
 
 @dataclass(frozen=True)
 class Says:
-    # declared
+    # declarations
 
     def read(self, inputs):
         return [Output(f"{WORDS.read_text()} {os.environ.get('COLOUR')}") for _ in inputs]
@@ -42,15 +42,15 @@ tasks:
 """
 
 
-def write(folder: Path, declared: str, name: str = "plug.py", text: str = PLUG_IN) -> Path:
-    """Writes a plug-in that declares this, and the words that it reads."""
+def write(folder: Path, declarations: str, name: str = "plug.py", text: str = PLUG_IN) -> Path:
+    """Writes a plug-in with these declarations, and the file that it reads."""
     (folder / "words.txt").write_text("red")
-    (folder / name).write_text(text.replace("# declared", declared))
+    (folder / name).write_text(text.replace("# declarations", declarations))
     return folder / name
 
 
 def key_of(path: Path) -> dict[str, Any]:
-    """Returns the fingerprint that a new instance has now."""
+    """Returns the current fingerprint of a new instance."""
     key = fingerprint(load_file(path).Says())
     assert key is not None
     return {**key}
@@ -81,11 +81,11 @@ def test_declared_files_folders_and_variables_count_by_their_content(
 def test_a_base_classs_files_count_from_its_own_source_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A subclass keeps them, and adds its own of the same name."""
+    """A subclass keeps its base's files, and adds its own files of the same name."""
     (tmp_path / "far").mkdir()
     write(tmp_path / "far", 'depends_on = ("words.txt",)', "far_base.py")
     monkeypatch.syspath_prepend(str(tmp_path / "far"))
-    text = "import far_base\nclass Says(far_base.Says):\n    # declared\n    pass\n"
+    text = "import far_base\nclass Says(far_base.Says):\n    # declarations\n    pass\n"
     path = write(tmp_path, 'depends_on = ("words.txt",)', "near.py", text)
     before = key_of(path)
     for folder in (tmp_path, tmp_path / "far"):
@@ -96,13 +96,13 @@ def test_a_base_classs_files_count_from_its_own_source_file(
 
 
 @pytest.mark.parametrize(
-    ("declared", "told"),
+    ("declarations", "message"),
     [
-        ('depends_on = "words.txt"', "is 'words.txt'; it must be a tuple of files .* of one ends"),
+        ('depends_on = "words.txt"', "is 'words.txt'; it must be a tuple of files .* of one entry"),
         ("depends_on = (1,)", r"is \(1,\); it must be a tuple of files and variables"),
         ('depends_on = ("",)', "it must be a tuple"),
-        ('depends_on = ("env:",)', "names no environment variable: write env:NAME"),
-        ('depends_on = ("env:A=B",)', "names no environment variable"),
+        ('depends_on = ("env:",)', "is not the name of an environment variable; write env:NAME"),
+        ('depends_on = ("env:A=B",)', "is not the name of an environment variable"),
         ('depends_on = ("var:WORDS",)', "prefix 'var:' is unknown; write env:NAME for a variable"),
         ('depends_on = ("wrods.txt",)', "/wrods.txt does not exist; did you mean 'words.txt'"),
         ('depends_on = ("words\\0.txt",)', "does not exist"),
@@ -112,12 +112,12 @@ def test_a_base_classs_files_count_from_its_own_source_file(
     ],
 )
 def test_a_wrong_declaration_is_a_fault_of_the_config(
-    tmp_path: Path, declared: str, told: str
+    tmp_path: Path, declarations: str, message: str
 ) -> None:
-    """It names the config's file and line, the class and the declaration."""
-    write(tmp_path, declared)
+    """The message names the config's file and line, the class and the declaration."""
+    write(tmp_path, declarations)
     (tmp_path / "mine.yaml").write_text(CONFIG)
-    with pytest.raises(ConfigError, match=rf"mine.yaml:3: .*Says\..*{told}"):
+    with pytest.raises(ConfigError, match=rf"mine.yaml:3: .*Says\..*{message}"):
         load_config([tmp_path / "mine.yaml"])
 
 
@@ -129,8 +129,8 @@ def test_a_name_with_a_colon_is_declared_as_a_path(tmp_path: Path) -> None:
     assert key_of(path)["depends_on"].keys() == {"./env:A", "env:A"}
 
 
-def test_nothing_of_a_class_that_is_not_repeatable_is_cached(tmp_path: Path) -> None:
-    """Nor of a stage that contains one."""
+def test_a_class_that_is_not_repeatable_is_not_cached(tmp_path: Path) -> None:
+    """Neither is a stage that contains one."""
     from leporello.readers import Calibrated
 
     says = load_file(write(tmp_path, "repeatable = False")).Says
@@ -139,7 +139,7 @@ def test_nothing_of_a_class_that_is_not_repeatable_is_cached(tmp_path: Path) -> 
 
 
 def run(folder: Path, out: str, *options: str, status: int = 0) -> str:
-    """Returns what the command prints that is not a result."""
+    """Returns the standard error of a `run` command."""
     return leporello(
         "run", "mine", "--config", folder / "mine.yaml", "--out", folder / out, *options,
         status=status,
@@ -161,7 +161,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_run_that_depends_on_a_declared_file_refuses_another_content(folder: Path) -> None:
-    """`--update` makes it again, another run does not take it from the cache, and no line warns."""
+    """`--update` runs it again, another run ignores the cached output, and nothing is warned of."""
     write(folder, 'depends_on = ("words.txt",)')
     assert "depends_on" not in run(folder, "one") + run(folder, "one")
     (folder / "words.txt").write_text("tan")
@@ -176,7 +176,7 @@ def test_a_run_that_depends_on_a_declared_file_refuses_another_content(folder: P
 def test_reused_results_of_a_class_that_declares_nothing_print_one_line(
     folder: Path, workers: str
 ) -> None:
-    """So do those of a run that is finished already; the first run prints none."""
+    """So do results of a finished run; the first run prints no such line."""
     write(folder, "")
     line = "plug.py:Says does not declare depends_on: its results are reused"
     options = ("--workers", workers, "--unsupervised")

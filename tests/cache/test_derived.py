@@ -1,4 +1,4 @@
-"""What is derived from a document is made once, and made again exactly where something changed."""
+"""Tests that results derived from a document are cached, and recomputed only after a change."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TEXT = "The miller had three sons. The eldest got the mill. The second got only 
 QUESTIONS = ("Who got the donkey?", "Who had sons?")
 
 PLUG_IN = '''
-"""Counts what it is asked for."""
+"""Counts calls of its methods."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -84,8 +84,8 @@ class Find:
 
 
 @dataclass(frozen=True)
-class FindOtherwise(Find):
-    """What it indexes no file can hold."""
+class FindUncached(Find):
+    """Its index cannot be stored in a file."""
 
     def index(self, chunks):
         return {"weights": super().index(chunks)["weights"], "chunks": tuple(chunks)}
@@ -104,7 +104,7 @@ def plug_in(folder: Path, source: str = PLUG_IN, helper: str = HELPER) -> Path:
 
 
 class Workplace:
-    """The plug-in's stages, and how often each was asked to work."""
+    """The plug-in's stages, and how often each was called."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.syspath_prepend(str(folder))
@@ -120,35 +120,35 @@ class Workplace:
     def _count(self, tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         offsets = tokenizer.offsets
 
-        def counted(this: Any, text: str) -> Any:
+        def counting(this: Any, text: str) -> Any:
             self.calls["tokens"] += 1
             return offsets(this, text)
 
-        monkeypatch.setattr(tokenizer, "offsets", counted)
+        monkeypatch.setattr(tokenizer, "offsets", counting)
 
     def stage(self, name: str) -> Any:
         """Returns a class of the plug-in."""
         return find_class(f"counting.py:{name}", KINDS["retriever"], self.folder)
 
     def pipeline(self, chunker: str = "Cut", retriever: str = "Find", **changed: Any) -> Pipeline:
-        """Returns new stages."""
+        """Returns a pipeline of new stages."""
         of_chunker = {n: v for n, v in changed.items() if n in ("size", "tokenizer")}
-        others = {n: v for n, v in changed.items() if n not in of_chunker}
-        made = self.stage(chunker)(**of_chunker), self.stage(retriever)(**others)
-        return Pipeline(*made, None, None)
+        of_retriever = {n: v for n, v in changed.items() if n not in of_chunker}
+        stages = self.stage(chunker)(**of_chunker), self.stage(retriever)(**of_retriever)
+        return Pipeline(*stages, None, None)
 
-    def asked(
+    def calls_of(
         self,
-        shelf: CacheProtocol | None,
+        cache: CacheProtocol | None,
         stages: Pipeline,
         document: Document | None = None,
         questions: tuple[str, ...] = QUESTIONS,
     ) -> dict[str, int]:
-        """Selects from a document, and returns what was worked out for it."""
+        """Selects from a document, and returns the number of calls by kind of result."""
         self.calls.clear()
         document = document or Document("d", TEXT)
-        if shelf:
-            document.use_cache(shelf)
+        if cache:
+            document.use_cache(cache)
         select(stages, [Example(str(i), document, q) for i, q in enumerate(questions)])
         return {name: count for name, count in self.calls.items() if name != "search"}
 
@@ -161,9 +161,9 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workplace:
 
 @pytest.fixture
 def cache(tmp_path: Path, work: Workplace) -> Cache:
-    """A cache that holds what the plain pipeline derives from the plain document."""
+    """A cache with everything that the default pipeline derives from the default document."""
     filled = Cache(tmp_path / "cache")
-    assert work.asked(filled, work.pipeline()) == ALL
+    assert work.calls_of(filled, work.pipeline()) == ALL
     assert sorted(entry.kind for entry in filled.entries()) == ["chunks", "index", "tokens"]
     return filled
 
@@ -179,15 +179,15 @@ def cache(tmp_path: Path, work: Workplace) -> Cache:
         ({"power": 1}, {"index": 1}),
         ({"size": 3}, {"chunks": 1, "index": 1}),
         ({"chunker": "CutFor"}, {"chunks": 2}),
-        ({"retriever": "FindOtherwise"}, {"index": 1}),
+        ({"retriever": "FindUncached"}, {"index": 1}),
     ],
     ids=repr,
 )
 def test_a_parameter_changes_what_depends_on_it(
     work: Workplace, cache: Cache, changed: dict[str, Any], again: dict[str, int]
 ) -> None:
-    """`k` changes nothing but the search; others their stage's work, and what is made of it."""
-    assert work.asked(cache, work.pipeline(**changed)) == again
+    """`k` changes only the search; other parameters change their stage and all later ones."""
+    assert work.calls_of(cache, work.pipeline(**changed)) == again
 
 
 @pytest.mark.parametrize(
@@ -202,81 +202,81 @@ def test_a_parameter_changes_what_depends_on_it(
     ],
     ids=["last character", "a letter's case", "id", "title", "sections", "parts"],
 )
-def test_a_document_changes_what_is_made_of_it(
+def test_a_changed_document_is_processed_again(
     work: Workplace, cache: Cache, document: Document, again: dict[str, int]
 ) -> None:
-    """Tokens depend on the text alone; chunks and indexes on everything in the document."""
-    assert work.asked(cache, work.pipeline(), document) == again
-    assert work.asked(cache, work.pipeline()) == NOTHING
+    """Tokens depend only on the text; chunks and indexes on everything in the document."""
+    assert work.calls_of(cache, work.pipeline(), document) == again
+    assert work.calls_of(cache, work.pipeline()) == NOTHING
 
 
-def test_a_question_changes_what_was_made_for_it(work: Workplace, cache: Cache) -> None:
-    """A chunker that asks for the question divides once a question; any other once a document."""
+def test_chunks_for_a_question_are_cached_by_question(work: Workplace, cache: Cache) -> None:
+    """Chunkers run once per document, or once per question if they take the question."""
     stages = work.pipeline("CutFor")
-    assert work.asked(cache, stages)["chunks"] == 2
-    assert work.asked(cache, stages) == NOTHING
-    assert work.asked(cache, stages, None, ("Who?", QUESTIONS[0])) == {"chunks": 1}
-    assert work.asked(cache, work.pipeline(), None, ("Who?",)) == NOTHING
+    assert work.calls_of(cache, stages)["chunks"] == 2
+    assert work.calls_of(cache, stages) == NOTHING
+    assert work.calls_of(cache, stages, None, ("Who?", QUESTIONS[0])) == {"chunks": 1}
+    assert work.calls_of(cache, work.pipeline(), None, ("Who?",)) == NOTHING
 
 
-# -- the same results, wherever they come from -----------------------------------------------------
+# -- damaged entries ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("damage", ["torn", "flipped"])
 @pytest.mark.parametrize("kind", ["tokens", "chunks", "index"])
-def test_what_is_damaged_is_made_again(
+def test_a_damaged_entry_is_computed_again(
     work: Workplace, cache: Cache, kind: str, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A damaged entry is told and made again, and costs nothing else."""
+    """A damaged entry is reported and recomputed; other entries are still used."""
     path = next(entry.path for entry in cache.entries() if entry.kind == kind)
-    if kind == "tokens":  # they are asked for only where there are no chunks
+    if kind == "tokens":  # needed only without cached chunks
         next(entry.path for entry in cache.entries() if entry.kind == "chunks").unlink()
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content if damage == "flipped" else content[:-1])
     again = {"tokens": 1, "chunks": 1} if kind == "tokens" else {kind: 1}
-    assert work.asked(cache, work.pipeline()) == again
+    assert work.calls_of(cache, work.pipeline()) == again
     assert str(path) in caplog.text
-    assert work.asked(cache, work.pipeline()) == NOTHING
+    assert work.calls_of(cache, work.pipeline()) == NOTHING
 
 
 # -- in memory -------------------------------------------------------------------------------------
 
 
 def test_a_sweep_over_k_indexes_once(work: Workplace) -> None:
-    """Retrievers that differ in nothing but the search share one index, also without a cache."""
+    """Retrievers that differ only in search parameters share an index, even without a cache."""
     document = Document("d", TEXT)
-    worked = [work.asked(None, work.pipeline(k=k), document) for k in (1, 2, 3)]
-    assert worked == [ALL, NOTHING, NOTHING]
-    assert work.asked(None, work.pipeline(power=2.0), document) == {"index": 1}
-    assert work.asked(None, work.pipeline(power=1), document) == {"index": 1}
-    assert work.asked(None, work.pipeline(size=3), document) == {"chunks": 1, "index": 1}
+    calls = [work.calls_of(None, work.pipeline(k=k), document) for k in (1, 2, 3)]
+    assert calls == [ALL, NOTHING, NOTHING]
+    assert work.calls_of(None, work.pipeline(power=2.0), document) == {"index": 1}
+    assert work.calls_of(None, work.pipeline(power=1), document) == {"index": 1}
+    assert work.calls_of(None, work.pipeline(size=3), document) == {"chunks": 1, "index": 1}
 
 
 def test_nested_retrievers_share_an_index_too(work: Workplace) -> None:
-    """Inside of others a retriever is asked by its index all the same."""
+    """A retriever nested in another one uses its index too."""
     find, document = work.stage("Find"), Document("d", TEXT)
     nested = Fusion((find(k=2), Neighbours(find(k=1))))  # type: ignore[arg-type]  # takes examples
-    assert work.asked(None, Pipeline(work.stage("Cut")(), nested, None, None), document) == ALL
+    assert work.calls_of(None, Pipeline(work.stage("Cut")(), nested, None, None), document) == ALL
     assert list(indexers(nested)) == [find(k=2), find(k=1)]
     assert list(indexers(All())) == []
 
 
-def test_what_no_file_can_hold_stays_in_memory(work: Workplace, tmp_path: Path) -> None:
-    """Such an index is made once a document, and again in the next run."""
+def test_an_index_that_cannot_be_stored_stays_in_memory(work: Workplace, tmp_path: Path) -> None:
+    """Such an index is built once per document, and again in the next run."""
     cache, stages, document = (
         Cache(tmp_path),
-        work.pipeline("Cut", "FindOtherwise"),
+        work.pipeline("Cut", "FindUncached"),
         Document("d", TEXT),
     )
-    assert work.asked(cache, stages, document) == ALL
-    assert work.asked(cache, stages, document) == NOTHING
-    assert work.asked(cache, stages) == {"index": 1}
+    assert work.calls_of(cache, stages, document) == ALL
+    assert work.calls_of(cache, stages, document) == NOTHING
+    assert work.calls_of(cache, stages) == {"index": 1}
     assert [entry.kind for entry in cache.entries() if entry.kind == "index"] == []
 
 
 def test_an_index_cannot_be_written_to(work: Workplace) -> None:
-    """A search that changes the index would change the next one: it fails, cached or not."""
+    """A search that writes to the index fails, cached or not: it would affect later searches."""
 
     @dataclass(frozen=True)
     class Spoils:
@@ -294,10 +294,7 @@ def test_an_index_cannot_be_written_to(work: Workplace) -> None:
     assert "read-only" in str(error)
 
 
-# -- looking without working -----------------------------------------------------------------------
-
-
-# -- what a retriever with an index must be --------------------------------------------------------
+# -- methods of a retriever with an index ---------------------------------------------------------
 
 
 def takes(*names: str, returns: str = "None") -> Any:
@@ -305,8 +302,8 @@ def takes(*names: str, returns: str = "None") -> Any:
     return eval(f"lambda {', '.join(('self', *names))}: {returns}")  # noqa: S307 -- our own text
 
 
-def made(**methods: Any) -> type:
-    """Returns a retriever class with these attributes besides `retrieve`."""
+def retriever_class(**methods: Any) -> type:
+    """Returns a retriever class with `retrieve` and these attributes."""
 
     def retrieve(self: Any, questions: Any, chunks: Any) -> Any:
         raise NotImplementedError
@@ -318,10 +315,10 @@ INDEX, SEARCH = takes("chunks"), takes("index", "questions")
 
 
 @pytest.mark.parametrize(
-    ("methods", "told"),
+    ("methods", "message"),
     [
-        ({"index": INDEX}, "Mine has a method 'index' and no 'search'; a retriever whose index"),
-        ({"search": SEARCH}, "Mine has a method 'search' and no 'index'"),
+        ({"index": INDEX}, "Mine has a method 'index' but no 'search'; a retriever with a"),
+        ({"search": SEARCH}, "Mine has a method 'search' but no 'index'"),
         (
             {"index": takes("documents"), "search": SEARCH},
             "Mine.index takes (documents); it must take (chunks)",
@@ -340,12 +337,12 @@ INDEX, SEARCH = takes("chunks"), takes("index", "questions")
         ),
         (
             {"__init__": takes("k"), "index": INDEX, "search": SEARCH, "search_only": ("kk",)},
-            "Mine.search_only names 'kk', which is no parameter; did you mean 'k'",
+            "Mine.search_only contains 'kk', which is not a parameter; did you mean 'k'",
         ),
     ],
 )  # fmt: skip
-def test_a_retriever_with_half_an_index_is_a_fault(methods: dict[str, Any], told: str) -> None:
-    """Before any work it is told what `index`, `search` and `search_only` must be."""
-    fault = check_methods(made(**methods), KINDS["retriever"])
+def test_a_retriever_with_half_an_index_is_a_fault(methods: dict[str, Any], message: str) -> None:
+    """Faults of `index`, `search` and `search_only` are reported before the run starts."""
+    fault = check_methods(retriever_class(**methods), KINDS["retriever"])
     assert fault is not None
-    assert fault.startswith(told)
+    assert fault.startswith(message)

@@ -1,4 +1,4 @@
-"""The source hash: a class's own file and every local module that it imports."""
+"""Tests of source hashes, which cover the file of a class and every local module it imports."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def test_local_imports_are_followed_and_installed_ones_are_not(
     assert sorted(sources(cls).hashes) == ["far_part", "near_part", "whole_part"]
     before = source_hash(cls)
     (tmp_path / "far_part.py").write_text("X = 2\n")
-    assert source_hash(cls) == before  # what is imported stays what it was
+    assert source_hash(cls) == before  # an imported module stays as it was
     sources.cache_clear()
     assert source_hash(cls) != before
 
 
-def test_a_stage_of_ours_depends_on_its_own_package_and_the_machinery_it_uses() -> None:
-    """Another stage package is no part of it."""
+def test_a_built_in_stage_depends_on_its_package_and_its_imports() -> None:
+    """The packages of other stages do not count."""
     from leporello.chunkers import FixedTokens
 
     modules = sources(FixedTokens).hashes
@@ -41,7 +41,7 @@ def test_a_stage_of_ours_depends_on_its_own_package_and_the_machinery_it_uses() 
 
 
 def test_finding_sources_imports_nothing() -> None:
-    """A stage that would import a heavy library at work does not import it to be hashed."""
+    """Hashing a stage does not import the heavy libraries that it needs to run."""
     from leporello.readers import Seq2Seq
 
     before = set(sys.modules)
@@ -52,7 +52,7 @@ def test_finding_sources_imports_nothing() -> None:
 def test_a_module_that_is_not_imported_yet_is_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a stage imports only at work is read, also inside of packages, and never run."""
+    """Modules that a stage imports inside functions are read but not run, also in packages."""
     (tmp_path / "late_parts").mkdir()
     (tmp_path / "late_parts" / "__init__.py").write_text("raise SystemExit('run')\n")
     (tmp_path / "late_parts" / "deep.py").write_text("raise SystemExit('run')\n")
@@ -68,7 +68,7 @@ def test_a_module_that_is_not_imported_yet_is_not_run(
 
 
 def test_an_installed_class_depends_on_its_package() -> None:
-    """The files of what is installed are not hashed: its version says what they are."""
+    """The files of an installed package are not hashed: its version identifies them."""
     from pydantic import BaseModel
 
     assert sources(BaseModel).hashes == {}
@@ -76,6 +76,6 @@ def test_an_installed_class_depends_on_its_package() -> None:
     assert public_name(BaseModel) == "pydantic.main.BaseModel"
 
 
-def test_the_classes_of_a_package_that_imports_them_late_count() -> None:
-    """Tasks load files, and each format's module is among their sources."""
+def test_lazy_imports_of_a_package_count() -> None:
+    """Tasks load files, so their sources include the module of each file format."""
     assert {"leporello.loaders.pdf.pages", "leporello.loaders.html"} <= {*sources(JsonLines).hashes}

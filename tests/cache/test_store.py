@@ -1,4 +1,4 @@
-"""What is kept between runs: found again as it was, or not at all."""
+"""Tests of the cache: an entry is returned exactly as it was stored, or not at all."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HOUR = 3600
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Cache:
+def stored(tmp_path: Path) -> Cache:
     """A cache with one small entry."""
     cache = Cache(tmp_path / "cache")
     assert cache.put("index", RECIPE, VALUE)
@@ -45,10 +45,10 @@ def kept(tmp_path: Path) -> Cache:
 
 
 @pytest.fixture(autouse=True)
-def _tell_again() -> Iterator[None]:
-    """What is told once a process is told once a test."""
+def _forget_warnings() -> Iterator[None]:
+    """Repeats in each test the warnings that are shown once per process."""
     yield
-    module._tell_once.cache_clear()
+    module._warn_once.cache_clear()
 
 
 def file_of(cache: Cache) -> Path:
@@ -57,20 +57,20 @@ def file_of(cache: Cache) -> Path:
     return entry.path
 
 
-def same(one: Any, other: Any) -> bool:
-    """Says whether two values are the same, arrays and types included."""
-    if isinstance(one, np.ndarray):
+def same(left: Any, right: Any) -> bool:
+    """Returns whether two values are the same, including arrays and types."""
+    if isinstance(left, np.ndarray):
         return (
-            type(other) is np.ndarray
-            and (one.dtype, one.shape) == (other.dtype, other.shape)
-            and one.tobytes() == other.tobytes()
+            type(right) is np.ndarray
+            and (left.dtype, left.shape) == (right.dtype, right.shape)
+            and left.tobytes() == right.tobytes()
         )
-    return type(one) is type(other) and repr(one) == repr(other)
+    return type(left) is type(right) and repr(left) == repr(right)
 
 
-def equal(found: Any, value: dict[str, Any]) -> bool:
-    """Says whether what was found is the value."""
-    return set(found) == set(value) and all(same(found[name], value[name]) for name in value)
+def equal(entry: Any, value: dict[str, Any]) -> bool:
+    """Returns whether the value of an entry is the same as another."""
+    return set(entry) == set(value) and all(same(entry[name], value[name]) for name in value)
 
 
 TYPES = st.one_of(
@@ -90,14 +90,14 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=st.dictionaries(NAMES, ARRAYS | ARRAYS.map(np.transpose) | PLAIN, max_size=4))
-def test_what_is_put_is_found_as_it_was(tmp_path: Path, value: dict[str, Any]) -> None:
-    """Arrays of any plain type and shape, and any JSON, come back the same to the last bit."""
+def test_an_entry_is_returned_as_it_was_stored(tmp_path: Path, value: dict[str, Any]) -> None:
+    """Arrays of any plain type and shape, and any JSON, are restored to the last bit."""
     cache = Cache(tmp_path)
     assert cache.put("index", RECIPE, value)
-    found = cache.get("index", RECIPE)
-    assert found is not None
-    assert equal(found, value)
-    assert not any(a.flags.writeable for a in found.values() if isinstance(a, np.ndarray))
+    entry = cache.get("index", RECIPE)
+    assert entry is not None
+    assert equal(entry, value)
+    assert not any(a.flags.writeable for a in entry.values() if isinstance(a, np.ndarray))
 
 
 @pytest.mark.parametrize(
@@ -111,45 +111,45 @@ def test_what_is_put_is_found_as_it_was(tmp_path: Path, value: dict[str, Any]) -
     ],
     ids=repr,
 )  # fmt: skip
-def test_what_would_not_come_back_is_not_kept(tmp_path: Path, value: Any) -> None:
-    """Tuples, NumPy scalars, objects and the like are refused; nothing is written for them."""
+def test_a_value_that_cannot_be_restored_is_not_stored(tmp_path: Path, value: Any) -> None:
+    """Tuples, NumPy scalars and objects are refused without writing anything."""
     cache = Cache(tmp_path)
     assert cache.put("index", RECIPE, value) is False
     assert list(tmp_path.rglob("*")) == []
 
 
-def test_another_recipe_or_kind_is_another_entry(kept: Cache) -> None:
-    """An entry is found by all of its recipe; the order of its fields does not matter."""
-    assert kept.get("index", {**RECIPE, "text": "ac"}) is None
-    assert kept.get("chunks", RECIPE) is None
-    assert kept.get("index", {**RECIPE, "stage": {"class": "x.Y", "k": 1.0}}) is None
-    again = kept.get("index", {"text": "ab", "stage": {"k": 1, "class": "x.Y"}})
+def test_another_recipe_or_kind_is_another_entry(stored: Cache) -> None:
+    """The complete recipe must match; the order of its fields does not matter."""
+    assert stored.get("index", {**RECIPE, "text": "ac"}) is None
+    assert stored.get("chunks", RECIPE) is None
+    assert stored.get("index", {**RECIPE, "stage": {"class": "x.Y", "k": 1.0}}) is None
+    again = stored.get("index", {"text": "ab", "stage": {"k": 1, "class": "x.Y"}})
     assert again is not None
     assert equal(again, VALUE)
-    assert kept.holds("index", RECIPE)
-    assert not kept.holds("chunks", RECIPE)
+    assert stored.holds("index", RECIPE)
+    assert not stored.holds("chunks", RECIPE)
 
 
 def test_a_large_entry_is_mapped(tmp_path: Path) -> None:
-    """The arrays of a large entry are views of a map of its file, not copies."""
+    """The arrays of a large entry are views of a memory-mapped file."""
     import mmap
 
     cache, vectors = Cache(tmp_path), np.random.default_rng(0).random((400, 100))
     assert cache.put("index", RECIPE, {"vectors": vectors})
-    found: Any = cache.get("index", RECIPE)
-    base = found["vectors"]
+    entry: Any = cache.get("index", RECIPE)
+    base = entry["vectors"]
     while isinstance(base, (np.ndarray, memoryview)):
         base = base.base if isinstance(base, np.ndarray) else base.obj
     assert isinstance(base, mmap.mmap)
     file_of(cache).unlink()
-    assert np.array_equal(found["vectors"], vectors)
+    assert np.array_equal(entry["vectors"], vectors)
 
 
 # -- damage --------------------------------------------------------------------------------------
 
 
 def damaged(cache: Cache, content: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    """Checks that a damaged entry is told, removed, not returned, and can be made again."""
+    """Checks that a damaged entry is reported and removed, and can be stored again."""
     path = file_of(cache)
     path.write_bytes(content)
     caplog.clear()
@@ -160,13 +160,11 @@ def damaged(cache: Cache, content: bytes, caplog: pytest.LogCaptureFixture) -> N
     assert cache.put("index", RECIPE, VALUE)
 
 
-def test_an_entry_torn_at_any_length_is_noticed(
-    kept: Cache, caplog: pytest.LogCaptureFixture
-) -> None:
-    """However much of a file is there, nothing of it is taken for the whole."""
-    whole = file_of(kept).read_bytes()
-    for length in {*range(0, len(whole), 17), *range(len(whole) - 17, len(whole))}:
-        damaged(kept, whole[:length], caplog)
+def test_a_truncated_entry_is_noticed(stored: Cache, caplog: pytest.LogCaptureFixture) -> None:
+    """A file truncated to any length is not accepted."""
+    content = file_of(stored).read_bytes()
+    for length in {*range(0, len(content), 17), *range(len(content) - 17, len(content))}:
+        damaged(stored, content[:length], caplog)
 
 
 CONTENT = bytes(pack(canonical(RECIPE), VALUE) or b"")
@@ -175,23 +173,23 @@ CONTENT = bytes(pack(canonical(RECIPE), VALUE) or b"")
 @settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.integers(0, len(CONTENT) - 1), change=st.integers(1, 255))
 def test_a_changed_byte_is_noticed(tmp_path: Path, place: int, change: int) -> None:
-    """One byte that has changed anywhere, header and padding included, is damage."""
+    """A changed byte anywhere is damage, including the header and padding."""
     path = tmp_path / "entry"
     path.write_bytes(CONTENT[:place] + bytes([CONTENT[place] ^ change]) + CONTENT[place + 1 :])
     with pytest.raises(DamagedEntryError):
         read(path, canonical(RECIPE))
 
 
-def test_an_entry_under_another_name_is_no_hit(
-    kept: Cache, caplog: pytest.LogCaptureFixture
+def test_an_entry_under_another_name_is_not_returned(
+    stored: Cache, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A sound file that does not carry the recipe asked for is told and removed."""
-    other = {**RECIPE, "text": "ac"}
-    kept.put("index", other, {"x": 1})
-    file_of_other = next(e.path for e in kept.entries() if e.recipe() == other)
+    """A valid file with a different recipe is reported and removed."""
+    other_recipe = {**RECIPE, "text": "ac"}
+    stored.put("index", other_recipe, {"x": 1})
+    file_of_other = next(e.path for e in stored.entries() if e.recipe() == other_recipe)
     content = file_of_other.read_bytes()
     file_of_other.unlink()
-    damaged(kept, content, caplog)
+    damaged(stored, content, caplog)
 
 
 # -- processes -----------------------------------------------------------------------------------
@@ -206,32 +204,32 @@ for turn in range(150):
     recipe = {"key": turn % 5}
     value = {"x": np.full(50_000, turn % 5, dtype=np.int32), "y": [turn % 5] * 9}
     assert cache.put("index", recipe, value)
-    kept = cache.get("index", {"key": (turn * 3 + number) % 5})
-    if kept is not None:
+    stored = cache.get("index", {"key": (turn * 3 + number) % 5})
+    if stored is not None:
         found += 1
-        assert kept["x"].shape == (50_000,)
-        assert set(kept["x"].tolist()) == set(kept["y"]) == {(turn * 3 + number) % 5}
+        assert stored["x"].shape == (50_000,)
+        assert set(stored["x"].tolist()) == set(stored["y"]) == {(turn * 3 + number) % 5}
 assert found > 100, found
 """
 
 
 def environment() -> dict[str, str]:
-    """Lets a process find this project."""
+    """Returns environment variables with which a process can import this project."""
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def test_processes_share_a_cache(tmp_path: Path) -> None:
-    """Two processes that write and read the same entries at once read whole ones only."""
-    several = [
+    """Two processes that write and read the same entries at once see only complete entries."""
+    processes = [
         subprocess.Popen(
             [sys.executable, "-c", BUSY, str(tmp_path), str(number)],
             env=environment(), stderr=subprocess.PIPE, text=True,
         )
         for number in range(2)
     ]  # fmt: skip
-    told = [process.communicate(timeout=180)[1] for process in several]
-    assert told == ["", ""]
-    assert [process.returncode for process in several] == [0, 0]
+    errors = [process.communicate(timeout=180)[1] for process in processes]
+    assert errors == ["", ""]
+    assert [process.returncode for process in processes] == [0, 0]
     assert len(list(Cache(tmp_path).entries())) == 5
     assert not list(tmp_path.rglob("*.partial"))
 
@@ -249,54 +247,57 @@ print(cache.put("index", {"n": 4}, {"x": 1}), cache.get("index", {"n": 4}))
 """
 
 
-def test_a_full_disk_is_told_once(tmp_path: Path) -> None:
-    """A write that fails leaves nothing behind, is told once, and the work goes on."""
-    done = subprocess.run(
+def test_a_full_disk_is_reported_once(tmp_path: Path) -> None:
+    """A failed write leaves no file, is reported once, and does not stop the run."""
+    process = subprocess.run(
         [sys.executable, "-c", FULL, str(tmp_path)],
         env=environment(), capture_output=True, text=True, check=True,
     )  # fmt: skip
-    told, refused, small = done.stdout.splitlines()
-    assert "cannot be written (File too large)" in told
+    warning, refused, small = process.stdout.splitlines()
+    assert "cannot be written (File too large)" in warning
     assert (refused, small) == ("False False False", "True {'x': 1}")
     assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 1
 
 
-def test_a_cache_that_cannot_be_written_is_told_once(
+def test_a_read_only_cache_is_reported_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A folder that cannot be made is a warning, not an error."""
+    """A folder that cannot be created is a warning, not an error."""
     (tmp_path / "file").write_text("")
     cache = Cache(tmp_path / "file" / "cache")
     assert [cache.put("index", {"n": n}, VALUE) for n in range(3)] == [False] * 3
     assert cache.get("index", RECIPE) is None
     assert list(cache.entries()) == [] == cache.collect(0)
-    [told] = caplog.records
-    assert told.levelno == logging.WARNING
-    assert str(cache.root) in told.message
-    assert "cannot be written" in told.message
+    [warning] = caplog.records
+    assert warning.levelno == logging.WARNING
+    assert str(cache.root) in warning.message
+    assert "cannot be written" in warning.message
 
 
 @pytest.mark.parametrize("method", ["get", "put"])
-def test_a_time_limit_is_no_fault_of_the_disk(
-    kept: Cache, method: str, monkeypatch: pytest.MonkeyPatch
+def test_a_time_limit_is_not_a_disk_error(
+    stored: Cache, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An interruption while an entry is read or written goes on to whoever set the limit."""
+    """A time limit that ends while an entry is read or written is raised to the caller."""
 
     def wait(*_: object, **__: object) -> None:
         threading.Event().wait(5)
 
     monkeypatch.setattr(Path, "open", wait)
-    asked: Any = {"get": lambda: kept.get("index", RECIPE), "put": lambda: kept.put("x", {}, VALUE)}
+    calls: Any = {
+        "get": lambda: stored.get("index", RECIPE),
+        "put": lambda: stored.put("x", {}, VALUE),
+    }
     with pytest.raises(TimeoutError, match=r"took longer than 0\.05 s"), time_limit(0.05):
-        asked[method]()
+        calls[method]()
 
 
-# -- what there is, and what goes ----------------------------------------------------------------
+# -- listing and removing entries ----------------------------------------------------------------
 
 
-def test_entries_tell_what_they_are(kept: Cache) -> None:
-    """An entry has its kind, size and recipe; one whose file is torn has none."""
-    [entry] = kept.entries()
+def test_an_entry_has_a_kind_and_a_recipe(stored: Cache) -> None:
+    """An entry has a kind, a size and a recipe, unless its file is truncated."""
+    [entry] = stored.entries()
     assert (entry.kind, entry.size) == ("index", entry.path.stat().st_size)
     assert entry.recipe() == RECIPE
     assert abs(entry.last_use - time.time()) < HOUR
@@ -308,7 +309,7 @@ def test_entries_tell_what_they_are(kept: Cache) -> None:
 
 
 def filled(root: Path) -> Cache:
-    """A cache with ten entries, used one hour after the other, and a model used before all."""
+    """Returns a cache with ten entries, used at intervals of an hour, and an older model."""
     cache = Cache(root)
     for number in range(10):
         cache.put("index", {"n": number}, {"x": np.zeros(1000)})
@@ -324,13 +325,13 @@ def filled(root: Path) -> Cache:
 
 
 def numbers(cache: Cache) -> list[Any]:
-    """Returns which entries are there."""
+    """Returns the numbers of the entries in the cache."""
     recipes: list[Any] = [entry.recipe() for entry in cache.entries() if entry.kind == "index"]
     return sorted(recipe["n"] for recipe in recipes)
 
 
-def test_what_was_used_last_is_kept(tmp_path: Path) -> None:
-    """The least recently used entries go until the rest fits; a model goes last."""
+def test_recently_used_entries_are_kept(tmp_path: Path) -> None:
+    """The least recently used entries are removed until the size fits; models are last."""
     cache = filled(tmp_path)
     size = next(entry.size for entry in cache.entries() if entry.kind == "index")
     os.utime(next(e.path for e in cache.entries() if e.recipe() == {"n": 0}))
@@ -347,27 +348,27 @@ def test_what_was_used_last_is_kept(tmp_path: Path) -> None:
     assert list(cache.entries()) == []
 
 
-def test_what_is_half_written_goes_after_an_hour(tmp_path: Path) -> None:
-    """Parts that killed processes left are removed; those of living ones are not."""
+def test_partial_files_are_removed_after_an_hour(tmp_path: Path) -> None:
+    """Old partial files are removed; recent ones may still be being written."""
     cache = filled(tmp_path)
     folder = next(entry.path for entry in cache.entries() if entry.kind == "index").parent
-    parts = [folder / "ab.1-cd.partial", tmp_path / "models" / ".tiny.partial" / "weights"]
-    parts[1].parent.mkdir()
-    for part in parts:
-        part.write_bytes(b"x")
+    partials = [folder / "ab.1-cd.partial", tmp_path / "models" / ".tiny.partial" / "weights"]
+    partials[1].parent.mkdir()
+    for partial in partials:
+        partial.write_bytes(b"x")
     assert cache.collect(10**9) == []
-    assert all(part.exists() for part in parts)
-    for path in (parts[0], parts[1].parent):
+    assert all(partial.exists() for partial in partials)
+    for path in (partials[0], partials[1].parent):
         os.utime(path, (time.time() - 2 * HOUR,) * 2)
     assert cache.collect(10**9) == []
-    assert not any(part.exists() for part in parts)
+    assert not any(partial.exists() for partial in partials)
     assert len(list(cache.entries())) == 11
 
 
-def test_an_entry_is_a_safetensors_file(kept: Cache) -> None:
-    """Any program that reads safetensors reads an entry, and sees what it was made from."""
+def test_an_entry_is_a_safetensors_file(stored: Cache) -> None:
+    """Any program that reads safetensors can read an entry and its recipe."""
     from safetensors import safe_open
 
-    with safe_open(file_of(kept), "numpy") as file:
+    with safe_open(file_of(stored), "numpy") as file:
         assert np.array_equal(file.get_tensor("weights"), VALUE["weights"])
         assert json.loads(file.metadata()["recipe"]) == RECIPE

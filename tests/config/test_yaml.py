@@ -1,4 +1,4 @@
-"""YAML: its values, its faults with their lines, and what is written; with libyaml and without."""
+"""Tests of reading and writing YAML, with and without libyaml."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WORDS = {
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
     "null": None, "Null": None, "NULL": None, "~": None, "": None,
 }  # fmt: skip
-_DEEP = "is nested too deeply: at most 100 mappings and lists lie in each other"
+_DEEP = "is nested too deeply: at most 100 mappings and lists within each other"
 _TAG = "is not allowed; plain YAML only"
 _START = "that cannot start any token while scanning for the next token"
 _SYNTAX = "not valid YAML: "
@@ -50,13 +50,13 @@ def _faults(text: str) -> list[str]:
 
 @pytest.mark.parametrize("text", _TEXTS)
 def test_a_plain_scalar_that_yaml_1_2_has_no_type_for_is_text(text: str) -> None:
-    """YAML 1.1 would make booleans, dates and numbers to the base 60 of some."""
+    """In YAML 1.1 some are booleans, dates, or numbers to the base 60."""
     assert parse(f"a: {text}\nb: [{text}]", None).plain() == {"a": text, "b": [text]}
 
 
 @pytest.mark.parametrize(("text", "value"), [*_NUMBERS.items(), *_WORDS.items()])
 def test_a_plain_scalar_has_the_type_of_yaml_1_2(text: str, value: object) -> None:
-    """Quoted, the same letters are text, and as a key too."""
+    """Quoted values and keys are text."""
     read: Any = parse(f"a: {text}\nb: '{text}'\n? {text}\n: 1", None).plain()
     assert (repr(read["a"]), read["b"], read[text]) == (repr(value), text, 1)
 
@@ -77,12 +77,12 @@ def test_a_plain_scalar_has_the_type_of_yaml_1_2(text: str, value: object) -> No
     ],
 )  # fmt: skip
 def test_yaml_that_is_allowed(text: str, value: dict[str, Any]) -> None:
-    """Anchors and aliases; a merge key is a key like others."""
+    """Anchors and aliases are supported; a merge key is an ordinary key."""
     assert parse(text, None).plain() == value
 
 
 def test_a_hundred_levels_are_allowed() -> None:
-    """The text in the innermost list is the hundredth."""
+    """The text in the innermost list is on level 100."""
     assert "x" in str(parse(f"{'[' * 99}x{']' * 99}", None).plain())
     assert _faults(f"{'[' * 100}x{']' * 100}") == [f"1: {_DEEP}"]
 
@@ -97,20 +97,20 @@ def test_a_hundred_levels_are_allowed() -> None:
         ("1: {}\n[a]: {}\n{b: c}: 1", ["2: a key must be a plain name",
                                        "3: a key must be a plain name"]),
         ("a:\n  b: *x", ["2: there is no anchor &x; quote a text that begins with *"]),
-        ("a: &x\n  - b: *x", ["2: an alias may not point at what contains it"]),
+        ("a: &x\n  - b: *x", ["2: an alias may not point to a value that contains it"]),
         ("a: !!python/object:os.system {}\nb: !x 1\nc: !!set {}", [
             f"1: the tag 'tag:yaml.org,2002:python/object:os.system' {_TAG}",
             f"2: the tag '!x' {_TAG}",
             f"3: the tag 'tag:yaml.org,2002:set' {_TAG}",
         ]),
         ("a: !!int x\nb: !!bool no\nc: !!int", [
-            "1: 'x' is not a value of the type that its tag says",
-            "2: 'no' is not a value of the type that its tag says",
-            "3: '' is not a value of the type that its tag says",
+            "1: 'x' is not a value of the type of its tag",
+            "2: 'no' is not a value of the type of its tag",
+            "3: '' is not a value of the type of its tag",
         ]),
         (f"a: {'1' * 401}\nb: '{'1' * 401}'",
          ["1: a number of 401 letters is too long: at most 400"]),
-        ("a: 1\n---\nb: 2", [f"2: {_SYNTAX}a second document begins; a config is only one"]),
+        ("a: 1\n---\nb: 2", [f"2: {_SYNTAX}a second document begins; a config has only one"]),
         ("%YAML 1.1\n---\na: no", ["1: a config is YAML 1.2, not 1.1; remove the line %YAML"]),
         ("a: b\nc: \0", [f"2: {_SYNTAX}special characters are not allowed: '\\x00'"]),
         ("a: \ud800", [f"1: {_SYNTAX}special characters are not allowed: '\\ud800'"]),
@@ -126,14 +126,14 @@ def test_a_hundred_levels_are_allowed() -> None:
         ("a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 120)),
          [f"99: {_DEEP}"]),
         ("".join(f"%TAG !a{n}! x\n" for n in range(101)) + "--- a", [
-            " is too large: a config has no more than 2 MiB, nor 100,000 lines, commas and"
-            " brackets, nor 100 of %TAG"
+            " is too large: the limits are 2 MiB, 100,000 lines, commas and brackets,"
+            " and 100 %TAG directives"
         ]),
     ],
-    ids=lambda given: str(given)[:30],
+    ids=lambda value: str(value)[:30],
 )  # fmt: skip
 def test_a_fault_of_yaml_has_its_line_and_reason(text: str, faults: list[str]) -> None:
-    """All of them at once, but for syntax errors and what is too large."""
+    """All faults are reported at once, except syntax errors and size limits."""
     assert _faults(text) == faults
 
 
@@ -146,19 +146,19 @@ def test_a_fault_of_yaml_has_its_line_and_reason(text: str, faults: list[str]) -
     ],
 )  # fmt: skip
 def test_a_syntax_error_has_its_line(text: str, line: int) -> None:
-    """The words are the parser's."""
+    """The text is the parser's message."""
     [fault] = _faults(text)
     assert fault.startswith(f"{line}: {_SYNTAX}")
 
 
 def test_an_escape_beyond_unicode_is_a_fault() -> None:
-    """PyYAML's own parser raises another error there."""
+    """PyYAML's parser raises a different error."""
     [fault] = _faults('a: "\\U00110000"')
     assert _SYNTAX in fault
 
 
 def test_values_are_written_so_that_they_are_read_as_they_were(tmp_path: Path) -> None:
-    """Texts that look like other types are quoted, and keys keep their order for people."""
+    """Texts that look like other types are quoted, and keys keep their order."""
     odd = ("9" * 500, "a\nb", " a ", "a: b", "- a", "é\U0001f600", "\u2028", "x " * 90)
     texts = [*_TEXTS, *_NUMBERS, *_WORDS, *odd]
     values: list[Any] = [*texts, 1e-5, 1e20, 1.0, -0.0, math.inf, 10**30, True, None, [], {}, [[1]]]
@@ -172,6 +172,6 @@ def test_values_are_written_so_that_they_are_read_as_they_were(tmp_path: Path) -
 
 
 @given(st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=300), st.text()))
-def test_what_is_written_as_yaml_is_read_as_it_was(mapping: dict[str, str]) -> None:
-    """Long keys among it, as MajorityAnswer learns them."""
+def test_written_yaml_is_read_unchanged(mapping: dict[str, str]) -> None:
+    """MajorityAnswer writes long keys."""
     assert parse(as_yaml({"answers": mapping}), None).plain() == {"answers": mapping}

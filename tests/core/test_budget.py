@@ -1,4 +1,4 @@
-"""Budgets: their limits, what is left of them, and the shares of workers."""
+"""Budgets: their limits, their remainders, and the shares of workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_ledgers_are_added_and_subtracted() -> None:
 
 
 def test_a_limit_is_reached_before_it_is_exceeded() -> None:
-    """Only limits that are set count, in the order of the fields."""
+    """Only limits that are set are checked, in the order of the fields."""
     for budget in (Budget(tokens=25, dollars=0.5), Budget(tokens=24)):
         assert budget.reached(SPENT) == "tokens"
     assert not Budget(tokens=25, dollars=0.5).is_exceeded(SPENT)
@@ -25,8 +25,8 @@ def test_a_limit_is_reached_before_it_is_exceeded() -> None:
     assert not Budget().reached(SPENT)
 
 
-def test_workers_share_what_is_left() -> None:
-    """Shares are never more than what is left, and tokens stay whole."""
+def test_workers_share_the_remaining_budget() -> None:
+    """Shares never exceed the remaining budget, and shares of tokens are integers."""
     shared = SharedBudget(Budget(tokens=100, dollars=2.0), workers=3)
     assert shared.share == Budget(tokens=33, dollars=2 / 3)
     shared.spent += SPENT
@@ -43,6 +43,6 @@ def test_workers_share_what_is_left() -> None:
 def test_a_shared_budget_is_spent_when_little_is_left(
     workers: int, tokens: int, is_spent: bool
 ) -> None:
-    """A hundredth is little, and so is less than a token per worker."""
+    """A budget is spent if at most 1 % or less than one token per worker remains."""
     shared = SharedBudget(Budget(tokens=10_000), workers, Ledger(input_tokens=tokens))
     assert shared.is_spent is is_spent

@@ -1,4 +1,4 @@
-"""The ledger: what became of every character of a file."""
+"""Coverage: every character of a file is counted in one part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leporello.core.coverage import PARTS, Coverage, ledger_line, loss_lines, me
 from leporello.core.records import Loss
 
 SPANS = st.lists(
-    st.tuples(st.integers(0, 50), st.integers(0, 50)).map(lambda two: Span(*sorted(two)))
+    st.tuples(st.integers(0, 50), st.integers(0, 50)).map(lambda ends: Span(*sorted(ends)))
 )
 
 
@@ -20,8 +20,8 @@ SPANS = st.lists(
 def test_parts_add_up_to_the_file(
     selected: list[Span], read: list[Span], unchunked: int, lost: list[tuple[int, bool]]
 ) -> None:
-    """Whatever was selected, read or lost, each character is in one part; shares are 1 in all."""
-    losses = tuple(Loss("image", "is one", "", length, 1, aside) for length, aside in lost)
+    """For any selection, reads and losses, parts sum to the length and shares to 1."""
+    losses = tuple(Loss("image", "reason", "", length, 1, furniture) for length, furniture in lost)
     ledger = asdict(Coverage.of(50, losses, selected, read, unchunked=unchunked))
     assert min(ledger.values()) >= 0
     assert sum(ledger[part] for part in PARTS) == 50 + sum(length for length, _ in lost)
@@ -29,7 +29,7 @@ def test_parts_add_up_to_the_file(
 
 
 def test_an_empty_file_has_no_shares() -> None:
-    """Where there is nothing, nothing is a share of it, and no mean counts it."""
+    """Means ignore empty files."""
     empty = asdict(Coverage.of(0, (), (), ()))
     half = asdict(Coverage.of(4, (), (Span(0, 2),), (Span(0, 2),)))
     assert shares(empty) == {}
@@ -37,8 +37,8 @@ def test_an_empty_file_has_no_shares() -> None:
     assert ledger_line(empty).startswith("0 characters: unselected 0 (0.0 %)")
 
 
-def test_losses_of_a_kind_stand_in_one_line() -> None:
-    """Counts and characters are summed, a few places named."""
+def test_losses_of_a_kind_share_one_line() -> None:
+    """Counts and characters are summed, and a few places are listed."""
     pages = [Loss("page without text", "scanned", f"p. {n}", 100) for n in range(1, 7)]
     assert loss_lines([*pages, Loss("image", "not read", count=3)]) == [
         "6 × page without text (600 characters; p. 1, p. 2, p. 3, p. 4, …): scanned",

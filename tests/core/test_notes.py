@@ -1,4 +1,4 @@
-"""Notes: what stages tell of an example besides its result, in a run and outside one."""
+"""Notes that stages report on an example, in a run and outside a run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ SHORT = "too short to be divided"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Returns a folder with a config, a plug-in and two documents."""
+    """A folder with a config, plug-ins and two documents."""
     rows = [
         {"id": "short", "document": "a few words", "question": "which?"},
         {"id": "long", "document": "many words " * 30, "question": "whole"},
@@ -70,40 +70,40 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_run_keeps_and_tells_what_its_stages_noted(folder: Path, workers: int) -> None:
+def test_a_run_stores_and_shows_notes(folder: Path, workers: int) -> None:
     """Each example has the notes of its own stages, once; the summary counts them."""
     config: list[str | Path] = ["--config", folder / "mine.yaml", "--workers", str(workers)]
-    done = leporello("run", *HERE, "mine", "--task", "rows", *config, "--out", folder / "run")
+    process = leporello("run", *HERE, "mine", "--task", "rows", *config, "--out", folder / "run")
     notes = {r["id"]: r["notes"] for r in read_lines(folder / "run/mine/rows/calls.jsonl")}
     assert notes == {
         "short": [SHORT, "read twice"],
         "long": ["no half was chosen", "read twice"],
     }
-    assert "notes on 2 of 2 examples" in done.stdout
-    assert "2x read twice" in done.stdout
-    assert f"1x {SHORT}" in done.stdout
-    told = leporello("explain", folder / "run", "short").stdout
-    assert told.count(SHORT) == 1
+    assert "notes on 2 of 2 examples" in process.stdout
+    assert "2x read twice" in process.stdout
+    assert f"1x {SHORT}" in process.stdout
+    output = leporello("explain", folder / "run", "short").stdout
+    assert output.count(SHORT) == 1
 
 
-def test_ask_tells_what_stages_noted(folder: Path) -> None:
-    """Beside the answer, for people and for programs."""
+def test_ask_shows_notes(folder: Path) -> None:
+    """They are shown with the answer, as text and in JSON."""
     (folder / "short.txt").write_text("a few words")
-    asked: list[str | Path] = ["ask", folder / "short.txt", "which?", "--pipeline", "mine"]
+    command: list[str | Path] = ["ask", folder / "short.txt", "which?", "--pipeline", "mine"]
     config: list[str | Path] = ["--config", folder / "mine.yaml"]
-    assert f"note: {SHORT}" in leporello(*asked, *config).stdout
-    told = json.loads(leporello(*asked, *config, "--json").stdout)
-    assert told["notes"] == [SHORT, "read twice"]
+    assert f"note: {SHORT}" in leporello(*command, *config).stdout
+    answer = json.loads(leporello(*command, *config, "--json").stdout)
+    assert answer["notes"] == [SHORT, "read twice"]
 
 
 def test_outside_a_run_a_note_is_a_warning() -> None:
-    """Whoever calls a stage from Python hears of it, too."""
+    """Direct calls of a stage from Python show its notes too."""
     with pytest.warns(UserWarning, match="fell back"):
         note("fell back")
 
 
-def test_notes_are_heard_once_and_only_within() -> None:
-    """The same words twice are one note; what is told inside another hearing stays there."""
+def test_notes_are_collected_once_in_the_innermost_block() -> None:
+    """The same words twice are one note; an outer block does not receive the notes of an inner."""
     with collect_notes() as outer:
         note("one")
         with collect_notes() as inner:

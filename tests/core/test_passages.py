@@ -1,4 +1,4 @@
-"""Passages: what they stand for, whatever they were made of."""
+"""Passages: the spans that they represent, for all kinds of sources."""
 
 from __future__ import annotations
 
@@ -31,59 +31,60 @@ DOCUMENT = Document("d", TEXT)
 
 @st.composite
 def passages(draw: st.DrawFn, document: Document = DOCUMENT) -> list[Chunk]:
-    """Returns chunks, and passages made of them and of each other."""
+    """Returns chunks, and passages made from them and from each other."""
     length = len(document.text)
-    made: list[Chunk] = [
+    nodes: list[Chunk] = [
         document.chunk(*sorted(ends))
         for ends in draw(
             st.lists(st.tuples(st.integers(0, length), st.integers(0, length)), min_size=1)
         )
     ]
     for _ in range(draw(st.integers(0, 6))):
-        sources = draw(st.lists(st.sampled_from(made), min_size=1, max_size=3))
+        sources = draw(st.lists(st.sampled_from(nodes), min_size=1, max_size=3))
         parts = draw(st.lists(st.one_of(st.just("said"), st.sampled_from(sources)), max_size=3))
-        made.append(
+        nodes.append(
             Passage.of("summary", [*parts, "so"], sources, draw(st.sampled_from(["", "x"])))
         )
-    return made
+    return nodes
 
 
 @given(passages(), st.data())
-def test_the_ledger_adds_up_over_whatever_was_derived(
-    made: list[Chunk], data: st.DataObject
-) -> None:
-    """Each character is in one part, and those stood for lie in what the passages stand for."""
-    hits = data.draw(st.lists(st.sampled_from(made)))
-    read = Read(tuple(data.draw(st.lists(st.sampled_from(made)))))
+def test_coverage_adds_up_for_all_passages(nodes: list[Chunk], data: st.DataObject) -> None:
+    """Each character is in one part; characters read or represented are counted once."""
+    hits = data.draw(st.lists(st.sampled_from(nodes)))
+    read = Read(tuple(data.draw(st.lists(st.sampled_from(nodes)))))
     cut = data.draw(st.integers(0, 30))
-    stood = stood_for(read, cut)
-    seen = [part.span for part in flat_read(read).passages if isinstance(part, Chunk)]
+    represented = stood_for(read, cut)
+    verbatim = [part.span for part in flat_read(read).passages if isinstance(part, Chunk)]
     selected = [span for hit in hits for span in spans_of(hit)]
-    ledger = asdict(Coverage.of(len(TEXT), (), selected, seen, unchunked=5, stood_for=stood))
+    ledger = asdict(
+        Coverage.of(len(TEXT), (), selected, verbatim, unchunked=5, stood_for=represented)
+    )
     assert min(ledger.values()) >= 0
     assert sum(ledger[part] for part in PARTS) == len(TEXT)
-    assert ledger["read"] + ledger["stood_for"] == sum(map(len, merge((*seen, *stood))))
+    union = merge((*verbatim, *represented))
+    assert ledger["read"] + ledger["stood_for"] == sum(map(len, union))
 
 
 @given(passages())
-def test_passages_are_kept_as_json_and_come_back(made: list[Chunk]) -> None:
-    """With their texts, spans and all that they were made of."""
-    back = from_table(DOCUMENT, json.loads(json.dumps(to_table(made))))
-    assert [*back] == made
-    assert [*map(spans_of, back)] == [*map(spans_of, made)]
-    assert [[*derivation(one)] for one in back] == [[*derivation(one)] for one in made]
+def test_passages_are_stored_as_json_without_loss(nodes: list[Chunk]) -> None:
+    """Texts, spans and sources are restored."""
+    restored = from_table(DOCUMENT, json.loads(json.dumps(to_table(nodes))))
+    assert [*restored] == nodes
+    assert [*map(spans_of, restored)] == [*map(spans_of, nodes)]
+    assert [[*derivation(node)] for node in restored] == [[*derivation(node)] for node in nodes]
 
 
 @given(passages())
-def test_what_is_made_of_a_document_has_no_fault(made: list[Chunk]) -> None:
-    """Spans lie in the document, from the first to the last that is stood for."""
-    for one in made:
-        assert fault_of(one, DOCUMENT) == ""
-        assert merge([one.span]) == merge([one.span, *spans_of(one)])
+def test_passages_made_from_a_document_have_no_fault(nodes: list[Chunk]) -> None:
+    """Their spans are within the document, and within `start` and `end`."""
+    for node in nodes:
+        assert fault_of(node, DOCUMENT) == ""
+        assert merge([node.span]) == merge([node.span, *spans_of(node)])
 
 
-def test_a_passage_stands_for_what_it_was_made_of_and_for_nothing_between() -> None:
-    """Its hull says where it begins and ends, its spans what is in it."""
+def test_a_passage_represents_its_sources_without_the_gaps_between_them() -> None:
+    """`start` and `end` enclose its spans."""
     first, last = DOCUMENT.chunk(0, 21), DOCUMENT.chunk(45, 59)
     both = Passage.of("summary", ["A mule and a laugh."], [last, first])
     above = Passage.of("summary", ["Mules."], [both, DOCUMENT.chunk(10, 30)], "mule")
@@ -93,18 +94,18 @@ def test_a_passage_stands_for_what_it_was_made_of_and_for_nothing_between() -> N
     assert [depth for depth, _ in derivation(above)] == [0, 1, 2, 2, 1]
 
 
-def test_a_reader_is_given_parts_and_fits_whole_passages() -> None:
-    """A window that ends within a passage leaves it out."""
+def test_a_reader_receives_parts_and_only_complete_passages_fit() -> None:
+    """A passage that exceeds the input window is left out."""
     chunk = DOCUMENT.chunk(0, 21)
-    told = Passage.of("context", ["Of a farm:", chunk], [chunk])
-    read = Read(("before", told, chunk))
+    passage = Passage.of("context", ["Of a farm:", chunk], [chunk])
+    read = Read(("before", passage, chunk))
     assert flat_read(read).passages == ("before", "Of a farm:", chunk, chunk)
     assert [whole_passages(read, parts) for parts in range(5)] == [0, 1, 1, 2, 3]
-    assert reading_text(told) == "Of a farm:\nOdile feeds the mule."
+    assert reading_text(passage) == "Of a farm:\nOdile feeds the mule."
 
 
-def test_what_the_reader_cut_off_stands_for_nothing() -> None:
-    """The last passage, of which it did not see all."""
+def test_a_cut_passage_represents_no_spans() -> None:
+    """The reader did not see all of the last passage."""
     chunks = [DOCUMENT.chunk(0, 21), DOCUMENT.chunk(22, 44)]
     read = Read(tuple(Passage.of("summary", ["0123456789"], [chunk]) for chunk in chunks))
     assert stood_for(read, 0) == (Span(0, 21), Span(22, 44))
@@ -113,36 +114,34 @@ def test_what_the_reader_cut_off_stands_for_nothing() -> None:
 
 
 @pytest.mark.parametrize(("parts", "sources"), [([" "], [DOCUMENT.chunk(0, 5)]), (["text"], [])])
-def test_a_passage_needs_text_and_something_that_it_stands_for(
-    parts: list[str], sources: list[Chunk]
-) -> None:
-    """Else it is refused when it is made."""
-    with pytest.raises(ValueError, match="needs text, and chunks that it stands for"):
+def test_a_passage_needs_text_and_sources(parts: list[str], sources: list[Chunk]) -> None:
+    """Its creation raises an error otherwise."""
+    with pytest.raises(ValueError, match="needs text and source chunks"):
         Passage.of("summary", parts, sources)
 
 
 def _circle() -> Chunk:
-    one = Passage.of("summary", ["a"], [DOCUMENT.chunk(0, 5)])
-    object.__setattr__(one, "sources", (one,))
-    return one
+    passage = Passage.of("summary", ["a"], [DOCUMENT.chunk(0, 5)])
+    object.__setattr__(passage, "sources", (passage,))
+    return passage
 
 
 @pytest.mark.parametrize(
-    ("chunk", "told"),
+    ("chunk", "message"),
     [
-        ("text", "str for a chunk"),
-        (Chunk(DOCUMENT, 0, 999), r"the span \(0, 999\), which lies outside document 'd'"),
+        ("text", "str instead of a chunk"),
+        (Chunk(DOCUMENT, 0, 999), r"the span \(0, 999\), which is outside document 'd'"),
         (Document("e", TEXT).chunk(0, 5), "a chunk of document 'e' for document 'd'"),
         (
             Passage.of("summary", ["a"], [Document("e", TEXT).chunk(0, 5)]),
             "a chunk of document 'e' for document 'd'",
         ),
-        (Passage(DOCUMENT, 0, 5, "summary", (), ()), "without text, or without chunks"),
-        (_circle(), "made of itself"),
+        (Passage(DOCUMENT, 0, 5, "summary", (), ()), "without text or without source chunks"),
+        (_circle(), "contains itself"),
     ],
 )
-def test_what_a_plug_in_made_wrongly_is_told(chunk: Any, told: str) -> None:
-    """Spans of another document or outside, nothing to read, a circle."""
+def test_faults_of_plug_in_passages_are_reported(chunk: Any, message: str) -> None:
+    """Spans of another document or outside the text, missing text, a cycle."""
     import re
 
-    assert re.search(told, fault_of(chunk, DOCUMENT))
+    assert re.search(message, fault_of(chunk, DOCUMENT))

@@ -1,4 +1,4 @@
-"""Rules of the house that no single file shows."""
+"""Tests of rules for the layout of the repository and for imports."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from command_line import ROOT
 from leporello.core.protocols import KINDS
 
 
-def test_a_directory_at_the_top_is_a_key_of_a_pipeline() -> None:
-    """`ls` is the pipeline, beside the machinery, the tests and what is around them."""
+def test_every_other_top_level_package_is_a_key_of_a_pipeline() -> None:
+    """A listing of the repository shows the stages of a pipeline."""
     around = {"leporello", "recipes", "tests", "benchmarks", "docs"}
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     assert packages - around == {f"{key}s" for key in KINDS}
@@ -53,17 +53,17 @@ for words, heavy in json.loads(sys.argv.pop()):
 
 @pytest.mark.integration
 def test_a_verb_imports_no_library_that_it_does_not_use(tmp_path: Path) -> None:
-    """Verbs that look around load no arrays and no network; a reader without a model no torch."""
-    done = subprocess.run(
+    """Verbs that only list import neither arrays nor network; a run without a model no torch."""
+    process = subprocess.run(
         [sys.executable, "-c", SCRIPT, json.dumps(VERBS)], cwd=tmp_path, check=False,
         capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
 
 
 @pytest.mark.parametrize("name", ["leporello", "leporello.api"])
-def test_public_names_are_all_there(name: str) -> None:
-    """What is exported exists, sorted."""
+def test_exported_names_exist_and_are_sorted(name: str) -> None:
+    """`__all__` is complete and in order."""
     module = importlib.import_module(name)
     assert module.__all__ == sorted(module.__all__)
     assert all(hasattr(module, exported) for exported in module.__all__)

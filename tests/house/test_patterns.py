@@ -1,4 +1,4 @@
-"""No pattern of the product takes longer than in proportion to its text, whatever that holds."""
+"""Tests that every regular expression of the product runs in linear time, on any text."""
 
 from __future__ import annotations
 
@@ -14,35 +14,36 @@ import regex
 from backtracking import Backtracking
 
 ROOT = Path(__file__).parents[2]
-SIZES = (6, 12, 18)  # repeats of what is hostile
-# Patterns that may take longer, and those that hold what is known only when they are used.
+SIZES = (6, 12, 18)  # numbers of repeats in hostile texts
+# Patterns that may be slower, with the reason.
 ALLOWED = {
-    "combiners/lists/parse.py": "one character, by a set difference that `re` does not know",
+    "combiners/lists/parse.py": "one character, by a set difference, which `re` does not support",
 }
-MADE = {
+# Patterns that are composed at run time, with the reason why they are linear.
+COMPOSED = {
     "combiners/lists/parse.py": "blanks between words, each followed by a letter",
     "leporello/cli/display/answer.py": "blanks between words, each followed by a letter",
-    "leporello/core/secrets.py": "plain texts, side by side",
-    "leporello/loaders/markup/latex.py": "tried once for each of three names",
-    "leporello/loaders/markup/code.py": "of a table, from which they are taken below",
+    "leporello/core/secrets.py": "alternatives of plain text",
+    "leporello/loaders/markup/latex.py": "matched once for each of three names",
+    "leporello/loaders/markup/code.py": "patterns of a table, which `patterns` yields too",
     "leporello/loaders/office/archive.py": "names of files, in a table",
     "leporello/loaders/tables/sheets.py": "names of files, in a table",
     "leporello/tasks/jsonl/finding.py": "the name of a file",
-    "leporello/text/answers.py": "words, side by side",
-    "leporello/text/english/questions.py": "words, tried once at the start of a question",
+    "leporello/text/answers.py": "alternatives of words",
+    "leporello/text/english/questions.py": "words, matched once at the start of a question",
     "leporello/text/typed/parse.py": "a choice in plain text",
     "leporello/text/typed/spans.py": "plain text, with blanks between its words",
-    "leporello/text/typed/values.py": "a date, each part of few characters",
-    "leporello/text/person_names.py": "each part is of characters that no other one takes",
-    "chunkers/recursive.py": "the user's own",
-    "combiners/deciding/route.py": "the user's own",
-    "combiners/percentage.py": "the user's own",
-    "readers/backends/pretrained.py": "plain texts, side by side",
+    "leporello/text/typed/values.py": "a date, with few characters per part",
+    "leporello/text/person_names.py": "parts without common characters",
+    "chunkers/recursive.py": "a pattern of the user",
+    "combiners/deciding/route.py": "a pattern of the user",
+    "combiners/percentage.py": "a pattern of the user",
+    "readers/backends/pretrained.py": "alternatives of plain text",
 }
 
 
-class Found(NamedTuple):
-    """A pattern as it stands in a file; `whole` if it is tried at the start of a text alone."""
+class Pattern(NamedTuple):
+    """Pattern in a source file; `whole` if it is only matched at the start of a text."""
 
     line: int
     pattern: str | bytes
@@ -50,8 +51,8 @@ class Found(NamedTuple):
     whole: bool
 
 
-def patterns(path: Path) -> Iterator[Found]:
-    """Yields the patterns that a file compiles, those that its tables hold too."""
+def patterns(path: Path) -> Iterator[Pattern]:
+    """Yields the patterns in calls of a file, and the compiled ones in its tables."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     calls = [node for node in parents if isinstance(node, ast.Call) and _is_pattern(node)]
@@ -65,14 +66,14 @@ def patterns(path: Path) -> Iterator[Found]:
         if method not in {"sub", "subn", "split"}:
             flags += call.args[1 if method == "compile" else 2 :]
         try:
-            pattern, *given = (_value(argument, names) for argument in (call.args[0], *flags[:1]))
+            pattern, *values = (_value(argument, names) for argument in (call.args[0], *flags[:1]))
         except NameError:
-            assert str(path.relative_to(ROOT)) in MADE, f"{path}:{call.lineno}"
+            assert str(path.relative_to(ROOT)) in COMPOSED, f"{path}:{call.lineno}"
             continue
-        yield Found(call.lineno, pattern, int(*given), _is_whole(call, parents))
+        yield Pattern(call.lineno, pattern, int(*values), _is_whole(call, parents))
     tables = [value for value in names.values() if isinstance(value, dict)]
-    held = {p for table in tables for row in table.values() if isinstance(row, tuple) for p in row}
-    yield from (Found(0, p.pattern, p.flags, False) for p in held if isinstance(p, re.Pattern))
+    cells = {c for table in tables for row in table.values() if isinstance(row, tuple) for c in row}
+    yield from (Pattern(0, c.pattern, c.flags, False) for c in cells if isinstance(c, re.Pattern))
 
 
 def _is_pattern(call: ast.Call) -> bool:
@@ -85,21 +86,21 @@ def _is_pattern(call: ast.Call) -> bool:
 
 
 def _value(argument: ast.expr, names: dict[str, object]) -> str | bytes:
-    value: str | bytes = eval(compile(ast.Expression(argument), "", "eval"), {**names})  # noqa: S307 -- our own source
+    value: str | bytes = eval(compile(ast.Expression(argument), "", "eval"), {**names})  # noqa: S307 -- source of this project
     return value
 
 
 def _is_whole(call: ast.Call, parents: dict[ast.AST, ast.AST]) -> bool:
-    """Returns whether a pattern is tried at one place; who does so in a loop goes on behind it."""
+    """Returns whether a pattern is only matched at one position, with `match` or `fullmatch`."""
     assert isinstance(call.func, ast.Attribute)
     if call.func.attr != "compile":
         return call.func.attr in {"match", "fullmatch"}
-    named = parents[call]
-    if not isinstance(named, ast.Assign) or not isinstance(named.targets[0], ast.Name):
+    assignment = parents[call]
+    if not isinstance(assignment, ast.Assign) or not isinstance(assignment.targets[0], ast.Name):
         return False
     uses = [
         parents[node] for node in parents
-        if isinstance(node, ast.Name) and node.id == named.targets[0].id
+        if isinstance(node, ast.Name) and node.id == assignment.targets[0].id
         and isinstance(node.ctx, ast.Load)
     ]  # fmt: skip
     return bool(uses) and all(
@@ -112,22 +113,22 @@ FILES = [
     for room in ("leporello", "chunkers", "enrichers", "retrievers", "readers", "combiners")
     for path in sorted((ROOT / room).rglob("*.py"))
     if re.search(r"^import (?:re|regex)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    and path.name != "lm_eval.py"  # whose package is not among those for development
+    and path.name != "lm_eval.py"  # its package is not installed for development
 ]
 
 
 @pytest.mark.integration
-def test_the_steps_of_a_search_grow_as_the_text_does() -> None:
-    """Steps are counted, for each pattern on texts that are made of its own parts."""
+def test_the_steps_of_a_search_grow_linearly_with_the_text() -> None:
+    """Counts the steps of each pattern on hostile texts that are made from its parts."""
     for path in FILES:
         if str(path.relative_to(ROOT)) in ALLOWED:
             continue
-        for found in patterns(path):
-            search = Backtracking(found.pattern, found.flags)
+        for pattern in patterns(path):
+            search = Backtracking(pattern.pattern, pattern.flags)
             for shape in search.hostile():
-                few, some, many = (search.scan(shape(size), found.whole) for size in SIZES)
-                told = f"{path}:{found.line}: {found.pattern!r} on {shape(3)!r}"
-                assert many - 2 * some + few <= SIZES[-1], told
+                few, some, many = (search.scan(shape(size), pattern.whole) for size in SIZES)
+                message = f"{path}:{pattern.line}: {pattern.pattern!r} on {shape(3)!r}"
+                assert many - 2 * some + few <= SIZES[-1], message
 
 
 @pytest.mark.parametrize(
@@ -137,8 +138,8 @@ def test_the_steps_of_a_search_grow_as_the_text_does() -> None:
         (r"<[^>]*>", False), (r"<[^<>]*>", True), (r"(['\"]).*?\1", True),
     ],
 )  # fmt: skip
-def test_a_pattern_that_goes_over_text_again_is_found_out(pattern: str, *, linear: bool) -> None:
-    """So the counting of steps, on which all else here rests, sees what it is for."""
+def test_patterns_that_read_text_repeatedly_are_detected(pattern: str, *, linear: bool) -> None:
+    """Validates the counter of steps on patterns whose complexity is known."""
     search = Backtracking(pattern, 0)
     bends = []
     for shape in search.hostile():

@@ -1,4 +1,4 @@
-"""The rooms of `leporello/`: what each may import, how large it is; names say one thing."""
+"""Tests of the rooms of `leporello/`: their imports, sizes and class names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# Each imports only those before it.
+# A room may import only the rooms before it.
 ROOMS = (
     "core", "models", "text", "storage", "loaders", "metrics", "tasks", "cache", "config", "engine",
     "jobs", "executors", "testing", "runs", "training", "analysis", "tuning", "suites", "report",
@@ -24,25 +24,25 @@ ALLOWED = {
     **{room: {*ROOMS[: number + 1]} for number, room in enumerate(ROOMS)},
     **{stage: {"core", "models", "text", stage} for stage in STAGES},
 }
-MOST = 16  # modules of a folder, besides `__init__`
+MOST = 16  # modules of a folder, without `__init__`
 
 
 def modules(room: str) -> list[Path]:
-    """Returns the files of a room, or of a stage's folder."""
+    """Returns the files of a room, or of the folder of a stage."""
     folder = ROOT / room if room in STAGES else ROOT / "leporello" / room
     return sorted(folder.rglob("*.py"))
 
 
 @cache
 def nodes(path: Path) -> tuple[ast.AST, ...]:
-    """Returns the imports and classes of a file, those inside functions too."""
+    """Returns the imports and classes of a file, also those inside functions."""
     kinds = (ast.Import, ast.ImportFrom, ast.ClassDef)
     tree = ast.parse(path.read_text(encoding="utf-8"))
     return tuple(node for node in ast.walk(tree) if isinstance(node, kinds))
 
 
 def imports(path: Path) -> Iterator[str]:
-    """Yields what a file imports, also inside functions and for types only."""
+    """Yields the imports of a file, also those inside functions and for types only."""
     for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -52,7 +52,7 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def name_of(path: Path) -> str:
-    """Returns the name under which a module is imported; a package's is that of its `__init__`."""
+    """Returns the name of a module; an `__init__` has the name of its package."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     parts = parts if parts[0] == "leporello" else ("leporello", *parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
@@ -74,42 +74,42 @@ def rooms_of(path: Path) -> set[str]:
     return {name[1] for name in names if name[0] == "leporello" and len(name) > 1} & {*ALLOWED}
 
 
-def test_a_room_imports_only_rooms_above_it() -> None:
-    """No room imports a stage: they are found by the names in YAML."""
+def test_a_room_imports_only_rooms_before_it() -> None:
+    """No room imports a stage, since stages are found by their names in YAML."""
     guilty = {str(p): rooms_of(p) - ALLOWED[room] for room in ALLOWED for p in modules(room)}
     assert {path: wrong for path, wrong in guilty.items() if wrong} == {}
 
 
 def test_no_modules_import_each_other() -> None:
-    """The package itself and each `__init__` are modules like others."""
+    """This includes the package and every `__init__`."""
     top = [*(ROOT / "leporello").glob("*.py")]
     files = {name_of(path): path for path in [*chain.from_iterable(map(modules, ALLOWED)), *top]}
     graph = {name: {*imported_modules(path, files)} - {name} for name, path in files.items()}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
-        pytest.fail(f"a circle: {' <- '.join(error.args[1])}")
+        pytest.fail(f"circular imports: {' <- '.join(error.args[1])}")
 
 
-def test_a_folder_is_small_enough_to_be_read_at_a_glance() -> None:
-    """One that grows gets folders by theme."""
+def test_no_folder_has_too_many_modules() -> None:
+    """A large folder must be divided into folders by theme."""
     counts: dict[str, int] = defaultdict(int)
     for path in (path for room in ALLOWED for path in modules(room)):
         counts[str(path.parent)] += path.name != "__init__.py"
     assert {folder: count for folder, count in counts.items() if count > MOST} == {}
 
 
-def test_at_the_top_lie_the_rooms_and_the_doors() -> None:
-    """What is no room is `__init__`, `__main__`, `api` or the mark of a typed package."""
+def test_the_package_contains_only_rooms_and_entry_points() -> None:
+    """The other files are entry points, the config and the mark of a typed package."""
     top = ROOT / "leporello"
     folders = {path.name for path in top.iterdir() if any(path.glob("*.py"))}
     assert folders == {*ROOMS, *STAGES}
-    doors = {"__init__.py", "__main__.py", "api.py", "py.typed", "pipelines.yaml"}
-    assert {path.name for path in top.iterdir() if path.is_file()} <= doors
+    files = {"__init__.py", "__main__.py", "api.py", "py.typed", "pipelines.yaml"}
+    assert {path.name for path in top.iterdir() if path.is_file()} <= files
 
 
-def test_only_the_command_line_draws() -> None:
-    """A library that prints with rich cannot be used in another one."""
+def test_only_the_command_line_imports_rich_and_typer() -> None:
+    """Other programs use the rest as a library, which must not print."""
     guilty = [
         str(path)
         for room in ALLOWED
@@ -121,7 +121,7 @@ def test_only_the_command_line_draws() -> None:
 
 
 def test_no_two_classes_share_a_name() -> None:
-    """Private ones count without their underscore."""
+    """Names of private classes are compared without their underscore."""
     places = defaultdict[str, list[str]](list)
     for room in ALLOWED:
         for path in modules(room):
@@ -131,8 +131,8 @@ def test_no_two_classes_share_a_name() -> None:
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
-def test_a_room_says_what_it_is_for() -> None:
-    """Its `__init__` begins with what lives there."""
+def test_every_package_has_a_docstring() -> None:
+    """The docstring in `__init__` states the purpose of the package."""
     folders = {path.parent for room in ALLOWED for path in modules(room)}
     texts = {folder: (folder / "__init__.py").read_text(encoding="utf-8") for folder in folders}
     assert [

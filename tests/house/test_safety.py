@@ -1,4 +1,4 @@
-"""What a stranger's model, config or key can do here: nothing but what it is for."""
+"""Tests that models and configs of strangers run no code, and that keys do not leak."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ SOURCES = sorted(
     for path in (ROOT / folder).rglob("*.py")
 )
 
-# The source itself
+# Source code
 
 _PICKLES = {"_pickle", "cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
 _CALLS = {
     "eval", "exec", "os.system", "pickle.load", "pickle.loads", "torch.hub.load", "torch.load",
 }  # fmt: skip
 _ENDS = ("extractall", "load_module", "Unpickler", "unpack_archive")
-# Configurations hold no code, and the base of additions is loaded before.
+# Configs contain no code, and the base model of an adapter is loaded before.
 _PLAIN = ("GenerationConfig", "config_class", "PeftModel")
 _SAFE = {"allow_pickle": "False", "trust_remote_code": "False", "shell": "False"}
-# It writes and opens what processes of one run send each other; it reads no file.
+# Unpickles only messages between processes of one run, and no files.
 _EXEMPT = {
     "leporello/executors/pickling.py": ["pickle", "pickle.loads"],
-    # With `weights_only`, which takes tensors and plain values: checkpoints of the training itself.
+    # Loads checkpoints of the training itself with `weights_only`, which restricts the types.
     "recipes/answers/train.py": ["torch.load", "torch.load"],
 }
 
 
 def dangers(source: str) -> Iterator[str]:
-    """Yields what a source does that loads pickles, runs a model's code, or runs text."""
+    """Yields the imports and calls of a source that load pickles, or run text or a model's code."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (a.name for a in node.names if a.name.partition(".")[0] in _PICKLES)
@@ -67,20 +67,22 @@ def dangers(source: str) -> Iterator[str]:
 
 
 def dangers_of_call(node: ast.Call) -> Iterator[str]:
-    """Yields what is wrong with a call."""
-    name, given = ast.unparse(node.func), {k.arg: ast.unparse(k.value) for k in node.keywords}
+    """Yields the dangers of a call."""
+    name, arguments = ast.unparse(node.func), {k.arg: ast.unparse(k.value) for k in node.keywords}
     if name in _CALLS or name.endswith(_ENDS):
         yield name
     *_, loader, method = ["", *name.split(".")]
     if method == "from_pretrained" and loader not in _PLAIN:
-        given.setdefault("trust_remote_code", "left out, which asks the user")
+        arguments.setdefault("trust_remote_code", "missing, so that the library asks the user")
     yield from (
-        f"{name}: {k}={given[k or '']}" for k in given if given[k] != _SAFE.get(str(k), given[k])
+        f"{name}: {k}={arguments[k or '']}"
+        for k in arguments
+        if arguments[k] != _SAFE.get(str(k), arguments[k])
     )
 
 
 def test_no_source_loads_pickles_or_runs_a_models_code() -> None:
-    """Neither pickles, nor whatever a model brings, nor text is run as code, anywhere."""
+    """The exceptions are listed with their reasons."""
     scans = {p.relative_to(ROOT).as_posix(): [*dangers(p.read_text("utf-8"))] for p in SOURCES}
     assert {path: scan for path, scan in scans.items() if scan} == _EXEMPT
 
@@ -91,13 +93,13 @@ READ = Read(("A cat.",), "Who?")
 
 
 def change_json(path: Path, **changes: Any) -> None:
-    """Changes fields of a JSON file, which is made if need be."""
-    given = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    path.write_text(json.dumps(given | changes), encoding="utf-8")
+    """Changes fields of a JSON file, which is created if it is missing."""
+    fields = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    path.write_text(json.dumps(fields | changes), encoding="utf-8")
 
 
-def booby_trapped(folder: Path, *, known: bool) -> Path:
-    """Gives a model code of its own; returns the file that this code writes when it runs."""
+def booby_trapped(folder: Path, *, is_standard: bool) -> Path:
+    """Adds Python code to a model; returns the file that the code creates when it runs."""
     marker = folder / "marker"
     (folder / "evil.py").write_text(
         f"import pathlib\npathlib.Path({str(marker)!r}).touch()\n"
@@ -106,7 +108,7 @@ def booby_trapped(folder: Path, *, known: bool) -> Path:
     )
     models = ("AutoModel", "AutoModelForCausalLM", "AutoModelForSeq2SeqLM")
     autos = {"AutoConfig": "evil.Config", **dict.fromkeys(models, "evil.Model")}
-    kind = {} if known else {"model_type": "evil", "architectures": ["Evil"]}
+    kind = {} if is_standard else {"model_type": "evil", "architectures": ["Evil"]}
     change_json(folder / "config.json", auto_map=autos, **kind)
     tokens = {"auto_map": {"AutoTokenizer": ["evil.Tokens", "evil.Tokens"]}}
     change_json(folder / "tokenizer_config.json", **tokens, tokenizer_class="Tokens")
@@ -116,7 +118,7 @@ def booby_trapped(folder: Path, *, known: bool) -> Path:
 
 
 class Bomb:
-    """Unpickling it makes a file."""
+    """Object that creates a file when it is unpickled."""
 
     def __init__(self, marker: Path) -> None:
         self.marker = marker
@@ -126,39 +128,44 @@ class Bomb:
 
 
 def pickled(folder: Path) -> Path:
-    """Replaces weights by a pickle; returns the file that appears if it is loaded."""
+    """Replaces weights by a pickle; returns the file that the pickle creates when it is loaded."""
     (folder / "model.safetensors").unlink()
     marker = folder / "marker"
     torch.save({"weights": Bomb(marker)}, folder / "pytorch_model.bin")
     return marker
 
 
-OWN_CODE, PICKLE = "brings Python code of its own, which is not run", "as a pickle only"
+OWN_CODE, PICKLE = "needs its own Python code, which is never run", "as a pickle only"
 
 
 @pytest.mark.parametrize("name", ["t5", "gpt2"])
-@pytest.mark.parametrize("what", [OWN_CODE, PICKLE, "known"])
-def test_what_a_readers_model_brings_is_not_run(name: str, what: str, tmp_path: Path) -> None:
-    """Code and pickles are refused; beside an architecture that is known they do not matter."""
+@pytest.mark.parametrize("content", [OWN_CODE, PICKLE, "standard"])
+def test_code_and_pickles_of_a_readers_model_are_not_run(
+    name: str, content: str, tmp_path: Path
+) -> None:
+    """They are refused; with an architecture of transformers, code is ignored."""
     save(name, tmp_path)
-    is_known = what == "known"
-    marker = pickled(tmp_path) if what == PICKLE else booby_trapped(tmp_path, known=is_known)
+    is_standard = content == "standard"
+    if content == PICKLE:
+        marker = pickled(tmp_path)
+    else:
+        marker = booby_trapped(tmp_path, is_standard=is_standard)
     reader = (Seq2Seq if name == "t5" else CausalLM)(str(tmp_path), max_input_tokens=99)
-    if is_known:
+    if is_standard:
         change_json(tmp_path / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast")
         assert reader.read([READ])
     else:
-        with pytest.raises(UserError, match=what):
+        with pytest.raises(UserError, match=content):
             reader.read([READ])
-    if what == OWN_CODE:
-        with pytest.raises(UserError, match=what):
+    if content == OWN_CODE:
+        with pytest.raises(UserError, match=content):
             reader.count(["a"])
-        assert len(HuggingFace(str(tmp_path)).offsets("A cat."))  # from data alone
+        assert len(HuggingFace(str(tmp_path)).offsets("A cat."))  # needs data only
     assert not marker.exists()
 
 
-def test_the_way_to_convert_a_pickle_works(tmp_path: Path) -> None:
-    """What the message says is done, and the model reads."""
+def test_the_command_that_the_message_gives_converts_a_pickle(tmp_path: Path) -> None:
+    """The converted model has the same outputs."""
     old = tmp_path / "old"
     save("t5", old)
     expected = Seq2Seq(str(old), max_input_tokens=99, device="cpu").read([READ])
@@ -170,19 +177,19 @@ def test_the_way_to_convert_a_pickle_works(tmp_path: Path) -> None:
         Seq2Seq(str(old), max_input_tokens=99).read([READ])
     line = str(refused.value).partition('python -c "')[2].rstrip('"')
     code = f"import os; os.chdir({str(tmp_path)!r}); {line}"
-    exec(code, {})  # noqa: S102 -- the line that is under test
+    exec(code, {})  # noqa: S102 -- the line under test
     new = Seq2Seq(str(tmp_path / "converted"), max_input_tokens=99, device="cpu")
     assert new.read([READ]) == expected
 
 
 @pytest.fixture
 def embedder(tmp_path: Path) -> Path:
-    """A tiny sentence-transformers model whose last layer has weights of its own."""
+    """Tiny sentence-transformers model whose last layer has weights."""
     save("llama", tmp_path / "base")
     words = Transformer(str(tmp_path / "base"))
     layer = DenseLayer(words.get_embedding_dimension(), 8)
-    made = SentenceTransformer(modules=[words, Pooling(words.get_embedding_dimension()), layer])
-    made.save_pretrained(str(tmp_path / "model"))
+    model = SentenceTransformer(modules=[words, Pooling(words.get_embedding_dimension()), layer])
+    model.save_pretrained(str(tmp_path / "model"))
     return tmp_path / "model"
 
 
@@ -207,7 +214,7 @@ def _broken(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "message"),
     [
         (lambda _: None, ""),
         (pickled, PICKLE),
@@ -217,19 +224,19 @@ def _broken(folder: Path) -> None:
         (_broken, "cannot be loaded"),
     ],
 )
-def test_what_an_embedder_brings_is_not_run(
-    embedder: Path, damage: Callable[[Path], Any], told: str, monkeypatch: pytest.MonkeyPatch
+def test_code_and_pickles_of_an_embedder_are_not_run(
+    embedder: Path, damage: Callable[[Path], Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No layer's pickle, no foreign class, nothing outside its folder: each ends with a message."""
+    """Pickles of layers, foreign classes and paths outside its folder are refused."""
     (embedder / "evil.py").write_text("open('marker', 'w')\nclass Model: pass\n")
     monkeypatch.syspath_prepend(str(embedder))
     monkeypatch.chdir(embedder)
     damage(embedder)
-    if told:
+    if message:
         loaders = {"SentenceTransformer": load_embedder, "CrossEncoder": load_cross_encoder}
         for model_type, load in loaders.items():
             change_json(embedder / "config_sentence_transformers.json", model_type=model_type)
-            with pytest.raises(UserError, match=told):
+            with pytest.raises(UserError, match=message):
                 load(str(embedder))
     else:
         assert load_embedder(str(embedder))
@@ -237,26 +244,26 @@ def test_what_an_embedder_brings_is_not_run(
     assert "evil" not in sys.modules
 
 
-def test_an_embedder_of_the_hub_is_fetched_without_pickles_and_code(
+def test_an_embedder_is_downloaded_without_pickles_and_code(
     embedder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What would not be loaded is not fetched; the rest is loaded as a folder is."""
-    wanted: list[Any] = []
+    """The other files are loaded as from a folder."""
+    arguments: list[Any] = []
 
-    def fetched(model: str, ignore_patterns: list[str]) -> str:
-        wanted.extend([model, ignore_patterns])
+    def download(model: str, ignore_patterns: list[str]) -> str:
+        arguments.extend([model, ignore_patterns])
         return str(embedder)
 
-    monkeypatch.setattr("huggingface_hub.snapshot_download", fetched)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
     assert load_embedder("somebody/some-model").max_seq_length
-    assert wanted[0] == "somebody/some-model"
-    assert {"*.bin", "*.pkl", "*.pt", "*.py"} <= set(wanted[1])
+    assert arguments[0] == "somebody/some-model"
+    assert {"*.bin", "*.pkl", "*.pt", "*.py"} <= set(arguments[1])
 
 
 def test_no_service_is_asked_to_convert_pickles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would be sent the hub token."""
+    """The service would receive the user's hub token."""
     monkeypatch.delenv("DISABLE_SAFETENSORS_CONVERSION", raising=False)
     save("t5", tmp_path)
     Seq2Seq(str(tmp_path), device="cpu").read([READ])
@@ -265,7 +272,7 @@ def test_no_service_is_asked_to_convert_pickles(
 
 # Keys
 
-SECRET = "sk-7f/3+a\"b'ä"  # noqa: S105 -- nobody's; with what JSON, Python and URLs write otherwise
+SECRET = "sk-7f/3+a\"b'ä"  # noqa: S105 -- not a real key; JSON, Python and URLs escape some of it
 
 ORACLE = """
 from dataclasses import dataclass, field
@@ -334,7 +341,7 @@ QUESTIONS = ("why?", "will it fail?", "who?", "is it lost?")
 
 
 def project(folder: Path, reader: str) -> Path:
-    """Writes a plug-in, a task and a config with this reader; returns the config's path."""
+    """Writes a plug-in, a task and a config with a reader; returns the config's path."""
     rows = [
         {"id": name, "document": f"Document {name}.", "question": question}
         for name, question in zip("abcd", QUESTIONS, strict=True)
@@ -352,14 +359,14 @@ tasks:
 
 
 def loaded(folder: Path, reader: str, *overrides: str) -> Config:
-    """Returns the config with this reader, its class in the plug-in."""
+    """Returns the config with a reader of the plug-in."""
     return load_config([project(folder, reader)], overrides, ["mine"])
 
 
-def test_a_key_is_named_in_the_config_and_known_to_the_stage_alone(
+def test_only_the_stage_has_the_value_of_a_key_that_a_config_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The stage has the value; its repr and the resolved config have the variable's name."""
+    """The stage's repr and the resolved config have the name of the variable."""
     monkeypatch.setenv("ORACLE_KEY", SECRET)
     headers = "{Authorization: $ORACLE_KEY}"
     reader = f"{{class: './oracle.py:Oracle', api_key: $ORACLE_KEY, headers: {headers}}}"
@@ -378,10 +385,10 @@ def test_a_key_is_named_in_the_config_and_known_to_the_stage_alone(
     assert point.variables() == ("$ORACLE_KEY",)
 
 
-def test_a_key_may_be_given_on_the_command_line_by_default_or_in_a_sweep(
+def test_a_key_can_be_a_default_an_override_or_the_point_of_a_sweep(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In each of these places the variable's name stands for it."""
+    """Each of these names the variable."""
     monkeypatch.setenv("ORACLE_KEY", SECRET)
     monkeypatch.setenv("OTHER_KEY", "sk-other")
     config = loaded(tmp_path, "{class: './oracle.py:Default'}")
@@ -400,10 +407,10 @@ def test_a_key_may_be_given_on_the_command_line_by_default_or_in_a_sweep(
 
 
 @pytest.mark.parametrize("value", [None, " "])
-def test_a_key_that_is_not_set_is_told_when_it_is_needed(
+def test_a_key_that_is_not_set_is_reported_when_the_stage_is_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str | None
 ) -> None:
-    """The config loads, so that others of its pipelines run; building names the variable."""
+    """The config loads, so that its other pipelines run; the error names the variable."""
     monkeypatch.delenv("ORACLE_KEY", raising=False)
     if value is not None:
         monkeypatch.setenv("ORACLE_KEY", value)
@@ -412,8 +419,8 @@ def test_a_key_that_is_not_set_is_told_when_it_is_needed(
         config.select(["mine"])[0].build()
 
 
-_LITERAL = "a key does not stand in a file: give the name of an environment variable, as $OPENAI"
-_UNMARKED = "sounds like a key, and what a file gives is written to the run's files: annotate"
+_LITERAL = "a key must not be in a file: give the name of an environment variable, such as $OPENAI"
+_UNMARKED = "looks like a key, and values from files are written to the run's files: annotate"
 
 
 @pytest.mark.parametrize(
@@ -427,8 +434,8 @@ _UNMARKED = "sounds like a key, and what a file gives is written to the run's fi
         ("{class: './oracle.py:Oracle', api_key: 31337}", f"reader.api_key: {_LITERAL}"),
         ("{class: './oracle.py:Oracle', api_key: $K, headers: {X: hunter2}}", _LITERAL),
         ("{class: './oracle.py:Oracle', api_key: $K, backup: hunter2}", _LITERAL),
-        ("{class: './oracle.py:Hidden'}", f"its default in Hidden: {_LITERAL}"),
-        ("{class: './oracle.py:Leaky'}", f"its default in Leaky: {_UNMARKED}"),
+        ("{class: './oracle.py:Hidden'}", f"the default in Hidden: {_LITERAL}"),
+        ("{class: './oracle.py:Leaky'}", f"the default in Leaky: {_UNMARKED}"),
         ("{class: './oracle.py:Careless', api_key: hunter2}", f"reader.api_key: {_UNMARKED}"),
         ("{class: './oracle.py:Careless', api_key: [hunter2]}", _UNMARKED),
         ("{class: './oracle.py:Careless', api_key: $KEY}", f"reader.api_key: {_UNMARKED}"),
@@ -446,7 +453,7 @@ _UNMARKED = "sounds like a key, and what a file gives is written to the run's fi
 def test_a_key_in_a_config_is_a_fault_that_does_not_repeat_it(
     tmp_path: Path, reader: str, fault: str
 ) -> None:
-    """Where it stands, and what to write instead, is all that is told."""
+    """The message only contains the place of the key, and the fix."""
     with pytest.raises(ConfigError) as raised:
         loaded(tmp_path, reader)
     assert len(raised.value.faults) == 1
@@ -460,19 +467,19 @@ def test_a_key_in_a_config_is_a_fault_that_does_not_repeat_it(
     "value", ["api_key=hunter2", "api_key='hunter2", "api_key=*hunter2", "api_key=$KEY,hunter2"]
 )
 def test_a_key_on_the_command_line_is_not_repeated(tmp_path: Path, value: str) -> None:
-    """However the override is broken."""
+    """This also applies to invalid overrides."""
     with pytest.raises(ConfigError) as raised:
         loaded(tmp_path, "{class: './oracle.py:Oracle', api_key: $KEY}", f"reader.{value}")
     assert "hunter2" not in str(raised.value)
 
 
-def test_what_only_sounds_a_little_like_a_key_is_none(tmp_path: Path) -> None:
-    """Tokens of a tokenizer, numbers of tokens, listed choices, and nothing at all."""
+def test_parameters_with_names_similar_to_keys_are_allowed(tmp_path: Path) -> None:
+    """Tokens of a tokenizer, numbers of tokens, literals and empty texts are not keys."""
     reader = (
         "{class: './oracle.py:Oracle', api_key: '', mask_token: '[MASK]', max_tokens: 7,"
         " organisation: $not_a_key, secret: told}"
     )
-    with pytest.raises(ConfigError, match="Oracle refuses this:  is no key"):
+    with pytest.raises(ConfigError, match="Oracle rejects this:  is no key"):
         loaded(tmp_path, reader)
     [point] = loaded(tmp_path, reader.replace("''", "$UNSET")).select(["mine"])
     resolved: Any = point.resolved()["reader"]
@@ -481,25 +488,25 @@ def test_what_only_sounds_a_little_like_a_key_is_none(tmp_path: Path) -> None:
     assert loaded(tmp_path, careless)
 
 
-def test_a_constructor_that_tells_a_key_is_kept_from_it(
+def test_an_error_of_a_constructor_does_not_contain_the_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a class refuses is told with the variable's name."""
+    """It contains the name of the variable."""
     monkeypatch.setenv("ORACLE_KEY", "hunter2")
-    with pytest.raises(ConfigError, match=r"Oracle refuses this: \$ORACLE_KEY is no key"):
+    with pytest.raises(ConfigError, match=r"Oracle rejects this: \$ORACLE_KEY is no key"):
         loaded(tmp_path, "{class: './oracle.py:Oracle', api_key: $ORACLE_KEY}")
 
 
-def files_that_tell(folder: Path, secret: str) -> list[str]:
-    """Returns the files that hold a secret in any form in which it is written."""
+def files_with(folder: Path, secret: str) -> list[str]:
+    """Returns the files that contain a secret, also escaped."""
     forms = [secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]]
     forms += [repr(secret)[1:-1], secret.partition('"')[0]]
     files = (path for path in folder.rglob("*") if path.is_file())
     return [str(f) for f in files if any(form.encode() in f.read_bytes() for form in forms)]
 
 
-def test_no_key_reaches_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither run directory nor cache holds it, though the reader shouts it; resume works."""
+def test_no_key_is_written_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the run nor the cache contains it, although errors of the reader do; runs resume."""
     monkeypatch.setenv("ORACLE_KEY", SECRET)
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
     seeker = "    retriever: {class: './oracle.py:Seeker', api_key: $ORACLE_KEY}"
@@ -521,32 +528,33 @@ def test_no_key_reaches_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     second = leporello(*arguments, "--config", config, status=1)
     third = leporello(*arguments, "--config", out / "run.yaml", status=1)
     assert (results / "predictions.jsonl").read_bytes() == before
-    assert files_that_tell(tmp_path, SECRET) == []
-    for done in (first, second, third):
-        assert SECRET not in done.stdout + done.stderr
+    assert files_with(tmp_path, SECRET) == []
+    for process in (first, second, third):
+        assert SECRET not in process.stdout + process.stderr
 
 
-def test_a_key_stays_one_wherever_it_is_copied_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copies and pickles keep value and name, and a process that unpickles one can scrub it."""
+def test_copies_of_a_key_are_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies and pickles keep value and name, and a process that unpickles a key redacts it."""
     monkeypatch.setenv("ORACLE_KEY", SECRET)
-    made = key("$ORACLE_KEY")
-    for other in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):  # noqa: S301 -- our own
-        assert (other, repr(other), other.variable) == (SECRET, "'$ORACLE_KEY'", "$ORACLE_KEY")
+    original = key("$ORACLE_KEY")
+    unpickled = pickle.loads(pickle.dumps(original))  # noqa: S301 -- a pickle of this test
+    for twin in (copy.deepcopy(original), unpickled):
+        assert (twin, repr(twin), twin.variable) == (SECRET, "'$ORACLE_KEY'", "$ORACLE_KEY")
     monkeypatch.setattr("leporello.core.secrets._forms", {})
     assert redact("nothing to hide") == "nothing to hide"
-    pickle.loads(pickle.dumps(made))  # noqa: S301 -- our own
+    pickle.loads(pickle.dumps(original))  # noqa: S301 -- a pickle of this test
     assert redact(f"key={SECRET}") == "key=$ORACLE_KEY"
 
 
-def test_scrubbing_finds_a_key_in_every_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it is, in JSON, in Python's repr, in URLs; a longer key before one that begins it."""
+def test_a_key_is_redacted_in_every_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain, in JSON, in Python's repr and in URLs; a longer key is replaced before its prefix."""
     monkeypatch.setattr("leporello.core.secrets._forms", {})
     Key(SECRET, "$A")
     Key(SECRET + "more", "$B")
     Key("a key with\nlines ", "$C")
     forms = [SECRET, json.dumps(SECRET), repr(SECRET), "sk-7f%2F3%2Ba%22b%27%C3%A4", str({SECRET})]
-    told = [redact(form).strip("\"'{}") for form in forms]
-    assert told == ["$A"] * 5
+    texts = [redact(form).strip("\"'{}") for form in forms]
+    assert texts == ["$A"] * 5
     assert redact(f"{SECRET}more {SECRET}mor") == "$B $Amor"
     assert redact("a+key+with%0Alines a key with\\nlines a key with\nlines") == "$C $C $C"
 
@@ -558,19 +566,19 @@ def test_scrubbing_finds_a_key_in_every_form(monkeypatch: pytest.MonkeyPatch) ->
     "name", ["..", "a/../../b", "/etc", "a//b", "a/", "", "a\0b", ".git", "journal"]
 )
 @pytest.mark.parametrize("section", ["pipelines", "tasks"])
-def test_names_that_could_leave_the_runs_folder_are_refused(
+def test_names_that_could_lead_out_of_the_runs_folder_are_refused(
     tmp_path: Path, section: str, name: str
 ) -> None:
-    """Folders are made of pipelines' and tasks' names."""
+    """The names of pipelines and tasks become folders."""
     value: Any = {"class": "Sample"} if section == "tasks" else {"reader": {"class": "Lead"}}
     config = tmp_path / "mine.yaml"
     config.write_text(json.dumps({section: {name: value}}), encoding="utf-8")
-    with pytest.raises(ConfigError, match="is no name: folders are made of it"):
+    with pytest.raises(ConfigError, match="is not a valid name, because folders"):
         load_config([config])
 
 
-def test_any_value_of_a_sweep_makes_a_folder_and_a_config_that_loads(tmp_path: Path) -> None:
-    """Values stand in the names of points; whatever they are, run.yaml can be read again."""
+def test_any_value_of_a_sweep_has_a_valid_folder_and_resolved_config(tmp_path: Path) -> None:
+    """The names of points contain values; run.yaml can be loaded with any value."""
     values = ["../../x", "a\nb", "/.hidden//", "..", "\u202e", "a/../b", "{context} \0 {title}"]
     prompts = [f"{{context}}{value}" for value in values]
     reader = {"class": "CausalLM", "prompt": prompts, "system": {"sweep": ["..", "a/.."]}}
@@ -590,8 +598,8 @@ def test_any_value_of_a_sweep_makes_a_folder_and_a_config_that_loads(tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["..", "a/../../b", "a\0b", "/etc/passwd"])
-def test_the_names_in_a_strangers_manifest_stay_in_its_folder(tmp_path: Path, name: str) -> None:
-    """A run's directory that came from elsewhere is no way out of it either."""
+def test_names_in_a_manifest_cannot_lead_out_of_its_folder(tmp_path: Path, name: str) -> None:
+    """This protects users who open the run of a stranger."""
     directory = RunDirectory(tmp_path)
     for path in (directory.results(name, name), directory.journals(name, name)):
         assert path.resolve().is_relative_to(tmp_path)

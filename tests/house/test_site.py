@@ -1,4 +1,4 @@
-"""The site builds, and what is missing fails it."""
+"""Tests that the site builds, and that missing pages and descriptions fail the build."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mkdocs.exceptions import Abort, PluginError
 
 @pytest.mark.integration
 def test_the_site_builds_strictly(tmp_path: Path) -> None:
-    """Every page is in the nav, no link is dead, every class, parameter and verb has its place."""
+    """All pages are in the navigation, all links work, and classes and verbs have anchors."""
     build(load_config(str(ROOT / "mkdocs.yml"), site_dir=str(tmp_path), strict=True))
     readers = (tmp_path / "reference" / "readers" / "index.html").read_text(encoding="utf-8")
     assert 'id="bestsentence"' in readers
@@ -26,7 +26,7 @@ def test_the_site_builds_strictly(tmp_path: Path) -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize("text", ["[dead](nowhere.md)", "[dead](index.md#nowhere)"])
 def test_a_dead_link_fails_the_build(text: str, tmp_path: Path) -> None:
-    """So does one to an anchor that is not there."""
+    """The same applies to a link to a missing anchor."""
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "index.md").write_text(f"# One\n\n{text}\n", encoding="utf-8")
@@ -37,7 +37,7 @@ def test_a_dead_link_fails_the_build(text: str, tmp_path: Path) -> None:
 
 
 def test_a_parameter_that_is_not_described_fails_the_build() -> None:
-    """It names the class and the parameter."""
+    """The error names the class and the parameter."""
     spec = importlib.util.spec_from_file_location("pages", ROOT / "docs" / "reference_pages.py")
     assert spec
     assert spec.loader

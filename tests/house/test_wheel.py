@@ -1,4 +1,4 @@
-"""What is installed: one package, the same classes and results as in a checkout."""
+"""Tests that the wheel contains one package that works as in a checkout."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ BUILD = "import sys; from hatchling.build import build_wheel; build_wheel(sys.ar
 
 
 def _python(*arguments: str, folder: Path, path: Path | None = None) -> str:
-    """Runs Python away from the checkout; returns what it prints."""
-    found = {"PYTHONPATH": str(path)} if path else {}
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env={**os.environ, **found},
+    """Runs Python outside the checkout; returns its output."""
+    variables = {"PYTHONPATH": str(path)} if path else {}
+    process = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env={**os.environ, **variables},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
 @pytest.fixture(scope="module")
@@ -44,30 +44,30 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def unpacked(wheel: Path) -> Path:
-    """Unpacks it; this environment's libraries serve it."""
+    """Unpacks the wheel; its dependencies are those of this environment."""
     folder = wheel.parent / "unpacked"
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder)  # made above, by this project
+        archive.extractall(folder)  # built above, from this project
     return folder
 
 
-def test_a_wheel_holds_one_package_and_its_licence(wheel: Path) -> None:
-    """The stages lie in it as files, and so does what declares the pipelines."""
+def test_a_wheel_contains_one_package_and_its_licence(wheel: Path) -> None:
+    """The package contains the stages and the built-in config."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     information = f"leporello-{__version__}.dist-info"
     assert {name.partition("/")[0] for name in names} == {"leporello", information}
     for stage in ("chunkers", "enrichers", "retrievers", "readers", "combiners"):
-        inside = {str(path.relative_to(ROOT)) for path in (ROOT / stage).rglob("*.py")}
-        assert {f"leporello/{name}" for name in inside} <= {*names}
-    kept = {"leporello/py.typed", "leporello/pipelines.yaml", f"{information}/licenses/LICENSE"}
-    assert kept <= {*names}
+        sources = {str(path.relative_to(ROOT)) for path in (ROOT / stage).rglob("*.py")}
+        assert {f"leporello/{name}" for name in sources} <= {*names}
+    files = {"leporello/py.typed", "leporello/pipelines.yaml", f"{information}/licenses/LICENSE"}
+    assert files <= {*names}
 
 
-def test_an_unpacked_wheel_runs_beside_folders_of_the_same_names(
+def test_a_wheel_runs_in_a_folder_that_has_packages_of_the_same_names(
     unpacked: Path, tmp_path: Path
 ) -> None:
-    """A user's own `readers/` is theirs; `python -m leporello` runs the sample."""
+    """A user's package `readers` does not shadow the one in the wheel."""
     for stage in ("readers", "chunkers"):
         (tmp_path / stage).mkdir()
         (tmp_path / stage / "__init__.py").write_text("raise SystemExit('theirs')\n")
@@ -75,13 +75,15 @@ def test_an_unpacked_wheel_runs_beside_folders_of_the_same_names(
     assert _python(*module, "--version", folder=tmp_path, path=unpacked) == (
         f"leporello {__version__}\n"
     )
-    shown = _python(*module, "run", "best-sentence", folder=tmp_path, path=unpacked)
-    assert "best-sentence" in shown
+    output = _python(*module, "run", "best-sentence", folder=tmp_path, path=unpacked)
+    assert "best-sentence" in output
     assert (tmp_path / "runs").is_dir()
 
 
-def test_a_stage_has_one_fingerprint_in_checkout_and_wheel(unpacked: Path, tmp_path: Path) -> None:
-    """It holds names of modules and content, and no path."""
+def test_a_stage_has_the_same_fingerprint_in_checkout_and_wheel(
+    unpacked: Path, tmp_path: Path
+) -> None:
+    """A fingerprint depends on names of modules and on content, not on paths."""
     installed = _python("-c", FINGERPRINT, folder=tmp_path, path=unpacked)
     assert installed == _python("-c", FINGERPRINT, folder=tmp_path, path=ROOT)
     assert str(unpacked) not in installed

@@ -1,4 +1,4 @@
-"""Where models are, and the conversion of GGUF files, on a tiny one that is written here."""
+"""Location of models, and conversion of a tiny GGUF file that the tests write."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def network(vocabulary: int) -> LlamaForCausalLM:
 
 
 def write_gguf(path: Path, model: LlamaForCausalLM, core: Tokenizer) -> None:
-    """Writes model and tokenizer as llama.cpp's converter does."""
+    """Writes model and tokenizer in the format of llama.cpp's converter."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_context_length(128)
     writer.add_embedding_length(32)
@@ -96,7 +96,7 @@ def write_gguf(path: Path, model: LlamaForCausalLM, core: Tokenizer) -> None:
 
 
 def merges(core: Tokenizer) -> list[str]:
-    """Returns the tokenizer's merges as GGUF spells them."""
+    """Returns the tokenizer's merges in the form of GGUF."""
     return [" ".join(pair) for pair in json.loads(core.to_str())["model"]["merges"]]
 
 
@@ -109,8 +109,8 @@ def gguf_name(name: str) -> str:
     }
     if name in plain:
         return plain[name]
-    _, _, layer, *rest = name.removesuffix(".weight").split(".")
-    return f"blk.{layer}.{NAMES['.'.join(rest)]}.weight"
+    _, _, layer, *parts = name.removesuffix(".weight").split(".")
+    return f"blk.{layer}.{NAMES['.'.join(parts)]}.weight"
 
 
 def gguf_layout(name: str, tensor: np.ndarray) -> np.ndarray:
@@ -124,7 +124,7 @@ def gguf_layout(name: str, tensor: np.ndarray) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, LlamaForCausalLM, Tokenizer]:
-    """Returns a tiny GGUF file and what it was written from."""
+    """A tiny GGUF file, and the model and tokenizer that it was written from."""
     core = words()
     model = network(core.get_vocab_size())
     path = tmp_path_factory.mktemp("gguf") / "tiny.F32.gguf"
@@ -138,7 +138,7 @@ def test_conversion(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """A converted model says what the original says, and later calls find it ready."""
+    """A converted model gives the logits of the original, and later calls reuse its files."""
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path))
     path, model, core = tiny
     leftover = tmp_path / "models" / f".tiny.F32-{model_fingerprint(str(path))[7:23]}.partial"
@@ -160,7 +160,7 @@ def test_conversion(
 def test_two_processes_convert_once(
     tiny: tuple[Path, LlamaForCausalLM, Tokenizer], tmp_path: Path
 ) -> None:
-    """Of two processes that want a model at once, one converts it and both get it."""
+    """When two processes load a model at once, one converts it for both."""
     code = (
         "import logging, sys\n"
         "logging.basicConfig(level=logging.INFO, format='%(name)s %(message)s')\n"
@@ -178,26 +178,25 @@ def test_two_processes_convert_once(
         )
         for _ in range(2)
     ]
-    said = [process.communicate(timeout=120) for process in running]
+    outputs = [process.communicate(timeout=120) for process in running]
     assert [process.returncode for process in running] == [0, 0]
-    assert said[0][0] == said[1][0]
-    assert Path(said[0][0].strip()).is_dir()
-    assert sum(log.count("leporello converting tiny.F32.gguf") for _, log in said) == 1
+    assert outputs[0][0] == outputs[1][0]
+    assert Path(outputs[0][0].strip()).is_dir()
+    assert sum(log.count("leporello converting tiny.F32.gguf") for _, log in outputs) == 1
 
 
 def test_failed_conversion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that is no GGUF is the user's mistake, and leaves no folder behind."""
+    """A file that is not GGUF raises a UserError, and leaves no folder."""
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
     path = tmp_path / "not.gguf"
     path.write_bytes(b"GGML, once")
     with pytest.raises(UserError, match="could not be converted from GGUF"):
         loadable(str(path))
-    left = [place for place in (tmp_path / "cache" / "models").iterdir() if place.is_dir()]
-    assert left == []
+    assert not [path for path in (tmp_path / "cache" / "models").iterdir() if path.is_dir()]
 
 
 def test_locate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Paths must exist, hub ids pass as they are, and models in wheels are found."""
+    """Paths must exist, hub ids are returned unchanged, and models in wheels are located."""
     assert locate("google-t5/t5-base") == loadable("google-t5/t5-base") == "google-t5/t5-base"
     assert locate(str(tmp_path)) == str(tmp_path.resolve())
     for missing in ("./nowhere", str(tmp_path / "nowhere"), "missing.gguf"):
@@ -210,7 +209,7 @@ def test_locate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_fingerprint(tmp_path: Path) -> None:
-    """A model's fingerprint follows the content of its files, not their place or time."""
+    """A model's fingerprint depends on the content of its files, not on their path or time."""
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "config.json").write_text("{}")
@@ -221,7 +220,7 @@ def test_fingerprint(tmp_path: Path) -> None:
 
 
 def test_fingerprint_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model that is not here has the revision of the hub; one that the hub lacks is refused."""
+    """A model that is not local has the hub's revision; one that the hub lacks raises an error."""
     served = tmp_path / "api" / "models" / "nobody"
     served.mkdir(parents=True)
     revision = "f" * 40
@@ -232,7 +231,7 @@ def test_fingerprint_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
         assert model_fingerprint("nobody/tiny") == f"hub:nobody/tiny@{revision}"
-        with pytest.raises(UserError, match="is no path, it is not on this machine, and the hub"):
+        with pytest.raises(UserError, match="was not found locally or on the hub"):
             model_fingerprint("nobody/none")
         server.shutdown()
     with pytest.raises(UserError, match="check the name and the network"):
@@ -240,7 +239,7 @@ def test_fingerprint_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """LEPORELLO_CACHE says where the cache is; without it, it is the user's."""
+    """LEPORELLO_CACHE sets the folder; without it, the user's cache folder is used."""
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path))
     assert cache_directory() == tmp_path
     monkeypatch.delenv("LEPORELLO_CACHE")

@@ -1,4 +1,4 @@
-"""A model by one word: which reader it gets, and what is told where there is none."""
+"""Names of models: the readers that they select, and the errors of invalid names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import leporello
-from endpoint_server import Asked, running, say
+from endpoint_server import Request, reply, running
 
 from leporello.config import Spec, load_config
 from leporello.core.errors import UserError
@@ -20,14 +20,14 @@ from leporello.models.servers import LocalServer
 
 
 def folder(place: Path, **config: Any) -> Path:
-    """Writes a model's folder as far as its JSON goes."""
+    """Writes a model's folder with config.json only."""
     place.mkdir()
     (place / "config.json").write_text(json.dumps({"model_type": "any", **config}))
     return place
 
 
 def reader_of(word: str, pipeline: str = "default", *settings: str) -> Spec:
-    """Returns the reader that a pipeline has with `--model WORD`."""
+    """Returns the reader of a pipeline with `--model WORD`."""
     config = load_config((), [*settings, f"model={json.dumps(word)}"], [pipeline])
     [point] = config.select([pipeline])
     return point.stages["reader"]
@@ -47,31 +47,31 @@ def reader_of(word: str, pipeline: str = "default", *settings: str) -> Spec:
 def test_readers_are_chosen_by_architecture(
     tmp_path: Path, architecture: str, readers: tuple[str, ...], window: int
 ) -> None:
-    """What config.json says is enough, and no window is longer than a processor bears."""
+    """config.json determines reader and input window, which is limited for local models."""
     config: dict[str, Any] = {"architectures": [architecture], "max_position_embeddings": 514}
     config["is_encoder_decoder"] = architecture.startswith(("Bart", "Marian"))
     if architecture.startswith("Llama"):
         config["max_position_embeddings"] = 131_072
-    found = local_model(folder(tmp_path / "model", **config))
-    assert (found.readers, found.window) == (readers, window)
+    model = local_model(folder(tmp_path / "model", **config))
+    assert (model.readers, model.window) == (readers, window)
 
 
-def test_a_pipeline_keeps_what_it_says_of_any_reader(tmp_path: Path) -> None:
-    """Of a reader of another class its prompt holds, its model's own settings do not."""
+def test_another_model_keeps_a_pipelines_general_settings(tmp_path: Path) -> None:
+    """A reader of another class keeps the prompt, but not the settings of the former model."""
     gpt = folder(tmp_path / "gpt", architectures=["GPT2LMHeadModel"], n_positions=300)
     same = reader_of(str(gpt), "ask-smollm2").params
     assert same["system"].startswith("You answer")
     assert (same["stop"], same["max_input_tokens"]) == (("\n",), 300 - 64)
-    other = reader_of(str(gpt), "zero-scrolls-endpoint", "reader.dtype=bfloat16")
-    assert (other.name, other.params["prompt"]) == ("CausalLM", "{context}")
-    assert other.params["dtype"] == "bfloat16"
-    assert {"api_key", "base_url"}.isdisjoint(other.params)
-    with pytest.raises(UserError, match=r"command line: default: model .* no reader answers with"):
+    different = reader_of(str(gpt), "zero-scrolls-endpoint", "reader.dtype=bfloat16")
+    assert (different.name, different.params["prompt"]) == ("CausalLM", "{context}")
+    assert different.params["dtype"] == "bfloat16"
+    assert {"api_key", "base_url"}.isdisjoint(different.params)
+    with pytest.raises(UserError, match=r"command line: default: model .* no reader supports"):
         reader_of(str(folder(tmp_path / "bert", architectures=["BertForMaskedLM"])))
 
 
 def test_services_are_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has its address, its protocol and the variable of its key, which must be set."""
+    """Each has an address, a protocol, and an environment variable with its key."""
     reader = reader_of("openai:gpt-4.1-mini")
     assert reader.params["base_url"] == "https://api.openai.com/v1"
     assert "temperature" not in reader.params
@@ -90,20 +90,20 @@ def test_services_are_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reader_of("openai:gpt-4.1", "ask-smollm2", "combiner.keep=vote").name == "Endpoint"
 
 
-def serve(asked: Asked) -> None:
-    """Behaves as Ollama does, or vLLM."""
+def serve(request: Request) -> None:
+    """Answers like Ollama and vLLM."""
     answers: dict[str, Any] = {
         "/v1/models": {"data": [{"id": "llama3.2:latest"}, {"id": "qwen", "max_model_len": 900}]},
         "/api/show": {"parameters": "stop x\nnum_ctx     6000"},
     }
-    if asked.path in answers:
-        asked.send(json.dumps(answers[asked.path]).encode())
+    if request.path in answers:
+        request.send(json.dumps(answers[request.path]).encode())
     else:
-        say(asked, "Ann Dunning")
+        reply(request, "Ann Dunning")
 
 
-def test_servers_are_asked_what_they_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name may lack its tag, and the window is the server's; a file asks nobody."""
+def test_servers_list_their_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names may lack a tag, and the server reports the window; config files send no request."""
     file = tmp_path / "ferry.txt"
     file.write_text("Ann Dunning found the fax. " * 9)
     with running(serve) as server:
@@ -118,64 +118,64 @@ def test_servers_are_asked_what_they_have(tmp_path: Path, monkeypatch: pytest.Mo
             resolve(server.base_url)
         with pytest.raises(UserError, match="did you mean 'qwen'; allowed: llama3"):
             resolve("ollama:qven")
-        done = leporello("ask", file, "Who found it?", "--model", f"{server.base_url}#qwen")
-        assert done.stdout.startswith("Ann Dunning\n")
-        asked = len(server.asked)
+        process = leporello("ask", file, "Who found it?", "--model", f"{server.base_url}#qwen")
+        assert process.stdout.startswith("Ann Dunning\n")
+        count = len(server.requests)
         (tmp_path / "own.yaml").write_text(
             f"pipelines: {{own: {{extends: default, model: '{server.base_url}#qwen'}}}}"
         )
-        [own] = load_config([tmp_path / "own.yaml"]).select(["own"])
-        assert own.stages["reader"].params["model"] == "qwen"
-        assert len(server.asked) == asked
+        [point] = load_config([tmp_path / "own.yaml"]).select(["own"])
+        assert point.stages["reader"].params["model"] == "qwen"
+        assert len(server.requests) == count
     with pytest.raises(UserError, match=r"answers at .*; start Ollama with `ollama serve`"):
         resolve("ollama:llama3.2")
 
 
 @pytest.mark.parametrize(
-    ("word", "told"),
+    ("word", "message"),
     [
-        ("a/b/c", "neither a path that is there nor a hub id"),
+        ("a/b/c", "neither an existing path nor a hub id"),
         ("No Such", "did you mean|a model is the path"),
         ("x" * 300, "x…' is neither"),
-        ("/", "the folder holds 10,000 files and more"),
+        ("/", "the folder contains 10,000 or more files"),
         ("https://", "no model server answers"),
         ("olama:llama3", "did you mean 'ollama'"),
         ("openai:", "name the model, openai:MODEL"),
-        ("a\0b", "neither a path"),
+        ("a\0b", "neither an existing path"),
         ("leporello_en.gguf", "no such file .* did you mean 'leporello-en'"),
     ],
 )
-def test_a_word_that_means_nothing_is_told(word: str, told: str) -> None:
-    """In a sentence, with what was likely meant, and without a walk over the disk."""
-    with pytest.raises(UserError, match=told):
+def test_an_invalid_name_is_reported(word: str, message: str) -> None:
+    """The error has a suggestion; the file system is not searched."""
+    with pytest.raises(UserError, match=message):
         reader_of(word)
-    with pytest.raises(UserError):  # as a parameter of any stage too
+    with pytest.raises(UserError):  # as a parameter of a stage
         model_fingerprint(word)
 
 
-def test_what_is_on_this_machine_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What comes along, the hub's cache, folders and servers, each with the word that names it."""
+def test_models_on_this_machine_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models of packages, the hub's cache, folders and servers are listed with their names."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    kept = tmp_path / "hub" / "models--me--t5"
-    (kept / "snapshots").mkdir(parents=True)
+    cached = tmp_path / "hub" / "models--me--t5"
+    (cached / "snapshots").mkdir(parents=True)
     config = {"architectures": ["T5ForConditionalGeneration"], "model_type": "t5"}
-    folder(kept / "snapshots" / "abc", is_encoder_decoder=True, **config)
-    (kept / "refs").mkdir()
-    (kept / "refs" / "main").write_text("abc")
-    own = tmp_path / "own"
-    own.mkdir()
-    folder(own / "bert", architectures=["BertForQuestionAnswering"], max_position_embeddings=512)
+    folder(cached / "snapshots" / "abc", is_encoder_decoder=True, **config)
+    (cached / "refs").mkdir()
+    (cached / "refs" / "main").write_text("abc")
+    local = tmp_path / "own"
+    local.mkdir()
+    folder(local / "bert", architectures=["BertForQuestionAnswering"], max_position_embeddings=512)
     with running(serve) as server:
         port = int(server.base_url.rpartition(":")[2].partition("/")[0])
-        nobody = {kind: LocalServer(kind, 9, "") for kind in servers.SERVERS}
-        known = {**nobody, "ollama": LocalServer("Ollama", port, "")}
-        monkeypatch.setattr(servers, "SERVERS", known)
-        monkeypatch.setattr("leporello.models.inventory.SERVERS", known)
-        found = {m.name: (m.reader, m.window) for m in known_models([own])}
-    assert found["leporello-en"] == ("Embedded", None)
-    assert found["smollm2-135m-instruct"] == ("CausalLM", 8192)
-    assert found["answerai-colbert-small"] == ("", None)
-    assert found["me/t5"] == ("Seq2Seq", 512)
-    assert found[str(own / "bert")] == ("Extractive", 512)
-    assert found["ollama:llama3.2:latest"] == ("Endpoint", 6000)
-    assert found["vllm:"] == ("", None)
+        absent = {kind: LocalServer(kind, 9, "") for kind in servers.SERVERS}
+        table = {**absent, "ollama": LocalServer("Ollama", port, "")}
+        monkeypatch.setattr(servers, "SERVERS", table)
+        monkeypatch.setattr("leporello.models.inventory.SERVERS", table)
+        listed = {m.name: (m.reader, m.window) for m in known_models([local])}
+    assert listed["leporello-en"] == ("Embedded", None)
+    assert listed["smollm2-135m-instruct"] == ("CausalLM", 8192)
+    assert listed["answerai-colbert-small"] == ("", None)
+    assert listed["me/t5"] == ("Seq2Seq", 512)
+    assert listed[str(local / "bert")] == ("Extractive", 512)
+    assert listed["ollama:llama3.2:latest"] == ("Endpoint", 6000)
+    assert listed["vllm:"] == ("", None)

@@ -1,4 +1,4 @@
-"""`abstain`: answers that are too unsure are withheld."""
+"""Tests of `abstain`, which withholds answers with low confidence."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from leporello import Output
 
 @dataclass(frozen=True)
-class Sure:
-    '''Answers with the question's last word; as sure as its first says.'''
+class Confident:
+    '''Answers with the question's last word; the first word is the probability.'''
 
     def read(self, inputs):
         words = [read.question.split() for read in inputs]
@@ -33,33 +33,33 @@ tasks:
 pipelines:
   bold:
     tasks: [rows]
-    reader: {class: "./plug.py:Sure"}
+    reader: {class: "./plug.py:Confident"}
   careful: {extends: bold, abstain: 0.5}
 """
-ASKED = [("0.9", "mill"), ("0.2", "cat"), ("-", "owl"), ("0.5", "hen"), ("0.0", "fox")]
+QUESTIONS = [("0.9", "mill"), ("0.2", "cat"), ("-", "owl"), ("0.5", "hen"), ("0.0", "fox")]
 
 
 @pytest.fixture(name="config")
 def _config(tmp_path: Path) -> Path:
     rows = [
-        {"id": word, "document": "A mill.", "question": f"{sure} {word}",
+        {"id": word, "document": "A mill.", "question": f"{probability} {word}",
          "references": ["unanswerable" if word in ("cat", "owl") else word]}
-        for sure, word in ASKED
+        for probability, word in QUESTIONS
     ]  # fmt: skip
     write_files(tmp_path, {"rows.jsonl": rows, "plug.py": READER, "mine.yaml": CONFIG})
     return tmp_path / "mine.yaml"
 
 
-def test_unsure_answers_become_the_tasks_text_for_none(config: Path, tmp_path: Path) -> None:
-    """What the combiner returned is kept; what nobody is sure of is told, and stays."""
-    done = run(["bold", "careful"], config=[config], out=tmp_path / "out", workers=0)
-    bold, careful = done.results
-    found = {row["id"]: row for row in read_rows(tmp_path / "out/careful/rows/predictions.jsonl")}
-    assert {id_: row["prediction"] for id_, row in found.items()} == {
+def test_unconfident_answers_become_the_tasks_no_answer_text(config: Path, tmp_path: Path) -> None:
+    """`raw` keeps the combiner's answer; answers without confidence stay, with a note."""
+    result = run(["bold", "careful"], config=[config], out=tmp_path / "out", workers=0)
+    bold, careful = result.results
+    rows = {row["id"]: row for row in read_rows(tmp_path / "out/careful/rows/predictions.jsonl")}
+    assert {id_: row["prediction"] for id_, row in rows.items()} == {
         "mill": "mill", "cat": "unanswerable", "owl": "owl", "hen": "hen", "fox": "unanswerable",
     }  # fmt: skip
-    assert [id_ for id_, row in found.items() if row.get("abstained")] == ["cat", "fox"]
-    assert (found["cat"]["raw"], found["cat"]["confidence"]) == ("cat", 0.2)
+    assert [id_ for id_, row in rows.items() if row.get("abstained")] == ["cat", "fox"]
+    assert (rows["cat"]["raw"], rows["cat"]["confidence"]) == ("cat", 0.2)
     assert careful.scores["no_answer_precision"] == careful.scores["no_answer_recall"] == 50
     assert bold.scores["no_answer_f1"] == 0
     assert careful.confidence["withheld"] == 2
@@ -71,17 +71,17 @@ def test_unsure_answers_become_the_tasks_text_for_none(config: Path, tmp_path: P
     assert '"abstain": 0.5' in json.dumps(resolved)
 
 
-def test_ask_tells_in_words_that_the_document_does_not_say(config: Path) -> None:
-    """A sure answer is told as it is."""
+def test_ask_shows_a_sentence_without_an_answer(config: Path) -> None:
+    """A confident answer is shown unchanged."""
     document = config.parent / "mill.txt"
     document.write_text("A mill.")
-    told = [ask(document, q, pipeline="careful", config=[config]) for q in ("0.9 yes", "0.2 no")]
-    assert [answer.told for answer in told] == ["yes", "The document does not say so."]
+    answers = [ask(document, q, pipeline="careful", config=[config]) for q in ("0.9 yes", "0.2 no")]
+    assert [answer.told for answer in answers] == ["yes", "The document does not say so."]
 
 
 @pytest.mark.parametrize("value", ["1.5", "-0.1", "true", "low", "[0.1, 0.2]", ".nan"])
-def test_a_threshold_that_is_none_is_told_with_its_line(config: Path, value: str) -> None:
-    """Before any work."""
+def test_a_wrong_threshold_is_reported_with_its_line(config: Path, value: str) -> None:
+    """Loading the config raises the error."""
     config.write_text(CONFIG.replace("0.5", value))
     with pytest.raises(UserError, match=r"mine.yaml:8.*abstain: must be one number from 0 to 1"):
         load_config([config])

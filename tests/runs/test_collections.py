@@ -1,4 +1,4 @@
-"""Collections from the command line, from YAML and from rows."""
+"""Tests of collections from the command line, from YAML and from rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ROWS = (
 
 @pytest.fixture(name="folder")
 def _folder(tmp_path: Path) -> Path:
-    """Two folders of files, one of them broken, with a config and rows beside them."""
+    """Two folders of files, one of which is broken, with a config and rows."""
     files = {
         "files/a.txt": "Ann found the fax behind the boiler.\n\nNobody else found a fax.",
         "files/b.md": "# Boats\n\nBob found the fax under a boat.",
@@ -46,20 +46,27 @@ def _folder(tmp_path: Path) -> Path:
 
 
 def test_each_file_has_its_answer(folder: Path) -> None:
-    """The table has a line a file; the broken one is told, and the exit status is 1."""
-    asked = ("ask", folder / "files", "Who found the fax?", "--pipeline", "best-sentence", "--each")
-    done = leporello(*asked, status=1)
-    _, first, second, told = done.stdout.splitlines()
+    """The table has one line per file; a broken file is reported, and the exit status is 1."""
+    arguments = (
+        "ask",
+        folder / "files",
+        "Who found the fax?",
+        "--pipeline",
+        "best-sentence",
+        "--each",
+    )
+    process = leporello(*arguments, status=1)
+    _, first, second, warning = process.stdout.splitlines()
     assert " ".join(first.split()) == "a.txt Ann found the fax behind the boiler. characters 0–36"
     assert second.split()[:3] == ["b.md", "Bob", "found"]
-    assert told.startswith("1 × unreadable file (broken.txt): ")
-    rows = json.loads(leporello(*asked, "--json", status=1).stdout)
+    assert warning.startswith("1 × unreadable file (broken.txt): ")
+    rows = json.loads(leporello(*arguments, "--json", status=1).stdout)
     assert [row["document"] for row in rows] == ["a.txt", "b.md"]
     assert rows[1]["passages"][0]["place"].startswith("b.md ")
 
 
 def test_files_are_chosen_before_passages(folder: Path) -> None:
-    """A collection in YAML is asked by its name; two files are chosen, of each one passage."""
+    """`ask` takes a collection's name from YAML; it selects two files and a passage from each."""
     session = Session.open([Path("ferries")], AskSettings("each", config=[folder / "config.yaml"]))
     answer = session.ask("Who found the fax?")
     places = {passage.place.split()[0] for passage in answer.passages}
@@ -70,33 +77,36 @@ def test_files_are_chosen_before_passages(folder: Path) -> None:
 
 @pytest.mark.parametrize("adjacent", [True, False])
 def test_rows_name_collections(folder: Path, *, adjacent: bool) -> None:
-    """Rows have files or a collection's name; what cannot be had fails alone, and is data."""
+    """Rows name files or a collection; a row with a missing file fails without the others.
+
+    The fingerprint of the task covers the content of the files.
+    """
     task = load_config([folder / "config.yaml"]).tasks["ferries"].spec.build()
     assert isinstance(task, JsonLines)
     task = JsonLines(task.path, adjacent=adjacent, collections=task.collections)
-    one, two, three, four = task.examples()
-    assert [m.name for m in one.document.members] == ["files/a.txt", "files/b.md", "c.txt"]
-    assert [m.name for m in two.document.members] == ["a.txt", "more/c.txt"]
-    assert (one.document.id, two.document.id) == ("ferries", "files/a.txt, more")
-    assert "there is no collection 'ferrys'; did you mean 'ferries'" in three.fault
-    assert "none: there is no such file" in four.fault
+    first, second, third, fourth = task.examples()
+    assert [m.name for m in first.document.members] == ["files/a.txt", "files/b.md", "c.txt"]
+    assert [m.name for m in second.document.members] == ["a.txt", "more/c.txt"]
+    assert (first.document.id, second.document.id) == ("ferries", "files/a.txt, more")
+    assert "there is no collection 'ferrys'; did you mean 'ferries'" in third.fault
+    assert "none: there is no such file" in fourth.fault
     before = task.fingerprint()
     (folder / "more" / "d.txt").write_text("new", encoding="utf-8")
     assert task.fingerprint() != before
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("collections: {a: 3}", "collections.a: must be a list of paths, patterns and URLs, got 3"),
         ("collections: [a]", "collections must be a mapping of names"),
         ("collections: {a: [1]}", "must be a list of paths, patterns and URLs, got [1]"),
     ],
 )
-def test_what_is_wrong_with_a_collection_is_told(tmp_path: Path, text: str, told: str) -> None:
-    """A config says which entry is at fault, with its line."""
+def test_a_wrong_collection_is_reported(tmp_path: Path, text: str, message: str) -> None:
+    """The message names the wrong entry with its line."""
     (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
         load_config([tmp_path / "config.yaml"])
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert "config.yaml:1" in str(caught.value)

@@ -1,4 +1,4 @@
-"""The verb `extract`, and `ask` with a type: values with their places, faults before any work."""
+"""Tests of `extract`, and of `ask` with a type: values, places and early errors."""
 
 from __future__ import annotations
 
@@ -25,17 +25,19 @@ TEXTS = {
 
 @pytest.fixture(name="folder")
 def _folder(tmp_path: Path) -> Path:
-    """Two documents, and the fields."""
+    """Two documents and a file of fields."""
     write_files(tmp_path, {f"docs/{name}.txt": text for name, text in TEXTS.items()})
     write_files(tmp_path, {"fields.yaml": FIELDS})
     return tmp_path
 
 
 def test_a_table_has_each_value_with_its_place(folder: Path) -> None:
-    """A row a document; what is not there is empty, with the reason."""
+    """The table has one row per document; missing values are empty, with the reason."""
     out = folder / "table.csv"
-    done = leporello("extract", folder / "docs", "--schema", folder / "fields.yaml", "--out", out)
-    assert "2 documents × 4 fields: 6 values, 2 not there, 0 failed" in done.stdout
+    process = leporello(
+        "extract", folder / "docs", "--schema", folder / "fields.yaml", "--out", out
+    )
+    assert "2 documents × 4 fields: 6 values, 2 not there, 0 failed" in process.stdout
     quern, tarn = csv.DictReader(out.open(encoding="utf-8"))
     assert (quern["founded"], quern["people"]) == ("1871-05-01", "1200")
     assert (tarn["founder"], tarn["people"]) == ("Ann Dunning", "37")
@@ -45,13 +47,13 @@ def test_a_table_has_each_value_with_its_place(folder: Path) -> None:
 
 
 def test_parquet_has_columns_of_the_types(folder: Path) -> None:
-    """And what cannot be read is a row with the reason, and exit status 1."""
+    """An unreadable document is a row with the reason, and the exit status is 1."""
     (folder / "docs" / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
     out = folder / "table.parquet"
-    done = leporello(
+    process = leporello(
         "extract", folder / "docs", "--schema", folder / "fields.yaml", "--out", out, status=1
     )
-    assert "4 failed" in done.stdout
+    assert "4 failed" in process.stdout
     table = pq.read_table(out)
     assert [str(table.schema.field(n).type) for n in ("founded", "people", "price")] == [
         "date32[day]", "int64", "double",
@@ -62,43 +64,47 @@ def test_parquet_has_columns_of_the_types(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "fault"),
     [
-        ("a.yaml", "fields:\n  a: date\n  b: {type: nmber}\n", "a.yaml:3: fields.b: there is"),
+        ("a.yaml", "fields:\n  a: date\n  b: {type: nmber}\n", "a.yaml:3: fields.b: unknown type"),
         ("a.yaml", 'fields:\n  a: {type: text,\n    pattern: "("}\n', "a.yaml:3: properties.a"),
         ("a.json", '{"fields": {"a": "date",}}', "a.json:1: not JSON"),
         ("a.yaml", "fields: {a: [", "a.yaml:1: not valid YAML"),
-        ("a.yaml", "fields: {_: date}", "has neither a description"),
+        ("a.yaml", "fields: {_: date}", "has no description"),
         ("a.yaml", "type: date", "a table needs `fields`"),
     ],
 )  # fmt: skip
 def test_faults_of_a_schema_have_their_line(folder: Path, name: str, text: str, fault: str) -> None:
-    """They are told before a document is opened."""
+    """They are reported before a document is opened."""
     (folder / name).write_text(text, encoding="utf-8")
     out = folder / "table.csv"
-    done = leporello("extract", "absent", "--schema", folder / name, "--out", out, status=2)
-    assert fault in done.stderr
+    process = leporello("extract", "absent", "--schema", folder / name, "--out", out, status=2)
+    assert fault in process.stderr
 
 
 @pytest.mark.parametrize(
     ("out", "fault"),
-    [("t.txt", "ends with .csv"), ("no/t.csv", "there is no folder"), ("d.csv", "is a folder")],
+    [("t.txt", "end with .csv"), ("no/t.csv", "there is no folder"), ("d.csv", "is a folder")],
 )  # fmt: skip
-def test_a_table_that_cannot_be_written_is_told_first(folder: Path, out: str, fault: str) -> None:
-    """Not when all has been read."""
+def test_a_table_that_cannot_be_written_is_an_early_error(
+    folder: Path, out: str, fault: str
+) -> None:
+    """It is reported before any document is read."""
     (folder / "d.csv").mkdir()
     schema = folder / "fields.yaml"
-    done = leporello("extract", "absent", "--schema", schema, "--out", folder / out, status=2)
-    assert fault in done.stderr
+    process = leporello("extract", "absent", "--schema", schema, "--out", folder / out, status=2)
+    assert fault in process.stderr
 
 
 def test_ask_answers_with_a_type_in_json(folder: Path) -> None:
-    """Every value has its span; an object has those of its fields."""
+    """Every value has a span; an object has the spans of its fields."""
     file, question = folder / "docs" / "quern.txt", "When was the ferry company founded?"
-    told = json.loads(leporello("ask", file, question, "--type", "date").stdout)
-    assert told["value"] == "1871-05-01"
-    assert TEXTS["quern"][told["values"][""]["start"] : told["values"][""]["end"]] == "1 May 1871"
+    answer = json.loads(leporello("ask", file, question, "--type", "date").stdout)
+    assert answer["value"] == "1871-05-01"
+    assert (
+        TEXTS["quern"][answer["values"][""]["start"] : answer["values"][""]["end"]] == "1 May 1871"
+    )
     schema = folder / "fields.yaml"
-    told = json.loads(leporello("ask", file, "The ferry?", "--schema", schema).stdout)
-    assert told["value"]["people"] == 1200
-    assert told["values"]["/people"]["place"].startswith("quern.txt characters")
-    done = leporello("ask", file, question, "--type", "dat", status=2)
-    assert "there is no type 'dat'; did you mean 'date'" in done.stderr
+    answer = json.loads(leporello("ask", file, "The ferry?", "--schema", schema).stdout)
+    assert answer["value"]["people"] == 1200
+    assert answer["values"]["/people"]["place"].startswith("quern.txt characters")
+    process = leporello("ask", file, question, "--type", "dat", status=2)
+    assert "unknown type 'dat'; did you mean 'date'" in process.stderr

@@ -1,4 +1,4 @@
-"""Metrics that are computed once all is read: ended in between, gone on with, and equal then."""
+"""Tests of metrics that are computed after all reads: interrupted and resumed, with same scores."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def config(tmp_path: Path) -> Path:
 
 @dataclass
 class EndedAfter(Interrupts):
-    """Ends a run once a file has so many lines."""
+    """Stops a run when the line count of a file reaches a limit."""
 
     path: Path
     lines: int
@@ -39,37 +39,37 @@ class EndedAfter(Interrupts):
         super().__init__()
 
     def check(self) -> None:
-        """Looks at the file."""
+        """Raises `Stopped` if the file has enough lines."""
         if self.path.exists() and self.path.read_bytes().count(b"\n") >= self.lines:
             raise Stopped("interrupted")
 
 
-def test_what_was_ended_goes_on_behind_the_last_example(config: Path, tmp_path: Path) -> None:
-    """A metric of which some is missing has no score; what a kill left half is computed again."""
-    kept = tmp_path / "run/lead/rows/.later.jsonl"
-    ended = run(["lead"], ["rows"], config=[config], out=tmp_path / "run", workers=0,
-                interrupts=EndedAfter(kept, 2))  # fmt: skip
-    [result] = ended.results
-    assert (ended.stopped, [*result.scores]) == ("interrupted", ["f1"])
+def test_an_interrupted_metric_resumes_after_the_last_example(config: Path, tmp_path: Path) -> None:
+    """A metric with missing examples has no score; a half-written line is computed again."""
+    stored = tmp_path / "run/lead/rows/.later.jsonl"
+    interrupted = run(["lead"], ["rows"], config=[config], out=tmp_path / "run", workers=0,
+                interrupts=EndedAfter(stored, 2))  # fmt: skip
+    [result] = interrupted.results
+    assert (interrupted.stopped, [*result.scores]) == ("interrupted", ["f1"])
     assert [
         *(text.partition(",")[0] for text in result.faults), *result.faults.values()
-    ] == ["metric bleu_coco: is computed once all is read", 2]  # fmt: skip
-    before = kept.read_bytes()
-    kept.write_bytes(before + b'{"key": ')
-    done = run(["lead"], ["rows"], config=[config], out=tmp_path / "run", workers=0)
-    [result] = done.results
-    assert (done.stopped, result.faults) == ("", {})
-    assert kept.read_bytes().startswith(before)
-    assert kept.read_bytes().count(b"\n") == 4
-    alone = score(tmp_path / "run/lead/rows/predictions.jsonl", "rows", config=[config])
-    assert result.scores == alone.scores
+    ] == ["metric bleu_coco: is computed after all reads", 2]  # fmt: skip
+    before = stored.read_bytes()
+    stored.write_bytes(before + b'{"key": ')
+    resumed = run(["lead"], ["rows"], config=[config], out=tmp_path / "run", workers=0)
+    [result] = resumed.results
+    assert (resumed.stopped, result.faults) == ("", {})
+    assert stored.read_bytes().startswith(before)
+    assert stored.read_bytes().count(b"\n") == 4
+    separate = score(tmp_path / "run/lead/rows/predictions.jsonl", "rows", config=[config])
+    assert result.scores == separate.scores
     assert 0 < result.scores["bleu_4"] < 100
 
 
-def test_a_program_that_is_not_there_is_told_before_any_work(
+def test_a_missing_program_is_reported_before_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever else is to be run."""
+    """The run does not start, even if other metrics could be computed."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match="'bleu_coco' runs Java programs"):
         run(["lead"], ["sample"], metrics=["f1", "bleu_coco"], out=tmp_path / "run")

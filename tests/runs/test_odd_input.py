@@ -1,4 +1,4 @@
-"""Odd documents and questions: answered, or failed with a reason, and never at others' expense."""
+"""Tests that odd documents and questions are answered or fail without affecting other examples."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from leporello.api import Run, run
 from leporello.engine.limits import Limits
 
 ODD_TASKS = {
-    "sound": {"class": "odd_texts.Odd", "odd": False},
+    "normal": {"class": "odd_texts.Odd", "odd": False},
     "mixed": {"class": "odd_texts.Odd"},
 }
 
 
-def ran(folder: Path, pipeline: dict[str, Any], tasks: dict[str, Any]) -> Run:
-    """Runs a pipeline on two tasks."""
+def run_tasks(folder: Path, pipeline: dict[str, Any], tasks: dict[str, Any]) -> Run:
+    """Runs a pipeline on tasks."""
     config = folder / "odd.yaml"
     config.write_text(json.dumps({"pipelines": {"p": pipeline}, "tasks": tasks}), encoding="utf-8")
     limits = Limits(max_active=500, window=500)
-    given: Any = {"config": [config], "out": folder / "out", "limits": limits}
-    return run(["p"], list(tasks), workers=0, cached=False, **given)
+    options: Any = {"config": [config], "out": folder / "out", "limits": limits}
+    return run(["p"], list(tasks), workers=0, cached=False, **options)
 
 
-def outcome(done: Run, task: str, pipeline: str) -> dict[str, Any]:
-    """Returns the predictions and failures of a pipeline on a task, by the examples' ids."""
-    failed = {failure.example_id: failure for failure in done.failed(pipeline, task)}
-    return {p.id: p for p in done.predictions(pipeline, task)} | failed
+def outcome(result: Run, task: str, pipeline: str) -> dict[str, Any]:
+    """Returns the predictions and failures of a pipeline on a task, by example id."""
+    failed = {failure.example_id: failure for failure in result.failed(pipeline, task)}
+    return {p.id: p for p in result.predictions(pipeline, task)} | failed
 
 
 FAULTY = {
@@ -46,30 +46,30 @@ FAULTY = {
 
 
 @pytest.mark.parametrize("reader", ["Lead", "BestSentence"])
-def test_odd_examples_are_answered_and_leave_the_others_alone(tmp_path: Path, reader: str) -> None:
-    """Every combiner takes them; only what is at fault fails, as its task says."""
+def test_odd_examples_do_not_affect_others(tmp_path: Path, reader: str) -> None:
+    """Every combiner accepts them; only faulty examples fail, with the task's message."""
     best = [{"class": "ReadEach", "keep": "best"}] if reader == "BestSentence" else []
-    named = [{"class": name} for name in ("MapReduce", "ReadEach", "Refine", "Stuff")]
+    plain = [{"class": name} for name in ("MapReduce", "ReadEach", "Refine", "Stuff")]
     more = [{"class": "ReadEach", "keep": "vote"}, {"class": "Stuff", "fit": True}]
     pipeline = {
         "chunker": {"class": "FixedTokens", "size": 30},
         "retriever": {"sweep": [{"class": "BM25", "k": 2}, {"class": "All"}]},
         "reader": {"class": reader},
-        "combiner": {"sweep": [*named, *more, *best]},
+        "combiner": {"sweep": [*plain, *more, *best]},
     }
-    done = ran(tmp_path, pipeline, ODD_TASKS)
-    points = {result.pipeline for result in done.results}
-    assert len(points) == 2 * len([*named, *more, *best])
+    result = run_tasks(tmp_path, pipeline, ODD_TASKS)
+    points = {score.pipeline for score in result.results}
+    assert len(points) == 2 * len([*plain, *more, *best])
     for point in points:
-        mixed, sound = (outcome(done, task, point) for task in ("mixed", "sound"))
-        failed = {name for name, found in mixed.items() if isinstance(found, Failure)}
+        mixed, normal = (outcome(result, task, point) for task in ("mixed", "normal"))
+        failed = {name for name, row in mixed.items() if isinstance(row, Failure)}
         assert {name: (mixed[name].stage, mixed[name].error) for name in failed} == {
             name: ("task", fault) for name, fault in FAULTY.items()
         }
         assert len(mixed) == len(list(Odd().examples()))
-        assert {name: mixed[name] for name in sound} == sound
-        chosen = [found for name, found in mixed.items() if name.startswith("chosen")]
-        assert {line for found in chosen for line in found.raw.split("\n")} <= {"x", "\u202e"}
+        assert {name: mixed[name] for name in normal} == normal
+        chosen = [row for name, row in mixed.items() if name.startswith("chosen")]
+        assert {line for row in chosen for line in row.raw.split("\n")} <= {"x", "\u202e"}
 
 
 LONG = {"long": "why? " * 3000, "longer": "x" * 15_000, "longest": "猫" * 15_000}
@@ -79,42 +79,43 @@ LONG = {"long": "why? " * 3000, "longer": "x" * 15_000, "longest": "猫" * 15_00
 def test_a_question_longer_than_the_window_fails_alone(
     tmp_path: Path, kind: str, name: str
 ) -> None:
-    """Whatever is done with passages that do not fit, a question is never cut; others are read."""
+    """A question is never cut, for all values of `on_overflow`; other questions are read."""
     save(name, tmp_path / "model")
     model = {"class": kind, "model": str(tmp_path / "model"), "max_input_tokens": 160}
     reader = {**model, "on_overflow": ["fit", "truncate", "split", "error"], "max_new_tokens": 4}
-    sound = [
-        {"id": f"{document} {number}", "document": f"Document {document}. " * 20, "question": asked}
+    normal = [
+        {"id": f"{document} {n}", "document": f"Document {document}. " * 20, "question": question}
         for document in "ab"
-        for number, asked in enumerate(("why?", "who?", ""))
+        for n, question in enumerate(("why?", "who?", ""))
     ]
-    long = [{"id": id_, "document": sound[0]["document"], "question": q} for id_, q in LONG.items()]
+    text = normal[0]["document"]
+    long = [{"id": id_, "document": text, "question": question} for id_, question in LONG.items()]
     tasks = {}
-    for task, rows in (("sound", sound), ("mixed", [sound[0], *long, *sound[1:]])):
+    for task, rows in (("normal", normal), ("mixed", [normal[0], *long, *normal[1:]])):
         write_files(tmp_path, {f"{task}.jsonl": rows})
         tasks[task] = {"class": "JsonLines", "path": f"{task}.jsonl"}
     chunker = {"class": "FixedTokens", "size": 9}
-    done = ran(tmp_path, {"chunker": chunker, "reader": {**reader, "device": "cpu"}}, tasks)
-    for point in {result.pipeline for result in done.results}:
-        found, expected = (outcome(done, task, point) for task in ("mixed", "sound"))
+    result = run_tasks(tmp_path, {"chunker": chunker, "reader": {**reader, "device": "cpu"}}, tasks)
+    for point in {score.pipeline for score in result.results}:
+        mixed, expected = (outcome(result, task, point) for task in ("mixed", "normal"))
         for id_ in LONG:
-            failure = found.pop(id_)
+            failure = mixed.pop(id_)
             assert failure.stage == "reader"
             assert re.search(r"alone take \d+ tokens .* they are never cut", failure.error)
-        kept = [{id_: _words(p) for id_, p in rows.items()} for rows in (found, expected)]
-        assert kept[0] == kept[1]
+        words = [{id_: _words(p) for id_, p in rows.items()} for rows in (mixed, expected)]
+        assert words[0] == words[1]
 
 
-def _words(found: Any) -> tuple[Any, ...]:
-    """Returns what does not depend on a batch's rounding; here passages may not fit the window."""
-    if isinstance(found, Failure):
-        assert "and on_overflow is 'error'" in found.error
-        return (found.stage, found.error)
-    return (found.prediction, found.read)
+def _words(outcome: Any) -> tuple[Any, ...]:
+    """Returns the fields that a batch's rounding does not change."""
+    if isinstance(outcome, Failure):  # passages may exceed the input window
+        assert "and on_overflow is 'error'" in outcome.error
+        return (outcome.stage, outcome.error)
+    return (outcome.prediction, outcome.read)
 
 
-def test_odd_files_leave_the_others_alone(tmp_path: Path) -> None:
-    """Through the command line: status 1, one line a faulty example, the others as without it."""
+def test_odd_files_do_not_affect_other_examples(tmp_path: Path) -> None:
+    """On the command line, the status is 1 and each faulty example is one line in failures."""
     files = {"line.txt": "word " * 200_000, "empty lines.txt": "\n" * 1_000_000 + "last"}
     files |= {"marks.md": "\ufeff# \u202e\u2066\r\n\r\nx"}
     files |= {"odd.yaml": "tasks: {odd: {class: JsonLines, path: rows.jsonl}}"}
@@ -130,8 +131,8 @@ def test_odd_files_leave_the_others_alone(tmp_path: Path) -> None:
     rows.insert(5, {"id": "inline", "document": "\0\u2067 last. " * 9, "question": "\u202e\0"})
     write_files(tmp_path, {**files, "rows.jsonl": rows})
     arguments = ("run", "best-sentence", "--task", "odd", "--config", tmp_path / "odd.yaml")
-    done = leporello(*arguments, "--out", tmp_path / "out", status=1)
-    assert "4 of 10 documents' files cannot be read" in done.stderr
+    process = leporello(*arguments, "--out", tmp_path / "out", status=1)
+    assert "4 of 10 documents' files cannot be read" in process.stderr
     results = tmp_path / "out" / "best-sentence" / "odd"
     predictions = {
         row["id"]: row["prediction"] for row in read_lines(results / "predictions.jsonl")
@@ -146,8 +147,8 @@ def test_odd_files_leave_the_others_alone(tmp_path: Path) -> None:
         "gone.txt": "there is no such file",
         "nul.txt": "it looks like binary data",
         "blank.txt": "the file has no text",
-        "pipe.txt": "is no file but a pipe or a device",
-        "/dev/zero": "is no file but a pipe or a device",
+        "pipe.txt": "is a pipe or a device",
+        "/dev/zero": "is a pipe or a device",
         ".": "is a folder; name one file",
     }
     assert failures.keys() == reasons.keys()

@@ -1,4 +1,4 @@
-"""`plan` and the verbs of the cache: what is shared, kept and left, and why something was not."""
+"""Tests of `plan` and the cache commands: shared, cached and remaining work, and cache misses."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Twice:
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Ten documents of three questions, a plug-in reader, and a cache of the test's own."""
+    """Ten documents with three questions each, a plug-in reader, and a separate cache."""
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
     rows: list[dict[str, Any]] = []
     for d in range(10):
@@ -79,26 +79,26 @@ def _plan(config: Path, *overrides: str, out: Path | None = None) -> RunPlan:
     return plan(jobs, out or config.parent / "out")
 
 
-def test_what_pipelines_share_stands_once_in_the_plan(config: Path) -> None:
-    """Two sizes times three k: two ways to divide, two indexes, six pipelines."""
-    found = _plan(config, "chunker.size=20,50", "retriever.k=1,2,3")
-    assert [(step.kind, step.needed, len(step.pipelines)) for step in found.steps] == [
+def test_shared_steps_are_listed_once(config: Path) -> None:
+    """Two sizes times three k: two chunkers, two indexes, six pipelines."""
+    result = _plan(config, "chunker.size=20,50", "retriever.k=1,2,3")
+    assert [(step.kind, step.needed, len(step.pipelines)) for step in result.steps] == [
         ("chunks", 10, 3), ("index", 10, 3), ("chunks", 10, 3), ("index", 10, 3)
     ]  # fmt: skip
-    assert len({job.steps for job in found.jobs}) == 2
-    assert [job.documents for job in found.jobs] == [10] * 6
+    assert len({job.steps for job in result.jobs}) == 2
+    assert [job.documents for job in result.jobs] == [10] * 6
 
 
-def test_the_plan_tells_what_is_kept(config: Path) -> None:
-    """After a run in another directory all is kept; with another size, the index is to be made."""
+def test_the_plan_counts_cached_results(config: Path) -> None:
+    """After a run in another directory all is cached; another chunk size needs new results."""
     run(["mine"], config=[config], out=config.parent / "elsewhere", workers=0)
     assert [(step.needed, step.kept) for step in _plan(config).steps] == [(10, 10), (10, 10)]
-    other = _plan(config, "chunker.size=20", out=config.parent / "more")
-    assert other.steps[0].kept < 10  # what the plan itself has tried is kept
+    changed = _plan(config, "chunker.size=20", out=config.parent / "more")
+    assert changed.steps[0].kept < 10  # the plan itself caches results
 
 
-def test_calls_and_tokens_are_told_by_a_sample_and_then_by_what_was_read(config: Path) -> None:
-    """At first as far as the first round, afterwards with all rounds."""
+def test_calls_and_tokens_are_extrapolated(config: Path) -> None:
+    """Before a run, from the first round of a sample; then from all rounds of finished examples."""
     [before] = _plan(config).jobs
     assert (before.calls, before.tokens, before.at_least) == (60, 600, True)
     run(["mine"], config=[config], out=config.parent / "out", limit=6, workers=0)
@@ -106,44 +106,44 @@ def test_calls_and_tokens_are_told_by_a_sample_and_then_by_what_was_read(config:
     assert (after.done, after.calls, after.tokens, after.at_least) == (6, 72, 720, False)
 
 
-def test_another_librarys_version_is_a_difference_where_the_cache_misses(
+def test_another_version_of_a_library_is_a_difference(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It stands in the plan, and refuses the run; one that no stage depends on changes nothing."""
+    """The plan lists it and the run is refused, unless no stage depends on the library."""
     out, real = config.parent / "out", metadata.version
     run(["mine"], config=[config], out=out, workers=0)
     numpy = f"libraries.numpy: {real('numpy')!r} -> '99'"
-    for library, told, found in (("torch", (), [10, 10]), ("numpy", (numpy,), [0, 0])):
+    for library, changes, cached in (("torch", (), [10, 10]), ("numpy", (numpy,), [0, 0])):
         monkeypatch.setattr(metadata, "version", lambda n, x=library: "99" if n == x else real(n))
         _version.cache_clear()
         library_versions.cache_clear()
-        assert [step.kept for step in _plan(config, out=config.parent / "fresh").steps] == found
-        assert _plan(config, out=out).jobs[0].changed == told
+        assert [step.kept for step in _plan(config, out=config.parent / "fresh").steps] == cached
+        assert _plan(config, out=out).jobs[0].changed == changes
     with pytest.raises(UserError, match=re.escape(f"mine on rows: {numpy}")):
         run(["mine"], config=[config], out=out, workers=0)
     _version.cache_clear()
     library_versions.cache_clear()
 
 
-def test_the_plan_is_told_as_a_tree(config: Path) -> None:
-    """The shared steps, what is left, and the time; nothing is left after the run."""
+def test_the_plan_is_printed_as_a_tree(config: Path) -> None:
+    """It shows shared steps, remaining work and time; after the run nothing remains."""
     arguments = ("mine", "--config", config, "--out", config.parent / "out")
-    told = leporello("plan", *arguments).stdout
-    assert "chunks by FixedTokens(size=50" in told
-    assert "10 documents, 0 kept, 10 to make" in told
-    assert "at least 60 reads of 600 tokens" in told
-    assert "selecting not known" in told
+    output = leporello("plan", *arguments).stdout
+    assert "chunks by FixedTokens(size=50" in output
+    assert "10 documents, 0 cached, 10 to compute" in output
+    assert "at least 60 reads of 600 tokens" in output
+    assert "selecting unknown" in output
     leporello("run", *HERE, *arguments)
     assert "nothing is left to do" in leporello("plan", *arguments).stdout
 
 
 def _why(config: Path, kind: str) -> tuple[bool, str]:
-    [found] = {(r.kept, r.differs) for r in why(config.parent / "out", "3-2") if r.kind == kind}
-    return found
+    [reason] = {(r.kept, r.differs) for r in why(config.parent / "out", "3-2") if r.kind == kind}
+    return reason
 
 
 def test_why_names_the_first_field_that_differs(config: Path) -> None:
-    """A parameter, the plug-in's source, a model or the document: whichever it is."""
+    """It names a parameter, the plug-in's source, a model or the document."""
     run(["mine"], config=[config], out=config.parent / "out", workers=0)
     kinds = [(reuse.kind, reuse.kept) for reuse in why(config.parent / "out", "3-2")]
     assert kinds == [("chunks", True), ("index", True), *[("outputs", True)] * 3]
@@ -159,36 +159,36 @@ def test_why_names_the_first_field_that_differs(config: Path) -> None:
     resolved.write_text(text)
     rows = config.parent / "rows.jsonl"
     rows.write_text(rows.read_text().replace("word7 of document3", "word7 of document4"))
-    kept, differs = _why(config, "chunks")
-    assert not kept
+    is_cached, differs = _why(config, "chunks")
+    assert not is_cached
     assert differs.startswith("document.text: ")
 
 
-def test_why_of_an_example_that_is_not_there_helps(config: Path) -> None:
-    """The nearest id is named."""
+def test_why_suggests_an_id_for_an_unknown_example(config: Path) -> None:
+    """The message names the most similar id."""
     run(["mine"], config=[config], out=config.parent / "out", limit=3, workers=0)
     with pytest.raises(UserError, match="did you mean"):
         why(config.parent / "out", "3-22")
-    with pytest.raises(UserError, match="no run lies there"):
+    with pytest.raises(UserError, match="is not a run"):
         why(config.parent, "3-2")
 
 
 def test_the_cache_is_listed_and_cleared(config: Path) -> None:
-    """`ls` counts each kind; `gc` keeps within the size, and a run makes again what is gone."""
+    """`ls` counts entries by kind; `gc` limits the size, and a run recomputes removed entries."""
     run(["mine"], config=[config], out=config.parent / "out", workers=0)
-    listed = json.loads(leporello("cache", "ls", "--json").stdout)
-    assert {kind: each["entries"] for kind, each in listed["kinds"].items()} == {
+    listing = json.loads(leporello("cache", "ls", "--json").stdout)
+    assert {kind: counts["entries"] for kind, counts in listing["kinds"].items()} == {
         "layouts": 1, "tokens": 10, "chunks": 10, "index": 10, "outputs": 3
     }  # fmt: skip
     assert "index" in leporello("cache", "ls").stdout
-    size = sum(each["bytes"] for each in listed["kinds"].values())
+    size = sum(counts["bytes"] for counts in listing["kinds"].values())
     leporello("cache", "gc", "--keep", f"{size / 2000}KB")
-    left = [entry.size for entry in Cache(cache_directory()).entries()]
-    assert 0 < sum(left) <= size / 2
+    sizes = [entry.size for entry in Cache(cache_directory()).entries()]
+    assert 0 < sum(sizes) <= size / 2
     assert "removed" in leporello("cache", "gc", "--keep", "0").stdout
     assert not list(Cache(cache_directory()).entries())
-    done = run(["mine"], config=[config], out=config.parent / "again", workers=0)
-    assert done.failures == 0
+    result = run(["mine"], config=[config], out=config.parent / "again", workers=0)
+    assert result.failures == 0
     assert "must be a size" in leporello("cache", "gc", "--keep", "much", status=2).stderr
 
 
@@ -199,11 +199,11 @@ from leporello import Output
 @dataclass(frozen=True)
 class Seeing:
     def read(self, inputs):
-        said = []
+        texts = []
         for read in inputs:
             document = read.passages[0].document
-            said.append(f"{document.sections[0].title} {document.text[-3:]} {read.choices}")
-        return [Output(text) for text in said]
+            texts.append(f"{document.sections[0].title} {document.text[-3:]} {read.choices}")
+        return [Output(text) for text in texts]
 
     def count(self, texts):
         return [0 for _ in texts]
@@ -214,10 +214,10 @@ class Seeing:
     ("old", "new"),
     [("# One", "# Two"), ("end", "END"), ('"choices": ["a"]', '"choices": ["b"]')],
 )
-def test_outputs_are_not_taken_for_another_document(
+def test_outputs_are_not_reused_for_another_document(
     config: Path, tmp_path: Path, old: str, new: str
 ) -> None:
-    """Its headings, its text behind the passage and the choices may all be seen by a reader."""
+    """A reader may see the headings, the text after the passage and the choices."""
     row = {"id": "a", "document_path": "text.md", "question": "q", "choices": ["a"]}
     text = "# One\nsome words\n\n# More\nend"
     write_files(tmp_path, {"plug.py": SEEING, "text.md": text, "rows.jsonl": [row]})
@@ -231,18 +231,18 @@ pipelines:
 tasks:
   rows: {class: JsonLines, path: rows.jsonl}
 """)
-    said = []
+    outputs = []
     for name in ("one", "other"):
-        done = run(["mine"], config=[config], out=tmp_path / name, workers=0)
-        said += [prediction.prediction for prediction in done.predictions("mine", "rows")]
+        result = run(["mine"], config=[config], out=tmp_path / name, workers=0)
+        outputs += [prediction.prediction for prediction in result.predictions("mine", "rows")]
         for file in ("text.md", "rows.jsonl"):
             path = tmp_path / file
             path.write_text(path.read_text().replace(old, new))
-    assert said[0] != said[1]
+    assert outputs[0] != outputs[1]
 
 
-def test_a_window_that_was_read_in_parts_is_not_kept(config: Path, tmp_path: Path) -> None:
-    """A reader that runs out of memory once says other things than one that does not."""
+def test_outputs_of_a_divided_batch_are_not_cached(config: Path, tmp_path: Path) -> None:
+    """A reader that ran out of memory may return different outputs from one that did not."""
     (tmp_path / "plug.py").write_text("""
 from dataclasses import dataclass
 from pathlib import Path
@@ -265,7 +265,7 @@ class Narrow:
     text = config.read_text().replace('"./plug.py:Counting"', f'"./plug.py:Narrow", mark: "{mark}"')
     config.write_text(text.replace('combiner: {class: "./plug.py:Twice"}', ""))
     for name in ("narrow", "wide"):
-        done = run(["mine"], config=[config], out=tmp_path / name, workers=0)
-        first = next(done.predictions("mine", "rows")).prediction
+        result = run(["mine"], config=[config], out=tmp_path / name, workers=0)
+        first = next(result.predictions("mine", "rows")).prediction
         assert first == ("one of 3" if name == "narrow" else "one of 30")
         mark.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Runs from Python: results, predictions, and what is shared."""
+"""Tests of runs from Python: results, predictions and shared stages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Loading:
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """A task of three questions on two documents, and a swept pipeline."""
+    """A task with three questions on two documents, and a swept pipeline."""
     rows: list[dict[str, Any]] = [
         {"id": "a", "document_id": "x", "document": "one two three", "question": "two"},
         {"id": "b", "document_id": "y", "document": "four five", "question": "five"},
@@ -62,33 +62,33 @@ tasks:
 
 
 def test_a_run_returns_results_and_predictions(config: Path, tmp_path: Path) -> None:
-    """One result a point, predictions with documents together, scores over what has references."""
-    done = run(["mine"], ["rows"], config=[config], out=tmp_path / "out", workers=0)
-    assert [result.pipeline for result in done.results] == [
+    """Results per point, predictions grouped by document, scores of examples with references."""
+    result = run(["mine"], ["rows"], config=[config], out=tmp_path / "out", workers=0)
+    assert [score.pipeline for score in result.results] == [
         "mine@retriever.k=1",
         "mine@retriever.k=2",
     ]
-    predictions = list(done.predictions("mine@retriever.k=2", "rows"))
+    predictions = list(result.predictions("mine@retriever.k=2", "rows"))
     assert [(p.id, p.prediction) for p in predictions] == [
         ("a", "TWO"),
         ("c", "THREE"),
         ("b", "FIVE"),
     ]
-    assert done.results[0].scores == {"f1": 100.0}
-    assert done.results[0].examples == 3
-    assert done.failures == 0
+    assert result.results[0].scores == {"f1": 100.0}
+    assert result.results[0].examples == 3
+    assert result.failures == 0
 
 
 def test_points_of_a_sweep_share_one_reader(config: Path, tmp_path: Path) -> None:
-    """A stage that is the same in two pipelines is built, and its model loaded, once."""
+    """A stage that is equal in two pipelines is built once, and its model is loaded once."""
     run(["mine"], ["rows"], config=[config], out=tmp_path / "out", workers=0)
     assert (tmp_path / "log.txt").read_text() == "loaded\n"
 
 
-def test_the_manifest_and_the_resolved_config_say_what_was_run(
+def test_the_manifest_and_the_resolved_config_describe_the_run(
     config: Path, tmp_path: Path
 ) -> None:
-    """Every default is written out, and run.yaml is a config itself."""
+    """Every default is written, and run.yaml is a valid config."""
     run(["mine"], ["rows"], config=[config], out=tmp_path / "out", workers=0)
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert {"leporello", "python", "libraries", "limits", "jobs"} <= manifest.keys()
@@ -102,7 +102,7 @@ def test_the_manifest_and_the_resolved_config_say_what_was_run(
 
 
 def test_later_pipelines_join_a_run_directory(config: Path, tmp_path: Path) -> None:
-    """What ran there before stays in the manifest and in run.yaml."""
+    """Earlier pipelines stay in the manifest and in run.yaml."""
     out = tmp_path / "out"
     run(["mine@retriever.k=1"], ["rows"], config=[config], out=out, workers=0)
     run(["lead"], ["rows"], config=[config], out=out, workers=0)
@@ -111,13 +111,13 @@ def test_later_pipelines_join_a_run_directory(config: Path, tmp_path: Path) -> N
 
 
 def test_a_directory_with_other_files_is_left_alone(config: Path, tmp_path: Path) -> None:
-    """A run is never mixed with what is no run."""
-    with pytest.raises(UserError, match="holds other files"):
+    """A run never writes to a directory with files that do not belong to a run."""
+    with pytest.raises(UserError, match="has other files"):
         run(["lead"], ["rows"], config=[config], out=tmp_path, workers=0)
 
 
-def test_the_faults_of_all_tasks_are_told_together(config: Path, tmp_path: Path) -> None:
-    """Data is read and checked before any work."""
+def test_the_faults_of_all_tasks_are_reported_together(config: Path, tmp_path: Path) -> None:
+    """Data is read and checked before the run starts."""
     text = config.read_text() + (
         "  bad: {class: JsonLines, path: bad.jsonl}\n"
         "  worse: {class: JsonLines, path: worse.jsonl}\n"
@@ -133,7 +133,7 @@ def test_the_faults_of_all_tasks_are_told_together(config: Path, tmp_path: Path)
 
 
 def test_ask_takes_one_pipeline(config: Path, tmp_path: Path) -> None:
-    """A swept one must be named to the point."""
+    """For a swept pipeline, the point must be named."""
     text = tmp_path / "text.txt"
     text.write_text("one two three", encoding="utf-8")
     answer = ask(text, "three", pipeline="mine@retriever.k=1", config=[config])
@@ -165,32 +165,33 @@ class Mine:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
-        ("yield 3", "yields 3, which is no Example"),
+        ("yield 3", "yields 3, which is not an Example"),
         ("return None", "task 't' failed"),
         ("raise KeyError('k')", "KeyError: 'k'"),
-        ("yield Example('a', 'text')", "with a document that is no Document"),
+        ("yield Example('a', 'text')", "with a document that is not a Document"),
         ("yield from [Example('a', document)] * 2", "yields the id 'a' twice"),
-        ("yield Example('a', document, references=(3,))", "whose references are no tuple of texts"),
-        ("yield Example('a', document, references='abc')", "whose references are no tuple"),
+        (
+            "yield Example('a', document, references=(3,))",
+            "whose references are not a tuple of texts",
+        ),
+        ("yield Example('a', document, references='abc')", "whose references are not a tuple"),
         ("yield Example('a', document, evidence=(Span(0, 99),))", "outside its document"),
     ],
 )
-def test_a_task_of_ones_own_that_misbehaves_is_told_of(
-    tmp_path: Path, body: str, told: str
-) -> None:
-    """The task is named, and what is wrong with it; it is the user's to mend."""
+def test_a_plug_in_task_with_errors_is_reported(tmp_path: Path, body: str, message: str) -> None:
+    """The message names the task and the error, so that the user can fix it."""
     config = [_plug_in_task(tmp_path, body)]
     with pytest.raises(UserError, match="task 't'") as caught:
         run(["lead"], ["t"], config=config, out=tmp_path / "out", workers=0)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_default_that_yaml_cannot_give_is_left_out_of_the_resolved_config(
     tmp_path: Path,
 ) -> None:
-    """The run can be explained and continued all the same."""
+    """The run can still be explained and resumed."""
     plug_in = """
 from dataclasses import dataclass, field
 from leporello import Hit
@@ -219,7 +220,7 @@ class Odd:
 
 
 def test_pipelines_and_tasks_with_dashes_keep_apart(config: Path, tmp_path: Path) -> None:
-    """No two jobs share a journal or a folder, whatever they are called."""
+    """Two jobs never share a journal or a folder, whatever their names are."""
     text = config.read_text().replace(
         "tasks:\n",
         "  a: {reader: {class: Lead, words: 1}}\n"
@@ -229,13 +230,13 @@ def test_pipelines_and_tasks_with_dashes_keep_apart(config: Path, tmp_path: Path
         "  c: {class: JsonLines, path: rows.jsonl}\n",
     )
     config.write_text(text, encoding="utf-8")
-    done = run(["a", "a--b"], ["b--c", "c"], config=[config], out=tmp_path / "out", workers=0)
-    assert next(done.predictions("a", "b--c")).prediction == "one"
-    assert next(done.predictions("a--b", "c")).prediction == "one two"
+    result = run(["a", "a--b"], ["b--c", "c"], config=[config], out=tmp_path / "out", workers=0)
+    assert next(result.predictions("a", "b--c")).prediction == "one"
+    assert next(result.predictions("a--b", "c")).prediction == "one two"
 
 
-def _half_done(folder: Path) -> Path:
-    """A plug-in that imports a module and reads a model's folder, run on two of three examples."""
+def _unfinished(folder: Path) -> Path:
+    """Runs a plug-in that imports a module and reads a model folder on two of three examples."""
     plug_in = """
 from dataclasses import dataclass
 from leporello import Output
@@ -270,7 +271,7 @@ tasks:
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "told"),
+    ("file", "old", "new", "message"),
     [
         ("mine.yaml", "k: 2", "k: 3", "pipeline.retriever.k: 2 -> 3"),
         ("plug.py", "read.question +", "read.question * 2 +", "sources.plug.py:Suffixing: "),
@@ -279,27 +280,27 @@ tasks:
         ("rows.jsonl", "ccc", "ccd", "data: '"),
     ],
 )
-def test_what_is_edited_under_a_half_done_run_is_noticed(
-    tmp_path: Path, file: str, old: str, new: str, told: str
+def test_an_edit_during_an_unfinished_run_is_noticed(
+    tmp_path: Path, file: str, old: str, new: str, message: str
 ) -> None:
-    """The same command refuses and names it; with `--update` only that is done again."""
-    config = _half_done(tmp_path)
+    """The same command names the edit and fails; with `--update` it repeats the affected work."""
+    config = _unfinished(tmp_path)
     path = tmp_path / file
     path.write_text(path.read_text().replace(old, new, 1))
     arguments = ("run", *HERE, "mine", "--config", config, "--out", tmp_path / "out")
-    refused = leporello(*arguments, status=2).stderr
-    assert f"mine on rows: {told}" in refused
-    assert "run with --update to do again what this touches" in refused
+    error = leporello(*arguments, status=2).stderr
+    assert f"mine on rows: {message}" in error
+    assert "run with --update to repeat the affected examples" in error
     assert counts_in(tmp_path / "out" / "journal" / "mine" / "rows" / "00000.sqlite").examples == 2
     leporello(*arguments, "--update")
     leporello(*arguments, "--out", tmp_path / "fresh")
     for name in ("predictions.jsonl", "calls.jsonl"):
-        one, other = (tmp_path / run / "mine" / "rows" / name for run in ("out", "fresh"))
-        assert one.read_bytes() == other.read_bytes()
+        updated, fresh = (tmp_path / run / "mine" / "rows" / name for run in ("out", "fresh"))
+        assert updated.read_bytes() == fresh.read_bytes()
 
 
-def test_an_answer_is_scored_as_it_is_unless_the_pipeline_says_otherwise(tmp_path: Path) -> None:
-    """Every table names who had it brought into the metric's form; its form is told of the raw."""
+def test_an_answer_is_normalised_only_if_the_pipeline_declares_it(tmp_path: Path) -> None:
+    """Every table marks pipelines with normalised answers; statistics describe raw answers."""
     plug_in = (
         "from leporello.tasks import JsonLines\n\nclass Shortened(JsonLines):\n"
         "    def normalise(self, text, example):\n        return text.split()[-1]\n"
@@ -312,8 +313,8 @@ def test_an_answer_is_scored_as_it_is_unless_the_pipeline_says_otherwise(tmp_pat
     )
     write_files(tmp_path, {"own.py": plug_in, "rows.jsonl": rows, "mine.yaml": pipelines})
     config, out = [tmp_path / "mine.yaml"], tmp_path / "run"
-    done = run(["as-it-is", "rewritten"], ["rows"], config=config, out=out)
-    assert [(r.scores["exact_match"], r.marks) for r in done.results] == [
+    result = run(["as-it-is", "rewritten"], ["rows"], config=config, out=out)
+    assert [(r.scores["exact_match"], r.marks) for r in result.results] == [
         (0.0, ""),
         (100.0, " (normalised)"),
     ]
@@ -328,5 +329,5 @@ def test_an_answer_is_scored_as_it_is_unless_the_pipeline_says_otherwise(tmp_pat
     with pytest.raises(ConfigError, match="must be true or false, got 'often'"):
         load_pipelines(config, ["normalised=often"], ["as-it-is"])
     (tmp_path / "old.yaml").write_text("tasks: {q: {class: Scrolls, name: qmsum, normalised: no}}")
-    with pytest.raises(ConfigError, match=r"'normalised'; it is a key of pipelines since 0\.3"):
+    with pytest.raises(ConfigError, match=r"'normalised'; since 0\.3 it is a key of pipelines"):
         load_pipelines([tmp_path / "old.yaml"])

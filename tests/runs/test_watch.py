@@ -1,4 +1,4 @@
-"""A run under way, seen from another process."""
+"""Tests of watching a run from another process."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Slow:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A config whose reader waits at the tenth example until a file is there."""
+    """A config whose reader waits at the tenth example until a file exists."""
     rows = [
         {
             "id": f"q{n}", "document": f"The mill, {n}.", "question": f"What, {n}?",
@@ -67,8 +67,8 @@ run(
 """
 
 
-def begun(folder: Path) -> subprocess.Popen[bytes]:
-    """Starts the run, and waits until its manifest is there."""
+def start(folder: Path) -> subprocess.Popen[bytes]:
+    """Starts the run, and is_waiting until its manifest exists."""
     process = subprocess.Popen(
         [sys.executable, "-c", RUN], cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
@@ -76,67 +76,67 @@ def begun(folder: Path) -> subprocess.Popen[bytes]:
     return process
 
 
-def only(watch: Watch) -> JobProgress:
-    """Returns how far the only job is."""
+def progress_of(watch: Watch) -> JobProgress:
+    """Returns the progress of the run's only job."""
     [job] = watch.look()
     return job
 
 
-def waits(job: JobProgress) -> bool:
-    """Says whether the last of four shards is begun, in which the reader waits."""
+def is_waiting(job: JobProgress) -> bool:
+    """Returns whether the last of four shards has started, in which the reader waits."""
     return (job.shards, job.under_way) == (3, 1)
 
 
 def test_from_the_first_example_to_the_last(folder: Path) -> None:
-    """Counts and failures grow with examples, scores with shards; it runs until it ends."""
-    process = begun(folder)
+    """Counts and failures grow with examples, scores with shards, until the run ends."""
+    process = start(folder)
     watch = Watch(folder / "out")
-    until(lambda: waits(only(watch)))
-    half = only(watch)
+    until(lambda: is_waiting(progress_of(watch)))
+    half = progress_of(watch)
     assert (half.finished, half.expected, half.failed, half.died) == (9, 12, 1, 0)
     assert half.scores["f1"] == pytest.approx(100 * 8 / 9, abs=1e-3)
     assert half.seconds_left is None or half.seconds_left > 0
     assert watch.running
-    told = leporello("watch", folder / "out").stdout
-    assert "running" in told
-    assert "3 +1" in told
+    output = leporello("watch", folder / "out").stdout
+    assert "running" in output
+    assert "3 +1" in output
     (folder / "go").touch()
     assert process.wait(60) == 0
-    assert (only(watch).finished, watch.running) == (12, False)
+    assert (progress_of(watch).finished, watch.running) == (12, False)
     assert "finished" in leporello("watch", folder / "out").stdout
 
 
-def killed(folder: Path) -> Watch:
-    """Kills the run while the reader waits."""
-    process, watch = begun(folder), Watch(folder / "out")
-    until(lambda: waits(only(watch)))
+def killed_run(folder: Path) -> Watch:
+    """Kills the run while the reader waits, and returns a watch of it."""
+    process, watch = start(folder), Watch(folder / "out")
+    until(lambda: is_waiting(progress_of(watch)))
     process.kill()
     process.wait()
     return watch
 
 
 def test_a_killed_run(folder: Path) -> None:
-    """A run that was killed is told from one that runs and one that is finished."""
-    watch = killed(folder)
-    assert only(watch).finished == 9
-    told = json.loads(leporello("watch", folder / "out", "--json").stdout)
-    assert told["running"] is False
+    """A killed run is neither shown as running nor as finished."""
+    watch = killed_run(folder)
+    assert progress_of(watch).finished == 9
+    status = json.loads(leporello("watch", folder / "out", "--json").stdout)
+    assert status["running"] is False
     assert "no process" in leporello("watch", folder / "out").stdout
 
 
 def test_a_shard_that_is_tried_again(folder: Path) -> None:
-    """Deaths of workers are told, as often as they were."""
+    """Every crash of a worker is shown."""
     (folder / "go").touch()
-    assert begun(folder).wait(60) == 0
+    assert start(folder).wait(60) == 0
     rows = [json.loads(line) for line in (folder / "out/workers.jsonl").read_text().splitlines()]
     with (folder / "out/workers.jsonl").open("a") as file:
         file.write(json.dumps({**rows[1], "outcome": "died"}) + "\n")
-    job = only(Watch(folder / "out"))
+    job = progress_of(Watch(folder / "out"))
     assert (job.shards, job.under_way, job.died, job.finished, job.failed) == (4, 0, 1, 12, 1)
     assert "4, 1 tried again" in leporello("watch", folder / "out").stdout
 
 
 def test_no_run(tmp_path: Path) -> None:
-    """A directory without a run is told."""
-    with pytest.raises(UserError, match="no run lies there"):
+    """A directory without a run is an error."""
+    with pytest.raises(UserError, match="is not a run"):
         Watch(tmp_path)

@@ -1,4 +1,4 @@
-"""Runs at URLs: resumed on any machine, never written by two, never lost, seen from afar."""
+"""Runs at URLs: resumed on any machine, written by one process, never lost, viewed remotely."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from leporello.storage.runs import RemoteRun, remote_run, run_at, view
 
 URL = "shelf://bucket/runs/x"
 EXAMPLES = 120
-# It tells who was read together; what it reads is slow where SLOW says so.
+# A reader whose answers show their batch; SLOW delays it, STOP interrupts the run.
 PLUG_IN = """
 import hashlib, os, signal, time
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ SHARD = {STORE: "store", "mine/lamps/tracebacks/q1.txt": "trace"}
 
 @pytest.fixture(autouse=True)
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An object store with a bucket; a machine whose cache is empty."""
+    """An object store with a bucket, and a machine with an empty cache."""
     monkeypatch.setenv("SHELF", str(tmp_path / "shelf"))
     (tmp_path / "shelf" / "bucket").mkdir(parents=True)
     register()
@@ -67,7 +67,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """A config with a pipeline of its own, and a task."""
+    """A config with a pipeline and a task."""
     rows = ({"id": f"q{n}", "document": f"Lamp {n}.", "question": f"{n}?"} for n in range(EXAMPLES))
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (tmp_path / "lamps.jsonl").write_text(text, encoding="utf-8")
@@ -82,18 +82,18 @@ def config(tmp_path: Path) -> Path:
 
 
 def _machine(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> Path:
-    """Goes to another machine: its cache is its own."""
+    """Switches to another machine, which has its own cache."""
     monkeypatch.setenv("LEPORELLO_CACHE", str(folder / name))
     return folder / name
 
 
-def _run(config: Path, out: str | Path = URL, **given: Any) -> Run:
-    return run(["mine"], ["lamps"], config=[config], out=to_path(out), workers=0, **given)
+def _run(config: Path, out: str | Path = URL, **options: Any) -> Run:
+    return run(["mine"], ["lamps"], config=[config], out=to_path(out), workers=0, **options)
 
 
 def _files(folder: Path) -> dict[str, bytes]:
-    own = (".lock", ".lock.holder", ".remote.jsonl", LOCK)
-    files = (file for file in folder.rglob("*") if file.is_file() and file.name not in own)
+    internal = (".lock", ".lock.holder", ".remote.jsonl", LOCK)
+    files = (file for file in folder.rglob("*") if file.is_file() and file.name not in internal)
     return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
 
 
@@ -112,24 +112,24 @@ def _lock(store: Path, *, minutes: float) -> None:
     _write(store, {LOCK: json.dumps(row)})
 
 
-# -- whole runs ----------------------------------------------------------------------------------
+# -- complete runs -------------------------------------------------------------------------------
 
 
-def test_a_run_at_a_url_leaves_there_what_one_on_the_disk_leaves(
+def test_a_run_at_a_url_leaves_the_files_of_a_local_run(
     tmp_path: Path, store: Path, config: Path
 ) -> None:
     """The same files, the same predictions, and no lock."""
     _run(config)
     _run(config, tmp_path / "here")
-    there, here = _files(store), _files(tmp_path / "here")
-    assert there.keys() == here.keys()
+    remote, local = _files(store), _files(tmp_path / "here")
+    assert remote.keys() == local.keys()
     assert _predictions(store) == _predictions(tmp_path / "here")
     assert not (store / LOCK).exists()
-    assert URL not in there["run.yaml"].decode()
+    assert URL not in remote["run.yaml"].decode()
 
 
-def _started(config: Path, folder: Path, machine: str, **given: str) -> subprocess.Popen[str]:
-    """Starts a run in a process of its own, in which `shelf://` is known."""
+def _started(config: Path, folder: Path, machine: str, **variables: str) -> subprocess.Popen[str]:
+    """Starts a run in a separate process that has registered `shelf://`."""
     script = (
         f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'tests/support')!r}]\n"
         "from storage_servers import register; register()\n"
@@ -139,14 +139,14 @@ def _started(config: Path, folder: Path, machine: str, **given: str) -> subproce
     return subprocess.Popen(
         [sys.executable, "-c", script, *arguments, "--out", URL],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        env={**os.environ, "LEPORELLO_CACHE": str(folder / machine), **given},
+        env={**os.environ, "LEPORELLO_CACHE": str(folder / machine), **variables},
     )  # fmt: skip
 
 
-def test_a_run_that_is_killed_goes_on_at_once_where_it_was(
+def test_a_killed_run_resumes_at_once_on_its_machine(
     tmp_path: Path, store: Path, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Others are refused until its lock is stale; the predictions are those of one run."""
+    """Other machines must wait until the lock is stale; predictions equal those of one run."""
     child = _started(config, tmp_path, "one", SLOW="60")
     while not (store / "run.yaml").exists():
         assert child.poll() is None, child.communicate()
@@ -162,10 +162,10 @@ def test_a_run_that_is_killed_goes_on_at_once_where_it_was(
     assert _predictions(store) == _predictions(tmp_path / "here")
 
 
-def test_a_run_that_is_asked_to_end_saves_and_unlocks(
+def test_a_terminated_run_uploads_its_results_and_unlocks(
     tmp_path: Path, store: Path, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SIGTERM, as a cluster sends it: all that was read lies there."""
+    """After SIGTERM, as clusters send it, all outputs are in the store."""
     monkeypatch.setenv("STOP", "yes")
     assert _run(config).stopped == "interrupted"
     assert read_lines(store / "mine/lamps/predictions.jsonl")
@@ -173,10 +173,10 @@ def test_a_run_that_is_asked_to_end_saves_and_unlocks(
     assert not (store / LOCK).exists()
 
 
-def test_what_this_machine_could_not_save_is_kept_and_saved_next_time(
+def test_failed_uploads_are_kept_and_repeated_by_the_next_run(
     tmp_path: Path, store: Path, config: Path
 ) -> None:
-    """The end tells where all of it is."""
+    """The error names the local copy."""
     Shelf.writes = 3  # the lock, manifest and config
     with pytest.raises(UserError, match="cannot be reached") as caught:
         _run(config)
@@ -189,12 +189,12 @@ def test_what_this_machine_could_not_save_is_kept_and_saved_next_time(
     assert _predictions(store) == _predictions(copy) == before
 
 
-def test_a_run_that_is_done_again_is_another_one_there_too(
+def test_an_updated_run_replaces_the_results_in_the_store(
     store: Path, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With --update the old results go before the new manifest comes."""
+    """With --update, the old results are deleted before the new manifest is uploaded."""
     _run(config)
-    monkeypatch.setattr(Shelf, "writes", 2)  # the lock, and what goes
+    monkeypatch.setattr(Shelf, "writes", 2)  # the lock, and the deletion
     again: dict[str, Any] = {"overrides": ["combiner.class=ReadEach"], "update": True}
     with pytest.raises(UserError, match="cannot be reached"):
         _run(config, **again)
@@ -205,10 +205,10 @@ def test_a_run_that_is_done_again_is_another_one_there_too(
     assert "ReadEach" in (store / "run.yaml").read_text(encoding="utf-8")
 
 
-def test_a_store_that_refuses_ends_a_run_before_any_work(
+def test_an_unusable_store_stops_a_run_before_it_starts(
     tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Access denied; no answer in time; a bucket that is not there; a web server."""
+    """Access is denied, the store times out, the bucket is missing, the URL is a web server."""
     monkeypatch.setattr(Shelf, "fault", PermissionError("AccessDenied"))
     with pytest.raises(UserError, match=f"{URL}/.*: access is refused"):
         _run(config)
@@ -218,27 +218,27 @@ def test_a_store_that_refuses_ends_a_run_before_any_work(
     monkeypatch.setattr(Shelf, "fault", None)
     with pytest.raises(UserError, match=r"shelf://nobody/x: .*bucket does not exist"):
         _run(config, "shelf://nobody/x")
-    with pytest.raises(UserError, match="web servers are only read from"):
+    with pytest.raises(UserError, match="web servers cannot store runs"):
         _run(config, "https://127.0.0.1/x")
     assert not [*(tmp_path / "one" / "runs").rglob("*.jsonl")]
 
 
-def test_a_url_of_a_file_is_a_path_on_the_disk(tmp_path: Path, config: Path) -> None:
-    """`file://` needs no copy and no lock there."""
+def test_a_file_url_is_a_local_path(tmp_path: Path, config: Path) -> None:
+    """`file://` needs neither a copy nor a lock."""
     out = f"file://{tmp_path / 'run'}"
     arguments = ("mine", "--task", "lamps", "--config", config, "--workers", "0", "--out", out)
     leporello("run", *arguments)
     assert len(read_lines(tmp_path / "run/mine/lamps/predictions.jsonl")) == EXAMPLES
 
 
-# -- going on ------------------------------------------------------------------------------------
+# -- resuming ------------------------------------------------------------------------------------
 
 
-def test_other_files_there_are_left_alone(store: Path) -> None:
-    """As on the disk."""
+def test_other_files_at_a_url_are_left_alone(store: Path) -> None:
+    """A run refuses a folder with other files, as it does on the disk."""
     _write(store, {"thesis.txt": "mine"})
     with (
-        pytest.raises(UserError, match=r"holds other files \(thesis.txt, …\) and no run"),
+        pytest.raises(UserError, match=r"contains other files \(thesis.txt, …\) and no run"),
         remote_run(URL),
     ):
         pass
@@ -246,21 +246,21 @@ def test_other_files_there_are_left_alone(store: Path) -> None:
     assert not (store / LOCK).exists()
 
 
-def test_a_run_that_is_gone_there_is_not_brought_back_in_silence(store: Path) -> None:
-    """Who removed it wants another, or wants it back: the message tells both."""
+def test_a_deleted_run_is_not_silently_restored(store: Path) -> None:
+    """The error explains how to start again and how to restore the run."""
     with remote_run(URL) as first:
         _write(first.directory, {"manifest.json": "{}"})
         first.put("manifest.json")
     shutil.rmtree(store)
-    with pytest.raises(UserError, match="the run that lay there is gone"), remote_run(URL):
+    with pytest.raises(UserError, match="the run was deleted there"), remote_run(URL):
         pass
     shutil.rmtree(first.directory)
     with remote_run(URL) as again:
         assert _files(again.directory) == {}
 
 
-def test_what_was_not_put_stays_if_the_run_is_still_the_same(store: Path) -> None:
-    """A shard that this machine had begun goes on; what others have finished is fetched."""
+def test_local_files_remain_if_the_run_is_the_same(store: Path) -> None:
+    """This machine resumes its unfinished shard, and downloads the shards of other machines."""
     with remote_run(URL) as first:
         _write(first.directory, {"manifest.json": "{}"})
         first.put("manifest.json")
@@ -271,12 +271,12 @@ def test_what_was_not_put_stays_if_the_run_is_still_the_same(store: Path) -> Non
         assert _files(again.directory).keys() == {"manifest.json", *both}
         _write(again.directory, {"journal/again.jsonl": "mine"})
     _write(store, {"manifest.json": "[]"})
-    with remote_run(URL) as other:
-        assert _files(other.directory).keys() == {"manifest.json", *both}
+    with remote_run(URL) as other_run:
+        assert _files(other_run.directory).keys() == {"manifest.json", *both}
 
 
-def test_a_file_that_could_not_be_put_is_newer_than_what_lies_there(store: Path) -> None:
-    """What was put before is not fetched over it."""
+def test_a_file_that_was_not_uploaded_is_newer_than_the_remote_one(store: Path) -> None:
+    """The older version at the URL does not overwrite it."""
     with remote_run(URL) as first:
         _write(first.directory, {"manifest.json": "{}", "scores": "old"})
         first.put("manifest.json", "scores")
@@ -288,8 +288,8 @@ def test_a_file_that_could_not_be_put_is_newer_than_what_lies_there(store: Path)
         assert (again.directory / "scores").read_text() == "another machine's"
 
 
-def test_what_was_finished_here_and_never_put_is_put(store: Path) -> None:
-    """Its process was killed in between; what it left half written is nobody's."""
+def test_finished_files_of_a_killed_process_are_uploaded(store: Path) -> None:
+    """Its incomplete files are ignored."""
     with remote_run(URL) as first:
         _write(first.directory, {"manifest.json": "{}"})
         first.put("manifest.json")
@@ -300,8 +300,8 @@ def test_what_was_finished_here_and_never_put_is_put(store: Path) -> None:
         assert _files(store).keys() == {"manifest.json", *SHARD}
 
 
-def test_a_store_that_a_killed_worker_left_is_put_by_the_next_one(store: Path) -> None:
-    """While SQLite's journal lies beside it, it is not whole."""
+def test_the_store_of_a_killed_worker_is_uploaded_by_the_next_one(store: Path) -> None:
+    """A store with a journal of SQLite is incomplete."""
     _write(store, {"manifest.json": "{}"})
     with remote_run(URL) as run:
         _write(run.directory, {STORE: "torn", f"{STORE}-journal": "what was there before"})
@@ -312,8 +312,8 @@ def test_a_store_that_a_killed_worker_left_is_put_by_the_next_one(store: Path) -
     assert _files(store).keys() == {"manifest.json", STORE}
 
 
-def test_only_what_is_new_is_fetched(store: Path) -> None:
-    """A second time there is nothing to fetch; neither what was put from here."""
+def test_only_new_files_are_downloaded(store: Path) -> None:
+    """The second time downloads nothing, not even files that this machine uploaded."""
     _write(store, {"manifest.json": "{}", **SHARD})
     with remote_run(URL) as first:
         assert _files(first.directory) == _files(store)
@@ -325,21 +325,21 @@ def test_only_what_is_new_is_fetched(store: Path) -> None:
     assert [name for name in Shelf.names if not name.endswith(LOCK)] == []
 
 
-def test_a_name_that_leads_out_of_the_copy_is_refused(
+def test_a_name_outside_the_copy_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever may write to the bucket may not write to this machine."""
+    """Write access to the bucket does not give write access to this machine."""
     monkeypatch.setattr(Location, "files", lambda *_: {"../x": {"size": 1}})
-    with pytest.raises(UserError, match="is no name of a run's file"):
+    with pytest.raises(UserError, match="is not a valid file of a run"):
         RemoteRun(URL, tmp_path / "copy").get()
     assert not (tmp_path / "x").exists()
 
 
-# -- putting -------------------------------------------------------------------------------------
+# -- uploading -----------------------------------------------------------------------------------
 
 
-def test_what_is_not_here_is_removed_there(tmp_path: Path, store: Path) -> None:
-    """What was not named stays."""
+def test_locally_deleted_files_are_deleted_at_the_url(tmp_path: Path, store: Path) -> None:
+    """Only those under the given names are deleted."""
     _write(tmp_path, SHARD)
     remote = RemoteRun(URL, tmp_path)
     remote.put("journal", "mine")
@@ -349,8 +349,8 @@ def test_what_is_not_here_is_removed_there(tmp_path: Path, store: Path) -> None:
     assert list(_files(store)) == [STORE]
 
 
-def test_workers_on_other_machines_put_what_the_driver_fetches(tmp_path: Path) -> None:
-    """All that they need is a URL, a folder of theirs, and the token; while the lock is there."""
+def test_the_driver_downloads_files_of_workers_on_other_machines(tmp_path: Path) -> None:
+    """Workers need only a URL, a folder and the token; they can upload while the lock exists."""
     with remote_run(URL) as driver:
         sent = pickle.dumps(replace(driver, directory=tmp_path / "far"))
         worker: RemoteRun = pickle.loads(sent)  # noqa: S301 -- made above
@@ -360,14 +360,14 @@ def test_workers_on_other_machines_put_what_the_driver_fetches(tmp_path: Path) -
         assert _files(driver.directory).keys() == {STORE}
         driver.get()
         assert _files(driver.directory) == _files(worker.directory)
-    with pytest.raises(LostError, match="lost the lock, which nobody has now"):
+    with pytest.raises(LostError, match=r"lost the lock \(it was deleted\)"):
         worker.put(STORE)
 
 
-def test_a_store_of_folders_has_whole_files_only(
+def test_a_store_of_folders_has_only_complete_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was half put when the connection broke off does not stand in a file's place."""
+    """An interrupted upload does not replace a file."""
     url, memory = "memory://bucket/run", fsspec.filesystem("memory")
     remote = RemoteRun(url, tmp_path)
     _write(tmp_path, {"manifest.json": "first"})
@@ -396,8 +396,8 @@ def test_a_store_of_folders_has_whole_files_only(
 # -- the lock ------------------------------------------------------------------------------------
 
 
-def test_a_run_that_another_machine_has_is_refused(store: Path) -> None:
-    """The message says who, and when it would be taken over."""
+def test_a_run_that_another_machine_has_locked_is_refused(store: Path) -> None:
+    """The error names the process and the time when the lock expires."""
     _lock(store, minutes=5)
     with (
         pytest.raises(UserError, match=r"process 1 on far .* is running there.*taken over ten min"),
@@ -408,86 +408,86 @@ def test_a_run_that_another_machine_has_is_refused(store: Path) -> None:
 
 
 def test_a_stale_lock_is_taken_over(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """With a line in the log; also one that is no lock at all."""
+    """The log reports it; files that are not valid locks are replaced too."""
     _lock(store, minutes=11)
     with caplog.at_level(logging.INFO, "leporello"), remote_run(URL):
         assert "taken over from process 1 on far" in caplog.text
     for content in ("[]", "", '{"time": "x"}', "{}"):
         _write(store, {LOCK: content})
-        with remote_run(URL) as held:
-            held.put("nothing")
+        with remote_run(URL) as run:
+            run.put("nothing")
 
 
-def test_of_machines_that_begin_at_once_one_gets_the_lock(
+def test_only_one_of_several_simultaneous_machines_gets_the_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The others are refused, or find that they have lost it before they write."""
-    copies, won, told = iter(range(8)), list[str](), list[str]()
-    together, done = threading.Barrier(8), threading.Barrier(8)
+    """The others are refused, or notice the loss of the lock before they write."""
+    copies, tokens, errors = iter(range(8)), list[str](), list[str]()
+    start, end = threading.Barrier(8), threading.Barrier(8)
     copy = {"copy": lambda *_: tmp_path / f"machine {next(copies)}" / "x"}
     monkeypatch.setattr(runs, "local_copy", copy["copy"])
 
     def begin() -> None:
-        together.wait()
+        start.wait()
         try:
-            with remote_run(URL) as held:
-                won.append(held.token)
-                done.wait()
+            with remote_run(URL) as run:
+                tokens.append(run.token)
+                end.wait()
         except UserError as error:
-            told.append(str(error))
-            done.wait()
+            errors.append(str(error))
+            end.wait()
 
     threads = [threading.Thread(target=begin) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(won) == 1
-    assert all("is running there" in text or "lost the lock" in text for text in told)
+    assert len(tokens) == 1
+    assert all("is running there" in text or "lost the lock" in text for text in errors)
 
 
 def test_the_lock_is_refreshed_while_it_is_held(
     store: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Every minute, which here is much shorter; a store that is down for a while is told."""
+    """It is refreshed every minute (here, more often); failures are logged and retried."""
     monkeypatch.setattr(runs, "_EVERY", 0.01)
 
-    def heard() -> float:
+    def refresh_time() -> float:
         return float(json.loads((store / LOCK).read_bytes())["time"])
 
-    with remote_run(URL) as held:
-        first = heard()
-        while heard() == first:
+    with remote_run(URL) as run:
+        first = refresh_time()
+        while refresh_time() == first:
             time.sleep(0.01)
         Shelf.fault = TimeoutError("no answer")
-        while "it is tried again" not in caplog.text:
+        while "the lock will be refreshed again" not in caplog.text:
             time.sleep(0.01)
         Shelf.fault = None
-        held.check()
+        run.check()
     assert not (store / LOCK).exists()
 
 
 def test_a_run_whose_lock_is_lost_ends_and_writes_no_more(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where a machine slept, and another has gone on."""
-    monkeypatch.setattr(runs, "_EVERY", 3600)  # the thread that refreshes it stays out of this
-    with remote_run(URL) as held:
-        _write(held.directory, {"manifest.json": "{}"})
+    """For example, a machine was suspended while another one took over the run."""
+    monkeypatch.setattr(runs, "_EVERY", 3600)  # so that the refreshing thread does nothing
+    with remote_run(URL) as run:
+        _write(run.directory, {"manifest.json": "{}"})
         _lock(store, minutes=0)
         with pytest.raises(LostError, match="process 1 on far"):
-            held.put("manifest.json")
+            run.put("manifest.json")
         with pytest.raises(LostError, match="lost the lock"):
-            held.check()
+            run.check()
     assert json.loads((store / LOCK).read_bytes())["host"] == "far"
     assert not (store / "manifest.json").exists()
 
 
-# -- looking -------------------------------------------------------------------------------------
+# -- viewing -------------------------------------------------------------------------------------
 
 
-def test_a_run_at_a_url_can_be_looked_at(tmp_path: Path, store: Path) -> None:
-    """What lies there now, in a copy that is not the one that a run goes on in."""
+def test_a_run_at_a_url_can_be_viewed(tmp_path: Path, store: Path) -> None:
+    """The view has the current files, in another copy than the one that a run resumes from."""
     _write(store, {"manifest.json": "{}", **SHARD, LOCK: "{}"})
     first = run_at(URL)
     assert _files(first).keys() == {"manifest.json", *SHARD}
@@ -501,6 +501,6 @@ def test_a_run_at_a_url_can_be_looked_at(tmp_path: Path, store: Path) -> None:
     assert _files(first).keys() == {*names, "export/mine.parquet"}
     assert (first / "metrics.json").read_text() == "0.72"
     shutil.rmtree(store)
-    with pytest.raises(UserError, match="no run lies there"):
+    with pytest.raises(UserError, match="is not a run"):
         run_at(URL)
     assert run_at(str(tmp_path)) == tmp_path

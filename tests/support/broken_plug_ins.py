@@ -1,4 +1,4 @@
-"""Plug-ins, each with a fault that the kit is to find."""
+"""Plug-ins with faults that the test kit must find."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ COUNT = itertools.count()
 
 @dataclass(frozen=True)
 class Undeclared:
-    """Names a file that is missing."""
+    """Declares a file that is missing."""
 
     depends_on: ClassVar[tuple[str, ...]] = ("no-such.txt",)
 
 
 @dataclass(frozen=True)
 class Words:
-    """Words of the text, by what a test has it do wrong."""
+    """Chunker that yields the words of the text, with the fault that `wrong` names."""
 
     wrong: str = ""
 
@@ -53,7 +53,7 @@ class Words:
 
 @dataclass
 class Thawed:
-    """No frozen dataclass."""
+    """Chunker that is not a frozen dataclass."""
 
     wrong: str = ""
     chunk = Words.chunk
@@ -61,7 +61,7 @@ class Thawed:
 
 @dataclass(frozen=True)
 class Firsts(First):
-    """The first chunks, by what a test has it do wrong."""
+    """Retriever of the first chunks, with the fault that `wrong` names."""
 
     wrong: str = ""
     search_only: ClassVar[tuple[str, ...]] = ("k",)
@@ -78,7 +78,7 @@ class Firsts(First):
 
 @dataclass(frozen=True)
 class Leaks(Lead):
-    """Says what the first input of the call asks."""
+    """Reader that answers every input with the question of the first one."""
 
     def read(self, inputs: Any) -> Any:
         return [Output(inputs[0].question) for _ in inputs]
@@ -89,7 +89,7 @@ class Leaks(Lead):
 
 @dataclass(frozen=True)
 class Remembers:
-    """A combiner that knows how often it was asked."""
+    """Combiner whose reads depend on the number of earlier calls."""
 
     def combine(self, example: Any, hits: Any) -> Any:
         [output] = yield [Read((), str(next(COUNT)))]
@@ -98,7 +98,7 @@ class Remembers:
 
 @dataclass(frozen=True)
 class Careless:
-    """A loader that reads no foreign file and places beyond the text."""
+    """Loader that fails on other encodings, and returns a part that ends beyond the text."""
 
     suffixes = (".txt",)
 
@@ -109,7 +109,7 @@ class Careless:
 
 @dataclass(frozen=True)
 class Scattered:
-    """A task whose documents come again."""
+    """Task that returns to earlier documents, and whose fingerprint changes."""
 
     metrics = ("f1",)
 
@@ -122,7 +122,7 @@ class Scattered:
 
 @dataclass(frozen=True)
 class Sets:
-    """A metric whose statistics no file holds."""
+    """Metric with statistics that cannot be stored as JSON."""
 
     def statistics(self, prediction: Any, example: Any) -> Any:
         return {"words": {prediction.prediction}}

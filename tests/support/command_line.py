@@ -1,4 +1,4 @@
-"""The command line: in this process, or as a process that a test can kill."""
+"""Runs the command line in this process, or as a process that a test can kill."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from leporello.cli import main
 from leporello.core.environment import signals
 
 ROOT = Path(__file__).resolve().parents[2]
-HERE = ("--workers", "0")  # a worker takes longer to start than the tests' runs take
+HERE = ("--workers", "0")  # starting a worker takes longer than the runs of the tests
 GOLDEN = ROOT / "tests" / "golden"
 _LIBRARIES = (sys.prefix, sys.base_prefix, str(ROOT))
-_PATH = (*sys.path,)  # of a new process: without the folders of plug-ins that tests have loaded
+_PATH = (*sys.path,)  # as in a new process: without folders of plug-ins that tests have loaded
 
 
 def command(*arguments: str | Path) -> list[str]:
@@ -38,10 +38,10 @@ def command(*arguments: str | Path) -> list[str]:
 def leporello(
     *arguments: str | Path, status: int = 0, folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a command in this process; checks its exit status and that it shows no traceback."""
+    """Runs a command in this process; checks its exit status and that it prints no traceback."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     words = command(*arguments)[1:]
-    ended = 0
+    code = 0
     with ExitStack() as stack:
         stack.enter_context(redirect_stdout(out))
         stack.enter_context(redirect_stderr(err))
@@ -49,17 +49,17 @@ def leporello(
         try:
             main()
         except SystemExit as end:
-            ended = end.code if isinstance(end.code, int) else int(end.code is not None)
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
     texts = [stream.buffer.getvalue().decode() for stream in (out, err)]
-    done = subprocess.CompletedProcess(words, ended, *texts)
-    assert done.returncode == status, f"{done.stdout}\n{done.stderr}"
-    assert "Traceback" not in done.stderr
-    return done
+    process = subprocess.CompletedProcess(words, code, *texts)
+    assert process.returncode == status, f"{process.stdout}\n{process.stderr}"
+    assert "Traceback" not in process.stderr
+    return process
 
 
 @contextmanager
 def _command_state(words: list[str], folder: Path, err: TextIO) -> Iterator[None]:
-    """Gives a command the state of a new process, and restores that of this one."""
+    """Gives a command the state of a new process, and restores the state of this process."""
     logs, handlers = logging.getLogger(), {n: signal.getsignal(n) for n in signals.SIGNALS}
     handled, modules = logs.handlers, {*sys.modules}
     logs.handlers = []
@@ -80,12 +80,12 @@ def _command_state(words: list[str], folder: Path, err: TextIO) -> Iterator[None
                 signal.signal(number, handler)
             for name in {*sys.modules} - modules:
                 if not str(getattr(sys.modules[name], "__file__", "")).startswith(_LIBRARIES):
-                    del sys.modules[name]  # a plug-in, which the next command reads again
+                    del sys.modules[name]  # a plug-in, which the next command must import again
             importlib.invalidate_caches()
 
 
-def _show(err: TextIO, message: Warning | str, *given: Any) -> None:
-    err.write(warnings.formatwarning(message, *given[:3]))
+def _show(err: TextIO, message: Warning | str, *details: Any) -> None:
+    err.write(warnings.formatwarning(message, *details[:3]))
 
 
 def _raise_exit(status: int) -> NoReturn:
@@ -93,7 +93,7 @@ def _raise_exit(status: int) -> NoReturn:
 
 
 def write_files(folder: Path, files: Mapping[str, str | Iterable[Mapping[str, Any]]]) -> None:
-    """Writes texts, and rows as JSON Lines, to files by their names."""
+    """Writes files by name: texts as they are, rows as JSON Lines."""
     for name, content in files.items():
         lines = [content] if isinstance(content, str) else [f"{json.dumps(r)}\n" for r in content]
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -105,9 +105,9 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def until(happens: Callable[[], bool], process: subprocess.Popen[Any] | None = None) -> None:
-    """Waits for something to be so, ten minutes at most, or for a process to end."""
+def until(is_true: Callable[[], bool], process: subprocess.Popen[Any] | None = None) -> None:
+    """Waits until a condition is true or a process ends; fails after ten minutes."""
     end = time.monotonic() + 600
-    while not happens() and (process is None or process.poll() is None):
-        assert time.monotonic() < end, "it did not happen within ten minutes"
+    while not is_true() and (process is None or process.poll() is None):
+        assert time.monotonic() < end, "the condition was not true within ten minutes"
         time.sleep(0.005)

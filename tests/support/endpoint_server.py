@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server on this machine that behaves as a test tells it, and its readers."""
+"""OpenAI-compatible server that runs a script of the test, and readers that call it."""
 
 from __future__ import annotations
 
@@ -21,26 +21,28 @@ from command_line import write_files
 from leporello.core.records import Output, Read
 from leporello.readers import Endpoint
 
-SECRET = "sk-proj-7f3+a/b=c"  # noqa: S105 -- of no account
+SECRET = "sk-proj-7f3+a/b=c"  # noqa: S105 -- not a real key
 
-Script: TypeAlias = "Callable[[Asked], None]"
+Script: TypeAlias = "Callable[[Request], None]"
 
 
 @dataclass
 class Server:
-    """What a server was asked.
+    """Server, with the requests that it received.
 
     Attributes:
-        base_url: Where it listens.
-        script: What it does with a request.
-        asked: All requests, in order of arrival.
-        most: The most that were under way at once.
-        ending: Set when the test is over: what hangs, hangs until then.
+        base_url: Address of the API.
+        script: Function that answers a request.
+        requests: All requests, in order of arrival.
+        most: Largest number of concurrent requests.
+        under_way: Number of requests without an answer.
+        connections: Number of connections so far.
+        ending: Event that is set at the end of the test; requests that hang wait for it.
     """
 
     base_url: str
     script: Script
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
     most: int = 0
     under_way: int = 0
     connections: int = 0
@@ -48,21 +50,21 @@ class Server:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def prompts(self) -> Counter[str]:
-        """Returns how often each prompt was asked."""
-        return Counter(asked.prompt for asked in self.asked)
+        """Returns the number of requests per prompt."""
+        return Counter(request.prompt for request in self.requests)
 
 
 @dataclass
-class Asked:
-    """One request, and the means to answer it.
+class Request:
+    """Request, with methods that answer it.
 
     Attributes:
-        handler: Of the connection.
-        server: What it belongs to.
-        path: As requested.
-        headers: Names in lower case.
-        body: As parsed.
-        times: How often this prompt has been asked, this time included.
+        handler: Handler of the connection.
+        server: Server that received the request.
+        path: Requested path.
+        headers: Headers, with names in lower case.
+        body: Parsed body.
+        times: Number of requests with this prompt so far, including this one.
     """
 
     handler: BaseHTTPRequestHandler
@@ -74,27 +76,27 @@ class Asked:
 
     @property
     def prompt(self) -> str:
-        """The plain prompt, or the user's message."""
-        given = self.body.get("prompt")
+        """Text of the prompt, or of the last message."""
+        prompt = self.body.get("prompt")
         turns = self.body.get("messages") or [{"content": ""}]
-        return given if isinstance(given, str) else str(turns[-1]["content"])
+        return prompt if isinstance(prompt, str) else str(turns[-1]["content"])
 
     def send(
         self, content: bytes, status: int = 200, kind: str = "application/json", **headers: str
     ) -> None:
-        """Answers with these bytes."""
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        given = {"Content-Type": kind, "Content-Length": str(len(content)), **named}
+        """Answers with bytes; underscores in names of headers become hyphens."""
+        fields = {"Content-Type": kind, "Content-Length": str(len(content))}
+        fields |= {name.replace("_", "-"): value for name, value in headers.items()}
         self.handler.send_response(status)
-        for name, value in given.items():
+        for name, value in fields.items():
             self.handler.send_header(name, value)
         self.handler.end_headers()
         self.handler.wfile.write(content)
 
     def fail(self, status: int, error: dict[str, Any] | None = None, **headers: str) -> None:
-        """Answers with an error as OpenAI writes it."""
-        told = {"message": f"status {status}", "type": "error", "code": None, **(error or {})}
-        self.send(json.dumps({"error": told}).encode(), status, **headers)
+        """Answers with an error in OpenAI's format."""
+        fields = {"message": f"status {status}", "type": "error", "code": None, **(error or {})}
+        self.send(json.dumps({"error": fields}).encode(), status, **headers)
 
     def drop(self) -> None:
         """Closes the connection."""
@@ -103,36 +105,36 @@ class Asked:
         self.handler.connection.close()
 
     def hang(self) -> None:
-        """Says nothing until the test is over."""
+        """Waits until the test is over, without an answer."""
         self.server.ending.wait()
         self.handler.close_connection = True
 
 
-def answer(asked: Asked, text: str | None, **changed: Any) -> dict[str, Any]:
-    """Returns a proper answer, with some fields changed; those that are `...` are left out."""
-    said = {"text": text} if "prompt" in asked.body else {"message": {"content": text}}
-    whole = {
+def answer(request: Request, text: str | None, **changed: Any) -> dict[str, Any]:
+    """Returns a valid answer with some fields changed, and without those that are `...`."""
+    content = {"text": text} if "prompt" in request.body else {"message": {"content": text}}
+    fields = {
         "id": "1",
-        "model": asked.body["model"],
-        "choices": [{"index": 0, "finish_reason": "stop", **said}],
+        "model": request.body["model"],
+        "choices": [{"index": 0, "finish_reason": "stop", **content}],
         "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
         **changed,
     }
-    return {name: value for name, value in whole.items() if value is not ...}
+    return {name: value for name, value in fields.items() if value is not ...}
 
 
-class _Listening(ThreadingHTTPServer):
+class _Listener(ThreadingHTTPServer):
     def handle_error(self, *_: object) -> None:
-        """Prints nothing about clients that were killed."""
+        """Ignores errors of clients that were killed."""
 
 
 @contextmanager
 def running(script: Script) -> Iterator[Server]:
-    """Runs a server that does this with every request; readers meanwhile wait for little."""
-    listening = _Listening(("127.0.0.1", 0), _handler(lambda: server))
-    listening.daemon_threads = True
-    server = Server(f"http://127.0.0.1:{listening.server_port}/v1", script)
-    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
+    """Runs a server until the block ends; readers wait only milliseconds between their retries."""
+    listener = _Listener(("127.0.0.1", 0), _handler(lambda: server))
+    listener.daemon_threads = True
+    server = Server(f"http://127.0.0.1:{listener.server_port}/v1", script)
+    thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
         with pytest.MonkeyPatch.context() as patch:
@@ -140,13 +142,13 @@ def running(script: Script) -> Iterator[Server]:
             yield server
     finally:
         server.ending.set()
-        listening.shutdown()
-        listening.server_close()
+        listener.shutdown()
+        listener.server_close()
         thread.join()
 
 
 def _be_impatient(patch: pytest.MonkeyPatch) -> None:
-    """Makes waits a thousandth of what they are, and lets no proxy stand between."""
+    """Shortens all waits of readers to milliseconds, and removes proxies."""
     patch.setattr("leporello.readers.endpoint.requests._FIRST_WAIT", 0.001)
     patch.setattr("leporello.readers.endpoint.throttle._FIRST_PAUSE", 0.001)
     patch.setattr("leporello.readers.endpoint.batches._FIRST_WAIT", 0.01)
@@ -154,28 +156,28 @@ def _be_impatient(patch: pytest.MonkeyPatch) -> None:
         patch.delenv(name)
 
 
-def say(asked: Asked, text: str | None = None, **changed: Any) -> None:
-    """Answers with the prompt in capitals, or with this text."""
-    said = asked.prompt.upper() if text is None else text
-    asked.send(json.dumps(answer(asked, said, **changed)).encode())
+def reply(request: Request, text: str | None = None, **changed: Any) -> None:
+    """Answers with a text, or with the prompt in capitals."""
+    text = request.prompt.upper() if text is None else text
+    request.send(json.dumps(answer(request, text, **changed)).encode())
 
 
-def made(server: Server, **parameters: Any) -> Endpoint:
-    """Returns a reader whose prompts are the passages alone."""
+def endpoint(server: Server, **parameters: Any) -> Endpoint:
+    """Returns a reader whose prompts contain only the passages."""
     return Endpoint(server.base_url, "m", **{"prompt": "{context}", "retries": 2, **parameters})
 
 
 def reads(*passages: str) -> list[Read]:
-    """Returns an input a text."""
+    """Returns one read per text."""
     return [Read((passage,)) for passage in passages]
 
 
 def sliding(reader: Endpoint, inputs: Iterable[Read]) -> list[Output | Exception]:
-    """Reads one by one in as many threads as the reader has slots, as the engine does."""
+    """Computes reads one by one, in one thread per slot of the reader, as the engine does."""
 
-    def read(one: Read) -> Output | Exception:
+    def read(request: Read) -> Output | Exception:
         try:
-            [output] = reader.read([one])
+            [output] = reader.read([request])
         except Exception as error:
             return error
         return output
@@ -185,21 +187,21 @@ def sliding(reader: Endpoint, inputs: Iterable[Read]) -> list[Output | Exception
 
 
 def texts(outputs: Sequence[Output | Exception]) -> list[str]:
-    """Returns what was answered."""
+    """Returns the texts of those outputs that are not errors."""
     return [output.text for output in outputs if isinstance(output, Output)]
 
 
 def threads() -> list[str]:
-    """Returns the reader's own threads, those left out that are at their end."""
-    gc.collect()  # an exception that is caught may hold a reader
-    own = [t for t in threading.enumerate() if t.name.startswith(("endpoint", "asyncio"))]
-    for thread in own:
+    """Returns the names of threads that readers started and that did not end."""
+    gc.collect()  # a caught exception may refer to a reader
+    started = [t for t in threading.enumerate() if t.name.startswith(("endpoint", "asyncio"))]
+    for thread in started:
         thread.join(0.5)
-    return [thread.name for thread in own if thread.is_alive()]
+    return [thread.name for thread in started if thread.is_alive()]
 
 
 def project(folder: Path, server: Server, reader: str = "", examples: int = 10) -> Path:
-    """Writes a task of examples on documents of their own, and a pipeline that asks the server."""
+    """Writes a task with one document per example, and a pipeline that calls the server."""
     rows = [
         {"id": f"x{number:02}", "document": f"text {number}", "question": f"What is {number}?"}
         for number in range(examples)
@@ -224,7 +226,7 @@ tasks:
 def _parsed(content: bytes) -> dict[str, Any]:
     try:
         return dict(json.loads(content))
-    except ValueError:  # nothing, or a form with a file
+    except ValueError:  # an empty body, or a form with a file
         return {"prompt": content.decode()}
 
 
@@ -245,15 +247,15 @@ def _handler(server_of: Callable[[], Server]) -> type[BaseHTTPRequestHandler]:
             content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             body = _parsed(content)
             headers = {name.lower(): value for name, value in self.headers.items()}
-            asked = Asked(self, server, self.path, headers, body)
+            request = Request(self, server, self.path, headers, body)
             with server.lock:
-                asked.times = server.prompts()[asked.prompt] + 1
-                server.asked.append(asked)
+                request.times = server.prompts()[request.prompt] + 1
+                server.requests.append(request)
                 server.under_way += 1
                 server.most = max(server.most, server.under_way)
             try:
-                server.script(asked)
-            except OSError:  # the client went away
+                server.script(request)
+            except OSError:  # the client closed the connection
                 self.close_connection = True
             finally:
                 with server.lock:

@@ -1,4 +1,4 @@
-"""A run whose answers depend on the windows they were read in, with some that fail."""
+"""Run whose answers depend on the batches of their reads, and of which some reads fail."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 
 from command_line import write_files
 
-# Its answers tell who was read together, as a float reader's may; some reads fail, always. How
-# long it reads is no part of the config: a run that is stopped at leisure is resumed without.
+# An answer contains a hash of its batch, as the last digits of a network depend on the batch. Some
+# reads always fail. An environment variable, not the config, makes reads slow: so a test can stop a
+# slow run, and resume it at full speed.
 PLUG_IN = """
 import hashlib, os, time
 from dataclasses import dataclass
@@ -32,11 +33,11 @@ class Mates:
             time.sleep(float(os.environ["LAMP_SECONDS"]))
         if any("11?" in read.question for read in inputs):
             raise RuntimeError("cannot read this")
-        told = [str([p if isinstance(p, str) else p.text for p in r.passages]) for r in inputs]
+        texts = [str([p if isinstance(p, str) else p.text for p in r.passages]) for r in inputs]
         if self.log:
             with open(self.log, "a") as file:
                 file.writelines(f"{read.question}\\n" for read in inputs)
-        mates = hashlib.sha256("".join(told).encode()).hexdigest()[:8]
+        mates = hashlib.sha256("".join(texts).encode()).hexdigest()[:8]
         return [Output(f"{r.question} {mates} {self.name}{len(inputs)}") for r in inputs]
 
     def count(self, texts):
@@ -48,26 +49,25 @@ class ThreeRounds:
 
     def combine(self, example, hits):
         first = yield [Read((h.chunk,), example.question, role=self.first) for h in hits]
-        [found] = yield [Search("rain")]
-        second = yield [Read((o.text, found[0].chunk), example.question) for o in first[:2]]
+        [rainy] = yield [Search("rain")]
+        second = yield [Read((o.text, rainy[0].chunk), example.question) for o in first[:2]]
         [third] = yield [Read(tuple(o.text for o in second), example.question)]
         return third.text
 
 @dataclass(frozen=True)
 class Pairs:
-    "Reads two and two, then what came of them, up to one root."
+    "Summarises pairs of chunks, then pairs of summaries, up to one root."
 
     role: Role = "answer"
 
     def enrich(self, document, chunks):
-        made = level = [*chunks]
+        passages = level = [*chunks]
         while len(level) > 1:
             pairs = [level[n : n + 2] for n in range(0, len(level), 2)]
             outputs = yield [Read((*pair,), "what do these say?") for pair in pairs]
-            said = zip(pairs, outputs)
-            level = [Passage.of("summary", [o.text], pair) for pair, o in said]
-            made = [*made, *level]
-        return made
+            level = [Passage.of("summary", [o.text], pair) for pair, o in zip(pairs, outputs)]
+            passages = [*passages, *level]
+        return passages
 """
 
 ARGUMENTS = ("run", "mine", "--config")
@@ -79,10 +79,10 @@ def project(folder: Path, examples: int, log: Path | None = None, documents: int
     """Writes documents, questions and the plug-in; returns the config's path.
 
     Args:
-        folder: Where to.
-        examples: Questions.
-        log: Where the reader writes down what it reads.
-        documents: That the questions are on, in turn; 97 at most.
+        folder: Folder for the files.
+        examples: Number of questions.
+        log: File to which the reader appends the questions that it reads.
+        documents: Number of documents, which the questions are about in turn; at most 97.
     """
     rows = []
     for n in range(examples):
@@ -118,25 +118,25 @@ tasks:
 
 
 def began(folder: Path) -> Path:
-    """Returns the file that is there once a reader whose reading takes time has begun to."""
+    """Returns the file that a slow reader creates when it starts to read."""
     return folder / "began"
 
 
-def same_bytes(one: Path, other: Path, *pipelines: str) -> None:
-    """Holds the files of two runs against each other; of `mine`, if no pipeline is named."""
+def same_bytes(first: Path, second: Path, *pipelines: str) -> None:
+    """Checks that two runs have equal result files, by default those of the pipeline `mine`."""
     for pipeline in pipelines or ("mine",):
         for name in FILES:
             path = Path(pipeline, "lamps", name)
-            assert (one / path).read_bytes() == (other / path).read_bytes(), path
+            assert (first / path).read_bytes() == (second / path).read_bytes(), path
 
 
 def store(out: Path, shard: int = 0, pipeline: str = "mine") -> Path:
-    """Returns where a run keeps the store of a shard."""
+    """Returns the path of a shard's store."""
     return out / "journal" / pipeline / "lamps" / f"{shard:05}.sqlite"
 
 
 def stored(out: Path) -> int:
-    """Returns how many batches and finished examples all stores of a run hold."""
+    """Returns the number of batches and finished examples in all stores of a run."""
     count = 0
     for path in (out / "journal").rglob("*.sqlite"):
         with suppress(sqlite3.OperationalError), closing(sqlite3.connect(path)) as database:

@@ -1,4 +1,4 @@
-"""Lookups: documents of forty lines, of which one has the answer, and tiny models to train."""
+"""Task of looking up one line of forty, and tiny models that learn it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ tasks:
 
 
 def write_rows(folder: Path, sizes: dict[str, int], seed: int = 0) -> None:
-    """Writes splits of so many documents of forty lines, each with two questions."""
+    """Writes splits with a number of documents each: forty lines, with two questions."""
     chance = random.Random(seed)
     for split, count in sizes.items():
         rows = [row for number in range(count) for row in _rows(f"{split}{number}", chance)]
@@ -50,22 +50,22 @@ def _rows(document: str, chance: random.Random) -> list[dict[str, Any]]:
     names = chance.sample(NAMES, 40)
     colours = [chance.choice(COLOURS) for _ in names]
     text = "\n".join(f"the ball of {n} is {c}" for n, c in zip(names, colours, strict=True))
-    asked = chance.sample(range(40), 2)
-    given = [{"document": text}, {}]
+    places = chance.sample(range(40), 2)
+    fields = [{"document": text}, {}]
     return [
-        {"id": f"{document}-{place}", "document_id": document, **more,
+        {"id": f"{document}-{place}", "document_id": document, **more_fields,
          "question": names[place], "references": [colours[place]]}
-        for place, more in zip(asked, given, strict=True)
+        for place, more_fields in zip(places, fields, strict=True)
     ]  # fmt: skip
 
 
 def ended_words(words: Sequence[str]) -> PreTrainedTokenizerFast:
-    """Returns a tokenizer of whole words that puts an end behind what it encodes."""
+    """Returns a tokenizer of complete words that appends an end token."""
     special = ["<pad>", "</s>", "<unk>"]
     core = Tokenizer(models.WordLevel({w: i for i, w in enumerate([*special, *words])}, "<unk>"))
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     core.post_processor = processors.TemplateProcessing("$A </s>", special_tokens=[("</s>", 1)])
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # transformers leaves it so
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # untyped in transformers
         tokenizer_object=core, **dict(zip(ENDS, special, strict=True))
     )
 
@@ -82,11 +82,11 @@ def save_t5(place: Path) -> None:
 
 
 def save_bert(place: Path, *, spans: bool = False) -> None:
-    """Saves an untrained tiny BERT, without a head or with one that marks answers."""
+    """Saves an untrained tiny BERT, without a head or with a head that marks answers."""
     words = whole_words(WORDS)
     shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1}
     shape |= {"num_attention_heads": 2, "vocab_size": len(words), "pad_token_id": 0}
-    shape |= {"initializer_range": 0.2}  # small numbers take long to grow
+    shape |= {"initializer_range": 0.2}  # with smaller weights training takes longer
     torch.manual_seed(0)
     config = BertConfig(**shape, max_position_embeddings=64)
     (BertForQuestionAnswering(config) if spans else BertModel(config)).save_pretrained(place)
@@ -130,7 +130,7 @@ LESSONS = TrainingPairs(
 FEW = Training(epochs=4, learning_rate=0.003, batch_size=4, accumulate=2, seed=1)
 
 
-def made(kind: str, place: Path) -> Any:
+def reader_of(kind: str, place: Path) -> Any:
     """Returns a reader with an untrained tiny model."""
     common: dict[str, Any] = {"model": str(place / kind), "max_input_tokens": 32}
     match kind:
@@ -158,6 +158,6 @@ def tuned(
     return result
 
 
-def taught(place: Path, pipeline: str, out: Path, *sets: str) -> Trained:
-    """Trains a pipeline."""
+def trained(place: Path, pipeline: str, out: Path, *sets: str) -> Trained:
+    """Trains a pipeline on the task."""
     return train(pipeline, "lookup", config=[place / "mine.yaml"], overrides=sets, out=out)

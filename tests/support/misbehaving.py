@@ -1,4 +1,4 @@
-"""Stages and tasks that raise, hang or die over questions such as `reader: kill`, and their run."""
+"""Stages and tasks that raise, hang or die at questions such as `reader: kill`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from command_line import read_lines, write_files
 
 from leporello.api import Run, run
 
-# All of it is harmless once a file of that name is there; `fail` needs that `mended` is not.
+# Nothing misbehaves if a file `harmless` exists; `fail` also stops if a file `mended` exists.
 PLUG_IN = """
 import os, re, signal, time
 from dataclasses import dataclass, replace
@@ -120,7 +120,7 @@ tasks:
 
 
 class Project:
-    """Questions, two on each document of two sentences, answered by the plug-ins above."""
+    """Project with two questions per document of two sentences, and the plug-ins above."""
 
     def __init__(self, folder: Path, *questions: str, reader: str = "Reader") -> None:
         self.folder, self.out = folder, folder / "out"
@@ -135,19 +135,19 @@ class Project:
 
     def run(self, out: str = "out", **options: Any) -> Run:
         """Runs the pipeline without the cache, by default in this process."""
-        given = {"config": [self.config], "out": self.folder / out, "cached": False, "workers": 0}
-        return run(["mine"], **{**given, **options})
+        defaults = {"config": [self.config], "out": self.folder / out, "cached": False}
+        return run(["mine"], **{**defaults, "workers": 0, **options})
 
     def rows(self, name: str, out: str = "out") -> list[dict[str, Any]]:
-        """Returns the rows of a file of results."""
+        """Returns the rows of a result file."""
         return read_lines(self.folder / out / "mine" / "rows" / name)
 
     def failures(self) -> dict[str, tuple[str, str]]:
-        """Returns (stage, error) of failed examples by their ids."""
+        """Returns the stage and error of failed examples by their ids."""
         return {row["id"]: (row["stage"], row["error"]) for row in self.rows("failures.jsonl")}
 
     def holds_all_others(self) -> None:
-        """Compares the examples that did not fail with a run in which nothing dies."""
+        """Checks that all other examples have the same results as in a run without faults."""
         (self.folder / "harmless").touch()
         self.run("whole")
         failed = self.failures()
@@ -156,10 +156,10 @@ class Project:
             assert self.rows(name) == expected
 
     def outcomes(self) -> list[str]:
-        """Returns how each attempt at a shard ended."""
+        """Returns the outcome of each attempt to run a shard."""
         return [row["outcome"] for row in read_lines(self.out / "workers.jsonl")]
 
     def logged(self) -> Counter[str]:
-        """Returns what the stages were asked, and how often."""
+        """Returns the number of calls of each stage by their arguments."""
         log = self.folder / "log.txt"
         return Counter(log.read_text().splitlines() if log.exists() else [])

@@ -1,4 +1,4 @@
-"""A task in which texts that nobody expects stand beside sound ones."""
+"""Task with unusual texts between regular ones."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _SOUND = "The lamp hangs in the hall. Rain falls on the street.\n\nThe cat sleep
 
 @dataclass(frozen=True)
 class Odd:
-    """Sound examples, and between them odd ones, in documents of their own and in the same one.
+    """Task of regular examples, with odd ones between them, in the same and in other documents.
 
     Attributes:
-        odd: Whether the odd ones are there.
-        characters: Of each odd document.
+        odd: Whether to include the odd examples.
+        characters: Length of each odd document.
     """
 
     odd: bool = True
@@ -25,7 +25,7 @@ class Odd:
     metrics: tuple[str, ...] = ("f1", "recall")
 
     def examples(self) -> Iterator[Example]:
-        """Yields the sound examples always, in one order."""
+        """Yields the regular examples, in the same order with and without odd ones."""
         yield from self._about("sound 1")
         for number, (name, make) in enumerate(TEXTS.items()):
             if self.odd:
@@ -37,7 +37,7 @@ class Odd:
         yield from self._about("sound 2")
 
     def fingerprint(self) -> str:
-        """Returns what tells the two tasks apart."""
+        """Returns the parameters, which differ between the two tasks."""
         return repr(self)
 
     def _about(self, name: str) -> Iterator[Example]:

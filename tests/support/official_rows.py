@@ -1,4 +1,4 @@
-"""Rows as SCROLLS, ZeroSCROLLS and report_sum_sort have them."""
+"""Rows in the layouts of SCROLLS, ZeroSCROLLS and report_sum_sort."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ STORY = "A fox sat\n\non a gate.\nIt saw — nothing.\n\n"
 
 
 def scrolls_row(name: str, text: str, output: object = "gold", **more: object) -> dict[str, Any]:
-    """Returns a row as SCROLLS has it."""
+    """Returns a row in the layout of SCROLLS."""
     return {"id": name, "pid": f"{name}_0", "input": text, "output": output, **more}
 
 
@@ -25,27 +25,27 @@ def zero_scrolls_row(
     over: bool = False,
     **more: object,
 ) -> dict[str, Any]:
-    """Returns a row as ZeroSCROLLS has it.
+    """Returns a row in the layout of ZeroSCROLLS.
 
     Args:
         name: Id of the example.
         before: Instruction, and header of the document.
-        text: Of the document.
-        query: Below its header; none if empty.
-        output: Gold answer.
-        header: Of the query.
+        text: Text of the document.
+        query: Text of the query; if empty, the row has no query.
+        output: Reference.
+        header: Header of the query.
         response: Header of the answer.
-        over: Whether the query reaches over the response header, as some copies have it.
+        over: Whether the query's end includes the header of the answer, as in some copies.
         more: Further fields.
     """
-    asked = f"{header}:\n{query}" if query else ""
+    question = f"{header}:\n{query}" if query else ""
     tail = f"\n\n{response}:\n" if query else f"{response}:\n"
-    given, start = f"{before}{text}\n\n{asked}{tail}", len(before + text) + 2
-    return scrolls_row(name, given, output) | {
+    prompt, start = f"{before}{text}\n\n{question}{tail}", len(before + text) + 2
+    return scrolls_row(name, prompt, output) | {
         "document_start_index": len(before),
         "document_end_index": len(before + text),
         "query_start_index": start,
-        "query_end_index": len(given) if over else start + len(asked),
+        "query_end_index": len(prompt) if over else start + len(question),
         "truncation_seperator": "... [The rest of the story is omitted]\n\n",
         **more,
     }

@@ -1,4 +1,4 @@
-"""Runs one example without an engine, and shows the reads of each round."""
+"""Runs one example without an engine, and returns the reads of each round."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leporello.engine.selection import select
 
 
 def run_example(stages: Pipeline, example: Example) -> tuple[ActiveExample, list[list[Read]]]:
-    """Returns the finished example and the reads of each round, which are read one by one."""
+    """Runs an example read by read; returns it and the reads of each round."""
     [selection] = select(stages, [example])
     active = ActiveExample.create(stages, 0, example, selection)
     active.start()
@@ -39,12 +39,12 @@ def drive(
 
     Args:
         combiner: The combiner.
-        example: What is asked.
-        hits: What was selected.
-        answer: Reads; a `ReadError` that it raises is what the combiner is sent.
-        found: Searches.
-        fits: Number of passages that a window holds.
-        writes: Whether the reader generates.
+        example: The example.
+        hits: Its hits.
+        answer: Function that answers reads; a `ReadError` that it raises becomes the reply.
+        found: Function that answers searches.
+        fits: Number of passages that fit an input window.
+        writes: Whether the reader generates text.
     """
     generator = combiner.combine(example, hits)
     rounds: list[list[Read]] = []

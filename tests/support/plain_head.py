@@ -1,4 +1,4 @@
-"""A head that reads as the span head does, by rules instead of weights."""
+"""Stand-in for the span head that uses rules instead of weights."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _NAME = re.compile(r"[A-Z]\w+")
 
 
 class PlainHead(SpanHead):
-    """Finds names, and takes a passage that has a word of the question for one that says yes."""
+    """Marks names as answers, and scores a passage as `yes` if it has a word of the question."""
 
     def __init__(self, folder: Path | None = None) -> None:  # a real one has an encoder
         self.folder = folder
         self.count = 0
 
     def read(self, pairs: Sequence[tuple[str, str]]) -> list[PassageScores]:
-        """Returns what passages say to questions."""
+        """Returns the scores of pairs of question and passage."""
         self.count += len(pairs)
         return [_scores(question, passage) for question, passage in pairs]
 
 
 def _scores(question: str, passage: str) -> PassageScores:
-    found = [SpanScore(*name.span(), 2.0 - i) for i, name in enumerate(_NAME.finditer(passage))]
-    says = bool({*question.lower().split()} & {*passage.lower().split()})
-    labels = (-2.0, -1.0, -0.5, -3.0) if says else (-0.1, -3.0, -4.0, -4.0)
-    return PassageScores(tuple(found), 0.0, labels)
+    spans = [SpanScore(*name.span(), 2.0 - i) for i, name in enumerate(_NAME.finditer(passage))]
+    is_yes = bool({*question.lower().split()} & {*passage.lower().split()})
+    labels = (-2.0, -1.0, -0.5, -3.0) if is_yes else (-0.1, -3.0, -4.0, -4.0)
+    return PassageScores(tuple(spans), 0.0, labels)

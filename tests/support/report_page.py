@@ -1,4 +1,4 @@
-"""A report as a browser has it."""
+"""Parser of reports for tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DRAWS = Draws(samples=100)
 
 
 class Page(HTMLParser):
-    """A report, parsed as a browser would: its tags, texts and packed data."""
+    """Report, parsed as in a browser: its tags, texts and packed data."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -28,22 +28,22 @@ class Page(HTMLParser):
         self.feed(self.source)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Notes a tag."""
+        """Stores a tag."""
         self.tags.append((tag, dict(attrs)))
         if tag not in ("meta", "input", "link"):
             self._opened.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Notes a tag that closes itself."""
+        """Stores a tag without content."""
         self.tags.append((tag, dict(attrs)))
 
     def handle_endtag(self, tag: str) -> None:
-        """Notes what was left open."""
+        """Stores the tag if another one is still open."""
         if self._opened.pop() != tag:
             self.unclosed.append(tag)
 
     def handle_data(self, data: str) -> None:
-        """Keeps texts, and unpacks data."""
+        """Stores texts, and unpacks data."""
         tag, attributes = self.tags[-1] if self.tags else ("", {})
         if tag == "script" and attributes.get("type") == "application/octet-stream":
             if data.strip():

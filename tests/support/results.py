@@ -1,4 +1,4 @@
-"""Results that a test has changed on purpose."""
+"""Makes results valid again after a test has changed them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from leporello.jobs.checksums import checksums, read_mark, write_mark
 
 
 def reseal(folder: Path) -> None:
-    """Gives the results in a folder the checksums that they have now."""
+    """Updates the checksums of the results in a folder."""
     mark = read_mark(folder)
     write_mark(folder, {**mark, "sha256": {**checksums(folder, mark["sha256"])}})

@@ -1,4 +1,4 @@
-"""Chunks and questions for tests of retrievers, and of what calls them."""
+"""Chunks and questions for tests of retrievers and of their callers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leporello import Chunk, Document, Example
 
 
 def chunked(text: str, mark: str = ". ", name: str = "d") -> list[Chunk]:
-    """Cuts a text after each mark."""
+    """Returns the chunks of a text that ends each chunk with a mark."""
     document = Document(name, text)
     pieces = text.split(mark)
     ends = np.cumsum([len(piece) + len(mark) for piece in pieces]).tolist()
@@ -22,7 +22,7 @@ def chunked(text: str, mark: str = ". ", name: str = "d") -> list[Chunk]:
     ]
 
 
-def asked(questions: Sequence[str], chunks: Sequence[Chunk]) -> list[Example]:
-    """Makes examples of questions on the chunks' document."""
+def examples_of(questions: Sequence[str], chunks: Sequence[Chunk]) -> list[Example]:
+    """Returns examples that ask questions about the chunks' document."""
     document = chunks[0].document if chunks else Document("empty", "")
     return [Example(str(i), document, question) for i, question in enumerate(questions)]

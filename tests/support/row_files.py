@@ -1,4 +1,4 @@
-"""Files of rows, as JSON Lines."""
+"""Writes rows as JSON Lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def json_lines(rows: Iterable[Any]) -> bytes:
-    """Returns a line for each row; a text, or bytes, are written as they are."""
+    """Returns one line per row; texts and bytes are not encoded as JSON."""
     lines = (row if isinstance(row, str | bytes) else json.dumps(row) for row in rows)
     return b"".join((x.encode() if isinstance(x, str) else x) + b"\n" for x in lines)
 

@@ -1,4 +1,4 @@
-"""Servers for the tests: a web server with files in memory, and an object store on the disk."""
+"""Web server with files in memory, and object store on the disk, for tests of storage."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from fsspec.implementations.local import LocalFileSystem
 
 @dataclass
 class Web:
-    """A web server.
+    """Web server, with its faults.
 
     Attributes:
-        files: By path.
-        url: Of the server, without a slash at its end.
-        status: With which all is refused, if not 0.
-        cut: Bytes after which downloads break off, if not 0.
-        failing: Status with which downloads after the first one are refused, if not 0.
-        etag: What it says that files are, if it is not the truth.
-        silent: Whether it tells no ETags.
-        password: That it wants, of the user `me`.
-        elsewhere: Address that it redirects to.
-        trickle: Seconds between bytes of an answer.
+        files: Contents of files by path.
+        url: URL of the server, without a slash at its end.
+        status: If not 0, status with which all requests are refused.
+        cut: If not 0, number of bytes after which downloads break off.
+        failing: If not 0, status with which downloads after the first one are refused.
+        etag: ETag of all files; by default, their hashes.
+        silent: Whether to send no ETags.
+        password: Password that the user `me` must send.
+        elsewhere: Address to redirect to.
+        trickle: Seconds between the bytes of an answer.
         asked: Method, path and range of each request.
     """
 
@@ -52,12 +52,12 @@ class Web:
 
     def downloads(self, path: str) -> list[str | None]:
         """Returns the ranges of all downloads of a file."""
-        return [asked for method, at, asked in self.asked if (method, at) == ("GET", path)]
+        return [span for method, at, span in self.asked if (method, at) == ("GET", path)]
 
 
 @contextmanager
 def serving(web: Web) -> Iterator[Web]:
-    """Serves until the block ends."""
+    """Runs the server until the block ends."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(web))
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     web.url = f"http://127.0.0.1:{server.server_port}"
@@ -73,13 +73,13 @@ def _misbehave(handler: BaseHTTPRequestHandler, web: Web, path: str) -> None:
         handler.send_response(302)
         handler.send_header("Location", web.elsewhere + path)
         handler.end_headers()
-    with suppress(OSError):  # nobody listens any more
+    with suppress(OSError):  # the client closed the connection
         for byte in b"HTTP/1.1 200 OK\r\nX-Filler: " + b"x" * 1000 if web.trickle else b"":
             handler.wfile.write(bytes([byte]))
             time.sleep(web.trickle)
 
 
-def _handler(web: Web) -> type[BaseHTTPRequestHandler]:  # noqa: C901 -- small cases
+def _handler(web: Web) -> type[BaseHTTPRequestHandler]:  # noqa: C901 -- a case per fault
     class Handler(BaseHTTPRequestHandler):
         def do_HEAD(self) -> None:
             self._answer(with_body=False)
@@ -91,9 +91,9 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:  # noqa: C901 -- small c
             pass
 
         def _answer(self, *, with_body: bool) -> None:
-            path, wanted = self.path.partition("?")[0], self.headers.get("Range")
+            path, span = self.path.partition("?")[0], self.headers.get("Range")
             failing = web.failing if web.downloads(path) and with_body else 0
-            web.asked.append((self.command, path, wanted))
+            web.asked.append((self.command, path, span))
             secret = base64.b64encode(f"me:{web.password}".encode()).decode()
             if web.password and self.headers.get("Authorization") != f"Basic {secret}":
                 self.send_error(401)
@@ -107,15 +107,15 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:  # noqa: C901 -- small c
             elif web.elsewhere or web.trickle:
                 _misbehave(self, web, path)
             else:
-                self._send(web.files[path], wanted, with_body=with_body)
+                self._send(web.files[path], span, with_body=with_body)
 
-        def _send(self, whole: bytes, wanted: str | None, *, with_body: bool) -> None:
-            found = re.fullmatch(r"bytes=(\d+)-", wanted or "")
-            content = whole[int(found[1]) :] if found else whole
-            self.send_response(206 if found else 200)
+        def _send(self, file: bytes, span: str | None, *, with_body: bool) -> None:
+            start = re.fullmatch(r"bytes=(\d+)-", span or "")
+            content = file[int(start[1]) :] if start else file
+            self.send_response(206 if start else 200)
             self.send_header("Content-Length", str(len(content)))
             if not web.silent:
-                self.send_header("ETag", f'"{web.etag or hashlib.sha256(whole).hexdigest()}"')
+                self.send_header("ETag", f'"{web.etag or hashlib.sha256(file).hexdigest()}"')
             self.end_headers()
             if with_body:
                 self.wfile.write(content[: web.cut or None])
@@ -125,12 +125,12 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:  # noqa: C901 -- small c
 
 
 class Shelf(DirFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """An object store in the folder SHELF: content has ETags, what is put is whole or not there.
+    """Object store in the folder SHELF, with ETags and atomic writes.
 
     Attributes:
-        writes: How many more writes it takes; None takes all.
-        fault: Error that it answers everything with; None answers.
-        names: Names of all that was got and put, in order.
+        writes: Number of writes until one fails; None for no limit.
+        fault: Error that all requests raise; None for no error.
+        names: Names of the files that were read and written, in order.
     """
 
     protocol = "shelf"
@@ -143,36 +143,36 @@ class Shelf(DirFileSystem):  # type: ignore[misc]  # fsspec has no types
         super().__init__(path=os.environ["SHELF"], fs=LocalFileSystem(), **options)
 
     def info(self, path: str, **options: Any) -> dict[str, Any]:
-        self._asked()
+        self._raise_fault()
         return self._with_etag(super().info(path, **options))
 
-    def find(self, path: str, *given: Any, **options: Any) -> Any:
-        self._asked()
-        found = super().find(path, *given, **options)
-        return {name: self._with_etag(info) for name, info in found.items()}
+    def find(self, path: str, *arguments: Any, **options: Any) -> Any:
+        self._raise_fault()
+        files = super().find(path, *arguments, **options)
+        return {name: self._with_etag(info) for name, info in files.items()}
 
-    def cat_file(self, path: str, *given: Any, **options: Any) -> Any:
-        self._asked()
-        return super().cat_file(path, *given, **options)
+    def cat_file(self, path: str, *arguments: Any, **options: Any) -> Any:
+        self._raise_fault()
+        return super().cat_file(path, *arguments, **options)
 
     def get(self, rpath: list[str], lpath: list[str], **options: Any) -> None:
-        self._asked()
+        self._raise_fault()
         Shelf.names += rpath
         super().get(rpath, lpath, **options)
 
     def put(self, lpath: list[str], rpath: list[str], mode: str = "overwrite", **_: Any) -> None:
         for file, path in zip(lpath, rpath, strict=True):
-            self._written()
+            self._count_write()
             to, bucket = Path(self._join(path)), Path(self._join(path.partition("/")[0]))
             if not bucket.is_dir():
                 raise FileNotFoundError("The specified bucket does not exist")
-            # Outside of all buckets: a store lists nothing that is still being put.
+            # Outside all buckets, so that a file is listed only when it is complete.
             part = Path(os.environ["SHELF"]) / f".{threading.get_ident()}"
             to.parent.mkdir(parents=True, exist_ok=True)
             part.write_bytes(Path(file).read_bytes())
             if mode == "create":
                 try:
-                    to.hardlink_to(part)  # which fails if there is one
+                    to.hardlink_to(part)  # fails if the file exists
                 finally:
                     part.unlink()
             else:
@@ -180,7 +180,7 @@ class Shelf(DirFileSystem):  # type: ignore[misc]  # fsspec has no types
             Shelf.names.append(path)
 
     def rm(self, path: list[str], *_: Any, **__: Any) -> None:
-        self._written()
+        self._count_write()
         for name in path:
             Path(self._join(name)).unlink(missing_ok=True)
 
@@ -190,12 +190,12 @@ class Shelf(DirFileSystem):  # type: ignore[misc]  # fsspec has no types
         content = Path(self._join(info["name"])).read_bytes()
         return {**info, "ETag": hashlib.md5(content, usedforsecurity=False).hexdigest()}
 
-    def _asked(self) -> None:
+    def _raise_fault(self) -> None:
         if Shelf.fault:
             raise Shelf.fault
 
-    def _written(self) -> None:
-        self._asked()
+    def _count_write(self) -> None:
+        self._raise_fault()
         if Shelf.writes is not None:
             if Shelf.writes == 0:
                 raise TimeoutError("no answer")
@@ -203,5 +203,5 @@ class Shelf(DirFileSystem):  # type: ignore[misc]  # fsspec has no types
 
 
 def register() -> None:
-    """Makes `shelf://` a protocol of this process."""
+    """Registers the protocol `shelf://` in this process."""
     fsspec.register_implementation("shelf", Shelf, clobber=True)

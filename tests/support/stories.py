@@ -1,4 +1,4 @@
-"""Stories, and how each format's own writer writes them: what loaders are tested with."""
+"""Stories, and functions that write them in each format, for tests of loaders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rows = Sequence[Sequence[str]]
 
 @dataclass(frozen=True)
 class Story:
-    """A document: (level, heading, paragraphs) of each section, the first its title; a table."""
+    """Document with a table and sections: level, heading and paragraphs. The first is the title."""
 
     sections: Sequence[tuple[int, str, Sequence[str]]]
     rows: Rows = ()
@@ -30,7 +30,7 @@ class Story:
 
 
 def zipped(files: Mapping[str, str | bytes]) -> bytes:
-    """Returns an archive of these files, the first one stored as it is."""
+    """Returns a ZIP archive of files; the first one is not compressed."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for number, (name, content) in enumerate(files.items()):
@@ -38,48 +38,48 @@ def zipped(files: Mapping[str, str | bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def saved(made: object) -> bytes:
-    """Returns what a library's document is saved as."""
+def saved(document: object) -> bytes:
+    """Returns the bytes that a library saves a document as."""
     buffer = io.BytesIO()
-    made.save(buffer)  # type: ignore[attr-defined]  # several libraries' documents
+    document.save(buffer)  # type: ignore[attr-defined]  # documents of several libraries
     return buffer.getvalue()
 
 
 def docx(story: Story) -> bytes:
-    """Writes Word's."""
+    """Writes a document of Word."""
     import docx as library
 
-    made = library.Document()
+    document = library.Document()
     for level, heading, body in story.sections:
-        made.add_heading(heading, level)
+        document.add_heading(heading, level)
         for text in body:
-            made.add_paragraph(text)
+            document.add_paragraph(text)
     if story.rows:
-        table = made.add_table(0, len(story.rows[0]))
+        table = document.add_table(0, len(story.rows[0]))
         for row in story.rows:
             for cell, text in zip(table.add_row().cells, row, strict=True):
                 cell.text = text
-    return saved(made)
+    return saved(document)
 
 
 def pptx(story: Story) -> bytes:
-    """Writes PowerPoint's: a slide a section, its last paragraph the speaker's."""
+    """Writes slides of PowerPoint: one per section, with the last paragraph as the notes."""
     from pptx import Presentation
     from pptx.util import Inches
 
-    made = Presentation()
+    presentation = Presentation()
     for _, heading, body in story.sections:
-        slide = made.slides.add_slide(made.slide_layouts[1])
+        slide = presentation.slides.add_slide(presentation.slide_layouts[1])
         slide.shapes.title.text = heading
         slide.placeholders[1].text = "\n".join(body[:-1])
         slide.notes_slide.notes_text_frame.text = "".join(body[-1:])
     if story.rows:
         size = (len(story.rows), len(story.rows[0]), *[Inches(1)] * 4)
-        table = made.slides[-1 % len(made.slides)].shapes.add_table(*size).table
+        table = presentation.slides[-1 % len(presentation.slides)].shapes.add_table(*size).table
         for i, row in enumerate(story.rows):
             for j, text in enumerate(row):
                 table.cell(i, j).text = text
-    return saved(made)
+    return saved(presentation)
 
 
 def page(story: Story) -> str:
@@ -96,7 +96,7 @@ def page(story: Story) -> str:
 
 
 def epub(story: Story) -> bytes:
-    """Writes a book, a file for each section."""
+    """Writes a book with one file per section."""
     names = [f"part {i}.xhtml" for i in range(len(story.sections))]
     items = "".join(
         f'<item id="i{i}" href="{n.replace(" ", "%20")}" media-type="application/xhtml+xml"/>'
@@ -122,7 +122,7 @@ def epub(story: Story) -> bytes:
 
 
 def opendocument(story: Story, kind: str = "text") -> bytes:
-    """Writes LibreOffice's, as its format asks."""
+    """Writes a document of LibreOffice: the files that the format requires."""
     spaces = " ".join(
         f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
         for name in ("office", "text", "table")
@@ -189,7 +189,7 @@ def latex(story: Story) -> str:
 
     rows = " \\\\\n".join(" & ".join(map(escaped, row)) for row in story.rows)
     table = f"\n\\begin{{tabular}}{{ll}}\n{rows}\n\\end{{tabular}}\n" if rows else ""
-    body = "\n".join(section(*each) for each in story.sections)
+    body = "\n".join(section(*parts) for parts in story.sections)
     return f"\\documentclass{{article}}\n\\begin{{document}}\n{body}{table}\n\\end{{document}}\n"
 
 
@@ -212,7 +212,7 @@ def rtf(story: Story) -> str:
 
 
 def jats(story: Story) -> str:
-    """Writes an article's XML; sections nest."""
+    """Writes the XML of an article, with nested sections."""
     body, open_ = "", 0
     for level, heading, paragraphs in story.sections:
         body += "</sec>" * (open_ - level + 1) + "<sec>" * (level - min(open_, level - 1))
@@ -227,26 +227,24 @@ def jats(story: Story) -> str:
 
 
 def tei(story: Story) -> str:
-    """Writes an edition's XML."""
-    made = (
-        jats(story).replace("article>", "TEI>").replace("sec>", "div>").replace("title>", "head>")
-    )
-    return re.sub("table-wrap>", "figure>", made)
+    """Writes the XML of an edition."""
+    xml = jats(story).replace("article>", "TEI>").replace("sec>", "div>").replace("title>", "head>")
+    return re.sub("table-wrap>", "figure>", xml)
 
 
 def notebook(story: Story) -> str:
-    """Writes Jupyter's: headings and texts in a cell, the table as what code gave."""
+    """Writes a Jupyter notebook: a text cell per section, and the table as the output of code."""
     texts = [markdown(Story([section])) for section in story.sections]
     cells: list[object] = [{"cell_type": "markdown", "source": text} for text in texts]
     if story.rows:
-        told = "\n".join("\t".join(row) for row in story.rows)
-        output = {"output_type": "stream", "text": told.splitlines(keepends=True)}
+        table = "\n".join("\t".join(row) for row in story.rows)
+        output = {"output_type": "stream", "text": table.splitlines(keepends=True)}
         cells.append({"cell_type": "code", "source": "", "outputs": [output]})
     return json.dumps({"nbformat": 4, "cells": cells})
 
 
 def mail(story: Story) -> bytes:
-    """Writes a mail with the table attached."""
+    """Writes an email with the table as an attachment."""
     message = EmailMessage(policy=email.policy.SMTP)
     message["From"], message["Date"] = "a@example.org", "Thu, 02 May 2024 10:00:00 +0000"
     texts = [text for _, heading, body in story.sections for text in (heading, *body)]
@@ -265,7 +263,7 @@ def table_text(rows: Rows, delimiter: str = ",") -> str:
 
 
 def xlsx(rows: Rows) -> bytes:
-    """Writes Excel's."""
+    """Writes a sheet of Excel."""
     import openpyxl
 
     book = openpyxl.Workbook()
@@ -276,7 +274,7 @@ def xlsx(rows: Rows) -> bytes:
 
 
 def xls(rows: Rows) -> bytes:
-    """Writes Excel's of before 2007."""
+    """Writes a sheet of Excel before 2007."""
     import xlwt
 
     book = xlwt.Workbook()
@@ -287,7 +285,7 @@ def xls(rows: Rows) -> bytes:
     return saved(book)
 
 
-# Writers of stories by suffix: those whose headings are told come first.
+# Writers of stories by suffix, first those that mark headings.
 WRITERS: Mapping[str, Callable[[Story], str | bytes]] = {
     ".docx": docx, ".odt": opendocument, ".epub": epub, ".html": page, ".md": markdown,
     ".rst": restructured, ".tex": latex, ".nxml": jats, ".xml": tei, ".ipynb": notebook,

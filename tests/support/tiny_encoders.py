@@ -1,4 +1,4 @@
-"""Tiny real models that mark answers, with random weights, and tokenizers trained on the story."""
+"""Tiny models with random weights that mark answers, and tokenizers trained on the story."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ from transformers import (
 )
 
 SPECIAL = ["<pad>", "<s>", "</s>", "<unk>"]
-POSITIONS = 128  # that tokens can have
+POSITIONS = 128  # number of positions of the models
 
 
 def wordpieces(texts: Iterable[str], size: int = 300) -> PreTrainedTokenizerFast:
-    """Returns a tokenizer like BERT's that knows the most frequent beginnings and endings of words.
+    """Returns a tokenizer like BERT's with the most frequent beginnings and endings of words.
 
-    The library's own trainer gives other pieces each time, so a test might fail now and then.
+    The trainer of the library learns other pieces each time, so a test might fail now and then.
     """
     blank = whole_words([]).backend_tokenizer
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for text in texts:
         for word, _ in blank.pre_tokenizer.pre_tokenize_str(blank.normalizer.normalize_str(text)):
-            seen.update(word[:end] for end in range(1, len(word) + 1))
-            seen.update("##" + word[start:] for start in range(1, len(word)))
-            seen.update("##" + letter for letter in word[1:-1])
-    one_letter = {piece for piece in seen if len(piece.removeprefix("##")) == 1}
-    ranked = sorted(seen, key=lambda piece: (piece not in one_letter, -seen[piece], piece))
+            counts.update(word[:end] for end in range(1, len(word) + 1))
+            counts.update("##" + word[start:] for start in range(1, len(word)))
+            counts.update("##" + letter for letter in word[1:-1])
+    one_letter = {piece for piece in counts if len(piece.removeprefix("##")) == 1}
+    ranked = sorted(counts, key=lambda piece: (piece not in one_letter, -counts[piece], piece))
     return whole_words(ranked[: size - len(SPECIAL)])
 
 
 def whole_words(words: Iterable[str]) -> PreTrainedTokenizerFast:
-    """Returns a tokenizer like BERT's that knows these lower-case words and no others."""
+    """Returns a tokenizer like BERT's whose vocabulary consists of these lower-case words."""
     vocabulary = {word: number for number, word in enumerate([*SPECIAL, *words])}
     core = Tokenizer(models.WordPiece(vocabulary, unk_token=SPECIAL[3]))
     core.normalizer = normalizers.BertNormalizer(lowercase=True)
@@ -64,9 +64,9 @@ def whole_words(words: Iterable[str]) -> PreTrainedTokenizerFast:
 
 
 def byte_pairs(texts: Iterable[str], name: str) -> PreTrainedTokenizerFast:
-    """Returns a tokenizer of pairs of bytes, like RoBERTa's, or like DeBERTa's with two segments.
+    """Returns a byte-pair tokenizer like RoBERTa's, or like DeBERTa's with two segments.
 
-    The tokens of the latter begin with the white space before them, in their offsets too.
+    The tokens of the latter include the white space before them, also in their offsets.
     """
     core = Tokenizer(models.BPE())
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -80,14 +80,14 @@ def byte_pairs(texts: Iterable[str], name: str) -> PreTrainedTokenizerFast:
         pair="<s> $A </s> $B:1 </s>:1",
         special_tokens=[("<s>", 1), ("</s>", 2)],
     )
-    one = processors.RobertaProcessing(("</s>", 2), ("<s>", 1))
-    core.post_processor = segments if name == "deberta" else one
+    no_segments = processors.RobertaProcessing(("</s>", 2), ("<s>", 1))
+    core.post_processor = segments if name == "deberta" else no_segments
     return _fast(core)
 
 
 def _fast(core: Tokenizer) -> PreTrainedTokenizerFast:
     names = ("pad_token", "cls_token", "sep_token", "unk_token")
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # transformers leaves it so
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # untyped in transformers
         tokenizer_object=core,
         model_input_names=["input_ids", "token_type_ids", "attention_mask"],
         **dict(zip(names, SPECIAL, strict=True)),
@@ -95,7 +95,7 @@ def _fast(core: Tokenizer) -> PreTrainedTokenizerFast:
 
 
 def network(name: str, vocabulary: int) -> PreTrainedModel:
-    """Returns a tiny model with random weights, larger than usual so that it is no bore."""
+    """Returns a tiny model with large random weights, so that its outputs differ between inputs."""
     shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
     shape |= {"num_attention_heads": 2, "vocab_size": vocabulary, "initializer_range": 0.3}
     shape |= {"pad_token_id": 0, "sep_token_id": 2, "max_position_embeddings": POSITIONS}

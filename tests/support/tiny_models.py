@@ -1,4 +1,4 @@
-"""Tiny real models with random weights, and a tokenizer trained on a story."""
+"""Tiny models with random weights, and a tokenizer trained on a story."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ def tokenizer(template: str, chat: bool) -> PreTrainedTokenizerFast:
     core.post_processor = processors.TemplateProcessing(
         single=template, pair=both, special_tokens=pairs
     )
-    made = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # transformers leaves it so
+    fast = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # untyped in transformers
         tokenizer_object=core, **dict(zip(ENDS, ("<pad>", "</s>", "<s>"), strict=True))
     )
-    made.chat_template = CHAT if chat else None
-    return made
+    fast.chat_template = CHAT if chat else None
+    return fast
 
 
 def network(name: str, vocabulary: int) -> PreTrainedModel:
-    """Returns a tiny model with random weights, larger than usual so that it is no bore."""
+    """Returns a tiny model with large random weights, so that its outputs differ between inputs."""
     common: dict[str, Any] = {"vocab_size": vocabulary, "bos_token_id": 3}
     common |= {"pad_token_id": 0, "eos_token_id": 1}
     bart: dict[str, Any] = {"d_model": 32, "init_std": 0.3, "decoder_start_token_id": 1}
@@ -122,18 +122,18 @@ def save_classifier(name: str, place: Path, labels: Sequence[str]) -> None:
     torch.manual_seed(0)
     match name:
         case "bert":
-            made: PreTrainedModel = BertForSequenceClassification(BertConfig(**shape))
+            model: PreTrainedModel = BertForSequenceClassification(BertConfig(**shape))
         case "roberta":
-            made = RobertaForSequenceClassification(RobertaConfig(**shape))
+            model = RobertaForSequenceClassification(RobertaConfig(**shape))
         case _:
             config = LongformerConfig(**shape, attention_window=[16, 16])
-            made = LongformerForSequenceClassification(config)
-    made.save_pretrained(place)
+            model = LongformerForSequenceClassification(config)
+    model.save_pretrained(place)
     words.save_pretrained(place)
 
 
 def save_token_vectors(place: Path) -> None:
-    """Saves a tiny ColBERT: marks before texts, questions filled up to 40 tokens, 16 dimensions."""
+    """Saves a tiny ColBERT: prompts before texts, questions padded to 40 tokens, 16 dimensions."""
     from sentence_transformers import MultiVectorEncoder
     from sentence_transformers.base.modules import Dense, Normalize, Transformer
     from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
@@ -144,14 +144,14 @@ def save_token_vectors(place: Path) -> None:
     torch.manual_seed(0)
     linear = Dense(32, 16, bias=False, activation_function=torch.nn.Identity(),
                    module_input_name="token_embeddings")  # fmt: skip
-    rest = (MultiVectorMask(["."]), Normalize(module_input_name="token_embeddings"))
+    modules = (MultiVectorMask(["."]), Normalize(module_input_name="token_embeddings"))
     prompts = {"query": "Q ", "document": "D "}
-    made = MultiVectorEncoder(modules=[model, linear, *rest], prompts=prompts)
-    made.save_pretrained(str(place / "colbert"))
+    encoder = MultiVectorEncoder(modules=[model, linear, *modules], prompts=prompts)
+    encoder.save_pretrained(str(place / "colbert"))
 
 
 def save_sparse(place: Path) -> None:
-    """Saves a tiny masked language model, which becomes a SPLADE, and a tokenizer."""
+    """Saves a tiny masked language model, which can serve as a SPLADE model, and its tokenizer."""
     save_classifier("bert", place, ["near"])
     config = BertConfig.from_pretrained(place)
     torch.manual_seed(0)

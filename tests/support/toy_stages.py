@@ -1,4 +1,4 @@
-"""Stages without parameters and questions on few words, with which the engine is tested."""
+"""Stages without parameters and questions about few words, for tests of the engine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leporello.core.records import Chunk, Combination, Document, Example, Hit, O
 
 @dataclass(frozen=True)
 class Words:
-    """One chunk per word."""
+    """Chunker with one chunk per word."""
 
     def chunk(self, document: Document) -> Iterator[Span]:
         """Yields the words between single spaces."""
@@ -23,7 +23,7 @@ class Words:
 
 @dataclass(frozen=True)
 class All:
-    """All chunks."""
+    """Retriever that returns all chunks."""
 
     def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns each chunk with the same score."""
@@ -32,10 +32,10 @@ class All:
 
 @dataclass(frozen=True)
 class TwoRounds:
-    """Reads every hit, then all the answers at once."""
+    """Combiner that reads every hit, then all outputs together."""
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Returns the second round's answer."""
+        """Returns the output of the second round."""
         first = yield [Read((hit.chunk,), example.question) for hit in hits]
         [second] = yield [Read(tuple(output.text for output in first), example.question)]
         return str(second.text)
@@ -43,10 +43,10 @@ class TwoRounds:
 
 @dataclass(frozen=True)
 class Chain:
-    """Reads one hit after the other, each with the answer so far."""
+    """Combiner that reads one hit after the other, each with the output of the one before."""
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Returns the last answer."""
+        """Returns the last output."""
         text = ""
         for hit in hits:
             [output] = yield [Read((hit.chunk, text), example.question)]
@@ -56,16 +56,16 @@ class Chain:
 
 @dataclass(frozen=True)
 class Mates:
-    """Answers with the text and its batch mates, as a network's last digits depend on them.
+    """Reader whose outputs depend on the batch, as the last digits of a network do.
 
     Attributes:
-        batches: Texts that it has answered, by batch.
+        batches: Texts of each batch so far.
     """
 
     batches: list[list[str]] = field(default_factory=list)
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns outputs; raises at the question `unreadable`."""
+        """Returns outputs; raises an error at the question `unreadable`."""
         if any(read.question == "unreadable" for read in inputs):
             raise RuntimeError("cannot read this")
         texts = [*map(joined, inputs)]
@@ -73,7 +73,7 @@ class Mates:
         return [Output(f"{text}/{texts[0]}/{len(texts)}", score=0.5) for text in texts]
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns characters."""
+        """Returns numbers of characters."""
         return [len(text) for text in texts]
 
 
@@ -83,8 +83,11 @@ def joined(read: Read) -> str:
 
 
 def questions(count: int, documents: int = 7) -> list[Example]:
-    """Returns questions on some documents of one to four words."""
+    """Returns questions about documents of one to four words, ordered by document."""
     texts = [" ".join(f"w{d}x{n}" for n in range(1 + d % 4)) for d in range(documents)]
-    made = [Document(f"d{d}", text) for d, text in enumerate(texts)]
+    small_documents = [Document(f"d{d}", text) for d, text in enumerate(texts)]
     chosen = sorted(range(count), key=lambda n: n % documents)
-    return [Example(f"e{n}", made[n % documents], question="w", references=("w",)) for n in chosen]
+    return [
+        Example(f"e{n}", small_documents[n % documents], question="w", references=("w",))
+        for n in chosen
+    ]

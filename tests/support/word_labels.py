@@ -1,4 +1,4 @@
-"""A reader that learns which words go with which label, without a model, and its config."""
+"""Reader that learns words for each label, without a network, and a config for it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from leporello.core.protocols import ModelSource
 
 @dataclass(frozen=True)
 class Words:
-    """Answers with the label whose training texts had most of an input's words."""
+    """Answers with the label whose training texts contain the words of an input most often."""
 
     model: ModelSource | None = None
     case: bool = True
 
     def read(self, inputs):
-        known = json.loads((Path(self.model) / "words.json").read_text())
-        return [Output(self._answer(known, one)) for one in inputs]
+        counts = json.loads((Path(self.model) / "words.json").read_text())
+        return [Output(self._answer(counts, read)) for read in inputs]
 
     def count(self, texts):
         return [len(text.split()) for text in texts]
@@ -33,16 +33,16 @@ class Words:
         if len(set(targets)) < 2:
             raise UserError("there is only one label")
         counts = {label: Counter() for label in sorted(set(targets))}
-        for one, label in zip(inputs, targets, strict=True):
-            assert all(isinstance(passage, str) for passage in one.passages)
-            counts[label].update(" ".join(one.passages).split())
+        for read, label in zip(inputs, targets, strict=True):
+            assert all(isinstance(passage, str) for passage in read.passages)
+            counts[label].update(" ".join(read.passages).split())
         (directory / "model").mkdir()
         (directory / "model" / "words.json").write_text(json.dumps(counts))
         return {"model": "./model", "case": False}
 
-    def _answer(self, known, one):
-        words = " ".join(getattr(p, "text", p) for p in one.passages).split()
-        return max(known, key=lambda label: sum(known[label].get(word, 0) for word in words))
+    def _answer(self, counts, read):
+        words = " ".join(getattr(p, "text", p) for p in read.passages).split()
+        return max(counts, key=lambda label: sum(counts[label].get(word, 0) for word in words))
 
 
 @dataclass(frozen=True)
@@ -89,5 +89,5 @@ tasks:
 
 
 def row(name: str, text: str, *references: str) -> str:
-    """Returns a row of JSON lines."""
+    """Returns a row as a line of JSON."""
     return json.dumps({"id": name, "document": text, "references": [*references]}) + "\n"

@@ -16,7 +16,17 @@ from typing import Any
 
 import pytest
 from command_line import ROOT
-from lookup_task import CONFIG, FEW, made, save_bert, save_llama, save_t5, taught, tuned, write_rows
+from lookup_task import (
+    CONFIG,
+    FEW,
+    reader_of,
+    save_bert,
+    save_llama,
+    save_t5,
+    trained,
+    tuned,
+    write_rows,
+)
 
 from leporello.core.errors import UserError
 from leporello.core.training import Training
@@ -59,7 +69,7 @@ def test_a_loss_does_not_depend_on_how_a_batch_is_split(
     once = Training(epochs=2, learning_rate=0.003, batch_size=40, label_smoothing=smoothing)
     split = replace(once, accumulate=4)
     curves = [
-        tuned(made(kind, place), tmp_path / name, settings).curve
+        tuned(reader_of(kind, place), tmp_path / name, settings).curve
         for name, settings in (("once", once), ("split", split))
     ]
     for row, split_row in zip(*curves, strict=True):
@@ -75,7 +85,7 @@ def test_bfloat16_learns_as_float32_does(place: Path, tmp_path: Path, kind: str)
     settings = replace(FEW, epochs=1, lora_rank=2 if kind == "llama" else 0)
     curves = []
     for precision in ("float32", "bfloat16"):
-        result = tuned(made(kind, place), tmp_path / precision,
+        result = tuned(reader_of(kind, place), tmp_path / precision,
                        replace(settings, precision=precision))  # fmt: skip
         curves.append([row["loss"] for row in result.curve if "loss" in row])
     assert curves[0] == pytest.approx(curves[1], rel=0.05)
@@ -94,7 +104,7 @@ def test_a_precision_that_the_machine_lacks_is_reported_first(place: Path) -> No
     (place / "train.jsonl").unlink()
     before = sorted(place.rglob("*"))
     with pytest.raises(UserError, match=r"train\.precision: float16 needs a GPU"):
-        taught(place, "t5", place / "model", "train.precision=float16", "train.holdout=0.5")
+        trained(place, "t5", place / "model", "train.precision=float16", "train.holdout=0.5")
     assert sorted(place.rglob("*")) == before
 
 
@@ -116,13 +126,13 @@ def test_a_conflict_with_the_launcher_is_reported(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(UserError, match=message):
-        check(made("t5", place), settings)
+        check(reader_of("t5", place), settings)
 
 
 def test_a_device_that_would_not_be_taken_is_refused(place: Path) -> None:
     """The Trainer would train on another device without a warning."""
     with pytest.raises(UserError, match="device"):
-        check(replace(made("t5", place), device="cuda:7"), Training())
+        check(replace(reader_of("t5", place), device="cuda:7"), Training())
 
 
 # -- curves --------------------------------------------------------------------------------------
@@ -157,8 +167,8 @@ def test_scores_of_checkpoints_are_among_the_curves(
         with monkeypatch.context() as patched:
             patched.setattr(owner, name, stop)
             with pytest.raises(KeyboardInterrupt):
-                taught(place, "t5", place / "model", *sets)
-    taught(place, "t5", place / "model", *sets)
+                trained(place, "t5", place / "model", *sets)
+    trained(place, "t5", place / "model", *sets)
     for rate, rows in record_of(place / "model")["curves"].items():
         shown = points(place / "model/curves" / f"rate-{rate}")
         scored = {
@@ -198,7 +208,7 @@ def launched(place: Path, pipeline: str, out: str, *sets: str) -> subprocess.Pop
 @pytest.mark.parametrize("pipeline", ["t5", "bert"])
 def test_two_processes_have_the_results_of_one(place: Path, pipeline: str) -> None:
     """Killed midway and resumed, they have the losses of one process that reads all inputs."""
-    taught(place, pipeline, place / "one", *(f"train.{text}" for text in SETS))
+    trained(place, pipeline, place / "one", *(f"train.{text}" for text in SETS))
     with launched(place, pipeline, "two", *SETS) as launcher:
         while not list(place.glob("two.unfinished/*/checkpoint-6/.whole")):
             assert launcher.poll() is None, "it ended before it was killed"
@@ -209,7 +219,7 @@ def test_two_processes_have_the_results_of_one(place: Path, pipeline: str) -> No
     with launched(place, pipeline, "two", *SETS) as launcher:
         output, errors = launcher.communicate(timeout=120)
     assert launcher.returncode == 0, errors
-    assert output.count("learnt from 40 inputs of 40 examples") == 1
+    assert output.count("trained on 40 inputs of 40 examples") == 1
     single, double = record_of(place / "one"), record_of(place / "two")
     [expected], [curve] = single["curves"].values(), double["curves"].values()
     assert len(curve) == len(expected)

@@ -12,11 +12,11 @@ from lookup_task import (
     CONFIG,
     FEW,
     LESSONS,
-    made,
+    reader_of,
     save_bert,
     save_llama,
     save_t5,
-    taught,
+    trained,
     tuned,
     write_rows,
 )
@@ -58,8 +58,8 @@ def test_a_tiny_model_learns_what_its_pipeline_finds(
     place: Path, tmp_path: Path, pipeline: str
 ) -> None:
     """TF-IDF finds the answer in one of 40 chunks; exact match rises from 25 to above 90."""
-    trained = taught(place, pipeline, tmp_path / "model")
-    assert scored(place, trained, tmp_path / "run") > 90
+    trained_reader = trained(place, pipeline, tmp_path / "model")
+    assert scored(place, trained_reader, tmp_path / "run") > 90
     record = json.loads((tmp_path / "model/training.json").read_text())
     losses = [r["validation_loss"] for [*rows] in record["curves"].values() for r in rows
               if "validation_loss" in r]  # fmt: skip
@@ -74,8 +74,8 @@ def test_a_tiny_model_learns_what_its_pipeline_finds(
 
 def test_where_chunks_are_random_it_stays_at_chance(place: Path, tmp_path: Path) -> None:
     """A training uses only the chunks that the pipeline's retriever returns."""
-    trained = taught(place, "random", tmp_path / "model")
-    assert 10 < scored(place, trained, tmp_path / "run") < 45
+    trained_reader = trained(place, "random", tmp_path / "model")
+    assert 10 < scored(place, trained_reader, tmp_path / "run") < 45
 
 
 # -- below the command line ----------------------------------------------------------------------
@@ -98,7 +98,7 @@ def test_an_interrupted_training_has_the_same_result(
     place: Path, tmp_path: Path, kind: str
 ) -> None:
     """For each kind of model; incomplete checkpoints are skipped."""
-    reader = made(kind, place)
+    reader = reader_of(kind, place)
     often = replace(FEW, evaluate_steps=4)  # of six steps per epoch: in the middle of one
     complete = tuned(reader, tmp_path / "whole", often)
     for at in (9, 8):
@@ -116,7 +116,7 @@ def test_lora_weights_are_merged(place: Path, tmp_path: Path) -> None:
     """The saved model reads like any other, and only the target weights differ."""
     from safetensors.torch import load_file
 
-    reader = made("llama", place)
+    reader = reader_of("llama", place)
     settings = Training(epochs=2, learning_rate=0.01, lora_rank=2, lora_targets=("q_proj",))
     tuned(reader, tmp_path / "t", settings).candidates[0].save(tmp_path / "model")
     before = load_file(place / "llama/model.safetensors")
@@ -162,7 +162,7 @@ def test_nothing_of_test_or_validation_is_learnt(
         return tuned(reader, job)
 
     monkeypatch.setattr(fine_tuning, "seq2seq", spy)
-    taught(small, "t5", small / "model", "train.epochs=1", "train.learning_rate=0.01,0.001")
+    trained(small, "t5", small / "model", "train.epochs=1", "train.learning_rate=0.01,0.001")
     assert len(jobs) == 2
     for job in jobs:
         assert len(job.train.inputs) == 24
@@ -173,12 +173,12 @@ def test_nothing_of_test_or_validation_is_learnt(
 def test_of_several_learning_rates_the_best_is_kept_by_the_metric(small: Path) -> None:
     """The pipeline scores every checkpoint; several learning rates are a list."""
     sets = ["train.learning_rate=1e-9,0.01", "train.best_by=metric", "train.epochs=2"]
-    trained = taught(small, "t5", small / "model", *sets)
+    trained_reader = trained(small, "t5", small / "model", *sets)
     record = json.loads((small / "model/training.json").read_text())
     assert set(record["curves"]) == {"1e-09", "0.01"}
     assert record["kept"]["learning rate"] == 0.01
     score = record["kept"]["score"]
-    assert score == record["scores"]["exact_match"] == trained.scores["exact_match"]
+    assert score == record["scores"]["exact_match"] == trained_reader.scores["exact_match"]
     config = (small / "model/pipeline.yaml").read_text()
     assert "extends: t5" in config
     assert "model: ./model" in config
@@ -207,12 +207,12 @@ def test_documents_are_held_out_where_there_is_no_split(small: Path) -> None:
     config = (small / "mine.yaml").read_text().replace("{split}.jsonl", "train.jsonl")
     (small / "mine.yaml").write_text(config)
     with pytest.raises(UserError, match=r"train\.holdout"):
-        taught(small, "t5", small / "model", "train.epochs=1")
+        trained(small, "t5", small / "model", "train.epochs=1")
     sets = ["train.holdout=0.25", "train.epochs=1", 'train.choose="reader.max_new_tokens=1,2"']
-    trained = taught(small, "t5", small / "model", *sets)
+    trained_reader = trained(small, "t5", small / "model", *sets)
     record = json.loads((small / "model/training.json").read_text())
     assert (record["train"]["documents"], record["validation"]["documents"]) == (9, 3)
-    assert (record["shared"], trained.validated) == (0, "3 documents held out")
+    assert (record["shared"], trained_reader.validated) == (0, "3 documents held out")
     assert record["chosen"] == {"parameters": "reader.max_new_tokens=1"}
     assert "max_new_tokens: 1\n" in (small / "model/pipeline.yaml").read_text()
 
@@ -229,11 +229,11 @@ def test_an_unfinished_training_does_not_resume_with_other_settings(
     with monkeypatch.context() as patched:
         patched.setattr(training, "_curve", fail)
         with pytest.raises(KeyboardInterrupt):
-            taught(small, "t5", small / "model", "train.epochs=1")
+            trained(small, "t5", small / "model", "train.epochs=1")
     assert list((small / "model.unfinished").rglob("checkpoint-*"))
     with pytest.raises(UserError, match=r"settings.epochs: 1.0 -> 2.0"):
-        taught(small, "t5", small / "model", "train.epochs=2")
-    assert taught(small, "t5", small / "model", "train.epochs=1").inputs == 24
+        trained(small, "t5", small / "model", "train.epochs=2")
+    assert trained(small, "t5", small / "model", "train.epochs=1").inputs == 24
     assert not (small / "model.unfinished").exists()
 
 
@@ -243,8 +243,8 @@ def test_an_unfinished_training_does_not_resume_with_other_settings(
         (["train.epochs=0"], "t5.train.epochs: input should be greater than 0"),
         (["train.epoch=1"], "t5.train.epoch: there is no such setting; did you mean 'epochs'"),
         (["train.preset=scrols"], "there is no preset 'scrols'; did you mean 'scrolls'"),
-        (["train.epochs=1,2"], "only learning_rate takes several"),
-        (["train.accumulate=3"], "batch_size (32) is no multiple of accumulate (3)"),
+        (["train.epochs=1,2"], "only learning_rate may be swept"),
+        (["train.accumulate=3"], "batch_size (32) is not a multiple of accumulate (3)"),
         (['train.choose="retriever.kk=1"'], "TfIdf has no parameter 'kk'"),
         (["train.validation=train"], "cannot be both trained and validated on"),
         (["train.precision=float16"], "float16 needs a GPU"),
@@ -254,7 +254,7 @@ def test_an_unfinished_training_does_not_resume_with_other_settings(
 def test_a_mistake_in_settings_is_reported(small: Path, sets: list[str], message: str) -> None:
     """The error precedes any work if possible, and no files remain."""
     with pytest.raises(UserError) as caught:
-        taught(small, "t5", small / "model", *sets)
+        trained(small, "t5", small / "model", *sets)
     assert message in str(caught.value)
     assert not list(small.glob("model*"))
 

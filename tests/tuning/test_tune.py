@@ -172,14 +172,14 @@ def test_a_search_resumes_after_a_kill_with_the_same_result(folder: Path) -> Non
         (["mine", "--task", "rows", "--budget", "$1"], "the reader does not report prices"),
         (["mine", "--task", "rows", "--limit", "3"], "has 3 documents, too few"),
         (["mine", "--task", "rows", "--set", "retriever.k={range: [4, 1]}"],
-         "mine.retriever.k: a range begins with its low end, got [4, 1]"),
+         "mine.retriever.k: a range must begin with its low end, got [4, 1]"),
         (["mine", "--task", "rows", "--set", "retriever.k={range: [0, 4]}"],
          "mine.retriever.k: input should be greater than 0, got 0"),
         (["mine", "--task", "rows", "--out", "here"], "must be a YAML file, such as here.yaml"),
         (["mine", "--task", "rows", "--set", "reader={class: ./broken.py:Broken}", "--set",
           "retriever.k=1,2"], "24 of 24 examples failed with the pipeline as declared; the reader"),
         (["mine", "--task", "rows", "--set", "retriever.q=1,2"], "First has no parameter 'q'"),
-        (["mine", "--task", "rows", "--set", "chunker={range: [1, 2]}"], "a range is of numbers"),
+        (["mine", "--task", "rows", "--set", "chunker={range: [1, 2]}"], "stage cannot be a range"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_reported_before_any_work(
@@ -194,5 +194,5 @@ def test_a_mistake_is_reported_before_any_work(
 def test_a_run_takes_no_range_and_other_pipelines_of_the_file_run(folder: Path) -> None:
     """The error has the line of the range."""
     result = leporello("run", "open", "--config", "mine.yaml", status=2, folder=folder)
-    assert "mine.yaml:10: open.reader.words: only `tune` takes a range" in result.stderr
+    assert "mine.yaml:10: open.reader.words: only `tune` allows a range" in result.stderr
     assert load_config([folder / "mine.yaml"], (), ["mine"]).select(["mine@reader.words=3"])

@@ -1,5 +1,5 @@
-"""Pipelines side by side, and whether they differ by more than chance.
+"""Compares pipelines, and tests whether they differ by more than chance.
 
-It reads runs' statistics alone: neither data nor models. Begin with `comparison`, whose `scores`
-resamples by `significance`; `tables` lays the result out.
+It reads only the statistics of runs, neither data nor models. Begin with `comparison`. It calls
+`scores`, which resamples with `significance`; `tables` formats the result.
 """

@@ -1,4 +1,4 @@
-"""Pipelines side by side: scores, what they cost, and which differences are more than chance."""
+"""Compares finished pipelines: scores, costs and significant differences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from leporello.jobs.signature import metrics_of_run
 from leporello.metrics import Metric
 
 _SHOWN = 3  # ids in a message
-_POINT = 0.01  # a difference of the mean share cut that is worth telling
+_POINT = 0.01  # smallest difference of truncated shares that triggers a warning
 
 
 def compare(
@@ -30,31 +30,31 @@ def compare(
     common: bool = False,
     draws: Draws = Draws(),  # noqa: B008 -- frozen
 ) -> Comparison:
-    """Holds the pipelines of finished runs side by side; needs neither data nor models.
+    """Compares the pipelines of finished runs; needs neither data nor models.
 
     Args:
-        runs: Directories of the runs; all pipelines of each are compared, task by task.
-        baseline: The label of the pipeline that the others are tested against; by default the
-            first one of each task.
-        tasks: Names of the only tasks to compare; all if empty.
-        common: Whether to compare the examples that all pipelines have finished, where they differ.
+        runs: Directories of the runs; all their pipelines are compared, task by task.
+        baseline: Label of the pipeline that the others are tested against; by default the first
+            pipeline of each task.
+        tasks: Names of the tasks to compare; all if empty.
+        common: Whether to compare only the examples that all pipelines have finished.
         draws: Settings of the resampling.
 
     Raises:
-        UserError: There is no such run, task or baseline; or pipelines have finished different
-            examples of a task and `common` was not asked for.
+        UserError: A run, task or baseline does not exist; or pipelines have finished different
+            examples of a task, and `common` is not set.
     """
-    outcomes_of_runs = outcomes(runs)
-    names = list(dict.fromkeys(one.job.task for one in outcomes_of_runs))
+    all_outcomes = outcomes(runs)
+    names = list(dict.fromkeys(outcome.job.task for outcome in all_outcomes))
     for name in tasks:
         if name not in names:
             raise UserError(f"these runs have no task {name!r}{did_you_mean(name, names)}")
     by_task = {
-        task: [one for one in outcomes_of_runs if one.job.task == task]
+        task: [outcome for outcome in all_outcomes if outcome.job.task == task]
         for task in names
         if not tasks or task in tasks
     }
-    comparisons = [_compare_task(own, baseline, common, draws) for own in by_task.values()]
+    comparisons = [_compare_task(of_task, baseline, common, draws) for of_task in by_task.values()]
     if baseline and not any(comparison.baseline for comparison in comparisons):
         labels = [entry.label for comparison in comparisons for entry in comparison.entries]
         raise UserError(f"there is no pipeline {baseline!r}{did_you_mean(baseline, labels)}")
@@ -69,7 +69,7 @@ def _compare_task(
     first = baseline or labels[0]
     reference = labels.index(first) if first in labels else None
     metrics = metrics_of_run(outcomes[0].job.signature, _shared_metrics(outcomes))
-    rows = [[outcome.finished[one] for one in ids] for outcome in outcomes]
+    rows = [[outcome.finished[id_] for id_ in ids] for outcome in outcomes]
     scores = compared(rows, metrics, reference, draws)
     return TaskComparison(
         task=outcomes[0].job.task,
@@ -82,7 +82,7 @@ def _compare_task(
 
 
 def _labels(outcomes: Sequence[Outcomes]) -> list[str]:
-    """Returns the pipelines' names; with their runs' where two have one name."""
+    """Returns the pipelines' names, with the run's name if two pipelines have the same name."""
     jobs = [outcome.job for outcome in outcomes]
     names = [job.pipeline for job in jobs]
     paths = [f"{job.run.directory.path.name}:" * (names.count(job.pipeline) > 1) for job in jobs]
@@ -93,33 +93,33 @@ def _ids(outcomes: Sequence[Outcomes], labels: Sequence[str], common: bool) -> l
     """Returns the examples to compare, in task order.
 
     Raises:
-        UserError: Pipelines have others, and their common ones were not asked for; or there are
-            none.
+        UserError: Pipelines have finished different examples, and `common` is not set; or they
+            have no examples in common.
     """
-    shared = set(outcomes[0].finished).intersection(*(outcome.finished for outcome in outcomes))
+    common_ids = set(outcomes[0].finished).intersection(*(outcome.finished for outcome in outcomes))
     finished = [(label, outcome.finished) for label, outcome in zip(labels, outcomes, strict=True)]
-    more = [(label, ids) for label, ids in finished if len(ids) > len(shared)]
-    if more and not common:
-        listing = "".join(f"\n  {label}: {_besides(ids, shared)}" for label, ids in more)
+    larger = [(label, ids) for label, ids in finished if len(ids) > len(common_ids)]
+    if larger and not common:
+        listing = "".join(f"\n  {label}: {_surplus(ids, common_ids)}" for label, ids in larger)
         raise UserError(
             f"the pipelines have finished different examples of {outcomes[0].job.task},"
-            f" {len(shared):,} in common:{listing}\n"
-            "finish the runs, or compare what they have in common with --common"
+            f" {len(common_ids):,} in common:{listing}\n"
+            "finish the runs, or compare only the common examples with --common"
         )
-    if not shared:
+    if not common_ids:
         raise UserError(f"the pipelines have no example of {outcomes[0].job.task} in common")
-    return [one for one in outcomes[0].finished if one in shared]
+    return [id_ for id_ in outcomes[0].finished if id_ in common_ids]
 
 
-def _besides(finished: Iterable[str], shared: Collection[str]) -> str:
-    own = [one for one in finished if one not in shared]
-    shown = ", ".join(own[:_SHOWN]) + (", …" if len(own) > _SHOWN else "")
-    return f"{len(own):,} more ({shown})"
+def _surplus(finished: Iterable[str], common_ids: Collection[str]) -> str:
+    surplus = [id_ for id_ in finished if id_ not in common_ids]
+    names = ", ".join(surplus[:_SHOWN]) + (", …" if len(surplus) > _SHOWN else "")
+    return f"{len(surplus):,} more ({names})"
 
 
 def _shared_metrics(outcomes: Sequence[Outcomes]) -> list[str]:
-    known = [outcome.metrics for outcome in outcomes]
-    return [name for name in known[0] if all(name in names for names in known)]
+    metrics = [outcome.metrics for outcome in outcomes]
+    return [name for name in metrics[0] if all(name in names for names in metrics)]
 
 
 def _pipeline_scores(
@@ -150,7 +150,7 @@ def _pipeline_scores(
 
 
 def _unseen(ledgers: Sequence[Mapping[str, int]]) -> float:
-    """Returns the mean share of what was selected that the reader did not see."""
+    """Returns the mean share of the selected text that the reader did not see."""
     chosen = [ledger for ledger in ledgers if ledger.get("selected")]
     return fmean(ledger["cut"] / ledger["selected"] for ledger in chosen) if chosen else 0.0
 
@@ -158,16 +158,16 @@ def _unseen(ledgers: Sequence[Mapping[str, int]]) -> float:
 def _warnings(
     outcomes: Sequence[Outcomes], labels: Sequence[str], rows: Sequence[Sequence[ExampleStatistics]]
 ) -> list[str]:
-    """Returns what a reader of the table should know first."""
+    """Returns warnings about scores that are hard to compare."""
     warnings = []
     if len({str(outcome.job.signature.get("data")) for outcome in outcomes}) > 1:
         warnings.append("the runs were made on different data")
     shares = [_unseen([example.coverage for example in row]) for row in rows]
     if max(shares) - min(shares) > _POINT:
-        most, least = shares.index(max(shares)), shares.index(min(shares))
+        highest, lowest = shares.index(max(shares)), shares.index(min(shares))
         warnings.append(
-            f"truncation differs: the reader did not see {max(shares):.0%} of what"
-            f" {labels[most]} selected, and {min(shares):.0%} of what {labels[least]} did"
+            f"truncation differs: the reader did not see {max(shares):.0%} of the text that"
+            f" {labels[highest]} selected, but {min(shares):.0%} for {labels[lowest]}"
         )
     for name in _shared_metrics(outcomes):
         signatures = sorted({outcome.signatures.get(name, "") for outcome in outcomes})

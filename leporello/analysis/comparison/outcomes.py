@@ -1,4 +1,4 @@
-"""Outcomes of pipelines, read from the directories of their runs, and oracle gaps between them."""
+"""Reads the outcomes of pipelines from run directories, and finds oracle gaps between them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ class Outcomes:
 
     Attributes:
         job: The pipeline and the task, with the signature of the results.
-        signatures: Signatures of the metrics, by name: what exactly was computed.
-        sees_gold: Whether a stage had the references or the evidence in view.
-        normalised: Whether answers were brought into the form that metrics read.
-        tuned: Number of the documents that its parameters were chosen on.
-        seconds: Seconds of an example's dividing, selecting and reading, as last measured; None if
-            they were not.
+        signatures: Signatures of the metrics, by name; they identify the exact computation.
+        sees_gold: Whether a stage used references or evidence.
+        normalised: Whether answers were normalised for the metrics.
+        tuned: Number of documents on which the pipeline's parameters were tuned.
+        seconds: Seconds of chunking, retrieval and reading per example; None if not measured.
         finished: Finished examples by id, in task order.
     """
 
@@ -47,7 +46,7 @@ class Outcomes:
         return list(dict.fromkeys(names))
 
     def stage(self, key: str) -> Mapping[str, Any]:
-        """Returns a stage's class and parameters, by its key in YAML."""
+        """Returns the class and parameters of the stage under a YAML key."""
         stage: Mapping[str, Any] = self.job.signature["pipeline"][key]
         return stage
 
@@ -56,18 +55,18 @@ def outcomes(runs: Sequence[Path]) -> list[Outcomes]:
     """Returns every pipeline on every task of these runs, in their order.
 
     Raises:
-        UserError: No run lies there, one is given twice, or nothing of it is finished.
+        UserError: A directory has no run, is named twice, or has no finished example.
     """
     directories = [run.resolve() for run in runs]
-    if twice := next((run for run in runs if directories.count(run.resolve()) > 1), None):
-        raise UserError(f"{twice}: the run is given twice")
+    if repeated := next((run for run in runs if directories.count(run.resolve()) > 1), None):
+        raise UserError(f"{repeated}: the run is named twice")
     return [job for run in runs for job in _of_run(run)]
 
 
 def _of_run(run: Path) -> list[Outcomes]:
     jobs = [_outcomes_of(job) for job in FinishedRun.at(run).jobs]
     if not any(job.finished for job in jobs):
-        raise UserError(f"{run}: nothing of this run is finished yet")
+        raise UserError(f"{run}: this run has no finished examples yet")
     return [job for job in jobs if job.finished]
 
 
@@ -78,7 +77,7 @@ def _outcomes_of(job: FinishedJob) -> Outcomes:
         job,
         signatures=metrics.get("signatures", {}),
         sees_gold=bool(metrics.get("sees_gold")),
-        # Of 0.2, a task said it.
+        # Until 0.2, `normalised` was a parameter of the task.
         normalised=bool(metrics.get("normalised", job.signature["task"].get("normalised"))),
         tuned=int(metrics.get("tuned", 0)),
         seconds=_seconds(timings),
@@ -87,7 +86,7 @@ def _outcomes_of(job: FinishedJob) -> Outcomes:
 
 
 def derived(directory: RunDirectory, pipeline: str, task: str, name: str) -> Mapping[str, Any]:
-    """Returns a derived file; nothing where a run was killed before it derived it."""
+    """Returns the content of a result file; empty if the run was killed before writing it."""
     path = directory.results(pipeline, task) / name
     check_results(path.parent, name)
     values: Mapping[str, Any] = read_json(path) if path.exists() else {}
@@ -95,7 +94,7 @@ def derived(directory: RunDirectory, pipeline: str, task: str, name: str) -> Map
 
 
 def _seconds(timings: Mapping[str, Any]) -> float | None:
-    """Returns the seconds that an example took."""
+    """Returns the mean seconds per example."""
     if not timings.get("examples"):
         return None
     spent = timings["selecting"]["seconds"] + timings["reading"]["seconds"]
@@ -107,11 +106,11 @@ _STAGES = ("chunker", "reader", "combiner")
 
 @dataclass(frozen=True, slots=True)
 class OracleGap:
-    """Pipelines that differ in nothing but the retriever, and some of whose retrievers are oracles.
+    """Pipelines that differ only in the retriever, and of which some use oracles or baselines.
 
     Attributes:
-        pipelines: Labels of those with a retriever of their own.
-        rungs: Classes and labels of those with an oracle's, chance's or no retriever, best first.
+        pipelines: Labels of the pipelines with real retrievers.
+        rungs: Retriever classes and labels of those with oracles or baselines, best first.
     """
 
     pipelines: tuple[str, ...]
@@ -119,12 +118,12 @@ class OracleGap:
 
 
 def oracle_gaps(outcomes: Sequence[Outcomes], labels: Sequence[str]) -> tuple[OracleGap, ...]:
-    """Returns the oracle gaps among pipelines on one task, each with a pipeline to measure."""
-    alike: dict[str, list[tuple[str, str]]] = {}
+    """Returns the oracle gaps among pipelines on one task that include a real retriever."""
+    groups: dict[str, list[tuple[str, str]]] = {}
     for outcome, label in zip(outcomes, labels, strict=True):
-        others = json.dumps([outcome.stage(key) for key in _STAGES], sort_keys=True)
-        alike.setdefault(others, []).append((str(outcome.stage("retriever")["class"]), label))
-    gaps = [_oracle_gap(group) for group in alike.values()]
+        stages = json.dumps([outcome.stage(key) for key in _STAGES], sort_keys=True)
+        groups.setdefault(stages, []).append((str(outcome.stage("retriever")["class"]), label))
+    gaps = [_oracle_gap(group) for group in groups.values()]
     return tuple(gap for gap in gaps if gap.pipelines and gap.rungs)
 
 

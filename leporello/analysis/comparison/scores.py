@@ -1,4 +1,4 @@
-"""The scores of pipelines on one task, their intervals, and their differences to a baseline."""
+"""Computes scores of pipelines on one task, with intervals and differences to a baseline."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _SAME = 1e-9  # scores of an example that differ by less are a tie
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """How scores are resampled.
+    """Settings of the resampling.
 
     Attributes:
         samples: Number of bootstrap samples, and of random exchanges.
         seed: Seed of both.
-        by_document: Whether to draw the examples of one document together, since their scores
-            depend on each other; a failed example, of which no document is known, is drawn alone.
+        by_document: Whether to draw the examples of a document together, since their scores are
+            not independent; a failed example without a document is drawn separately.
         confidence: Confidence of the intervals, 0 to 1.
     """
 
@@ -36,16 +36,16 @@ class Draws:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A pipeline against the baseline on the same examples.
+    """Difference between a pipeline and the baseline on the same examples.
 
     Attributes:
-        value: Score of the pipeline less the baseline's.
+        value: Score of the pipeline minus the baseline's.
         low: Lower end of the interval.
         high: Upper end of the interval.
         p_bootstrap: P-value of the paired bootstrap, two-sided.
         p_randomisation: P-value of approximate randomisation, two-sided.
-        p_corrected: P-value of the latter, corrected for the pipelines tested by this metric on
-            this task (Holm).
+        p_corrected: `p_randomisation`, corrected with Holm's method for the number of pipelines
+            tested by this metric on this task.
         wins: Number of examples with a higher score than the baseline's.
         ties: Number of examples with the same score.
         losses: Number of examples with a lower score.
@@ -64,15 +64,14 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a metric says of one pipeline.
+    """Score of one pipeline by one metric.
 
     Attributes:
-        value: Score that the metric ranks by, 0 to 100.
-        others: Scores that the metric has, by name.
-        interval: Percentile interval of the bootstrap, (low, high); None where the metric cannot be
-            resampled, since it compares examples with each other.
-        difference: Difference to the baseline; None for the baseline itself, and without an
-            interval.
+        value: Headline score of the metric, 0 to 100.
+        others: All scores of the metric, by name.
+        interval: Percentile interval of the bootstrap, (low, high); None if the metric cannot be
+            resampled, because it compares examples with each other.
+        difference: Difference to the baseline; None for the baseline, and without an interval.
         examples: Number of examples that the metric can score.
     """
 
@@ -92,7 +91,7 @@ def compared(
     """Returns the scores of each pipeline by metric.
 
     Args:
-        rows: Finished examples of each pipeline: the same examples, in the same order.
+        rows: The same finished examples of each pipeline, in the same order.
         metrics: Metrics by name.
         baseline: Index of the pipeline that the others are tested against; None tests nothing.
         draws: Settings of the resampling.
@@ -110,16 +109,16 @@ def _scores(
     baseline: int | None,
     draws: Draws,
 ) -> list[Score]:
-    """Returns what a metric says of each pipeline."""
-    table_of_all = [[one.statistics.get(name) for one in row] for row in rows]
-    scored = [
+    """Returns the score of each pipeline by one metric."""
+    table_of_all = [[example.statistics.get(name) for example in row] for row in rows]
+    indices = [
         index
         for index, statistics in enumerate(zip(*table_of_all, strict=True))
         if None not in statistics
     ]
-    table = [[row[index] or {} for index in scored] for row in table_of_all]
-    # Examples of one document are no independent draws.
-    owners = _owners(rows, scored) if draws.by_document else None
+    table = [[row[index] or {} for index in indices] for row in table_of_all]
+    # The examples of one document are not independent.
+    owners = _owners(rows, indices) if draws.by_document else None
     return scores_of(metric, table, baseline, draws, owners)
 
 
@@ -130,14 +129,14 @@ def scores_of(
     draws: Draws,
     owners: Sequence[int] | None = None,
 ) -> list[Score]:
-    """Returns what a metric says of each pipeline.
+    """Returns the score of each pipeline by one metric.
 
     Args:
         metric: The metric.
-        table: Statistics of each pipeline, of the same examples.
+        table: Statistics of the same examples, for each pipeline.
         baseline: Index of the pipeline that the others are tested against; None tests nothing.
         draws: Settings of the resampling.
-        owners: Number of each example's document; None draws each example alone.
+        owners: Number of each example's document; None draws examples independently.
     """
     aggregates, count = [metric.aggregate(statistics) for statistics in table], len(table[0])
     plain = [Score(s.get(metric.headline, 0.0), s, None, None, count) for s in aggregates]
@@ -147,11 +146,11 @@ def scores_of(
     return _Resample(summed, table, plain, draws, owners).scores(baseline)
 
 
-def _owners(rows: Sequence[Sequence[ExampleStatistics]], scored: Sequence[int]) -> list[int]:
-    """Returns by example the number of its document."""
+def _owners(rows: Sequence[Sequence[ExampleStatistics]], indices: Sequence[int]) -> list[int]:
+    """Returns the document number of each example."""
     numbers: dict[str, int] = {}
     owners = []
-    for index in scored:
+    for index in indices:
         documents = (row[index].document for row in rows if row[index].document)
         key = next(documents, f"example {rows[0][index].id}")
         owners.append(numbers.setdefault(key, len(numbers)))
@@ -160,14 +159,14 @@ def _owners(rows: Sequence[Sequence[ExampleStatistics]], scored: Sequence[int]) 
 
 @dataclass(frozen=True)
 class _Resample:
-    """One metric's scores of all pipelines, resampled together.
+    """Resamples the scores of all pipelines by one metric.
 
     Attributes:
         metric: Metric that sums over examples.
-        table: Statistics of each pipeline, one an example.
-        plain: Scores of each pipeline, without intervals.
+        table: Statistics of each pipeline, one entry per example.
+        plain: Score of each pipeline, without intervals.
         draws: Settings of the resampling.
-        owners: Number of each example's document; None draws each example alone.
+        owners: Number of each example's document; None draws examples independently.
     """
 
     metric: Resampled
@@ -177,7 +176,7 @@ class _Resample:
     owners: Sequence[int] | None
 
     def scores(self, baseline: int | None) -> list[Score]:
-        """Returns the scores with their intervals, and their differences to the baseline."""
+        """Returns the scores with intervals and differences to the baseline."""
         from leporello.analysis.comparison.significance import (
             bootstrap,
             holm,
@@ -186,18 +185,18 @@ class _Resample:
         )
 
         sums = [self.metric.summands(statistics) for statistics in self.table]
-        how: Any = {
+        options: Any = {
             "samples": self.draws.samples, "seed": self.draws.seed, "units": self.owners,
         }  # fmt: skip
-        samples = bootstrap(sums, self.metric.of_sums, **how)
+        samples = bootstrap(sums, self.metric.of_sums, **options)
         ends = [interval(numbers, self.draws.confidence) for numbers in samples]
         scores = [replace(s, interval=e) for s, e in zip(self.plain, ends, strict=True)]
         if baseline is None or len(sums) == 1:
             return scores
-        others = [index for index in range(len(sums)) if index != baseline]
-        tested = [sums[index] for index in others]
-        p_values = randomisation(sums[baseline], tested, self.metric.of_sums, **how)
-        for index, p, corrected in zip(others, p_values, holm(p_values), strict=True):
+        compared_indices = [index for index in range(len(sums)) if index != baseline]
+        compared_sums = [sums[index] for index in compared_indices]
+        p_values = randomisation(sums[baseline], compared_sums, self.metric.of_sums, **options)
+        for index, p, corrected in zip(compared_indices, p_values, holm(p_values), strict=True):
             resampled = samples[index] - samples[baseline]
             difference = self._difference(index, baseline, resampled, p, corrected)
             scores[index] = replace(scores[index], difference=difference)
@@ -211,8 +210,8 @@ class _Resample:
         value = self.plain[index].value - self.plain[baseline].value
         low, high = interval(resampled, self.draws.confidence)
         gains = [
-            self.metric.score(one) - self.metric.score(other)
-            for one, other in zip(self.table[index], self.table[baseline], strict=True)
+            self.metric.score(statistics) - self.metric.score(base)
+            for statistics, base in zip(self.table[index], self.table[baseline], strict=True)
         ]
         wins, losses = sum(g > _SAME for g in gains), sum(g < -_SAME for g in gains)
         return Difference(

@@ -1,8 +1,8 @@
-"""Resampling: how far scores would spread over other examples, and whether two really differ.
+"""Resamples scores, for confidence intervals and for tests of differences between pipelines.
 
-All compared pipelines answered the same examples, so every resample takes the same ones from each
-(paired). A resample is a row of counts, one an example; what a metric sums over examples is then
-one matrix product, and thousands of resamples are quick.
+All pipelines answered the same examples, so every resample draws the same examples for each of
+them (paired). A resample is a row with one count per example. The sums of a metric over many
+resamples are then one matrix product, which is fast.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Numbers: TypeAlias = NDArray[np.float64]
 # From sums, shape (resamples, columns), and counts, shape (resamples,), to scores (resamples,).
 Scorer: TypeAlias = Callable[[Numbers, Numbers], Numbers]
 
-_CELLS = 4_000_000  # resamples x examples that are held at once: 32 MB of counts
+_CELLS = 4_000_000  # resamples x examples in memory at a time: 32 MB of counts
 
 
 def _side_by_side(tables: Sequence[Numbers]) -> tuple[Numbers, list[int]]:
-    """Returns tables as one, and the columns at which all but the first begin."""
+    """Returns joined tables, and the columns at which all but the first begin."""
     widths = np.cumsum([table.shape[1] for table in tables])[:-1]
     return np.hstack(tables), [*map(int, widths)]
 
@@ -37,13 +37,12 @@ def bootstrap(
     """Returns the scores of pipelines over examples drawn with replacement.
 
     Args:
-        tables: Tables of what the metric sums over examples, one a pipeline, shape (examples,
-            columns).
-        scorer: A function from sums to scores.
-        samples: Number of resamples, each of as many examples as there are.
+        tables: Summands of the metric, one table per pipeline, shape (examples, columns).
+        scorer: Function from sums to scores.
+        samples: Number of resamples; each has the same number of examples as the data.
         seed: Seed of the draws.
-        units: Number, from 0 on, of what each example is drawn with: the examples of one document
-            are then drawn together; None draws each on its own.
+        units: Number of each example's unit, starting at 0. The examples of a unit, such as a
+            document, are drawn together; None draws examples independently.
 
     Returns:
         Shape (pipelines, samples).
@@ -56,8 +55,8 @@ def bootstrap(
         parts = np.split(weights @ combined, cuts, axis=1)
         return np.stack([scorer(part, counts) for part in parts])
 
-    drawn = _drawn(int(owner.max()) + 1, samples, np.random.default_rng(seed))
-    return np.hstack([scores(weights[:, owner]) for weights in drawn])
+    resamples = _draw_counts(int(owner.max()) + 1, samples, np.random.default_rng(seed))
+    return np.hstack([scores(weights[:, owner]) for weights in resamples])
 
 
 def _owners(table: Numbers, units: Sequence[int] | None) -> NDArray[np.int64]:
@@ -65,14 +64,14 @@ def _owners(table: Numbers, units: Sequence[int] | None) -> NDArray[np.int64]:
 
 
 def _by_unit(table: Numbers, owner: NDArray[np.int64]) -> Numbers:
-    """Returns the sums of the rows of each unit."""
+    """Returns the sum of the rows of each unit."""
     summed = np.zeros((int(owner.max()) + 1, table.shape[1]))
     np.add.at(summed, owner, table)
     return summed
 
 
-def _drawn(units: int, samples: int, random: np.random.Generator) -> Iterator[Numbers]:
-    """Yields how often each unit is drawn, shape (some resamples, units), until all are made."""
+def _draw_counts(units: int, samples: int, random: np.random.Generator) -> Iterator[Numbers]:
+    """Yields how often each unit is drawn, in blocks of shape (resamples, units)."""
     step = max(1, _CELLS // units)
     for begin in range(0, samples, step):
         rows = min(step, samples - begin)
@@ -93,32 +92,32 @@ def randomisation(
 ) -> list[float]:
     """Returns the p-values of approximate randomisation, two-sided, of others against a baseline.
 
-    If two pipelines are equally good, their answers to an example may change places: p is how
-    often a random exchange parts their scores at least as far as they are apart, the observed
-    one counted in (Riezler and Maxwell 2005).
+    If two pipelines are equally good, their answers to an example can be swapped. The p-value is
+    the share of random swaps that yield a difference at least as large as the observed one, which
+    is counted as a swap too (Riezler and Maxwell 2005).
 
     Args:
-        baseline: Table of what the metric sums, shape (examples, columns).
-        others: Tables of other pipelines over the same examples, each of that shape.
-        scorer: A function from sums to scores.
-        samples: Number of random exchanges.
-        seed: Seed of the exchanges; each pipeline meets the same ones.
-        units: Numbers as for `bootstrap`: examples of one unit change places together.
+        baseline: Summands of the metric, shape (examples, columns).
+        others: Tables of the other pipelines over the same examples, with the same shape.
+        scorer: Function from sums to scores.
+        samples: Number of random swaps.
+        seed: Seed of the swaps, which are the same for each pipeline.
+        units: See `bootstrap`; the examples of a unit are swapped together.
     """
     owner = _owners(baseline, units)
-    both = [baseline.sum(axis=0) + other.sum(axis=0) for other in others]
-    apart, cuts = _side_by_side([_by_unit(baseline - other, owner) for other in others])
+    sums = [baseline.sum(axis=0) + table.sum(axis=0) for table in others]
+    gaps, cuts = _side_by_side([_by_unit(baseline - table, owner) for table in others])
 
     def differences(signs: Numbers) -> Numbers:
         counts = np.full(len(signs), float(len(baseline)))
-        parted = np.split(signs @ apart, cuts, axis=1)
-        pairs = [((b + p) / 2, (b - p) / 2) for b, p in zip(both, parted, strict=True)]
+        swapped = np.split(signs @ gaps, cuts, axis=1)
+        pairs = [((b + s) / 2, (b - s) / 2) for b, s in zip(sums, swapped, strict=True)]
         return np.stack([abs(scorer(o, counts) - scorer(t, counts)) for o, t in pairs])
 
-    # Sums in another order differ in their last digits: equal is not less.
-    seen = differences(np.ones((1, len(apart)))) - _TINY
-    drawn = _signs(len(apart), samples, np.random.default_rng(seed))
-    extreme = sum((differences(signs) >= seen).sum(axis=1) for signs in drawn)
+    # The order of a sum changes its last digits: tolerate them, so that ties count.
+    observed = differences(np.ones((1, len(gaps)))) - _TINY
+    blocks = _signs(len(gaps), samples, np.random.default_rng(seed))
+    extreme = sum((differences(signs) >= observed).sum(axis=1) for signs in blocks)
     return [float(p) for p in (extreme + 1) / (samples + 1)]
 
 
@@ -126,7 +125,7 @@ _TINY = 1e-9
 
 
 def _signs(examples: int, samples: int, random: np.random.Generator) -> Iterator[Numbers]:
-    """Yields 1 and -1 at random, shape (some resamples, examples), until all are made."""
+    """Yields random values 1 and -1, in blocks of shape (resamples, examples)."""
     step = max(1, _CELLS // examples)
     for begin in range(0, samples, step):
         rows = min(step, samples - begin)
@@ -134,36 +133,36 @@ def _signs(examples: int, samples: int, random: np.random.Generator) -> Iterator
         yield 1 - 2 * bits[: rows * examples].reshape(rows, examples).astype(np.float64)
 
 
-def p_of_bootstrap(differences: Numbers, seen: float) -> float:
+def p_of_bootstrap(differences: Numbers, observed: float) -> float:
     """Returns the p-value of a paired bootstrap as sacreBLEU (and Moses before it) computes it.
 
-    The sizes of the resampled differences, less their mean, stand for the case that there is none;
-    p is the share of them above the size of the difference seen, that one counted in. Two that
-    never differ have 1, where sacreBLEU has the smallest p.
+    The absolute resampled differences minus their mean approximate the null hypothesis. The
+    p-value is the share of them above the observed difference, which is counted too. For
+    pipelines that never differ it is 1, unlike in sacreBLEU, which returns the smallest p-value.
 
     Args:
         differences: Differences of two pipelines over resamples, shape (samples,).
-        seen: Difference over the examples themselves.
+        observed: Difference over the original examples.
     """
     sizes = abs(differences)
     if sizes.max() < _TINY:
         return 1.0
-    above = np.count_nonzero(sizes - sizes.mean() > abs(seen))
-    return float((above + 1) / (len(sizes) + 1))
+    extreme = np.count_nonzero(sizes - sizes.mean() > abs(observed))
+    return float((extreme + 1) / (len(sizes) + 1))
 
 
 def interval(resampled: Numbers, confidence: float = 0.95) -> tuple[float, float]:
-    """Returns the ends of the percentile interval, to four decimals."""
+    """Returns the ends of the percentile interval, rounded to four decimals."""
     tail = 50 * (1 - confidence)
     low, high = np.percentile(resampled, [tail, 100 - tail])
     return round(float(low), 4), round(float(high), 4)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Returns p-values corrected for their number, in their order (Holm 1979)."""
+    """Returns p-values, in the same order, corrected for multiple tests (Holm 1979)."""
     corrected, largest = [0.0] * len(p_values), 0.0
-    ranked = sorted(range(len(p_values)), key=p_values.__getitem__)
-    for rank, index in enumerate(ranked):
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    for rank, index in enumerate(order):
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
         corrected[index] = largest
     return corrected

@@ -1,4 +1,4 @@
-"""A comparison, and its tables."""
+"""Data classes of a comparison, and functions that format it as tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leporello.analysis.comparison.outcomes import OracleGap
 from leporello.analysis.comparison.scores import Difference, Draws, Score
 from leporello.core.coverage import shown
 from leporello.core.table import ResultTable, frame, html
-from leporello.jobs.confidence import TOLD
+from leporello.jobs.confidence import SELECTIVITY_KEYS
 from leporello.jobs.results import marks
 
 if TYPE_CHECKING:
@@ -29,22 +29,21 @@ class PipelineScores:
     """One pipeline on one task, over the examples that are compared.
 
     Attributes:
-        label: Label of the pipeline: its name, with its run's where several runs have it.
+        label: Name of the pipeline, with the run's name if several runs have such a pipeline.
         run: Directory of the run.
         pipeline: Name of the pipeline.
         scores: Scores by metric.
         examples: Number of examples that are compared.
         failures: Number of these that failed; they score as empty predictions.
-        shares: Mean shares of the ledger by column, 0 to 1.
-        seconds: Seconds of an example's dividing, selecting and reading; None if they were not
-            measured.
-        input_tokens: Number of tokens that the reader was given.
-        output_tokens: Number of tokens that the reader wrote.
-        dollars: Dollars that reading cost, where the reader knows prices.
-        sees_gold: Whether a stage had the references or the evidence in view.
-        normalised: Whether answers were brought into the form that metrics read.
-        tuned: Number of the documents that its parameters were chosen on.
-        confidence: What `leporello.jobs.confidence.selectivity` says, by the first metric.
+        shares: Mean shares of the coverage by column, 0 to 1.
+        seconds: Seconds of chunking, retrieval and reading per example; None if not measured.
+        input_tokens: Number of input tokens of the reader.
+        output_tokens: Number of output tokens of the reader.
+        dollars: Cost of the reads in dollars, if the reader has prices.
+        sees_gold: Whether a stage used references or evidence.
+        normalised: Whether answers were normalised for the metrics.
+        tuned: Number of documents on which the pipeline's parameters were tuned.
+        confidence: Result of `leporello.jobs.confidence.selectivity` for the first metric.
     """
 
     label: str
@@ -70,12 +69,11 @@ class TaskComparison:
 
     Attributes:
         task: Name of the task.
-        baseline: The label of the pipeline that the others are tested against.
-        metrics: Headline by metric: the name of the score that it ranks by.
-        entries: Scores of pipelines, one each, in the order of the runs.
-        ladders: Oracle gaps: pipelines that differ only in a retriever that is an oracle, chance or
-            none.
-        warnings: Warnings of what makes the scores hard to compare.
+        baseline: Label of the pipeline that the others are tested against.
+        metrics: Headlines by metric: the names of the scores that rank pipelines.
+        entries: Scores of the pipelines, in the order of the runs.
+        ladders: Oracle gaps: pipelines that differ only in the retriever.
+        warnings: Warnings about scores that are hard to compare.
     """
 
     task: str
@@ -88,10 +86,10 @@ class TaskComparison:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What `compare` found.
+    """Result of `compare`.
 
     Attributes:
-        boards: Comparisons by task, one each.
+        boards: Comparisons, one per task.
         draws: Settings of the resampling.
     """
 
@@ -99,7 +97,7 @@ class Comparison:
     draws: Draws
 
     def to_pandas(self) -> DataFrame:
-        """Returns a row a task, metric and pipeline: scores, intervals, tests, shares and costs.
+        """Returns a table with one row per task, metric and pipeline.
 
         Raises:
             UserError: pandas is not installed.
@@ -107,12 +105,12 @@ class Comparison:
         return frame(rows_of(self))
 
     def _repr_html_(self) -> str:
-        """Returns what a notebook shows."""
+        """Returns HTML for notebooks."""
         return html(tables_of(self))
 
 
 def tables_of(comparison: Comparison) -> list[ResultTable]:
-    """Returns for each task the scores, each metric's differences to the baseline, and the cost."""
+    """Returns tables for each task: scores, differences to the baseline by metric, and costs."""
     return [table for task in comparison.boards for table in _tables(task, comparison)]
 
 
@@ -138,17 +136,17 @@ def _tables(task: TaskComparison, comparison: Comparison) -> Iterator[ResultTabl
 def confidence_tables(
     task: str, entries: Sequence[tuple[str, Mapping[str, float]]]
 ) -> Iterator[ResultTable]:
-    """Yields what confidence is worth, if any pipeline has any.
+    """Yields a table of the quality of confidence, if any pipeline has confidence.
 
     Args:
         task: Name of the task.
-        entries: Labels of pipelines, with what `selectivity` says of them.
+        entries: Labels of pipelines with the results of `selectivity`.
     """
-    names = [name for name in TOLD if any(name in told for _, told in entries)]
+    names = [name for name in SELECTIVITY_KEYS if any(name in values for _, values in entries)]
     rows = [
-        (label, *(f"{told[name]:,.6g}" if name in told else _NO for name in names))
-        for label, told in entries
-        if told
+        (label, *(f"{values[name]:,.6g}" if name in values else _NO for name in names))
+        for label, values in entries
+        if values
     ]
     if rows:
         headers = tuple(
@@ -161,16 +159,17 @@ def confidence_tables(
 
 _CONFIDENCE = (
     "ece: expected calibration error, in bins of equal mass; aurc: area under the risk-coverage"
-    " curve; score at 80 %: mean of the first metric over the surest 80 % of the answers"
+    " curve; score at 80 %: mean of the first metric over the 80 % of answers with the highest"
+    " confidence"
 )
 
 
 def _headroom(task: TaskComparison, ladder: OracleGap) -> Iterator[ResultTable]:
-    """Yields what each oracle is worth to each of the pipelines, by each metric."""
+    """Yields the gain of each oracle over each pipeline, one table per metric."""
     values = {entry.label: entry.scores for entry in task.entries}
     for metric, score in task.metrics.items():
         rows = [
-            (rung, *(_gain(values, metric, label, own) for own in ladder.pipelines))
+            (rung, *(_gain(values, metric, label, pipeline) for pipeline in ladder.pipelines))
             for rung, label in ladder.rungs
         ]
         yield ResultTable(
@@ -182,19 +181,19 @@ def _headroom(task: TaskComparison, ladder: OracleGap) -> Iterator[ResultTable]:
 
 
 _HEADROOM = (
-    "Oracle and OracleAnswer: what a perfect retriever would add; what is missing then, reader and"
-    " combiner lose. All: the whole document, cut where it must be. Random and First: what chance"
-    " and the beginning give."
+    "Oracle and OracleAnswer: gain of a perfect retriever; reader and combiner lose the rest. All:"
+    " the complete document, truncated if necessary. Random and First: random chunks, and the"
+    " beginning of the document."
 )
 
 
 def _gain(values: Mapping[str, Mapping[str, Score]], metric: str, rung: str, pipeline: str) -> str:
-    there = values[rung][metric].value
-    return f"{there:.2f} ({there - values[pipeline][metric].value:+.2f})"
+    value = values[rung][metric].value
+    return f"{value:.2f} ({value - values[pipeline][metric].value:+.2f})"
 
 
 def _tested(task: TaskComparison, share: str) -> Iterator[ResultTable]:
-    """Yields the differences to the baseline by each metric that has any."""
+    """Yields tables of the differences to the baseline, for metrics that have differences."""
     for metric, score in task.metrics.items():
         rows = [(entry.label, entry.scores[metric].difference) for entry in task.entries]
         if tested := [(label, difference) for label, difference in rows if difference]:
@@ -213,8 +212,8 @@ _COSTS = ("s/example", "tokens in", "tokens out", "dollars")
 def _scores(entry: PipelineScores, task: TaskComparison) -> tuple[str, ...]:
     scores = [entry.scores[metric] for metric in task.metrics]
     counts = (f"{entry.examples:,}", f"{entry.failures:,}")
-    told = marks(sees_gold=entry.sees_gold, normalised=entry.normalised, tuned=entry.tuned)
-    return (entry.label + told, *counts, *map(_score, scores))
+    suffix = marks(sees_gold=entry.sees_gold, normalised=entry.normalised, tuned=entry.tuned)
+    return (entry.label + suffix, *counts, *map(_score, scores))
 
 
 def _score(score: Score) -> str:
@@ -226,14 +225,14 @@ def _score(score: Score) -> str:
     return f"{score.value:.2f} [{low:.1f}, {high:.1f}]"
 
 
-def _difference(one: Difference) -> tuple[str, ...]:
-    star = "*" if one.p_corrected < _LEVEL else ""
+def _difference(difference: Difference) -> tuple[str, ...]:
+    star = "*" if difference.p_corrected < _LEVEL else ""
     return (
-        f"{one.value:+.2f} [{one.low:+.1f}, {one.high:+.1f}]",
-        f"{one.wins}/{one.ties}/{one.losses}",
-        f"{one.p_bootstrap:.4f}",
-        f"{one.p_randomisation:.4f}",
-        f"{one.p_corrected:.4f}{star}",
+        f"{difference.value:+.2f} [{difference.low:+.1f}, {difference.high:+.1f}]",
+        f"{difference.wins}/{difference.ties}/{difference.losses}",
+        f"{difference.p_bootstrap:.4f}",
+        f"{difference.p_randomisation:.4f}",
+        f"{difference.p_corrected:.4f}{star}",
     )
 
 
@@ -241,8 +240,8 @@ def _explained(comparison: Comparison) -> str:
     draws = comparison.draws
     unit = "documents" if draws.by_document else "examples"
     return (
-        f"{draws.samples:,} resamples of {unit}, seed {draws.seed}; paired bootstrap, approximate"
-        f" randomisation, the latter corrected by Holm; * below {_LEVEL}"
+        f"{draws.samples:,} resamples of {unit}, seed {draws.seed}; p-values of the paired"
+        f" bootstrap and of randomisation, the latter also corrected by Holm; * below {_LEVEL}"
     )
 
 
@@ -258,7 +257,7 @@ def _cost(entry: PipelineScores, parts: Sequence[str]) -> tuple[str, ...]:
 
 
 def rows_of(comparison: Comparison) -> list[dict[str, Any]]:
-    """Returns a row a task, metric and pipeline, every number in full."""
+    """Returns one row per task, metric and pipeline, with unrounded numbers."""
     return [
         _row(task, entry, metric)
         for task in comparison.boards
@@ -268,7 +267,7 @@ def rows_of(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def csv_of(comparison: Comparison) -> str:
-    """Returns what `rows_of` does, as CSV."""
+    """Returns the rows of `rows_of` as CSV."""
     rows = rows_of(comparison)
     file = io.StringIO()
     writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
@@ -280,8 +279,10 @@ def csv_of(comparison: Comparison) -> str:
 def _row(task: TaskComparison, entry: PipelineScores, metric: str) -> dict[str, Any]:
     score = entry.scores[metric]
     low, high = score.interval or (None, None)
-    apart = score.difference
-    tests = {name: getattr(apart, name, None) for name in Difference.__slots__ if name != "value"}
+    difference = score.difference
+    tests = {
+        name: getattr(difference, name, None) for name in Difference.__slots__ if name != "value"
+    }
     costs = {n: getattr(entry, n) for n in PipelineScores.__slots__ if n not in _NESTED}
     return {
         "task": task.task,
@@ -291,8 +292,8 @@ def _row(task: TaskComparison, entry: PipelineScores, metric: str) -> dict[str, 
         "low": low,
         "high": high,
         "baseline": task.baseline,
-        "difference": apart.value if apart else None,
+        "difference": difference.value if difference else None,
         **{f"difference_{n}" if n in ("low", "high") else n: v for n, v in tests.items()},
         **costs,
-        **{f"confidence_{name}": entry.confidence.get(name) for name in TOLD},
+        **{f"confidence_{name}": entry.confidence.get(name) for name in SELECTIVITY_KEYS},
     }

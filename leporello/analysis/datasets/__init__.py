@@ -1,4 +1,4 @@
-"""What a dataset is like before anything is run on it: lengths, places of answers.
+"""Measures the data of tasks: lengths and places of answers, and the form of predictions.
 
-It reads tasks and runs' predictions. Begin with `analyze`; `statistics` says what is measured.
+It reads tasks and the predictions of runs. Begin with `analyze`; `statistics` defines the numbers.
 """

@@ -1,4 +1,4 @@
-"""Analyses of a task by its name, and of all that a run did."""
+"""Analyses of a task by its name, and of the predictions of a run."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from leporello.core.calls.answers import as_text
 from leporello.core.records import Example
 from leporello.engine.task_examples import examples_of
 
-# Its references are labels; the paper takes what is asked about.
+# The references of these tasks are labels, so the paper locates the hypothesis of the question.
 _SPREAD_OF_QUESTION = ("contract_nli",)
 
 
 @dataclass(frozen=True, slots=True)
 class JobDiscrepancy:
-    """The form of the answers of one pipeline on one task."""
+    """Form of the answers of one pipeline on one task."""
 
     pipeline: str
     task: str
@@ -32,15 +32,15 @@ class JobDiscrepancy:
 
 
 def analyze_task(task: str, config: Sequence[Path] = (), split: str = "") -> TaskAnalysis:
-    """Measures a task's data.
+    """Returns statistics of a task's data.
 
     Args:
         task: Name of the task.
-        config: The user's own files, laid over the built-in one.
-        split: Name of a split, in place of the task's own.
+        config: Config files, merged over the built-in one.
+        split: Name of a split that replaces the task's split.
 
     Raises:
-        UserError: There is no such task, or its data cannot be read.
+        UserError: The task does not exist, or its data cannot be read.
     """
     [spec] = load_config(config).tasks_named([task])
     source = (spec.with_split(split) if split else spec).spec.build()
@@ -51,7 +51,7 @@ def analyze_task(task: str, config: Sequence[Path] = (), split: str = "") -> Tas
 
 
 def analyze_run(run: Path) -> list[JobDiscrepancy]:
-    """Compares the form of a run's answers with that of the references, for each of its jobs.
+    """Compares the form of answers and references, for each job of a run.
 
     Raises:
         UserError: The run's files or data cannot be read.
@@ -67,7 +67,7 @@ def analyze_run(run: Path) -> list[JobDiscrepancy]:
 
 
 def _answers(job: FinishedJob) -> Iterator[tuple[Example, str | None]]:
-    """Yields each example with its answer as it was given; None where it has none."""
+    """Yields each example with its raw answer; None if it failed or is not finished."""
     finished = FinishedExamples(job.files)
     for example in job.examples():
         files_of_example = finished.take(example.id)

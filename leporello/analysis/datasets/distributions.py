@@ -1,4 +1,4 @@
-"""Many numbers as a few: mean, quantiles, a histogram."""
+"""Summarises numbers as mean, quantiles and a histogram."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TAIL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many values lie between each edge and the next; the last bin has its upper edge too."""
+    """Numbers of values between adjacent edges; the last bin includes its upper edge."""
 
     edges: tuple[float, ...]
     counts: tuple[int, ...]
@@ -22,15 +22,15 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Numbers, summed up.
+    """Summary of numbers.
 
     Attributes:
         count: Number of values.
         mean: Mean of the values.
         smallest: Smallest value.
-        low: Quantile that a twentieth of them is smaller than.
+        low: 5 % quantile.
         median: Median of the values.
-        high: Quantile that a twentieth of them is larger than.
+        high: 95 % quantile.
         largest: Largest value.
         histogram: Histogram in at most 20 bins.
     """
@@ -48,12 +48,12 @@ class Distribution:
 def distribution(
     values: Sequence[float], edges: Sequence[float] | None = None
 ) -> Distribution | None:
-    """Sums numbers up; None of none.
+    """Returns the summary of numbers; None without numbers.
 
     Args:
-        values: Values to sum up.
-        edges: Edges of the histogram's bins, ascending, around all values; by default at most 20
-            bins between multiples of 1, 2 or 5 times a power of ten, none finer than 1.
+        values: Numbers to summarise.
+        edges: Edges of the histogram's bins, ascending, which must enclose all values. By default
+            at most 20 bins, at multiples of 1, 2 or 5 times a power of ten, at least 1 wide.
     """
     if not values:
         return None

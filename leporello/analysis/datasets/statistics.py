@@ -1,4 +1,4 @@
-"""What the benchmarks' papers measure of data and answers: lengths, spread, format discrepancy."""
+"""Measures of data and answers from the benchmarks' papers: lengths, spread, format discrepancy."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How far apart in the documents lies what the outputs are made of (SCROLLS, section 4).
+    """Spread of the outputs' bigrams over the documents (SCROLLS, section 4).
 
-    The standard deviation, over an output's distinct bigrams, of where each first occurs in the
-    document. Words are runs of letters and digits, in lower case.
+    It is the standard deviation of the positions at which the distinct bigrams of an output first
+    occur in the document. Words are sequences of letters and digits, in lower case.
 
     Attributes:
-        words: Deviations in words, as the paper has it; None where nothing could be measured.
+        words: Deviations in words, as in the paper; None if nothing could be measured.
         shares: Deviations as shares of the document's length, 0 to 0.5.
         pairs: Number of documents with an output.
         unmeasured: Number of these with fewer than two of the output's bigrams in the document.
@@ -41,14 +41,14 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class TaskAnalysis:
-    """A task's data.
+    """Statistics of a task's data.
 
     Attributes:
         examples: Number of examples.
-        documents: Number of documents that they are on.
-        faulty: Number of examples whose data is at fault, left out of all that follows.
-        inputs: Words (between blanks) of document and question, an example each.
-        outputs: Words of each reference; None where there are none.
+        documents: Number of their documents.
+        faulty: Number of examples with faulty data, which the other statistics exclude.
+        inputs: Lengths of document and question per example, in words between blanks.
+        outputs: Lengths of the references in words; None without references.
         spread: Spread of the outputs in the documents.
     """
 
@@ -62,19 +62,18 @@ class TaskAnalysis:
 
 @dataclass(frozen=True, slots=True)
 class FormatDiscrepancy:
-    """How predictions differ in form from references (ZeroSCROLLS, section 5).
+    """Differences in form between predictions and references (ZeroSCROLLS, section 5).
 
     Attributes:
-        predictions: Words (between blanks) of the predictions, an example each; None where there
-            are none.
-        references: Words of each reference to these examples.
-        shorter: Share of predictions shorter than all but a twentieth of the references; None
-            where there are no references.
-        longer: Share of predictions longer than all but a twentieth of the references; None where
-            there are no references.
+        predictions: Lengths of the predictions in words between blanks; None without predictions.
+        references: Lengths of the references to these examples, in words.
+        shorter: Share of predictions shorter than the 5 % quantile of the references; None
+            without references.
+        longer: Share of predictions longer than the 95 % quantile of the references; None without
+            references.
         empty: Number of predictions without a word.
         missing: Number of examples without a prediction; they failed.
-        unparsed: Share of predictions without an answer, by metric that looks for one.
+        unparsed: Share of predictions without an answer, by metric that parses answers.
     """
 
     predictions: Distribution | None
@@ -89,12 +88,12 @@ class FormatDiscrepancy:
 def analyze_examples(
     examples: Iterable[Example], *, spread_of: Literal["references", "question"] = "references"
 ) -> TaskAnalysis:
-    """Measures a task's data, document by document.
+    """Returns statistics of a task's data, computed document by document.
 
     Args:
-        examples: Examples, those on one document together; each is looked at once.
-        spread_of: Name of what is located in the document; of ContractNLI the paper takes the
-            hypothesis, which is the question, for its references are labels.
+        examples: Examples, grouped by document; they are iterated once.
+        spread_of: Text to locate in the document. For ContractNLI, whose references are labels,
+            the paper locates the hypothesis, which is the question.
     """
     inputs, outputs = array("d"), array("d")
     deviations, shares = array("d"), array("d")
@@ -125,16 +124,16 @@ def analyze_examples(
 def analyze_predictions(
     answers: Iterable[tuple[Example, str | None]], metrics: Mapping[str, Metric]
 ) -> FormatDiscrepancy:
-    """Compares the form of predictions with that of the references.
+    """Compares the form of predictions and references.
 
     Args:
-        answers: Examples of the task, each with its prediction; None where it has none.
+        answers: Examples of the task with their predictions, or None.
         metrics: Metrics of the task, by name.
     """
     lengths, reference_lengths = array("d"), array("d")
     missing = 0
-    counted: Counter[str] = Counter()
-    failed: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
+    unparsed: Counter[str] = Counter()
     parsing = {name: metric for name, metric in metrics.items() if isinstance(metric, Parses)}
     for example, text in answers:
         if text is None:
@@ -144,8 +143,8 @@ def analyze_predictions(
         reference_lengths.extend(len(reference.split()) for reference in example.references)
         for name, metric in parsing.items():
             if (parsed := _parses(metric, text, example)) is not None:
-                counted[name] += 1
-                failed[name] += not parsed
+                totals[name] += 1
+                unparsed[name] += not parsed
     references = distribution(reference_lengths)
     bounds = (references.low, references.high) if references and lengths else None
     return FormatDiscrepancy(
@@ -155,12 +154,12 @@ def analyze_predictions(
         longer=fmean(length > bounds[1] for length in lengths) if bounds else None,
         empty=lengths.count(0),
         missing=missing,
-        unparsed={name: failed[name] / count for name, count in counted.items()},
+        unparsed={name: unparsed[name] / count for name, count in totals.items()},
     )
 
 
 def _parses(metric: Parses, text: str, example: Example) -> bool | None:
-    """Says whether a metric finds an answer; None where the reference lets it look for none."""
+    """Returns whether a metric finds an answer; None if the reference is unusable."""
     try:
         return metric.parses(text, example)
     except GoldError:
@@ -168,7 +167,7 @@ def _parses(metric: Parses, text: str, example: Example) -> bool | None:
 
 
 def _length(document: Document) -> int:
-    """Returns the number of words between blanks, counted once a document."""
+    """Returns the number of words between blanks, counted once per document."""
     length: int = document.memo("words between blanks", lambda: len(document.text.split()))
     return length
 
@@ -181,11 +180,11 @@ def _words(document: Document) -> list[str]:
 
 
 def _first_positions(document: Document) -> dict[tuple[str, str], int]:
-    """Returns where each of the document's bigrams first begins, in words."""
+    """Returns the first position of each bigram of the document, in words."""
 
     def find() -> dict[tuple[str, str], int]:
         words = _words(document)
-        # Backwards, so that of equal bigrams the first one stays.
+        # Backwards, so that the first of equal bigrams wins.
         backwards = zip(reversed(words[:-1]), reversed(words[1:]), strict=True)
         return dict(zip(backwards, range(len(words) - 2, -1, -1), strict=True))
 
@@ -194,13 +193,13 @@ def _first_positions(document: Document) -> dict[tuple[str, str], int]:
 
 
 def _deviation(text: str, document: Document) -> float | None:
-    """Returns the standard deviation of where a text's bigrams first occur, in words."""
+    """Returns the standard deviation of the first positions of a text's bigrams, in words."""
     bigrams = set(pairwise(_WORD.findall(text.lower())))
     if not bigrams:
         return None
     first = _first_positions(document)
     positions = [first[bigram] for bigram in bigrams if bigram in first]
-    if len(positions) < 2:  # noqa: PLR2004 -- one place is no distance
+    if len(positions) < 2:  # noqa: PLR2004 -- one position has no spread
         return None
     mean = fmean(positions)
     return math.sqrt(fmean((position - mean) ** 2 for position in positions))

@@ -1,4 +1,4 @@
-"""What other programs read of a run: tables, TREC's files, leaderboards' CSVs, trackers.
+"""Exports finished runs for other programs: Parquet tables, TREC files, leaderboards, trackers.
 
-It reads finished runs and changes nothing in them. Begin with `formats`.
+It reads finished runs without changing them. Begin with `formats`.
 """

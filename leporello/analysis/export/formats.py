@@ -1,6 +1,6 @@
-"""Predictions as a Parquet table, and retrieval in TREC's formats.
+"""Exports predictions as Parquet tables, and retrieval results in TREC's formats.
 
-A chunk is named `DOCUMENT:START-END`. Chunks depend on the pipeline, and so do the judgements.
+A chunk is named `DOCUMENT:START-END`. Relevance judgements depend on the pipeline's chunks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from leporello.core.environment.extras import require
 from leporello.core.files import atomically, in_utf8, read_rows
 from leporello.core.notes import collect_notes
 from leporello.core.records import Example, Span
-from leporello.engine.selection import by_document, divided
+from leporello.engine.selection import by_document, document_chunks
 from leporello.jobs.checksums import check_results
 from leporello.jobs.files import ExampleFiles
 from leporello.jobs.signature import metrics_of_run
@@ -29,28 +29,28 @@ from leporello.models.locate import cache_directory
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_ROWS = 10_000  # that are held at once
+_ROWS = 10_000  # rows in memory at a time
 
 
 def write_parquet(run: Path, folder: Path) -> list[Path]:
-    """Writes one table a task, a row for each example of each pipeline, in task order.
+    """Writes one table per task, with one row per example and pipeline, in task order.
 
-    Columns: `pipeline`, `task`, `id`, `prediction` (null where it failed), `failed` (the stage, or
-    null), `document_sha256`; the ledger in characters (`document`, `selected`, `read`, `cut`);
-    `input_tokens`, `output_tokens`, `dollars`; and `score_METRIC`, of this example alone.
+    Columns: `pipeline`, `task`, `id`, `prediction` (null for failures), `failed` (the stage, or
+    null), `document_sha256`; the coverage in characters (`document`, `selected`, `read`, `cut`);
+    `input_tokens`, `output_tokens`, `dollars`; and `score_METRIC`, the example's score.
 
     Args:
         run: Directory of the run.
-        folder: Folder of the tables: `TASK.parquet`, a task's `/` as folders.
+        folder: Folder of the tables `TASK.parquet`; a `/` in a task's name makes subfolders.
 
     Raises:
-        UserError: No run lies there, or the extra `parquet` is not installed.
+        UserError: The directory has no run, or the extra `parquet` is not installed.
     """
     require("Parquet", "pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    written = []
+    paths = []
     for task, jobs in FinishedRun.at(run).by_task.items():
         metrics = _metrics(jobs)
         schema = _schema(metrics)
@@ -60,12 +60,12 @@ def write_parquet(run: Path, folder: Path) -> list[Path]:
             rows = (row for job in jobs for row in _rows(job, metrics))
             while batch := [*islice(rows, _ROWS)]:
                 writer.write_table(pa.Table.from_pylist(batch, schema))
-        written.append(path)
-    return written
+        paths.append(path)
+    return paths
 
 
 def _metrics(jobs: Sequence[FinishedJob]) -> dict[str, Metric]:
-    """Returns the metrics that any of the examples was scored by."""
+    """Returns the metrics that scored any of the examples."""
     names: dict[str, None] = {}
     for job in jobs:
         examples = job.files.statistics()
@@ -94,10 +94,10 @@ def _rows(job: FinishedJob, metrics: Mapping[str, Metric]) -> Iterator[dict[str,
             f"score_{name}": None if statistics is None else metrics[name].score(statistics)
             for name, statistics in example.statistics.statistics.items()
         }
-        yield {"pipeline": job.pipeline, "task": job.task, **_ended(example), **scores}
+        yield {"pipeline": job.pipeline, "task": job.task, **_columns(example), **scores}
 
 
-def _ended(example: ExampleFiles) -> dict[str, Any]:
+def _columns(example: ExampleFiles) -> dict[str, Any]:
     statistics, prediction = example.statistics, example.prediction
     if statistics.failure:
         return {"id": statistics.id, "failed": statistics.failure[0]}
@@ -114,65 +114,67 @@ def _ended(example: ExampleFiles) -> dict[str, Any]:
 
 
 def write_trec(run: Path, folder: Path) -> list[Path]:
-    """Writes for each pipeline on each task PIPELINE/TASK.run and PIPELINE/TASK.qrels.
+    """Writes PIPELINE/TASK.run and PIPELINE/TASK.qrels for each pipeline and task.
 
-    Of the run, `QUERY Q0 CHUNK RANK SCORE PIPELINE`: the hits of every example, their ranks from
-    1 on. Scores that do not fall with the rank are replaced by what does, since programs sort by
-    them. Of the judgements, `QUERY 0 CHUNK 1`: the chunks that overlap the gold evidence; examples
-    without evidence have none.
+    A run file has lines `QUERY Q0 CHUNK RANK SCORE PIPELINE` for the hits of every example; ranks
+    start at 1. Scores that do not decrease with the rank are replaced by decreasing numbers,
+    because programs sort by them. A qrels file has lines `QUERY 0 CHUNK 1` for the chunks that
+    overlap the gold evidence; examples without evidence have no lines.
 
     Args:
         run: Directory of the run.
         folder: Folder of the files.
 
     Raises:
-        UserError: No run lies there, or its tasks' data cannot be read.
+        UserError: The directory has no run, or its tasks' data cannot be read.
     """
     finished = FinishedRun.at(run)
-    written: list[Path] = []
+    all_paths: list[Path] = []
     for job in finished.jobs:
         base = folder / job.files.folder.relative_to(finished.directory.path)
         base.parent.mkdir(parents=True, exist_ok=True)
         stages, hits = job.point.build(), _hits(job)
         paths = base.with_name(f"{base.name}.run"), base.with_name(f"{base.name}.qrels")
-        with atomically(paths[0]) as ranked, atomically(paths[1]) as judged:
-            for example in _with_documents(job.examples()):
+        with atomically(paths[0]) as run_file, atomically(paths[1]) as qrels_file:
+            for example in _with_cache(job.examples()):
                 if example.id in hits:
-                    ranked.writelines(_ranked(example, hits[example.id], job.pipeline))
-                    judged.writelines(_judged(example, stages))
-        written += paths
-    return written
+                    run_file.writelines(_run_lines(example, hits[example.id], job.pipeline))
+                    qrels_file.writelines(_qrels_lines(example, stages))
+        all_paths += paths
+    return all_paths
 
 
 def _hits(job: FinishedJob) -> dict[str, Any]:
-    """Returns the hits of each finished example, by its id."""
+    """Returns the hits of each finished example, by id."""
     path = job.files.folder / "predictions.jsonl"
     check_results(path.parent, path.name)
     return {row["id"]: row["hits"] for row in (read_rows(path) if path.exists() else ())}
 
 
-def _with_documents(examples: Iterator[Example]) -> Iterator[Example]:
-    """Yields the examples; what is derived of their documents comes from the cache."""
+def _with_cache(examples: Iterator[Example]) -> Iterator[Example]:
+    """Yields the examples with documents that use the cache."""
     cache = Cache(cache_directory())
     for _, group in by_document(examples):
         group[0].document.use_cache(cache)
         yield from group
 
 
-def _ranked(example: Example, hits: list[tuple[int, int, float]], pipeline: str) -> Iterator[str]:
+def _run_lines(
+    example: Example, hits: list[tuple[int, int, float]], pipeline: str
+) -> Iterator[str]:
     scores = [score for _, _, score in hits]
-    falling = all(one > other for one, other in pairwise(scores))
+    is_decreasing = all(score > following for score, following in pairwise(scores))
     for rank, (start, end, score) in enumerate(hits, 1):
-        shown = score if falling else len(hits) - rank + 1
+        printed_score = score if is_decreasing else len(hits) - rank + 1
         name = _name(example, Span(start, end))
-        yield f"{_word(example.id)} Q0 {name} {rank} {shown:.8g} {_word(pipeline)}\n"
+        yield f"{_word(example.id)} Q0 {name} {rank} {printed_score:.8g} {_word(pipeline)}\n"
 
 
-def _judged(example: Example, stages: Pipeline) -> Iterator[str]:
+def _qrels_lines(example: Example, stages: Pipeline) -> Iterator[str]:
     if not example.evidence:
         return
-    with collect_notes():  # the run has the notes, too
-        chunks = divided(stages.chunker, example)
+    with collect_notes():  # the run has already stored the notes
+        chunks = document_chunks(stages.chunker, example)
     for chunk in chunks:
         if any(chunk.start < gold.end and gold.start < chunk.end for gold in example.evidence):
             yield f"{_word(example.id)} 0 {_name(example, chunk.span)} 1\n"
@@ -183,5 +185,5 @@ def _name(example: Example, span: Span) -> str:
 
 
 def _word(text: str) -> str:
-    """Returns a name without white space, as fields of these files must be."""
+    """Returns a name without white space, as the fields of TREC files require."""
     return quote(text, safe="/:@+,=", errors="surrogatepass") or "%"

@@ -1,6 +1,6 @@
-"""Submissions to the leaderboards: one CSV, byte for byte what the authors' scripts write.
+"""Writes submissions to leaderboards: a CSV file, byte for byte as the authors' scripts write it.
 
-Nothing is repaired: what the script, or the leaderboard behind it, would trip over is refused.
+Nothing is repaired: predictions that the script or the leaderboard cannot process are an error.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What was written.
+    """Result of `submit`.
 
     Attributes:
-        file: The CSV.
+        file: Path of the CSV file.
         rows: Number of predictions, by task.
         failed: Ids of examples that failed, by task; their predictions are empty.
         splits: Name of the split, by task; leaderboards take `test`.
@@ -44,23 +44,23 @@ def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "
     """Writes the predictions of runs as a submission.
 
     Args:
-        runs: Directories of runs, or folders in which such lie; between them each of the
-            benchmark's tasks stands once.
+        runs: Directories of runs, or folders of them; together they must contain each of the
+            benchmark's tasks once.
         benchmark: Name of the benchmark.
-        out: The file, or a directory, in which it gets the name that the authors' script gives.
-        pipeline: Name of the only pipeline that counts, or of a row of the suite; needed where a
-            task was run with several.
+        out: The file, or a directory, in which the file gets the name from the authors' script.
+        pipeline: Name of the pipeline to use, or of a row of the suite; required if a task was
+            run with several pipelines.
 
     Raises:
-        UserError: What `submission_csv` refuses; a task that was run twice, or whose predictions
-            are not written yet; no run where one is said to be; data that cannot be read.
+        UserError: See `submission_csv`; or a task was run twice or is not finished, a directory
+            has no run, or the data cannot be read.
     """
     suite, board = leaderboard_named(benchmark)
     row = suite.pipelines(pipeline) if pipeline in suite.rows else {}
     jobs = _jobs(runs, benchmark, {task: row.get(task, pipeline) for task in board.tasks})
     if faults := [*_differing("tasks", board.tasks, jobs)]:
-        among = f" of pipeline {pipeline!r}" if pipeline else ""
-        raise UserError(f"no submission to {benchmark}: {'; '.join(faults)} in these runs{among}")
+        suffix = f" of pipeline {pipeline!r}" if pipeline else ""
+        raise UserError(f"no submission to {benchmark}: {'; '.join(faults)} in these runs{suffix}")
     finished = {task: _predictions(job) for task, job in jobs.items()}
     ids = {task: [example.id for example in job.examples()] for task, job in jobs.items()}
     text = submission_csv(
@@ -79,33 +79,33 @@ def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "
 
 
 def leaderboard_named(name: str) -> tuple[Suite, SuiteSubmission]:
-    """Returns a suite, and what its leaderboard takes.
+    """Returns a suite and the format of its submissions.
 
     Raises:
-        UserError: There is none of this name that takes submissions.
+        UserError: No benchmark of this name accepts submissions.
     """
     suites = read_suites()
-    found = suites.get(name)
-    if found is None or found.submission is None:
-        known = [suite.name for suite in suites.values() if suite.submission]
-        raise UserError(f"there are no submissions to {name!r}{did_you_mean(name, known)}")
-    return found, found.submission
+    suite = suites.get(name)
+    if suite is None or suite.submission is None:
+        names = [candidate.name for candidate in suites.values() if candidate.submission]
+        raise UserError(f"{name!r} does not accept submissions{did_you_mean(name, names)}")
+    return suite, suite.submission
 
 
 def submission_csv(
     predictions: Mapping[str, Mapping[str, str]], benchmark: str, ids: Mapping[str, Collection[str]]
 ) -> bytes:
-    """Returns the CSV that the benchmark's own script writes.
+    """Returns the CSV that the benchmark's script writes.
 
     Args:
-        predictions: Predictions by task, without the benchmark's name, and by example, in the order
-            in which they are written.
+        predictions: Predictions by task, without the benchmark's name, and by example, in the
+            order of the file.
         benchmark: Name of the benchmark.
-        ids: Ids that must be there, by task.
+        ids: Required ids, by task.
 
     Raises:
-        UserError: What the script or the leaderboard would refuse, all of it: ids that are missing
-            or redundant, texts that do not survive the CSV.
+        UserError: Ids are missing or redundant, or the CSV format cannot represent a text; the
+            message lists all faults.
     """
     tasks = leaderboard_named(benchmark)[1].tasks
     faults = [f"{t}: {fault}" for t in tasks for fault in _task_faults(predictions[t], ids[t])]
@@ -119,53 +119,53 @@ def submission_csv(
 
 
 def _task_faults(predictions: Mapping[str, str], ids: Collection[str]) -> Iterator[str]:
-    """Yields what is wrong with the predictions of a task."""
+    """Yields the faults of a task's predictions."""
     yield from _differing("ids", ids, predictions)
-    spoilt: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for id_, text in predictions.items():
-        if why := _spoilt(id_) or _spoilt(text):
-            spoilt.setdefault(why, []).append(id_)
-    yield from (f"{why}, in {len(where)} ({few(where)})" for why, where in spoilt.items())
+        if reason := _fault(id_) or _fault(text):
+            by_reason.setdefault(reason, []).append(id_)
+    yield from (f"{reason}, in {len(ids)} ({few(ids)})" for reason, ids in by_reason.items())
 
 
-def _spoilt(text: str) -> str:
-    r"""Returns why a text would not come out of the CSV as it went in, or nothing.
+def _fault(text: str) -> str:
+    r"""Returns the reason why reading the CSV would not restore a text, or nothing.
 
-    These are the cases in which the scripts' own check fails; a `\r` is sound in quotes.
+    In these cases the scripts' own check fails. A `\r` in a quoted field is allowed.
     """
     if text == _NOT_AVAILABLE:
-        return f"the text {_NOT_AVAILABLE} stands for a missing value there"
+        return f"the scripts read the text {_NOT_AVAILABLE} as a missing value"
     if "\0" in text:
-        return "a NUL character ends a text there"
+        return "the scripts end a text at a NUL character"
     if "\r" in text and not any(mark in text for mark in ',"\n'):
-        return "a carriage return (\\r) begins a new row there"
+        return "the scripts begin a new row at a carriage return (\\r)"
     if any("\ud800" <= letter <= "\udfff" for letter in text):
-        return "half a character (a lone surrogate) cannot be written in UTF-8"
+        return "UTF-8 cannot encode half a character (a lone surrogate)"
     return ""
 
 
-def _differing(what: str, wanted: Collection[str], given: Collection[str]) -> Iterator[str]:
-    wanted_set, given_set = set(wanted), set(given)
-    missing = [name for name in wanted if name not in given_set]
-    redundant = [str(name) for name in given if name not in wanted_set]
+def _differing(kind: str, required: Collection[str], present: Collection[str]) -> Iterator[str]:
+    required_set, present_set = set(required), set(present)
+    missing = [name for name in required if name not in present_set]
+    redundant = [str(name) for name in present if name not in required_set]
     if missing:
-        yield f"{len(missing)} {what} are missing ({few(missing)})"
+        yield f"{len(missing)} {kind} are missing ({few(missing)})"
     if redundant:
-        yield f"{len(redundant)} {what} are redundant ({few(redundant)})"
+        yield f"{len(redundant)} {kind} are redundant ({few(redundant)})"
 
 
 def few(names: Sequence[str]) -> str:
-    """Returns the first of many names, for a message."""
+    """Returns the first names of a list, for a message."""
     return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
 
 
 def _predictions(job: FinishedJob) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Returns the predictions by id, and the ids of what failed: these are empty."""
+    """Returns the predictions by id, and the ids of failures, whose predictions are empty."""
     folder = job.files.folder
     files = folder / "predictions.jsonl", folder / "failures.jsonl"
     if not all(file.exists() for file in files):
         place = job.run.directory.path
-        raise UserError(f"{place}: {job.name} is not finished; run it to its end first")
+        raise UserError(f"{place}: {job.name} is not finished; complete the run first")
     check_results(folder, *(file.name for file in files))
     predictions = {row["id"]: row["prediction"] for row in read_rows(files[0])}
     failed = tuple(row["id"] for row in read_rows(files[1]))
@@ -175,26 +175,27 @@ def _predictions(job: FinishedJob) -> tuple[dict[str, str], tuple[str, ...]]:
 def _jobs(
     runs: Sequence[Path], benchmark: str, pipelines: Mapping[str, str]
 ) -> dict[str, FinishedJob]:
-    """Returns what was run on the benchmark's tasks, with the pipelines that count for them."""
+    """Returns the jobs on the benchmark's tasks with the chosen pipelines, by task."""
     jobs: dict[str, FinishedJob] = {}
     paths = dict.fromkeys(path.resolve() for run in runs for path in runs_in(run))
     for job in (job for run in map(FinishedRun.at, paths) for job in run.jobs):
         prefix, _, short = job.task.rpartition("/")
         if prefix == benchmark and pipelines.get(short) in ("", job.pipeline):
-            if other := jobs.get(short):
-                raise UserError(_twice(job, other))
+            if first := jobs.get(short):
+                raise UserError(_run_twice(first, job))
             jobs[short] = job
     return jobs
 
 
-def _twice(job: FinishedJob, other: FinishedJob) -> str:
-    both = ", ".join(f"{one.pipeline} in {one.run.directory.path}" for one in (other, job))
-    hint = "" if job.pipeline == other.pipeline else "; name one, or a row, with --pipeline"
-    return f"{job.task} was run twice: {both}{hint}"
+def _run_twice(first: FinishedJob, second: FinishedJob) -> str:
+    runs = ", ".join(f"{job.pipeline} in {job.run.directory.path}" for job in (first, second))
+    is_same = first.pipeline == second.pipeline
+    hint = "" if is_same else "; choose a pipeline or a row with --pipeline"
+    return f"{first.task} was run twice: {runs}{hint}"
 
 
 def _in_order(predictions: Mapping[str, str], ids: Sequence[str]) -> dict[str, str]:
-    """Returns the predictions in the order of the task; what is not the task's comes last."""
+    """Returns the predictions in the order of the task; unknown ids come last."""
     ordered = {id_: predictions[id_] for id_ in ids if id_ in predictions}
     return ordered | dict(predictions)
 

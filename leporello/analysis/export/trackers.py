@@ -1,7 +1,7 @@
-"""A finished run in the trackers that people keep their experiments in: MLflow, Weights & Biases.
+"""Logs a finished run to experiment trackers: MLflow, Weights & Biases, or a plug-in class.
 
-A class of one's own may be a tracker too: `track(job, project)` is called with each `TrackedJob`.
-Where they keep them, and under which key, these libraries know from their own environment variables
+A plug-in tracker has a method `track(job, project)`, which is called with each `TrackedJob`. The
+built-in trackers are configured by the environment variables of their libraries
 (`MLFLOW_TRACKING_URI`, `WANDB_MODE`, …).
 """
 
@@ -16,26 +16,26 @@ from leporello.analysis.finished import FinishedRun
 from leporello.config.sweeps import spec_of
 from leporello.core.coverage import PARTS
 from leporello.core.environment.extras import require
-from leporello.core.environment.own_lines import own_errors
+from leporello.core.environment.user_code import user_code_errors
 from leporello.core.errors import UserError
 from leporello.core.files import read_json
 from leporello.core.protocols import TRACKER
 
 _FILES = ("predictions.jsonl", "failures.jsonl", "metrics.json", "timings.json")
 _COUNTS = ("examples", "failures", "empty", *PARTS)
-_LONGEST = 500  # letters of a parameter, as MLflow's own limit has it
+_LONGEST = 500  # characters of a parameter, the limit of MLflow
 
 
 @dataclass(frozen=True, slots=True)
 class TrackedJob:
-    """One pipeline on one task, as a tracker shows it.
+    """One pipeline on one task, as it is logged to a tracker.
 
     Attributes:
-        name: Names of both.
-        parameters: Parameters of the pipeline's stages by path, `retriever.k`.
+        name: Name of the pipeline and the task.
+        parameters: Parameters of the pipeline's stages by path, such as `retriever.k`.
         numbers: Scores and counts by name.
-        tags: Facts that are neither, by name.
-        files: Paths of what the run wrote.
+        tags: Other facts by name.
+        files: Paths of the result files.
     """
 
     name: str
@@ -46,10 +46,10 @@ class TrackedJob:
 
 
 def track(run: Path, tracker: str, *, project: str = "leporello") -> list[str]:
-    """Puts every pipeline on every task of a run into a tracker, as a run of its own.
+    """Logs every job of a run to a tracker as a separate run.
 
-    Parameters are those of the pipeline's stages, `retriever.k`; numbers the scores and the ledger;
-    files the predictions, failures, metrics, timings and the run's config.
+    Parameters are the parameters of the pipeline's stages, such as `retriever.k`; numbers are the
+    scores and the coverage; files are the predictions, failures, metrics, timings and config.
 
     Args:
         run: Directory of the run.
@@ -57,18 +57,18 @@ def track(run: Path, tracker: str, *, project: str = "leporello") -> list[str]:
         project: Name of the project in the tracker; MLflow calls this an experiment.
 
     Returns:
-        Their names.
+        Names of the logged jobs.
 
     Raises:
-        UserError: No run lies there, none of it is finished, or the tracker's extra is missing.
+        UserError: The directory has no run, no job is finished, or the tracker's extra is missing.
     """
     jobs = [*_tracked(FinishedRun.at(run))]
     if not jobs:
-        raise UserError(f"{run}: no finished run lies there")
-    chosen = spec_of(tracker, TRACKER, "--to").build()
-    with own_errors(f"track --to {tracker}"):
+        raise UserError(f"{run}: the run has no finished jobs")
+    logger = spec_of(tracker, TRACKER, "--to").build()
+    with user_code_errors(f"track --to {tracker}"):
         for job in jobs:
-            chosen.track(job, project)
+            logger.track(job, project)
     return [job.name for job in jobs]
 
 
@@ -96,19 +96,19 @@ def _tracked(run: FinishedRun) -> Iterator[TrackedJob]:
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 -- of JSON
-    """Yields the leaves of nested mappings and lists by their paths, `retriever.retrievers.0.k`."""
+    """Yields paths and values of the leaves of nested JSON, such as `retriever.retrievers.0.k`."""
     items = value.items() if isinstance(value, Mapping) else enumerate(value)
     for key, inner in items:
-        own = f"{path}.{key}" if path else str(key)
+        inner_path = f"{path}.{key}" if path else str(key)
         if isinstance(inner, (Mapping, list)) and inner:
-            yield from _flat(inner, own)
+            yield from _flat(inner, inner_path)
         else:
-            yield own, inner
+            yield inner_path, inner
 
 
 @dataclass(frozen=True)
 class Mlflow:
-    """MLflow: an experiment, where `MLFLOW_TRACKING_URI` says."""
+    """Logs to an MLflow experiment; `MLFLOW_TRACKING_URI` sets the server or folder."""
 
     def track(self, job: TrackedJob, project: str) -> None:
         """Logs a job as a run.
@@ -124,7 +124,7 @@ class Mlflow:
             mlflow.log_params(
                 {name: str(value)[:_LONGEST] for name, value in job.parameters.items()}
             )
-            # Brackets, as in `accuracy[3]`, are not allowed there.
+            # MLflow does not allow brackets in names, as in `accuracy[3]`.
             numbers = {
                 name.replace("[", "/").replace("]", ""): n for name, n in job.numbers.items()
             }
@@ -136,7 +136,7 @@ class Mlflow:
 
 @dataclass(frozen=True)
 class Wandb:
-    """Weights & Biases: a project, as `WANDB_MODE` and its like say."""
+    """Logs to a Weights & Biases project; variables such as `WANDB_MODE` configure it."""
 
     def track(self, job: TrackedJob, project: str) -> None:
         """Logs a job as a run.

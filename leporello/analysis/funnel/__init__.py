@@ -1,5 +1,5 @@
-"""Where answers are lost: what became of each example's proof, from stage to stage.
+"""Finds the stages that lose answers, by tracing each example's evidence through the pipeline.
 
-It reads runs and their tasks' data, and divides documents again by the cache. Begin with `collect`,
-which makes a trace an example (`example_trace`); `counts` adds them up.
+It reads runs and their tasks' data, and chunks documents again with the cache. Begin with
+`collect`, which makes one trace per example (`example_trace`); `counts` adds them up.
 """

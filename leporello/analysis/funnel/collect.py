@@ -1,4 +1,4 @@
-"""Goes through a run and its tasks' data side by side, once."""
+"""Reads a run and its tasks' data together in one pass, and traces every example."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ from leporello.core.notes import collect_notes
 from leporello.core.protocols import Chunker
 from leporello.core.records import Example
 from leporello.engine.failures import ExampleError
-from leporello.engine.selection import by_document, divided
+from leporello.engine.selection import by_document, document_chunks
 from leporello.jobs.files import ExampleFiles
 from leporello.metrics import Metric
 from leporello.models.locate import cache_directory
 
 
 def trace_examples(run: Path) -> Iterator[ExampleTrace]:
-    """Yields what became of every finished example, task by task, for all pipelines at once.
+    """Yields a trace of every finished example, task by task, for all pipelines together.
 
-    The data of a task are read once, as far as any pipeline has come, and nothing is held of them.
-    What chunkers make of a document is taken from the cache, or made once for all that need it.
+    The data of a task are streamed once, up to the last finished example. Chunks come from the
+    cache, or are computed once for all pipelines with the same chunker.
 
     Raises:
-        UserError: No run lies there, or its tasks' data are not what they were.
+        UserError: The directory has no run, or its tasks' data have changed.
     """
     for jobs in FinishedRun.at(run).by_task.values():
         yield from _of_task(jobs)
 
 
 def answer_score(finished: ExampleFiles, metrics: Mapping[str, Metric]) -> float | None:
-    """Returns the score by the first metric that looks at answers; None where there is none."""
+    """Returns the score by the first metric that scores answers; None without such a metric."""
     name = next((name for name in metrics if not name.startswith("recall")), "")
     statistics = finished.statistics.statistics.get(name)
     return None if statistics is None else metrics[name].score(statistics)
@@ -59,7 +59,7 @@ def answer_score(finished: ExampleFiles, metrics: Mapping[str, Metric]) -> float
 def _of_task(jobs: Sequence[FinishedJob]) -> Iterator[ExampleTrace]:
     factory = StageFactory()
     readers = [_JobReader.of(job, factory) for job in jobs]
-    # Behind the last row of the last job the data are not read on.
+    # Stop reading the data after the last finished example of all jobs.
     examples = takewhile(lambda _: any(r.rows.next for r in readers), jobs[0].examples())
     cache = Cache(cache_directory())
     for _, group in by_document(examples):
@@ -77,7 +77,7 @@ def _of_task(jobs: Sequence[FinishedJob]) -> Iterator[ExampleTrace]:
 
 @dataclass(frozen=True)
 class _JobReader:
-    """One pipeline on one task."""
+    """Traces the examples of one pipeline on one task."""
 
     job: tuple[str, str]
     chunker: Chunker
@@ -96,13 +96,13 @@ class _JobReader:
         finished: ExampleFiles,
         covers: dict[Any, ChunkCover],
     ) -> ExampleTrace:
-        """Returns what became of an example.
+        """Returns the trace of an example.
 
         Args:
             example: The example.
             gold: Proof of its answer.
-            finished: What the run left of it.
-            covers: Chunks of its document by what made them; those that are missing are added.
+            finished: Results of the example in the run.
+            covers: Chunks of its document by chunker and question; missing ones are added.
         """
         cover = ChunkCover.of(())
         if gold:
@@ -115,9 +115,9 @@ class _JobReader:
 
     def _cover(self, example: Example) -> ChunkCover:
         try:
-            with collect_notes():  # the run has the notes, too
-                chunks = divided(self.chunker, example)
+            with collect_notes():  # the run has already stored the notes
+                chunks = document_chunks(self.chunker, example)
         except ExampleError as error:
-            message = f"the chunker fails now, though it did not in the run: {error.message}"
+            message = f"the chunker fails, although it succeeded in the run: {error.message}"
             raise UserError(f"example {example.id!r}: {message}") from error
         return ChunkCover.of(chunk.span for chunk in chunks)

@@ -1,4 +1,4 @@
-"""The traces of many examples, counted: where a pipeline loses answers."""
+"""Sums the traces of examples, to show at which stages a pipeline loses answers."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from pathlib import Path
 from leporello.analysis.funnel.collect import trace_examples
 from leporello.analysis.funnel.example_trace import STAGES, ExampleTrace
 
-_IDS = 10  # told of the examples lost at a stage
-_RANKS = 100  # at which recall is told
+_IDS = 10  # ids of lost examples per stage
+_RANKS = 100  # ranks of the recall curve
 
 
 @dataclass(frozen=True, slots=True)
 class FunnelStage:
-    """What one stage kept, over all examples with a proof.
+    """Share of the proofs that one stage kept, over all examples with a proof.
 
     Attributes:
         stage: Name of the stage, one of `STAGES`.
-        of: Number of examples of which it is known.
-        kept: Number of these whose whole proof it kept; for `answer`, of those that are right.
-        mean: Mean of the shares that it kept, in per cent; for `answer` the mean score.
-        lost: Number of examples of which it was the first stage to lose anything.
-        answered: Number of the lost ones that are right all the same.
-        ids: Ids of lost ones, the first ten.
+        of: Number of examples for which the share is known.
+        kept: Number of these whose complete proof the stage kept; for `answer`, of correct ones.
+        mean: Mean share that the stage kept, in per cent; for `answer`, the mean score.
+        lost: Number of examples for which this stage was the first to lose text of the proof.
+        answered: Number of the lost examples whose answer is correct nevertheless.
+        ids: Ids of the first ten lost examples.
     """
 
     stage: str
@@ -39,23 +39,23 @@ class FunnelStage:
 
     @property
     def share(self) -> float:
-        """Of the examples, those whose whole proof it kept, in per cent."""
+        """Share of the examples whose complete proof the stage kept, in per cent."""
         return 100 * self.kept / self.of if self.of else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Funnel:
-    """Where one pipeline on one task loses answers.
+    """Losses of one pipeline on one task, stage by stage.
 
     Attributes:
         pipeline: Name of the pipeline.
         task: Name of the task.
-        examples: Number of finished examples, failed ones included.
+        examples: Number of finished examples, including failures.
         evidence: Number of these with gold evidence.
-        located: Number of those without, of which a reference was found in the document.
-        steps: Stages in the order of `STAGES`; none without examples of either kind.
-        recall: Recall of the proof's characters, in per cent: by the first hit, the first two, …,
-            up to a hundred; a failed example's is 0.
+        located: Number without evidence whose reference occurs in the document.
+        steps: Stages in the order of `STAGES`; empty without examples of either kind.
+        recall: Recall of the proof's characters by the first hit, the first two, …, up to a
+            hundred hits, in per cent; failed examples count as 0.
     """
 
     pipeline: str
@@ -68,15 +68,15 @@ class Funnel:
 
     @property
     def proved(self) -> int:
-        """Examples of which something is known that proves the answer."""
+        """Number of examples with a proof of the answer."""
         return self.evidence + self.located
 
 
 def funnels(run: Path) -> list[Funnel]:
-    """Returns where each pipeline of a run loses answers, on each task.
+    """Returns a funnel for each pipeline and task of a run.
 
     Raises:
-        UserError: As `trace_examples`.
+        UserError: See `trace_examples`.
     """
     return count_losses(trace_examples(run))
 
@@ -107,29 +107,29 @@ class _JobCounts:
             return
         self.kinds[trace.gold] += 1
         for stage in STAGES:
-            share = trace.kept(stage)
-            shown = trace.score if stage == "answer" else 100 * share
-            if shown is not None:
+            share = trace.kept_share(stage)
+            value = trace.score if stage == "answer" else 100 * share
+            if value is not None:
                 self.counts.update({(stage, "of"): 1, (stage, "kept"): share >= 1})
-                self.shares[stage] += shown
-        if lost := trace.lost_at:
-            self.counts.update({(lost, "lost"): 1, (lost, "answered"): trace.answered is True})
-            self.ids[lost] += [trace.id][: _IDS - len(self.ids[lost])]
+                self.shares[stage] += value
+        if lost_stage := trace.lost_at:
+            self.counts.update(
+                {(lost_stage, "lost"): 1, (lost_stage, "answered"): trace.answered is True}
+            )
+            self.ids[lost_stage] += [trace.id][: _IDS - len(self.ids[lost_stage])]
         self._recall(trace)
 
     def _recall(self, trace: ExampleTrace) -> None:
-        before = 0.0
+        previous = 0.0
         for rank, share in trace.gains:
             if rank <= _RANKS:
-                self.recall_steps[rank - 1] += share - before
-                self.ranks, before = max(self.ranks, rank), share
+                self.recall_steps[rank - 1] += share - previous
+                self.ranks, previous = max(self.ranks, rank), share
 
     def _stage(self, stage: str) -> FunnelStage:
-        of, kept, lost, answered = (
-            self.counts[stage, name] for name in ("of", "kept", "lost", "answered")
-        )
-        mean = round(self.shares[stage] / of, 4) if of else 0.0
-        return FunnelStage(stage, of, kept, mean, lost, answered, tuple(self.ids[stage]))
+        counts = {name: self.counts[stage, name] for name in ("of", "kept", "lost", "answered")}
+        mean = round(self.shares[stage] / counts["of"], 4) if counts["of"] else 0.0
+        return FunnelStage(stage=stage, mean=mean, ids=tuple(self.ids[stage]), **counts)
 
     def funnel(self, pipeline: str, task: str) -> Funnel:
         proved = self.kinds.total()

@@ -1,4 +1,4 @@
-"""Trace of one example: its proof (gold evidence, or places of a reference), stage by stage."""
+"""Traces the proof of one example (gold evidence, or places of a reference) stage by stage."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from leporello.jobs.files import ExampleFiles
 from leporello.text.answer_spans import occurrences
 from leporello.text.squad import normalise
 
-_SHORTEST = 4  # characters of a reference: `no` or `2` stands anywhere
-_MOST = 20  # places: what stands in more of them is a common word, not a proof
+_SHORTEST = 4  # characters of a reference: `no` or `2` occurs everywhere
+_MOST = 20  # places of a reference: a text that occurs more often is common, not a proof
 
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """What proves an answer.
+    """Proof of an answer.
 
     Attributes:
-        kind: Kind of the proof: `evidence`, or `reference` where only places of a reference are
+        kind: Kind of the proof: `evidence`, or `reference` if only places of a reference are
             known.
-        alternatives: Spans by alternative, each of which proves the answer by itself, all of its
-            spans together; spans are merged, not empty, and have no white space around them.
+        alternatives: Alternative proofs. The spans of one alternative prove the answer together;
+            they are merged, not empty, and without white space at their ends.
     """
 
     kind: str
@@ -34,30 +34,29 @@ class Gold:
 
     @property
     def start(self) -> int:
-        """Where the first of it begins."""
+        """Start of its first span."""
         return min(alternative[0].start for alternative in self.alternatives)
 
-    def kept(self, text: str, spans: Iterable[Span]) -> float:
-        """Returns the share of the characters of a way that spans cover, for the way kept best.
+    def covered_share(self, text: str, spans: Iterable[Span]) -> float:
+        """Returns the share of characters that spans cover, for the best alternative.
 
-        White space does not count: chunkers may leave it out.
+        White space does not count, because chunkers may leave it out.
         """
         cover = merge(spans)
-        return max(_kept(text, alternative, cover) for alternative in self.alternatives)
+        return max(_covered_share(text, alternative, cover) for alternative in self.alternatives)
 
     def recall_curve(
         self, text: str, hits: Iterable[Sequence[Span]]
     ) -> tuple[tuple[int, float], ...]:
-        """Returns what the first hits together keep: (rank, share), where the share grows.
+        """Returns the share that the first hits cover, as (rank, share) for ranks that increase it.
 
-        Ranks count from 1. The share holds up to the next rank that is named, and is 0 before the
-        first.
+        Ranks start at 1. The share is 0 before the first listed rank.
         """
-        ranked = list(enumerate(hits, 1))
+        ranked_hits = list(enumerate(hits, 1))
         steps = sorted(
             step
             for alternative in self.alternatives
-            for step in _recall_steps(text, alternative, ranked)
+            for step in _recall_steps(text, alternative, ranked_hits)
         )
         curve: list[tuple[int, float]] = []
         for rank, share in steps:
@@ -69,11 +68,11 @@ class Gold:
 
 
 def gold_of(example: Example) -> Gold | None:
-    """Returns what proves an example's answer, or None if nothing is known to.
+    """Returns the proof of an example's answer, or None if it has none.
 
-    Without evidence it is the places of references in the document, each a proof of its own. A
-    reference counts if after SQuAD's normalisation it has at least four characters, is none of
-    the example's choices, and stands in at most twenty places.
+    Without evidence, every place of a reference in the document is an alternative proof. A
+    reference counts if it has at least four characters after SQuAD's normalisation, is not one of
+    the example's choices, and occurs at most twenty times.
     """
     text = example.document.text
     if evidence := merge(_trimmed(text, span) for span in example.evidence):
@@ -98,50 +97,50 @@ def _trimmed(text: str, span: Span) -> Span:
     return Span(start, start + len(inner.strip()))
 
 
-def _kept(text: str, alternative: Sequence[Span], cover: Sequence[Span]) -> float:
-    lost = sum(letters(text, outside(span, cover)) for span in alternative)
-    return 1 - lost / letters(text, alternative)
+def _covered_share(text: str, alternative: Sequence[Span], cover: Sequence[Span]) -> float:
+    uncovered = sum(letters(text, outside(span, cover)) for span in alternative)
+    return 1 - uncovered / letters(text, alternative)
 
 
 def _recall_steps(
-    text: str, alternative: Sequence[Span], ranked: Iterable[tuple[int, Sequence[Span]]]
+    text: str, alternative: Sequence[Span], ranked_hits: Iterable[tuple[int, Sequence[Span]]]
 ) -> Iterator[tuple[int, float]]:
-    left, total = list(alternative), letters(text, alternative)
+    uncovered, total = list(alternative), letters(text, alternative)
     first, last = alternative[0].start, alternative[-1].end
-    for rank, hit in ranked:
-        if hit[-1].end <= first or last <= hit[0].start or not left:
+    for rank, hit in ranked_hits:
+        if hit[-1].end <= first or last <= hit[0].start or not uncovered:
             continue
-        fewer = [piece for span in left for piece in outside(span, hit)]
-        if fewer != left:
-            left = fewer
-            yield rank, 1 - letters(text, left) / total
+        remaining = [gap for span in uncovered for gap in outside(span, hit)]
+        if remaining != uncovered:
+            uncovered = remaining
+            yield rank, 1 - letters(text, uncovered) / total
 
 
-# Where an answer can be lost, in this order.
+# Stages that can lose an answer, in order.
 STAGES = ("failed", "chunker", "retriever", "combiner", "reader", "answer")
-ANSWERED = 50.0  # a score from which on an answer counts as right
+ANSWERED = 50.0  # minimum score of a correct answer
 
 
 @dataclass(frozen=True, slots=True)
 class ExampleTrace:
-    """What became of one example; shares are of the characters of its proof, 0 to 1.
+    """Trace of one example; shares are shares of the proof's characters, 0 to 1.
 
     Attributes:
         pipeline: Name of the pipeline.
         task: Name of the task.
         id: Id of the example.
         length: Length of the document, in characters.
-        gold: Kind of the proof: `evidence`; `reference`, where only places of a reference are
-            known; else empty, and then nothing of what follows is known.
+        gold: Kind of the proof: `evidence`, or `reference` if only places of a reference are
+            known; without a proof it is empty, and the fields below are unset.
         position: Position in the document at which the proof begins, 0 to 1.
-        whole: Whether each span of the proof lies within one chunk.
-        gains: Recall curve, (rank, share): what the hits up to a rank keep, where that grows.
-        retrieved: Share that all hits keep.
-        given: Share that the combiner gave to the reader.
+        whole: Whether each span of the proof is inside one chunk.
+        gains: Recall curve, (rank, share), at the ranks that increase the share.
+        retrieved: Share that all hits cover.
+        given: Share that the combiner passed to the reader.
         read: Share that the reader saw.
-        score: Score by the task's first metric of answers, 0 to 100; None where it has none.
-        answered: Whether that score is high enough.
-        failed: Name of the stage that failed, or empty; such an example kept nothing.
+        score: Score by the task's first metric of answers, 0 to 100; None without such a metric.
+        answered: Whether that score is at least `ANSWERED`.
+        failed: Name of the stage that failed, or empty; a failed example keeps nothing.
     """
 
     pipeline: str
@@ -161,20 +160,21 @@ class ExampleTrace:
 
     @property
     def lost_at(self) -> str:
-        """The first of `STAGES` that kept less than all of the proof.
+        """The first of `STAGES` that did not keep the complete proof.
 
-        `answer` where all of it was read and the answer is wrong; empty where nothing was lost, or
-        nothing is known that proves the answer.
+        It is `answer` if the proof was read and the answer is wrong. It is empty if nothing was
+        lost, or without a proof.
         """
         if not self.gold:
             return ""
-        return next((stage for stage in STAGES if self.kept(stage) < 1), "")
+        return next((stage for stage in STAGES if self.kept_share(stage) < 1), "")
 
-    def kept(self, stage: str) -> float:
-        """Returns the share that a stage kept: 0 or 1 but for retriever, combiner and reader."""
+    def kept_share(self, stage: str) -> float:
+        """Returns the share that a stage kept, which some stages only keep or lose completely."""
         shares = {
             "failed": not self.failed,
-            # Whole in one chunk: who reads hits one by one never sees both halves (decision 25).
+            # Inside one chunk: a combiner that reads hits separately cannot join halves
+            # (decision 25).
             "chunker": self.whole,
             "retriever": self.retrieved,
             "combiner": self.given,
@@ -186,20 +186,20 @@ class ExampleTrace:
 
 @dataclass(frozen=True, slots=True)
 class ChunkCover:
-    """Chunks of a document, so that it is quickly told whether one of them holds a span."""
+    """Index of a document's chunks that quickly finds whether one of them contains a span."""
 
     starts: Sequence[int]
-    ends: Sequence[int]  # the farthest among the chunks up to each
+    ends: Sequence[int]  # largest end of the chunks up to each index
 
     @staticmethod
     def of(chunks: Iterable[Span]) -> ChunkCover:
-        """Returns the cover of chunks, which may overlap."""
+        """Returns the index of chunks, which may overlap."""
         bounds = sorted((chunk.start, chunk.end) for chunk in chunks)
         ends = accumulate((end for _, end in bounds), max)
         return ChunkCover([start for start, _ in bounds], [*ends])
 
     def holds(self, span: Span) -> bool:
-        """Says whether a span lies within one chunk."""
+        """Returns whether one chunk contains a span."""
         index = bisect_right(self.starts, span.start) - 1
         return index >= 0 and span.end <= self.ends[index]
 
@@ -213,15 +213,15 @@ def trace_example(
     *,
     score: float | None,
 ) -> ExampleTrace:
-    """Returns what became of an example.
+    """Returns the trace of an example.
 
     Args:
         job: Names of pipeline and task.
-        example: Example with its gold.
-        gold: Proof of its answer; None where nothing is known to prove it.
+        example: Example with references and evidence.
+        gold: Proof of its answer; None without a proof.
         cover: Chunks of its document.
-        finished: What the run left of it.
-        score: Score of its answer; None where it has none.
+        finished: Results of the example in the run.
+        score: Score of its answer; None without a score.
     """
     text, failure = example.document.text, finished.statistics.failure
     trace = ExampleTrace(*job, example.id, len(text), failed=failure[0] if failure else "")
@@ -239,12 +239,12 @@ def trace_example(
         whole=any(all(map(cover.holds, alternative)) for alternative in gold.alternatives),
         gains=recall,
         retrieved=recall[-1][1] if recall else 0.0,
-        given=gold.kept(text, _given(finished)),
-        read=gold.kept(text, prediction.read),
+        given=gold.covered_share(text, _passages_of(finished)),
+        read=gold.covered_share(text, prediction.read),
     )
 
 
-def _given(finished: ExampleFiles) -> Iterator[Span]:
-    """Yields the passages that the combiner gave to the reader."""
+def _passages_of(finished: ExampleFiles) -> Iterator[Span]:
+    """Yields the spans of the passages that the combiner passed to the reader."""
     passages = (passage for call in finished.calls for passage in call["passages"])
     yield from (Span(*passage) for passage in passages if not isinstance(passage, str))

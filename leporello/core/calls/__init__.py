@@ -1,4 +1,4 @@
-"""How stages are called: what their methods may take, what they return, what is made once.
+"""Calls of stages: the parameters of their methods, checks of their results, and caching.
 
-Rooms and stages alike call stages through here. Begin with `stage_calls`, then `derived`.
+All code calls stages through this package. Begin with `stage_calls`, then `derived`.
 """

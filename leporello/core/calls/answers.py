@@ -1,4 +1,4 @@
-"""Values that combiners return: text that is scored, probability, items, and the way it came."""
+"""Values that combiners return: the text that is scored, its probability, items and steps."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from leporello.core.calls.contracts import check_size
 from leporello.core.records import JSON, Output, Span
 
-_DIGITS = 6  # of scores: what lies beyond differs between machines
+_DIGITS = 6  # decimals of scores; later decimals differ between machines
 _WAY = "way"
 
 
 def rounded(score: float) -> float:
-    """Rounds a score as it is written and compared."""
+    """Rounds a score to the precision in which scores are written and compared."""
     return round(float(score), _DIGITS)
 
 
 def as_text(value: JSON) -> str:
-    """Returns what is scored: a text, the `answer` of a mapping that has such a text, or JSON.
+    """Returns the text that is scored: the value itself, the text of its key `answer`, or JSON.
 
     Raises:
-        TypeError: It is something that JSON does not hold.
-        StageError: It is longer than any answer.
+        TypeError: The value is not a JSON value.
+        StageError: The text exceeds the limit.
     """
     if isinstance(value, dict) and isinstance(answer := value.get("answer"), str):
         value = answer
@@ -40,43 +40,42 @@ def as_text(value: JSON) -> str:
 
 
 def confidence_of(value: JSON, outputs: Iterable[Output]) -> float | None:
-    """Returns the probability that an answer is right: the highest of the outputs that say it.
+    """Returns the probability that an answer is correct: the highest among equal outputs.
 
-    A combiner that knows better returns a mapping with `answer` and `confidence`, which may be
-    None.
+    A combiner can set it by returning a mapping with `answer` and `confidence`, which may be None.
     """
     if isinstance(value, dict) and "answer" in value and "confidence" in value:
-        own = value["confidence"]
-        return rounded(own) if isinstance(own, float) else None
+        confidence = value["confidence"]
+        return rounded(confidence) if isinstance(confidence, float) else None
     text = as_text(value)
-    said = (o.probability for o in outputs if o.probability is not None and o.text.strip() == text)
-    return max(said, default=None)
+    equal = (output for output in outputs if output.text.strip() == text)
+    return max((o.probability for o in equal if o.probability is not None), default=None)
 
 
 def with_more(value: JSON, /, **more: JSON) -> dict[str, JSON]:
-    """Returns an answer with more beside it, what another combiner put there kept."""
+    """Returns an answer as a mapping with additional keys; keeps those of other combiners."""
     inner = value if isinstance(value, dict) and isinstance(value.get("answer"), str) else {}
     return {**inner, "answer": as_text(value), **more}
 
 
 def with_way(value: JSON, step: str) -> dict[str, JSON]:
-    """Returns an answer with the way that it came: this step, then those within it."""
+    """Returns an answer with this step added before the steps of nested combiners."""
     return {**with_more(value), _WAY: [step, *way_of(value)]}
 
 
 def way_of(value: JSON) -> tuple[str, ...]:
-    """Returns the way that an answer came, the outermost choice first: `step 2 of 3`."""
+    """Returns the steps that led to an answer, the outermost first: `step 2 of 3`."""
     way = value.get(_WAY) if isinstance(value, dict) else None
     return tuple(step for step in way if isinstance(step, str)) if isinstance(way, list) else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing of which an answer is made.
+    """One item of an answer that is a list.
 
     Attributes:
-        text: Name of the item as it was first called.
-        passages: Spans of the passages that it was read in, in document order.
+        text: The item as it is first spelt.
+        passages: Spans of the passages that mention it, in document order.
     """
 
     text: str
@@ -84,7 +83,7 @@ class Item:
 
 
 def with_items(answer: str, items: Iterable[Item]) -> JSON:
-    """Returns what a combiner returns: `answer` is scored, `items` are shown with it."""
+    """Returns a combiner's result: `answer` is scored, `items` are shown with it."""
     listed: list[JSON] = [
         {"text": item.text, "passages": [[span.start, span.end] for span in item.passages]}
         for item in items
@@ -93,13 +92,13 @@ def with_items(answer: str, items: Iterable[Item]) -> JSON:
 
 
 def items_of(raw: JSON) -> tuple[Item, ...] | None:
-    """Returns the items of what a combiner returned; None if that is of another form."""
+    """Returns the items of a combiner's result; None if it has another form."""
     listed = raw.get("items") if isinstance(raw, dict) else None
     if not isinstance(listed, list):
         return None
     try:
         return tuple(map(_item, listed))
-    except (TypeError, ValueError):  # a plug-in's own, which only looks alike
+    except (TypeError, ValueError):  # a plug-in may use the key `items` for something else
         return None
 
 

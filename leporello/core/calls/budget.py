@@ -1,4 +1,4 @@
-"""Budgets and ledgers: what may be spent, what was spent, and what is left for whom."""
+"""Budgets, ledgers of spending, and the shares of workers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 from annotated_types import Gt
 
-_COUNTS = ("reads", "tokens")  # limits that are whole numbers
-_MOST = 99  # hundredths of a shared budget: once they are spent, workers get no new shares
+_COUNTS = ("reads", "tokens")  # integer limits
+_MOST = 99  # percent of a shared budget; once they are spent, workers get no new shares
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Costs: those of one read, or all that was spent.
+    """Costs of one read, or of many.
 
     Attributes:
         reads: Number of reads.
@@ -43,16 +43,17 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of what may be spent; None is no limit.
+    """Spending limits; None means no limit.
 
-    A pipeline's budget limits the reads of one question, by readers of all roles together. Reads of
-    enrichers belong to the document, and reads of judges to the answer: neither counts.
+    A pipeline's budget limits the reads of one question, by readers of all roles together. The
+    reads of enrichers do not count because the questions of a document share them, and those of
+    judges do not count because they only score the answer.
 
     Attributes:
         reads: Number of reads.
         tokens: Tokens read and written.
-        dollars: Price in dollars, where readers know prices.
-        seconds: Seconds of reading; a read has its share of its window's.
+        dollars: Price in dollars, if readers know their prices.
+        seconds: Seconds of reading; the time of a batch is divided among its reads.
     """
 
     reads: Annotated[int, Gt(0)] | None = None
@@ -67,7 +68,7 @@ class Budget:
         return ", ".join(f"{limit:g} {name}" for name, limit in self.row().items())
 
     def row(self) -> dict[str, Any]:
-        """Returns the limits that there are."""
+        """Returns the limits that are set."""
         limits = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: limit for name, limit in limits.items() if limit is not None}
 
@@ -76,20 +77,20 @@ class Budget:
         return any(getattr(spent, name) > limit for name, limit in self.row().items())
 
     def reached(self, spent: Ledger) -> str:
-        """Returns the name of the first limit that is reached; empty if none is."""
+        """Returns the name of the first limit that is reached, or an empty text."""
         limits = self.row().items()
         return next((name for name, limit in limits if getattr(spent, name) >= limit), "")
 
     def after(self, spent: Ledger) -> Budget:
-        """Returns the limits of everything, where this budget begins after what was spent."""
+        """Returns limits of total spending that allow this budget in addition to `spent`."""
         return Budget(**{n: getattr(spent, n) + limit for n, limit in self.row().items()})
 
     def left(self, spent: Ledger) -> Budget:
-        """Returns what is left of each limit, 0 where it is reached."""
+        """Returns the remainder of each limit, 0 if the limit is reached."""
         return Budget(**{n: max(0, limit - getattr(spent, n)) for n, limit in self.row().items()})
 
     def part(self, parts: int, taken: int = 1) -> Budget:
-        """Returns so many of equal parts; whole numbers stay whole."""
+        """Returns `taken` of `parts` equal parts; integer limits stay integers."""
         return Budget(
             **{
                 name: limit * taken // parts if name in _COUNTS else limit * taken / parts
@@ -117,12 +118,12 @@ class SharedBudget:
 
     @property
     def share(self) -> Budget:
-        """What one worker may spend; all shares together are never more than what is left."""
+        """Budget of one worker; all shares together never exceed the remaining budget."""
         return self.budget.left(self.spent).part(self.workers)
 
     @property
     def is_spent(self) -> bool:
-        """Whether a worker that has spent its share gets no other one."""
+        """Whether a worker that has spent its share gets no further share."""
         nearly_all = self.budget.part(100, _MOST)
         has_share = all(self.share.row().values())
         return self.workers <= 1 or not has_share or bool(nearly_all.reached(self.spent))

@@ -1,4 +1,4 @@
-"""Contracts of stages: parameters of their methods, what their classes declare, nested stages."""
+"""Contracts of stages: parameters of their methods, declarations of classes, nested stages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from leporello.core.records import (
     Request,
 )
 
-# What a stage's method may take, by name: the first tuple must be there, of the second any.
+# Parameters of each method of a stage: required ones, then optional ones.
 PARAMETERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "chunk": (("document",), ("question",)),
     "enrich": (("document", "chunks"), ()),
@@ -36,42 +36,41 @@ PARAMETERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-_MOST_CHARACTERS = 50_000_000  # ten books of the longest
+_MOST_CHARACTERS = 50_000_000  # ten times the longest book
 
 
 Returned = TypeVar("Returned")
 
 
 class StageError(Exception):
-    """A stage took or returned what no stage of its kind may; its text says what is wanted."""
+    """A stage violated its contract; the message states what the contract requires."""
 
 
 class WrongCountError(StageError):
-    """A reader's outputs are not one an input, in their order: none of them can be trusted."""
+    """A reader did not return one output per read, so outputs cannot be matched to reads."""
 
 
 def check_size(text: str, what: str) -> None:
-    """Refuses text that is longer than any that was meant.
+    """Rejects text that is far longer than any intended text.
 
     Raises:
-        StageError: It is.
+        StageError: The text is too long.
     """
     if len(text) > _MOST_CHARACTERS:
-        most = f"at most {_MOST_CHARACTERS:,} are kept"
-        raise StageError(f"{what} has {len(text):,} characters; {most}")
+        raise StageError(f"{what} has {len(text):,} characters; the limit is {_MOST_CHARACTERS:,}")
 
 
 def sees_gold(stage: object) -> bool:
-    """Returns whether a stage looks at references and evidence, as oracles declare.
+    """Returns whether a stage uses references and evidence, as oracles declare.
 
-    A stage that declares nothing does if a stage nested in it does.
+    A stage without a declaration uses them if a stage nested in it does.
     """
     declared = getattr(stage, "sees_gold", None)
     return any(map(sees_gold, nested(stage))) if declared is None else bool(declared)
 
 
 def indexers(retriever: object) -> Iterator[object]:
-    """Yields those of a retriever and the stages nested in it whose index is kept."""
+    """Yields those of a retriever and its nested stages that build an index."""
     kind: Any = type(retriever)
     if has_index(kind):
         yield retriever
@@ -81,14 +80,14 @@ def indexers(retriever: object) -> Iterator[object]:
 
 
 def index_methods(kind: type) -> tuple[str, ...]:
-    """Returns which of `index` and `search` a class has; a tuple's own `index` is none."""
-    named = {name: getattr(kind, name, None) for name in ("index", "search")}
-    return tuple(n for n, m in named.items() if inspect.isfunction(m) or inspect.ismethod(m))
+    """Returns which of `index` and `search` a class defines; `tuple.index` does not count."""
+    methods = {name: getattr(kind, name, None) for name in ("index", "search")}
+    return tuple(n for n, m in methods.items() if inspect.isfunction(m) or inspect.ismethod(m))
 
 
 @cache
 def has_index(kind: type) -> bool:
-    """Says whether a class has `index` and `search`, and no `retrieve` that overrides both."""
+    """Returns whether a class has `index` and `search`, and no `retrieve` that overrides both."""
     if len(index_methods(kind)) < 2:  # noqa: PLR2004 -- both
         return False
     order = {name: n for n, base in reversed([*enumerate(kind.__mro__)]) for name in vars(base)}
@@ -96,7 +95,7 @@ def has_index(kind: type) -> bool:
 
 
 def asks_question(chunker: Chunker) -> bool:
-    """Returns whether a chunker wants the question, and so runs once an example."""
+    """Returns whether a chunker takes the question, and so runs once per example."""
     return _takes_question(type(chunker).chunk)
 
 
@@ -106,27 +105,27 @@ def _takes_question(chunk: Callable[..., object]) -> bool:
 
 
 def batching_of(reader: object) -> Batching | None:
-    """Returns how a reader packs micro-batches, None if it packs none."""
+    """Returns the micro-batches of a reader; None if it does not pack any."""
     return reader.batching if isinstance(reader, PacksBatches) else None
 
 
 def run_combiner(combiner: Combiner, example: Example, hits: Sequence[Hit]) -> Combination:
-    """Runs a combiner to its end, also one that answers at once, and returns what it returns.
+    """Runs a combiner, whether a generator or a plain function, and returns its answer.
 
-    A combiner whose class declares `takes_failed_reads = True` is sent a `ReadError` in place of
-    the output of a read that failed; into any other one the error is thrown.
+    A combiner whose class declares `takes_failed_reads = True` is sent a `ReadError` instead of the
+    output of a failed read; into other combiners the error is thrown.
     """
     result: Any = combiner.combine(example, hits)
     if inspect.isgenerator(result):
-        takes = getattr(combiner, "takes_failed_reads", False)
+        takes_errors = getattr(combiner, "takes_failed_reads", False)
         generator: Any = result
-        result = yield from (_with_failed_reads(generator) if takes else generator)
+        result = yield from (_with_failed_reads(generator) if takes_errors else generator)
     answer: JSON = result
     return answer
 
 
 def _with_failed_reads(combination: Combination) -> Combination:
-    """Runs a combination that is sent errors of reads as values."""
+    """Runs a combiner's generator and sends it the errors of failed reads as values."""
     step: Callable[[], Any] = partial(next, combination)
     while True:
         try:
@@ -139,10 +138,10 @@ def _with_failed_reads(combination: Combination) -> Combination:
 
 
 def answers_to(requests: Any) -> Generator[Any, list[Any], list[Any]]:  # noqa: ANN401 -- the engine checks them
-    """Yields requests; returns one answer each, a `ReadError` where the read failed.
+    """Yields requests; returns one answer per request, a `ReadError` for a failed read.
 
     Raises:
-        ReadError: A read failed, and the answers to the others are not known.
+        ReadError: A read failed, and the answers to the other requests are unknown.
     """
     try:
         return (yield requests)
@@ -153,7 +152,7 @@ def answers_to(requests: Any) -> Generator[Any, list[Any], list[Any]]:  # noqa: 
 
 
 def resumption(generator: Generator[Any, Any, Any], answers: list[Any]) -> Callable[[], Any]:
-    """Returns the call that sends answers to a generator, or throws the first `ReadError` of them.
+    """Returns the call that sends answers to a generator, or throws their first `ReadError`.
 
     Args:
         generator: Generator that waits for the answers.
@@ -161,7 +160,7 @@ def resumption(generator: Generator[Any, Any, Any], answers: list[Any]) -> Calla
     """
     for answer in answers:
         if isinstance(answer, ReadError):
-            # Only `run_combiner` knows whether the combiner takes it as a value: all go with it.
+            # It carries all answers: `run_combiner` decides whether to send them to the combiner.
             return partial(generator.throw, ReadError(answer.message, answer.trace, answers))
     return partial(generator.send, answers)
 
@@ -169,27 +168,27 @@ def resumption(generator: Generator[Any, Any, Any], answers: list[Any]) -> Calla
 def watched(
     combination: Combination,
 ) -> Generator[Sequence[Request], list[Any], tuple[JSON, list[tuple[Read, Output]]]]:
-    """Runs a combination to its end; returns its answer and what it read, with the outputs."""
-    seen: list[tuple[Read, Output]] = []
+    """Runs a combiner's generator; returns its answer, and its reads with their outputs."""
+    reads: list[tuple[Read, Output]] = []
 
-    def see(requests: Sequence[Request], answers: Sequence[Any]) -> None:
+    def record(requests: Sequence[Request], answers: Sequence[Any]) -> None:
         pairs = zip(requests, answers, strict=True)
-        seen.extend(
-            (asked, answer)
-            for asked, answer in pairs
-            if isinstance(asked, Read) and isinstance(answer, Output)
+        reads.extend(
+            (request, answer)
+            for request, answer in pairs
+            if isinstance(request, Read) and isinstance(answer, Output)
         )
 
-    answer = yield from _relayed(combination, lambda requests: requests, see)
-    return answer, seen
+    answer = yield from _relayed(combination, lambda requests: requests, record)
+    return answer, reads
 
 
 def _relayed(
     generator: Generator[Any, list[Any], Returned],
     change: Callable[[Any], Any],
-    see: Callable[[Any, list[Any]], None] = lambda requests, answers: None,  # noqa: ARG005
+    record: Callable[[Any, list[Any]], None] = lambda requests, answers: None,  # noqa: ARG005
 ) -> Generator[Any, list[Any], Returned]:
-    """Runs a generator of requests: asks what `change` makes of them; `see` gets the answers."""
+    """Runs a generator, relays its requests through `change`, and calls `record` with answers."""
     resume: Callable[[], Any] = partial(next, generator)
     while True:
         try:
@@ -198,12 +197,12 @@ def _relayed(
             returned: Returned = stop.value
             return returned
         answers = yield from answers_to(requests)
-        see(requests, answers)
+        record(requests, answers)
         resume = resumption(generator, answers)
 
 
 def nested(stage: object) -> Iterator[object]:
-    """Yields the values of a stage's parameters, those in lists one by one: stages among them."""
+    """Yields the values of a stage's parameters and of lists in them, stages or not."""
     if dataclasses.is_dataclass(stage):
         for field in dataclasses.fields(stage):
             value = getattr(stage, field.name, None)
@@ -211,9 +210,9 @@ def nested(stage: object) -> Iterator[object]:
 
 
 def load_models(stage: object) -> None:
-    """Calls `load` of a stage and of those nested in it, where they have it.
+    """Calls `load` of a stage, or else of its nested stages.
 
-    Loading takes its time and must not be interrupted; so it is done before a limit holds.
+    Loading is slow and must not be interrupted, so it precedes any time limit.
     """
     if callable(load := getattr(stage, "load", None)):
         load()
@@ -223,14 +222,14 @@ def load_models(stage: object) -> None:
 
 
 def check_files(stage: object, data: str = "") -> None:
-    """Calls `check_files` of a stage and of those nested in it, where they have it.
+    """Calls `check_files` of a stage, or else of its nested stages.
 
     Args:
-        stage: A stage of any kind.
-        data: The fingerprint of the task's data; empty where no task is known.
+        stage: Stage of any kind.
+        data: Fingerprint of the task's data; empty without a task.
 
     Raises:
-        UserError: A file that a parameter names is not there, faulty, or not for that data.
+        UserError: A file that a parameter names is missing, invalid, or not allowed for that data.
     """
     if isinstance(stage, ChecksFiles):
         stage.check_files(data)
@@ -242,19 +241,19 @@ def check_files(stage: object, data: str = "") -> None:
 def in_role(
     role: str, generator: Generator[Any, list[Any], Returned]
 ) -> Generator[Any, list[Any], Returned]:
-    """Runs a generator of requests; those that name no role ask this one; empty changes nothing."""
+    """Runs a generator and gives its requests this role, except those that name a role."""
 
-    def named(requests: Any) -> Any:  # noqa: ANN401 -- whoever runs it reports what is wrong
+    def with_role(requests: Any) -> Any:  # noqa: ANN401 -- the engine reports invalid requests
         if not isinstance(requests, (list, tuple)):
             return requests
         return [_in_role(role, request) for request in requests]
 
-    return _relayed(generator, named)
+    return _relayed(generator, with_role)
 
 
 def _in_role(role: str, request: object) -> object:
-    asked = request.read if isinstance(request, Fit) else request
-    if not isinstance(asked, Read | Generates) or asked.role:
+    inner = request.read if isinstance(request, Fit) else request
+    if not isinstance(inner, Read | Generates) or inner.role:
         return request
-    named = dataclasses.replace(asked, role=role)
-    return Fit(named, request.behind) if isinstance(request, Fit) else named  # type: ignore[arg-type]
+    inner = dataclasses.replace(inner, role=role)
+    return Fit(inner, request.behind) if isinstance(request, Fit) else inner  # type: ignore[arg-type]

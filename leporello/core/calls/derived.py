@@ -1,8 +1,8 @@
-"""What is derived from a document: tokens, chunks, indexes. Each is made once.
+"""Data derived from a document, such as chunks, passages and indexes, computed once and cached.
 
-It is looked for in the document's memory, then in its cache, and only then computed. In memory it
-is known by the stage's parameters; in a cache by a key, which names everything that it was made
-from. What cannot be kept in a file, or is made by a stage whose fingerprint cannot be told, stays
+A value is looked up in the document's memory, then in its cache, and computed only if both lack it.
+Its key in memory is made from the stage's parameters, its key in the cache from everything that it
+depends on. A value that no file can hold, or that is made by a stage without a fingerprint, stays
 in memory.
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Divided:
-    """A document's chunks, and what the chunker noted."""
+    """A document's chunks, and the chunker's notes."""
 
     chunks: tuple[Chunk, ...]
     notes: Sequence[str]
@@ -49,24 +49,27 @@ def chunks(
     divide: Callable[[], Sequence[Chunk]],
     within: tuple[Document, int] | None = None,
 ) -> tuple[Chunk, ...]:
-    """Returns a document's chunks; what the chunker notes is noted each time.
+    """Returns a document's chunks; the chunker's notes are reported each time.
 
     Args:
-        document: The document that is divided.
-        chunker: The chunker that divides it.
-        question: The question, for a chunker that asks for one; else None.
-        divide: Function that divides it, called where the chunks are not cached.
-        within: Collection that it is a member of, and where it begins there: chunks are of that.
+        document: The document.
+        chunker: The chunker.
+        question: The question if the chunker takes it; otherwise None.
+        divide: Function that computes the chunks, called unless they are cached.
+        within: Collection that contains the document, and its offset there; the chunks returned
+            are chunks of the collection.
     """
-    whole, at = within or (document, 0)
+    collection, offset = within or (document, 0)
 
     def make() -> Sequence[Chunk]:
-        own = divide()
-        return [whole.chunk(c.start + at, c.end + at) for c in own] if within else own
+        parts = divide()
+        if not within:
+            return parts
+        return [collection.chunk(part.start + offset, part.end + offset) for part in parts]
 
     key = partial(chunks_key, document, chunker, question)
     memo = (memo_key(chunker), question)
-    return _with_notes(document, _divided_of(whole, at), memo, key, make)
+    return _with_notes(document, _chunk_codec(collection, offset), memo, key, make)
 
 
 def cached_chunks(
@@ -75,31 +78,31 @@ def cached_chunks(
     question: str | None,
     within: tuple[Document, int] | None = None,
 ) -> tuple[Chunk, ...] | None:
-    """Returns a document's chunks if its cache has them; takes what `chunks` does."""
-    codec = _divided_of(*within or (document, 0))
+    """Returns a document's chunks if its cache has them; the arguments are those of `chunks`."""
+    codec = _chunk_codec(*within or (document, 0))
     return _cached(document, codec, partial(chunks_key, document, chunker, question))
 
 
 def passages(
     chunks: Sequence[Chunk], makers: Sequence[object], make: Callable[[], Sequence[Chunk]]
 ) -> tuple[Chunk, ...]:
-    """Returns what an enricher makes of a document's chunks; what it notes is noted each time.
+    """Returns an enricher's passages for a document's chunks; reports its notes each time.
 
     Args:
         chunks: The chunks, at least one, all of one document.
-        makers: The enricher, and what reads for it besides its own parameters.
-        make: Function that makes them, called where they are not kept.
+        makers: The enricher, then the readers that it calls.
+        make: Function that computes the passages, called unless they are cached.
     """
     document = chunks[0].document
     memo = (*map(memo_key, makers), spans_hash(document, chunks))
     key = partial(passages_key, chunks, makers)
-    return _with_notes(document, _enriched_of(document), memo, key, make)
+    return _with_notes(document, _passage_codec(document), memo, key, make)
 
 
 def cached_passages(chunks: Sequence[Chunk], makers: Sequence[object]) -> tuple[Chunk, ...] | None:
-    """Returns what an enricher made of a document's chunks if its cache has it."""
+    """Returns an enricher's passages for a document's chunks if the cache has them."""
     document = chunks[0].document
-    return _cached(document, _enriched_of(document), partial(passages_key, chunks, makers))
+    return _cached(document, _passage_codec(document), partial(passages_key, chunks, makers))
 
 
 def _with_notes(
@@ -109,13 +112,13 @@ def _with_notes(
     key: Callable[[Fingerprint], CacheKey | None],
     make: Callable[[], Sequence[Chunk]],
 ) -> tuple[Chunk, ...]:
-    """Returns the chunks, and notes what was noted when they were made."""
+    """Returns the chunks, and reports the notes of the stage that made them."""
 
-    def made() -> _Divided:
+    def divide() -> _Divided:
         with collect_notes() as notes:
             return _Divided(tuple(make()), notes)
 
-    divided = document.derived(codec, memo, key, made)
+    divided = document.derived(codec, memo, key, divide)
     for text in divided.notes:
         note(text)
     return divided.chunks
@@ -124,31 +127,31 @@ def _with_notes(
 def _cached(
     document: Document, codec: Codec[_Divided], key: Callable[[Fingerprint], CacheKey | None]
 ) -> tuple[Chunk, ...] | None:
-    known = key(document.cache.fingerprint) if document.cache else None
-    entry = document.cache.get(codec.kind, known) if document.cache and known else None
+    cache_key = key(document.cache.fingerprint) if document.cache else None
+    entry = document.cache.get(codec.kind, cache_key) if document.cache and cache_key else None
     return None if entry is None else codec.unpack(entry).chunks
 
 
 def index(
     document: Document,
-    retriever: Any,  # noqa: ANN401 -- any with a method `index`
+    retriever: Any,  # noqa: ANN401 -- any class with a method `index`
     chunks: Sequence[Chunk],
     make: Callable[[], Any] | None = None,
-) -> Any:  # noqa: ANN401 -- a plug-in may return what no file can hold
-    """Returns what a retriever's `index` makes of chunks; its arrays cannot be written to.
+) -> Any:  # noqa: ANN401 -- plug-ins may return any object
+    """Returns a retriever's index of chunks, with read-only arrays.
 
-    Retrievers that differ only in parameters that their class names in `search_only` share it.
+    Retrievers that differ only in the parameters listed in their class's `search_only` share it.
 
     Args:
-        document: The document that the chunks are of.
+        document: The document of the chunks.
         retriever: A retriever with a method `index`.
         chunks: The chunks.
-        make: Function that makes the index in another way.
+        make: Function that replaces the retriever's `index`.
 
     Raises:
-        ValueError: A chunk of another document.
+        ValueError: A chunk belongs to another document.
     """
-    codec: Codec[Any] = Codec("index", lambda made: made, lambda kept: kept)
+    codec: Codec[Any] = Codec("index", lambda value: value, lambda value: value)
     key = partial(index_key, document, retriever, chunks)
     memo = (memo_key(retriever, search_only(retriever)), spans_hash(document, chunks))
     make = make or partial(retriever.index, chunks=chunks)
@@ -158,96 +161,100 @@ def index(
 def passages_key(
     chunks: Sequence[Chunk], makers: Sequence[object], fingerprint: Fingerprint
 ) -> CacheKey | None:
-    """Returns what `passages` are made from; None if that cannot be told."""
-    known = [fingerprint(stage, ()) for stage in makers]
-    enricher, *readers = ({**(each or {})} for each in known)
-    if None in known:
+    """Returns the cache key of `passages`; None if a stage has no fingerprint."""
+    fingerprints = [fingerprint(stage, ()) for stage in makers]
+    enricher, *readers = ({**(entry or {})} for entry in fingerprints)
+    if None in fingerprints:
         return None
-    made: CacheKey = {"enricher": enricher, "readers": [*readers]}
-    return {**made, **_of_chunks(chunks[0].document, chunks)}
+    stages: CacheKey = {"enricher": enricher, "readers": [*readers]}
+    return {**stages, **_chunk_fields(chunks[0].document, chunks)}
 
 
 def chunks_key(
     document: Document, chunker: object, question: str | None, fingerprint: Fingerprint
 ) -> CacheKey | None:
-    """Returns what a document's `chunks` are made from; None if that cannot be told."""
+    """Returns the cache key of `chunks`; None if the chunker has no fingerprint."""
     identity = fingerprint(chunker, ())
     if identity is None:
         return None
-    asked: dict[str, JSON] = {} if question is None else {"question": question}
-    return {"chunker": {**identity}, "document": content_of(document), **asked}
+    extra: dict[str, JSON] = {} if question is None else {"question": question}
+    return {"chunker": {**identity}, "document": content_of(document), **extra}
 
 
 def index_key(
-    document: Document, retriever: object, given: Sequence[Chunk], fingerprint: Fingerprint
+    document: Document, retriever: object, chunks: Sequence[Chunk], fingerprint: Fingerprint
 ) -> CacheKey | None:
-    """Returns what an `index` of chunks is made from; None if that cannot be told.
+    """Returns the cache key of an `index`; None if the retriever has no fingerprint.
 
     Raises:
-        ValueError: A chunk of another document.
+        ValueError: A chunk belongs to another document.
     """
-    known = fingerprint(retriever, search_only(retriever))
-    return None if known is None else {"retriever": {**known}, **_of_chunks(document, given)}
+    identity = fingerprint(retriever, search_only(retriever))
+    if identity is None:
+        return None
+    return {"retriever": {**identity}, **_chunk_fields(document, chunks)}
 
 
-def _of_chunks(document: Document, given: Sequence[Chunk]) -> dict[str, JSON]:
-    return {"document": content_of(document), "chunks": spans_hash(document, given)}
+def _chunk_fields(document: Document, chunks: Sequence[Chunk]) -> dict[str, JSON]:
+    return {"document": content_of(document), "chunks": spans_hash(document, chunks)}
 
 
-def _divided_of(document: Document, at: int) -> Codec[_Divided]:
-    """Returns how chunks are kept, counted from a character of their document."""
+def _chunk_codec(document: Document, offset: int) -> Codec[_Divided]:
+    """Returns the codec of chunks; packed spans are relative to an offset in the document."""
 
-    def pack(made: _Divided) -> Index:
-        notes: Index = {"notes": [*made.notes]} if made.notes else {}
-        return {"spans": spans(made.chunks) - at, **notes}
+    def pack(divided: _Divided) -> Index:
+        notes: Index = {"notes": [*divided.notes]} if divided.notes else {}
+        return {"spans": spans(divided.chunks) - offset, **notes}
 
-    def unpack(kept: Index) -> _Divided:
-        packed: Any = kept["spans"]
-        notes: Any = kept.get("notes", ())
-        moved = (packed + at).T.tolist()  # checked when they were made, as is the file
-        return _Divided(tuple(map(Chunk, repeat(document), *moved)), notes)
+    def unpack(packed: Index) -> _Divided:
+        relative: Any = packed["spans"]
+        notes: Any = packed.get("notes", ())
+        # No check here: the spans were checked before they were packed, and the cache verifies
+        # its files.
+        bounds = (relative + offset).T.tolist()
+        return _Divided(tuple(map(Chunk, repeat(document), *bounds)), notes)
 
     return Codec("chunks", pack, unpack)
 
 
-def _enriched_of(document: Document) -> Codec[_Divided]:
-    """Returns how passages are kept."""
+def _passage_codec(document: Document) -> Codec[_Divided]:
+    """Returns the codec of passages."""
 
-    def unpack(kept: Index) -> _Divided:
-        table: Any = kept
+    def unpack(packed: Index) -> _Divided:
+        table: Any = packed
         return _Divided(from_table(document, table), table["notes"])
 
     return Codec("passages", lambda m: {**to_table(m.chunks), "notes": [*m.notes]}, unpack)
 
 
-def spans(given: Sequence[Chunk]) -> NDArray[np.int64]:
-    """Returns where chunks stand, shape (chunks, 2)."""
+def spans(chunks: Sequence[Chunk]) -> NDArray[np.int64]:
+    """Returns the spans of chunks, shape (chunks, 2)."""
     import numpy as np
 
-    spans = [(chunk.start, chunk.end) for chunk in given]
+    spans = [(chunk.start, chunk.end) for chunk in chunks]
     return np.array(spans, dtype="<i8").reshape(-1, 2)
 
 
-def spans_hash(document: Document, given: Sequence[Chunk]) -> str:
-    """Returns the hash of where chunks stand, and of passages' texts; a tuple's is kept."""
+def spans_hash(document: Document, chunks: Sequence[Chunk]) -> str:
+    """Returns a hash of the spans of chunks and the texts of passages; cached for a tuple."""
 
     def hashed() -> tuple[Sequence[Chunk], str]:
-        for chunk in given:
+        for chunk in chunks:
             if chunk.document is not document:
                 raise ValueError(
-                    f"an index for document {document.id!r} cannot be made of a chunk of document"
+                    f"an index for document {document.id!r} cannot be made from a chunk of document"
                     f" {chunk.document.id!r}"
                 )
-        texts = content_hash(given).encode()  # none for chunks: they are the document's own
-        return given, hashlib.sha256(spans(given).tobytes() + texts).hexdigest()
+        texts = content_hash(chunks).encode()  # empty for chunks: the document has their text
+        return chunks, hashlib.sha256(spans(chunks).tobytes() + texts).hexdigest()
 
-    if not isinstance(given, tuple):
+    if not isinstance(chunks, tuple):
         return hashed()[1]
-    return document.memo(("spans", id(given)), hashed)[1]
+    return document.memo(("spans", id(chunks)), hashed)[1]
 
 
 def content_of(document: Document) -> JSON:
-    """Returns what identifies everything in a document that a stage can see."""
+    """Returns hashes of everything in a document that a stage can see."""
 
     def hashed() -> JSON:
         sections = [dataclasses.astuple(section) for section in document.sections]
@@ -263,9 +270,9 @@ def content_of(document: Document) -> JSON:
     return document.memo("content", hashed)
 
 
-def _digest(things: Sequence[Any]) -> JSON:
-    text = canonical({"things": [*things]})
-    return hashlib.sha256(text.encode()).hexdigest()[:32] if things else None
+def _digest(values: Sequence[Any]) -> JSON:
+    text = canonical({"things": [*values]})
+    return hashlib.sha256(text.encode()).hexdigest()[:32] if values else None
 
 
 def search_only(retriever: object) -> tuple[str, ...]:

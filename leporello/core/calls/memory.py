@@ -1,4 +1,4 @@
-"""Memory of what was derived from a document: its keys, and the form that it has in a cache.
+"""Keys of derived data in memory, and the codecs that pack the data for a cache.
 
 A memo key is equal for stages that compute the same, within one process. It is cheap.
 """
@@ -22,20 +22,21 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# What a retriever's `index` returns: named arrays and plain values, which files can hold.
+# Result of a retriever's `index`: named arrays and plain values, which a file can hold.
 Index: TypeAlias = "dict[str, NDArray[Any] | JSON]"
 CacheKey: TypeAlias = "Mapping[str, JSON]"
-# Returns what a stage depends on besides some parameters, as `leporello.cache.fingerprint` does.
+# Returns everything that a stage's results depend on, without the parameters that are named; see
+# `leporello.cache.fingerprint`.
 Fingerprint: TypeAlias = "Callable[[object, Collection[str]], CacheKey | None]"
 Made = TypeVar("Made")
 
-_LARGEST = 2**32 - 1  # what a cache keeps of offsets; a text of more characters stays in memory
+_LARGEST = 2**32 - 1  # largest offset in a cache; the tokens of longer texts stay in memory
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 SCALARS = (bool, int, float, str, type(None))
 
 
 class Tokenizer(Hashable, Protocol):
-    """What counts tokens: hashable, so that a document's tokens are kept under it."""
+    """Tokenizer: hashable, since it is the key of a document's tokens in memory."""
 
     def offsets(self, text: str) -> NDArray[np.int64]:
         """Returns the tokens' (start, end) characters, shape (tokens, 2), ascending."""
@@ -43,30 +44,30 @@ class Tokenizer(Hashable, Protocol):
 
 
 class CacheProtocol(Protocol):
-    """Where what was derived from documents is kept between runs: `leporello.cache.store.Cache`."""
+    """Cache of derived data between runs, such as `leporello.cache.store.Cache`."""
 
     def get(self, kind: str, key: CacheKey) -> Index | None:
-        """Returns what was made by this recipe, its arrays read-only; None if it is not kept."""
+        """Returns the value of this key, with read-only arrays; None if it is not cached."""
         ...
 
     def put(self, kind: str, key: CacheKey, value: Index) -> bool:
-        """Keeps what was made by this recipe; False if it cannot be kept."""
+        """Stores the value of this key; returns False if it cannot be stored."""
         ...
 
     def fingerprint(self, stage: object, without: Collection[str] = ()) -> CacheKey | None:
-        """Returns what a stage's results depend on besides some parameters; None if unknown."""
+        """Returns what a stage's results depend on, without some parameters; None if unknown."""
         ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Codec(Generic[Made]):
-    """How one kind of thing is put into a cache, and taken from it.
+    """Conversion of one kind of derived data to and from its form in a cache.
 
     Attributes:
-        kind: Its name there.
-        pack: Function that returns the value as arrays and plain values, or None if they cannot
-            hold it.
-        unpack: Function that returns the value of what `pack` returned.
+        kind: Name of the kind in the cache.
+        pack: Function that returns a value as arrays and plain values, or None if these cannot
+            represent it.
+        unpack: Inverse of `pack`.
     """
 
     kind: str
@@ -75,59 +76,59 @@ class Codec(Generic[Made]):
 
 
 class UnknownParametersError(Exception):
-    """What a stage was made with cannot be told."""
+    """The parameters of a stage cannot be determined."""
 
 
-# What is known of each object, by its `id`: equal ones can differ, as 1 and 1.0 do. Beside it, what
-# holds the object.
-_KNOWN: dict[int, tuple[object, dict[Hashable, Any]]] = {}
+# Facts about each object, by its `id` because equal objects can differ, as 1 and 1.0 do; with a
+# reference that keeps the id valid.
+_FACTS: dict[int, tuple[object, dict[Hashable, Any]]] = {}
 
 
-def known_of(thing: object) -> dict[Hashable, Any]:
-    """Returns what is known of an object as long as it lives, to be added to."""
-    number = id(thing)
-    if number not in _KNOWN:
-        held: object = thing  # where its slots have no place for a reference, it is kept alive
+def facts_of(target: object) -> dict[Hashable, Any]:
+    """Returns a dictionary for facts about an object, which lasts as long as the object."""
+    number = id(target)
+    if number not in _FACTS:
+        reference: object = target  # keeps the object alive if its slots forbid weak references
         with suppress(TypeError):
-            held = weakref.ref(thing, lambda _: _KNOWN.pop(number, None))
-        _KNOWN[number] = (held, {})
-    return _KNOWN[number][1]
+            reference = weakref.ref(target, lambda _: _FACTS.pop(number, None))
+        _FACTS[number] = (reference, {})
+    return _FACTS[number][1]
 
 
 def memo_key(stage: object, without: Collection[str] = ()) -> Hashable:
-    """Returns what is equal for stages that compute the same, within this process only.
+    """Returns a key that is equal for stages that compute the same, within this process only.
 
-    Without models or sources it is cheap, and there is one for every object: what has no known
-    parameters is like nothing but itself.
+    It does not look at models or source files, so it is cheap. An object whose parameters are
+    unknown equals only itself.
     """
-    known, key = known_of(stage), ("memo_key", frozenset(without))
-    if key not in known:
+    facts, fact = facts_of(stage), ("memo_key", frozenset(without))
+    if fact not in facts:
         try:
-            given = parameters_of(stage).items()
+            parameters = parameters_of(stage).items()
         except UnknownParametersError:
-            known[key] = object()
+            facts[fact] = object()
         else:
-            kept = tuple((name, _alike(value)) for name, value in given if name not in without)
-            known[key] = (type(stage), kept)
-    found: Hashable = known[key]
-    return found
+            keys = tuple((name, _value_key(v)) for name, v in parameters if name not in without)
+            facts[fact] = (type(stage), keys)
+    key: Hashable = facts[fact]
+    return key
 
 
-def _alike(value: object) -> Hashable:
+def _value_key(value: object) -> Hashable:
     if type(value) in SCALARS or isinstance(value, PurePath):
         return (type(value), repr(value))
     if isinstance(value, (tuple, list)):
-        return (type(value), tuple(map(_alike, value)))
+        return (type(value), tuple(map(_value_key, value)))
     if isinstance(value, dict):
-        return (dict, tuple((_alike(key), _alike(each)) for key, each in value.items()))
+        return (dict, tuple((_value_key(key), _value_key(item)) for key, item in value.items()))
     return memo_key(value)
 
 
 def parameters_of(stage: object) -> dict[str, Any]:
-    """Returns the parameters that an instance was made with, secrets left out.
+    """Returns the constructor parameters of an instance, without secrets.
 
     Raises:
-        UnknownParametersError: It is no frozen dataclass whose fields are these.
+        UnknownParametersError: It is not a frozen dataclass with its parameters as fields.
     """
     cls: Any = type(stage)
     names = _parameter_names(cls)
@@ -145,19 +146,25 @@ def _parameter_names(cls: type) -> tuple[str, ...] | None:
         return None
     try:
         annotations = annotations_of(cls)
-    except Exception:  # whatever an annotation raises that its class never had to evaluate
+    except Exception:  # an annotation can raise anything when it is evaluated
         return None
     return tuple(name for name in names if not marked(annotations.get(name), SECRET_MARK))
 
 
 def tokens_key(text: str, tokenizer: Tokenizer, fingerprint: Fingerprint) -> CacheKey | None:
-    """Returns what the tokens of a text with this SHA-256 are made from; None if unknown."""
+    """Returns the cache key of a text's tokens; None if the tokenizer has no fingerprint.
+
+    Args:
+        text: SHA-256 of the text.
+        tokenizer: The tokenizer.
+        fingerprint: Function that returns the tokenizer's fingerprint.
+    """
     identity = fingerprint(tokenizer, ())
     return None if identity is None else {"tokenizer": {**identity}, "text": text}
 
 
 def _packed_offsets(offsets: NDArray[np.int64]) -> Index | None:
-    """Returns offsets in half the bytes, all starts before all ends, as they are used."""
+    """Returns offsets as 32-bit integers, all starts before all ends, the order of later use."""
     import numpy as np
 
     if offsets.size and (offsets.min() < 0 or offsets.max() > _LARGEST):
@@ -165,33 +172,33 @@ def _packed_offsets(offsets: NDArray[np.int64]) -> Index | None:
     return {"offsets": np.ascontiguousarray(offsets.T, dtype=np.uint32)}
 
 
-def _offsets(kept: Index) -> NDArray[np.int64]:
+def _offsets(entry: Index) -> NDArray[np.int64]:
     import numpy as np
 
-    packed: Any = kept["offsets"]
+    packed: Any = entry["offsets"]
     offsets: NDArray[np.int64] = read_only(packed.astype(np.int64).T)
     return offsets
 
 
-def read_only(made: Any) -> Any:  # noqa: ANN401 -- whatever `index` returned
-    """Returns an index with arrays that cannot be written to, as those from a cache cannot."""
+def read_only(index: Any) -> Any:  # noqa: ANN401 -- `index` may return any object
+    """Returns an index with read-only arrays, like the arrays of a cached index."""
     import numpy as np
 
-    if type(made) is np.ndarray:
-        made = made.view()
-        made.flags.writeable = False
-    elif type(made) is dict:
+    if type(index) is np.ndarray:
+        index = index.view()
+        index.flags.writeable = False
+    elif type(index) is dict:
         return {
-            name: value if type(value) is dict else read_only(value) for name, value in made.items()
+            name: item if type(item) is dict else read_only(item) for name, item in index.items()
         }
-    elif type(made) in (list, tuple) and any(type(value) is np.ndarray for value in made):
-        return type(made)(map(read_only, made))
-    return made
+    elif type(index) in (list, tuple) and any(type(item) is np.ndarray for item in index):
+        return type(index)(map(read_only, index))
+    return index
 
 
 TOKENS = Codec("tokens", _packed_offsets, _offsets)
 
 
 def canonical(value: Mapping[str, JSON]) -> str:
-    """Returns JSON as text, the same for equal values."""
+    """Returns JSON as text that is the same for equal values."""
     return _CANONICAL.encode(value)

@@ -1,8 +1,8 @@
-"""What is derived from a collection: made a file at a time, each file's part by its own content.
+"""Derived data of a collection, cached per file by the file's content.
 
-So of a collection of which one file has changed, only that file is divided and indexed again. A
-retriever that offers `segment` and `join` has its index put together of segments, one a file; any
-other has one of all chunks.
+If one file of a collection changes, only that file is divided and indexed again. The index of a
+retriever with `segment` and `join` is joined from one segment per file; other retrievers index all
+chunks at once.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ def chunks(
     question: str | None,
     divide: Callable[[Document], Sequence[Chunk]],
 ) -> tuple[Chunk, ...]:
-    """Returns the chunks of a collection, those of each file.
+    """Returns the chunks of all files of a collection.
 
-    Takes what `derived.chunks` does; `divide` is given each file.
+    The arguments are those of `derived.chunks`, but `divide` is called with each file.
     """
 
     def make() -> tuple[tuple[Chunk, ...], list[str]]:
-        every: list[Chunk] = []
+        chunks: list[Chunk] = []
         with collect_notes() as notes:
             for number, member in enumerate(document.members):
-                own = member_document(document, number)
-                document.memo(("content", number), partial(derived.content_of, own))
-                make_own, within = partial(divide, own), (document, member.start)
-                every += derived.chunks(own, chunker, question, make_own, within)
-        return tuple(every), notes
+                file = member_document(document, number)
+                document.memo(("content", number), partial(derived.content_of, file))
+                divide_file, within = partial(divide, file), (document, member.start)
+                chunks += derived.chunks(file, chunker, question, divide_file, within)
+        return tuple(chunks), notes
 
-    made, notes = document.memo(("chunks", memo_key(chunker), question), make)
+    result, notes = document.memo(("chunks", memo_key(chunker), question), make)
     for text in dict.fromkeys(notes):
         note(text)
-    return made
+    return result
 
 
 def cached_chunks(
@@ -57,79 +57,79 @@ def cached_chunks(
     """Returns a document's chunks if its cache has them all."""
     if not document.members:
         return derived.cached_chunks(document, chunker, question)
-    every: list[Chunk] = []
+    chunks: list[Chunk] = []
     for number, member in enumerate(document.members):
-        own = member_document(document, number)
+        file = member_document(document, number)
         within = (document, member.start)
-        if (found := derived.cached_chunks(own, chunker, question, within)) is None:
+        if (file_chunks := derived.cached_chunks(file, chunker, question, within)) is None:
             return None
-        every += found
-    return tuple(every)
+        chunks += file_chunks
+    return tuple(chunks)
 
 
 def has_segments(kind: type) -> bool:
-    """Says whether the index of a retriever of a class can be put together of segments."""
+    """Returns whether a retriever's class can join its index from segments."""
     return all(callable(getattr(kind, name, None)) for name in ("segment", "join"))
 
 
-def index(document: Document, retriever: Any, given: Sequence[Chunk]) -> Any:  # noqa: ANN401 -- as `derived.index`
-    """Returns a retriever's index of the chunks of a collection, combined from files' segments.
+def index(document: Document, retriever: Any, chunks: Sequence[Chunk]) -> Any:  # noqa: ANN401 -- as `derived.index`
+    """Returns a retriever's index of a collection's chunks, joined from segments if possible.
 
     Raises:
-        ValueError: A chunk of another document.
+        ValueError: A chunk belongs to another document.
     """
     if not has_segments(type(retriever)):
-        return derived.index(document, retriever, given)
+        return derived.index(document, retriever, chunks)
 
-    def make() -> Any:  # noqa: ANN401 -- whatever a retriever makes of segments
-        if (parts := _parts(document, given)) is None:
-            return retriever.index(chunks=given)
+    def make() -> Any:  # noqa: ANN401 -- `join` may return any object
+        if (parts := _parts(document, chunks)) is None:
+            return retriever.index(chunks=chunks)
         return retriever.join([_segment(document, retriever, *part) for part in parts])
 
-    return derived.index(document, retriever, given, make)
+    return derived.index(document, retriever, chunks, make)
 
 
 def index_keys(
-    document: Document, retriever: object, given: Sequence[Chunk], fingerprint: Fingerprint
+    document: Document, retriever: object, chunks: Sequence[Chunk], fingerprint: Fingerprint
 ) -> list[tuple[str, CacheKey | None]]:
-    """Returns kind and key of all that an index of chunks is put together of."""
+    """Returns kind and key of every cache entry that an index of chunks is made from."""
     segmented = document.members and has_segments(type(retriever))
-    if not segmented or (parts := _parts(document, given)) is None:
-        return [("index", derived.index_key(document, retriever, given, fingerprint))]
+    if not segmented or (parts := _parts(document, chunks)) is None:
+        return [("index", derived.index_key(document, retriever, chunks, fingerprint))]
     return [("segment", _key(document, retriever, *part, fingerprint)) for part in parts]
 
 
 def _parts(
-    document: Document, given: Sequence[Chunk]
+    document: Document, chunks: Sequence[Chunk]
 ) -> list[tuple[int, NDArray[np.int64]]] | None:
-    """Returns members' numbers and chunks' spans; None if these come in no order, or none do.
+    """Returns members' numbers with their chunks' spans; None if chunks are missing or unsorted.
 
-    None, too, if any is a passage: a file's own chunks are made without others'.
+    Passages give None too: they can be made from chunks of several files.
     """
     import numpy as np
 
-    if any(isinstance(chunk, Passage) for chunk in given):
+    if any(isinstance(chunk, Passage) for chunk in chunks):
         return None
-    spans = derived.spans(given)
+    spans = derived.spans(chunks)
     if (np.diff(spans[:, 0]) < 0).any():
         return None
     bounds = np.searchsorted(spans[:, 0], [member.start for member in document.members])
     parts = zip(document.members, np.split(spans, bounds[1:]), strict=True)
-    numbered = ((number, own - member.start) for number, (member, own) in enumerate(parts))
-    return [(number, own) for number, own in numbered if len(own)] or None
+    numbered = ((number, part - member.start) for number, (member, part) in enumerate(parts))
+    return [(number, part) for number, part in numbered if len(part)] or None
 
 
-def _segment(document: Document, retriever: Any, number: int, spans: NDArray[np.int64]) -> Any:  # noqa: ANN401 -- a stage; what it makes
-    """Returns a member's segment, from the cache where it has it."""
+def _segment(document: Document, retriever: Any, number: int, spans: NDArray[np.int64]) -> Any:  # noqa: ANN401 -- plug-ins
+    """Returns a member's segment, from the cache if possible."""
     cache = document.cache
     key = _key(document, retriever, number, spans, cache.fingerprint) if cache else None
-    if cache and key and (kept := cache.get("segment", key)) is not None:
-        return kept
-    own = member_document(document, number)
-    made = retriever.segment([own.chunk(*span) for span in spans.tolist()])
+    if cache and key and (cached := cache.get("segment", key)) is not None:
+        return cached
+    file = member_document(document, number)
+    segment = retriever.segment([file.chunk(*span) for span in spans.tolist()])
     if cache and key:
-        cache.put("segment", key, made)
-    return made
+        cache.put("segment", key, segment)
+    return segment
 
 
 def _key(
@@ -139,13 +139,13 @@ def _key(
     spans: NDArray[np.int64],
     fingerprint: Fingerprint,
 ) -> CacheKey | None:
-    """Returns what a member's segment is made from; None if that cannot be told."""
+    """Returns the cache key of a member's segment; None if the retriever has no fingerprint."""
     join_only = getattr(type(retriever), "join_only", ())
-    known = fingerprint(retriever, (*derived.search_only(retriever), *join_only))
-    if known is None:
+    identity = fingerprint(retriever, (*derived.search_only(retriever), *join_only))
+    if identity is None:
         return None
     content = document.memo(
         ("content", number), lambda: derived.content_of(member_document(document, number))
     )
-    stands = hashlib.sha256(spans.tobytes()).hexdigest()
-    return {"retriever": {**known}, "document": content, "chunks": stands}
+    spans_hash = hashlib.sha256(spans.tobytes()).hexdigest()
+    return {"retriever": {**identity}, "document": content, "chunks": spans_hash}

@@ -1,4 +1,4 @@
-"""Calls a stage: gives it what its parameters ask for, and checks what comes back."""
+"""Calls stages with the arguments that their methods take, and checks their results."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import inspect
 import math
 import reprlib
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from numbers import Integral, Real
@@ -31,35 +30,36 @@ from leporello.core.passages import Passage, fault_of
 from leporello.core.protocols import Chunker, Reader
 from leporello.core.records import Chunk, Document, Example, Hit, Output, Read, Span
 
-_WANTED = "one list of Hit a question"
+_EXPECTED = "one list of Hit per question"
 _FIELDS = tuple(field.name for field in dataclasses.fields(Document) if field.init)
 _RECORD = attrgetter(*_FIELDS)
-_CHUNKS = (1_000, 10)  # that a document may have at most: so many, and so many a character
+_CHUNKS = (1_000, 10)  # maximum number of chunks: a constant, plus a number per character
 
 
 def retrieve(
-    retriever: Any,  # noqa: ANN401 -- asked by `retrieve`, or by `index` and `search`
+    retriever: Any,  # noqa: ANN401 -- has `retrieve`, or `index` and `search`
     examples: Sequence[Example],
     chunks: Sequence[Chunk],
 ) -> list[list[Hit]]:
     """Returns the hits of each example, best first, with scores as floats.
 
-    A retriever that has `index` and `search` is asked by these: one index serves all calls with
-    the same chunks, and all retrievers that differ in nothing that the index depends on.
+    If the retriever has `index` and `search`, these are called instead of `retrieve`: one index
+    serves all calls with the same chunks, and all retrievers whose index would be the same.
 
     Args:
-        retriever: Its `retrieve` takes `questions` or `examples`, and `chunks`, in any order.
-        examples: Examples, all on one document; their gold is hidden unless the retriever sees it.
+        retriever: A retriever. Its `retrieve` takes `questions` or `examples`, and `chunks`.
+        examples: Examples, all on one document; their gold is hidden unless the retriever declares
+            `sees_gold`.
         chunks: Chunks of that document.
 
     Raises:
-        StageError: The retriever returns something else.
+        StageError: The retriever returns an invalid result.
     """
     if not examples:
         return []
     kind, document = retriever.__class__, examples[0].document
     method = "search" if has_index(kind) else "retrieve"
-    offered: dict[str, Callable[[], Any]] = {
+    values: dict[str, Callable[[], Any]] = {
         "questions": lambda: [example.question for example in examples],
         "examples": lambda: [e if sees_gold(retriever) else e.without_gold() for e in examples],
         "chunks": lambda: chunks,
@@ -67,14 +67,14 @@ def retrieve(
     }
     names = _parameters(kind, method)
     with stage_call(_name(kind, method), document):
-        arguments = {name: offered[name]() for name in names}
+        arguments = {name: values[name]() for name in names}
         returned = getattr(retriever, method)(**arguments)
     return _checked(_name(kind, method), returned, len(examples), document)
 
 
 def _index(document: Document, retriever: Any, chunks: Sequence[Chunk]) -> Any:  # noqa: ANN401 -- as `derived.index`
-    made_by = segments if document.members else derived
-    return made_by.index(document, retriever, chunks)
+    module = segments if document.members else derived
+    return module.index(document, retriever, chunks)
 
 
 def _name(kind: type, method: str) -> str:
@@ -83,35 +83,37 @@ def _name(kind: type, method: str) -> str:
 
 @cache
 def _parameters(kind: type, method: str) -> tuple[str, ...]:
-    """Returns the names of what a retriever's method is given; the config has checked them."""
+    """Returns the parameter names of a retriever's method, which the config has checked."""
     required, optional = PARAMETERS[method]
-    taken = inspect.signature(getattr(kind, method)).parameters
-    return tuple(name for name in taken if name in (*required, *optional))
+    parameters = inspect.signature(getattr(kind, method)).parameters
+    return tuple(name for name in parameters if name in (*required, *optional))
 
 
 def _checked(name: str, returned: object, questions: int, document: Document) -> list[list[Hit]]:
     if not isinstance(returned, list | tuple):
-        raise StageError(f"{name} returned {_show(returned)}; it must return {_WANTED}")
+        raise StageError(f"{name} returned {_show(returned)}; it must return {_EXPECTED}")
     if len(returned) != questions:
         raise StageError(
             f"{name} returned {len(returned)} lists for {questions} questions;"
-            f" it must return {_WANTED}"
+            f" it must return {_EXPECTED}"
         )
     return [_checked_hits(name, hits, document) for hits in returned]
 
 
 def _checked_hits(name: str, hits: object, document: Document) -> list[Hit]:
     if not isinstance(hits, list | tuple):
-        raise StageError(f"{name} returned {_show(hits)} for a question; it must return {_WANTED}")
+        raise StageError(
+            f"{name} returned {_show(hits)} for a question; it must return {_EXPECTED}"
+        )
     length = len(document.text)
     return [
-        hit if _is_sound(hit, document, length) else _checked_hit(name, hit, document)
+        hit if _is_valid(hit, document, length) else _checked_hit(name, hit, document)
         for hit in hits
     ]
 
 
-def _is_sound(hit: object, document: Document, length: int) -> bool:
-    """Says whether there is nothing to check or change: most hits, of which there are many."""
+def _is_valid(hit: object, document: Document, length: int) -> bool:
+    """Returns whether a hit needs no further check; this fast path covers most hits."""
     if type(hit) is not Hit or type(hit.chunk) is not Chunk or type(hit.score) is not float:
         return False
     chunk = hit.chunk
@@ -126,56 +128,62 @@ def _checked_hit(name: str, hit: object, document: Document) -> Hit:
         raise StageError(f"{name} returned {_show(hit)} as a hit; it must be a Hit(chunk, score)")
     if fault := fault_of(hit.chunk, document):
         raise StageError(
-            f"{name} returned {fault}; hits are made of the chunks and passages that it was given"
+            f"{name} returned {fault}; hits must be made from the chunks and passages it received"
         )
     if not isinstance(hit.score, Real) or not math.isfinite(hit.score):
         raise StageError(f"{name} gave a hit the score {hit.score!r}; it must be a finite number")
-    kept = isinstance(hit.chunk, Passage)
-    chunk = hit.chunk if kept else document.chunk(hit.chunk.start, hit.chunk.end)
+    is_passage = isinstance(hit.chunk, Passage)
+    chunk = hit.chunk if is_passage else document.chunk(hit.chunk.start, hit.chunk.end)
     return Hit(chunk, float(hit.score))
 
 
 def _show(value: object) -> str:
-    """Returns a value as an error can show it; a hit would print its whole document."""
+    """Returns a short description of a value; the `repr` of a hit may contain a document."""
     plain = value is None or isinstance(value, bool | int | float | str)
     return reprlib.repr(value) if plain else f"a {type(value).__name__}"
 
 
-@contextmanager
-def stage_call(name: str, *documents: Document) -> Generator[None]:
-    """Has a stage leave documents as they are, and end by returning or by an error of its own."""
-    before = [_RECORD(document) for document in documents]
-    try:
-        yield
-    except GeneratorExit:  # it would pass for the end of the run
-        raise StageError(f"{name} raised GeneratorExit") from None
-    changed = [
-        (document, field, value)
-        for document, values in zip(documents, before, strict=True)
-        for field, value in zip(_FIELDS, values, strict=True)
-        if getattr(document, field) is not value
-    ]
-    for document, field, value in changed:
-        object.__setattr__(document, field, value)
-    for document, field, _ in changed:
-        raise StageError(f"{name} changed the {field} of document {document.id!r}")
+class stage_call:  # noqa: N801 -- called like a function; a generator takes twice as long
+    """Raises an error if a stage changes documents, which it restores, or raises GeneratorExit."""
+
+    def __init__(self, name: str, *documents: Document) -> None:
+        self._name = name
+        self._before = [(document, _RECORD(document)) for document in documents]
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, GeneratorExit):  # the engine would take it for the end of the run
+            raise StageError(f"{self._name} raised GeneratorExit") from None
+        if error is None:
+            for document, values in self._before:
+                self._restore(document, values)
+
+    def _restore(self, document: Document, values: Sequence[object]) -> None:
+        before = zip(_FIELDS, values, strict=True)
+        changed = [(name, value) for name, value in before if getattr(document, name) is not value]
+        for field, value in changed:
+            object.__setattr__(document, field, value)
+        for field, _ in changed:
+            raise StageError(f"{self._name} changed the {field} of document {document.id!r}")
 
 
 def divide(chunker: Chunker, document: Document, question: str = "") -> tuple[Chunk, ...]:
     """Returns the chunks of a document.
 
     Raises:
-        StageError: The chunker yields something else than spans within the document.
+        StageError: The chunker yields anything but spans within the document.
     """
     arguments = {"question": question} if asks_question(chunker) else {}
-    name, most = f"{type(chunker).__name__}.chunk", _CHUNKS[0] + _CHUNKS[1] * len(document.text)
+    name, limit = f"{type(chunker).__name__}.chunk", _CHUNKS[0] + _CHUNKS[1] * len(document.text)
     with stage_call(name, document):
         spans = chunker.chunk(document, **arguments)
         if not hasattr(spans, "__iter__"):
             raise StageError(f"{name} returned {_show(spans)}; it must yield Span(start, end)")
-        chunks = tuple(_chunk(name, document, span) for span in islice(spans, most + 1))
-    if len(chunks) > most:
-        raise StageError(f"{name} yielded more than {most:,} spans of document {document.id!r}")
+        chunks = tuple(_chunk(name, document, span) for span in islice(spans, limit + 1))
+    if len(chunks) > limit:
+        raise StageError(f"{name} yielded more than {limit:,} spans of document {document.id!r}")
     return chunks
 
 
@@ -193,24 +201,25 @@ def _chunk(name: str, document: Document, span: object) -> Chunk:
 
 
 def read(reader: Reader, inputs: Sequence[Read]) -> list[Output]:
-    """Returns the reader's outputs, one an input.
+    """Returns the reader's outputs, one per read.
 
     Raises:
-        StageError: The reader returns something else.
+        StageError: The reader returns an invalid output.
         WrongCountError: It returns another number of outputs.
     """
     name = type(reader).__name__
-    documents = (p.document for one in inputs for p in one.passages if isinstance(p, Chunk))
-    given = [*inputs]
+    documents = (p.document for read in inputs for p in read.passages if isinstance(p, Chunk))
+    batch = [*inputs]
     with stage_call(f"{name}.read", *dict.fromkeys(documents)):
-        outputs = reader.read(given)
-    if [*map(id, given)] != [*map(id, inputs)]:  # sorted, perhaps: whose output is whose?
+        outputs = reader.read(batch)
+    # After a sort in place, for example, outputs could not be matched to reads.
+    if [*map(id, batch)] != [*map(id, inputs)]:
         raise WrongCountError(f"{name}.read changed the list of inputs that it was given")
     if not isinstance(outputs, (list, tuple)) or len(outputs) != len(inputs):
         count = len(outputs) if isinstance(outputs, (list, tuple)) else _show(outputs)
         raise WrongCountError(
             f"{name}.read returned {count} for {len(inputs)} inputs;"
-            " it must return a list with one Output an input"
+            " it must return a list with one Output per input"
         )
     return [_checked_output(name, *pair) for pair in zip(outputs, inputs, strict=True)]
 
@@ -220,7 +229,7 @@ def _checked_output(name: str, output: object, read: Read) -> Output:
     if not isinstance(output, Output) or not isinstance(output.text, str):
         raise StageError(f"{name}.read returned {_show(output)}; it must return Output(text)")
     for text in (output.text, output.reasoning or ""):
-        check_size(text, f"what {name}.read returned")
+        check_size(text, f"the text that {name}.read returned")
     scores = tuple(_number(name, "scores", score) for score in output.scores)
     if scores and len(scores) != len(read.choices):
         raise StageError(f"{name}.read gave {len(scores)} scores for {len(read.choices)} choices")
@@ -232,14 +241,14 @@ def _checked_output(name: str, output: object, read: Read) -> Output:
     return Output(
         text=in_utf8(output.text),
         scores=scores,
-        read=None if output.read is None else _seen(name, output.read, read),
-        span=None if output.span is None else _stands(name, output.span, read),
+        read=None if output.read is None else _seen_spans(name, output.read, read),
+        span=None if output.span is None else _answer_span(name, output.span, read),
         reasoning=None if output.reasoning is None else in_utf8(output.reasoning),
         **numbers,
     )
 
 
-def _probable(name: str, field: str, value: object) -> float:
+def _probability(name: str, field: str, value: object) -> float:
     probability = _number(name, field, value)
     if not 0 <= probability <= 1:
         raise StageError(f"{name}.read gave the {field} {probability:g}; it must be 0 to 1")
@@ -252,36 +261,36 @@ def _number(name: str, field: str, value: object) -> float:
     return float(value)
 
 
-def _counted(name: str, field: str, value: object) -> int:
+def _count(name: str, field: str, value: object) -> int:
     if not isinstance(value, Integral) or not 0 <= int(value) < 2**63:
         raise StageError(f"{name}.read gave the {field} {_show(value)}; it must be a count")
     return int(value)
 
 
-# Numbers of an output, of which None is one that the reader does not know; and what checks them.
+# Numeric fields of an output with their checks; None is allowed for unknown numbers.
 _NUMBERS: Mapping[str, Callable[[str, str, object], Any]] = {
     "score": _number,
     "dollars": _number,
-    "probability": _probable,
-    **dict.fromkeys(("cut", "input_tokens", "output_tokens", "reasoning_tokens"), _counted),
+    "probability": _probability,
+    **dict.fromkeys(("cut", "input_tokens", "output_tokens", "reasoning_tokens"), _count),
 }
 
 
-def _stands(name: str, span: object, read: Read) -> Span:
-    """Returns where a reader says that its answer stands: in one chunk that it was given."""
+def _answer_span(name: str, span: object, read: Read) -> Span:
+    """Returns the span of an answer, checked to be within one chunk of the read."""
     if not isinstance(span, Span):
         raise StageError(f"{name}.read gave the span {_show(span)}; it must be a Span or None")
     spans = [passage.span for passage in read.passages if isinstance(passage, Chunk)]
     if not any(chunk.start <= span.start and span.end <= chunk.end for chunk in spans):
         raise StageError(
-            f"{name}.read says that its answer stands at ({span.start}, {span.end}),"
-            " which lies in none of the chunks that it was given"
+            f"{name}.read gave the span ({span.start}, {span.end}),"
+            " which is not within one of the chunks that it was given"
         )
     return Span(int(span.start), int(span.end))
 
 
-def _seen(name: str, spans: object, read: Read) -> tuple[Span, ...]:
-    """Returns the spans that a reader says it saw; they lie in chunks that it was given."""
+def _seen_spans(name: str, spans: object, read: Read) -> tuple[Span, ...]:
+    """Returns the spans that a reader reports as seen, checked to be within chunks of the read."""
     if not isinstance(spans, (tuple, list)) or not all(isinstance(span, Span) for span in spans):
         raise StageError(f"{name}.read gave the read {_show(spans)}; it must be a tuple of Span")
     passages = merge(passage.span for passage in read.passages if isinstance(passage, Chunk))
@@ -290,7 +299,7 @@ def _seen(name: str, spans: object, read: Read) -> tuple[Span, ...]:
         index = bisect_right(starts, span.start) - 1
         if len(span) and (index < 0 or span.end > passages[index].end):
             raise StageError(
-                f"{name}.read says that it saw ({span.start}, {span.end}),"
-                " which lies in none of the passages that it was given"
+                f"{name}.read reported ({span.start}, {span.end}) as read,"
+                " which is not within the passages that it was given"
             )
     return tuple(Span(int(span.start), int(span.end)) for span in spans)

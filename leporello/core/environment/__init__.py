@@ -1,4 +1,4 @@
-"""What differs from one machine or installation to another: extras, platforms, names of old.
+"""Differences between machines and installations: platforms, extras, plug-ins, limits.
 
-The rest of Leporello asks here, and nowhere names a platform or an extra. Begin with `platform`.
+Only this package names platforms and extras. Begin with `platform`.
 """

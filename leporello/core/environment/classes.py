@@ -1,7 +1,7 @@
-"""A name -> a class: a built-in one, one of an installed package, dotted, or `file.py:Class`.
+"""Finds classes by name: built-in, from an installed package, dotted, or `file.py:Class`.
 
-Python's import system is the registry. A name in the YAML that imports code is code. Packages
-offer classes by entry points: the group `leporello.retrievers` holds retrievers, and so on.
+Python's import system is the registry, so a class name in YAML can run any code. Packages register
+classes as entry points: the group `leporello.retrievers` contains retrievers, and so on.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from leporello.core.environment.own_lines import told_with_lines
+from leporello.core.environment.user_code import describe_error
 from leporello.core.errors import UserError, did_you_mean, likely
 from leporello.core.protocols import Kind
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-# Where plug-ins' files that came from another machine lie here, by their paths there.
+# Local paths of plug-in files that were copied from another machine, by their paths there.
 REMAPPED_PATHS: dict[str, str] = {}
-_LONGEST = 1_000  # letters of a name; no file system has longer paths to a file
+_LONGEST = 1_000  # letters of a name; paths of files are not longer
 
 
 class ClassError(UserError):
-    """A class that cannot be had, with the reason for the user."""
+    """A class cannot be found or imported."""
 
 
 class LazyClasses(Mapping[str, Any]):
-    """Classes by name, each imported when it is asked for."""
+    """Classes by name, each imported on first access."""
 
     def __init__(self, modules: Mapping[str, str]) -> None:
-        """Takes by name `module:Class`."""
+        """Takes a mapping of names to `module:Class`."""
         self._modules = modules
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 -- of any kind
@@ -58,7 +58,7 @@ class LazyClasses(Mapping[str, Any]):
 
 
 def built_ins(kind: Kind) -> Mapping[str, Any]:
-    """Returns the classes of a kind that Leporello brings, by the names that configs give them."""
+    """Returns Leporello's classes of a kind by their names in configs."""
     module = import_module(kind.package)
     if kind.table:
         table: Mapping[str, Any] = getattr(module, kind.table)
@@ -68,125 +68,127 @@ def built_ins(kind: Kind) -> Mapping[str, Any]:
 
 @cache
 def plug_ins() -> Mapping[str, Mapping[str, tuple[EntryPoint, ...]]]:
-    """Returns what installed packages offer, by group and name; nothing is imported."""
+    """Returns the entry points of installed packages, by group and name, without importing any."""
     from importlib.metadata import distributions
 
-    found: dict[str, dict[str, tuple[EntryPoint, ...]]] = {}
-    seen: set[str] = set()
+    groups: dict[str, dict[str, tuple[EntryPoint, ...]]] = {}
+    packages: set[str] = set()
     for package in distributions():
-        # Its name is asked for only here: for that, all of its metadata is parsed.
+        # Checked before `package.name`, which parses all metadata of a package.
         if "[leporello." not in (package.read_text("entry_points.txt") or ""):
             continue
-        if package.name in seen:  # Python imports from the place that it finds first
+        if package.name in packages:  # Python imports the first of several copies
             continue
-        seen.add(package.name)
+        packages.add(package.name)
         for point in package.entry_points:
-            names = found.setdefault(point.group, {})
+            names = groups.setdefault(point.group, {})
             names[point.name] = (*names.get(point.name, ()), point)
-    return found
+    return groups
 
 
 def origin(point: EntryPoint) -> str:
-    """Returns the package and version that an entry point comes from."""
+    """Returns the package and version of an entry point."""
     return f"{point.dist.name} {point.dist.version}" if point.dist else point.value
 
 
 def find_class(name: str, kind: Kind, folder: Path, *, ours: bool = False) -> Any:  # noqa: ANN401 -- of this kind
-    """Returns the class that a `class:` value names.
+    """Returns the class with this name.
 
     Args:
         name: `TfIdf`, `my_package.module.Longest`, or `./my_retriever.py:Longest`.
-        kind: The kind in whose classes plain names are looked up.
-        folder: The folder that a relative file counts from; dotted names are found there too.
-        ours: Whether a plain name means a built-in class, though a package may offer one too.
+        kind: The kind of the class; plain names are looked up among its classes.
+        folder: Folder of relative files and of modules with dotted names.
+        ours: Whether a plain name means a built-in class even if a package has one of that name.
 
     Raises:
-        ClassError: There is no such class, or importing it failed.
+        ClassError: The class does not exist, or its import failed.
     """
     if not name or not name.isprintable() or len(name) > _LONGEST:
         shown = name if len(name) <= _LONGEST else f"{name[:40]}…"
-        raise ClassError(f"{shown!r} is no name of a class; {_own()}")
+        raise ClassError(f"{shown!r} is not a valid class name; {_plug_in_hint()}")
     if ":" in name:
         file, _, attribute = name.rpartition(":")
         return _class_of(load_file(path_of(file, folder)), attribute)
     if "." in name:
         module_name, _, attribute = name.rpartition(".")
         return _class_of(_import(module_name, folder), attribute)
-    return built_ins(kind)[name] if ours and name in built_ins(kind) else _named(name, kind)
+    return built_ins(kind)[name] if ours and name in built_ins(kind) else _plain_class(name, kind)
 
 
 def path_of(file: str, folder: Path) -> Path:
-    """Returns where a plug-in's file lies.
+    """Returns the absolute path of a plug-in's file.
 
     Raises:
-        ClassError: No file can lie there.
+        ClassError: The path is not valid.
     """
     try:
         return (folder / Path(file).expanduser()).resolve()
-    except (OSError, RuntimeError, ValueError) as error:  # `~nobody`
-        raise ClassError(f"{file!r} is no path: {error}") from None
+    except (OSError, RuntimeError, ValueError) as error:  # an unknown user, for example
+        raise ClassError(f"{file!r} is not a valid path: {error}") from None
 
 
-def _named(name: str, kind: Kind) -> Any:  # noqa: ANN401 -- of this kind
-    """Returns the class of a plain name; two that offer one name are a fault that names both."""
-    ours, offered = built_ins(kind), plug_ins().get(kind.group, {})
-    points = sorted(offered.get(name, ()), key=origin)
-    if len(points) + (name in ours) > 1:
-        who = [*(["Leporello itself"] if name in ours else []), *map(origin, points)]
-        ways = " or ".join(point.value.replace(":", ".") for point in points)
-        raise ClassError(f"{' and '.join(who)} both have a {kind.key} {name!r}; say {ways}")
-    if name in ours:
-        return ours[name]
+def _plain_class(name: str, kind: Kind) -> Any:  # noqa: ANN401 -- of this kind
+    """Returns the class with a plain name; raises an error if several packages have the name."""
+    built_in, installed = built_ins(kind), plug_ins().get(kind.group, {})
+    points = sorted(installed.get(name, ()), key=origin)
+    if len(points) + (name in built_in) > 1:
+        packages = [*(["Leporello itself"] if name in built_in else []), *map(origin, points)]
+        names = " or ".join(point.value.replace(":", ".") for point in points)
+        both = " and ".join(packages)
+        raise ClassError(f"{both} both have a {kind.key} {name!r}; write {names}")
+    if name in built_in:
+        return built_in[name]
     if not points:
-        known = did_you_mean(name, [*ours, *offered])
+        hint = did_you_mean(name, [*built_in, *installed])
         absent = f"there is no {kind.key}" if kind.table else f"{kind.title} has no class"
-        raise ClassError(f"{absent} {name!r}{known}; {_own(name)}")
+        raise ClassError(f"{absent} {name!r}{hint}; {_plug_in_hint(name)}")
     try:
         return _checked(points[0].load(), name, origin(points[0]))
     except ClassError:
         raise
-    except (Exception, SystemExit) as error:  # whatever a package raises is for the user to see
+    except (Exception, SystemExit) as error:  # a package may raise anything
         raise ClassError(
-            f"importing {name!r} of {origin(points[0])} failed: {told_with_lines(error)}"
+            f"importing {name!r} of {origin(points[0])} failed: {describe_error(error)}"
         ) from None
 
 
-def _own(name: str = "Mine") -> str:
-    return f"a class of your own is named as `file.py:{name}` or `package.module.{name}`"
+def _plug_in_hint(name: str = "Mine") -> str:
+    return f"name your own class as `file.py:{name}` or `package.module.{name}`"
 
 
 def _class_of(module: ModuleType, attribute: str) -> Any:  # noqa: ANN401 -- of any kind
-    where = getattr(module, "__file__", None) or f"{module.__name__}, a folder without __init__.py,"
+    place = getattr(module, "__file__", None) or f"{module.__name__}, a folder without __init__.py,"
     if not hasattr(module, attribute):
-        classes = [n for n, v in vars(module).items() if _is_of(v, module)]
-        raise ClassError(f"{where} has no class {attribute!r}{did_you_mean(attribute, classes)}")
-    return _checked(getattr(module, attribute), attribute, where)
+        classes = [name for name, value in vars(module).items() if _is_defined_in(value, module)]
+        raise ClassError(f"{place} has no class {attribute!r}{did_you_mean(attribute, classes)}")
+    return _checked(getattr(module, attribute), attribute, place)
 
 
-def _is_of(value: object, module: ModuleType) -> bool:
+def _is_defined_in(value: object, module: ModuleType) -> bool:
     return inspect.isclass(value) and value.__module__ == module.__name__
 
 
-def _checked(value: object, name: str, where: str) -> Any:  # noqa: ANN401 -- of any kind
+def _checked(value: object, name: str, place: str) -> Any:  # noqa: ANN401 -- of any kind
     if not inspect.isclass(value):
-        raise ClassError(f"{name!r} of {where} is no class but of type {type(value).__name__}")
+        kind = type(value).__name__
+        raise ClassError(f"{name!r} of {place} is not a class; its type is {kind}")
     return value
 
 
 def file_module_name(path: Path) -> str:
-    """Returns the name of the module that a plug-in's file is loaded as in this process."""
+    """Returns the module name under which a plug-in's file is imported in this process."""
     return f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
 
 
 def load_file(path: Path) -> ModuleType:
-    """Loads a module from its file, once a process; its neighbours can be imported by it.
+    """Loads a module from its file, once per process; it can import modules of its folder.
 
     Raises:
-        ClassError: There is no such file, or importing it failed.
+        ClassError: The file does not exist, or its import failed.
     """
     path = Path(REMAPPED_PATHS.get(str(path), path))
     name = file_module_name(path)
-    # A second module of one file would have a second class, unequal to the first.
+    # Importing a file twice would create two different classes of the same name.
     if name in sys.modules:
         return sys.modules[name]
     if not _is_there(path):
@@ -196,13 +198,13 @@ def load_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None or path.is_dir():
         raise ClassError(f"{path} is not a Python file; its name must end in .py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up there
+    sys.modules[name] = module  # dataclasses look up their module there
     _let_import_from(path.parent)
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # whatever a user's file raises is for the user to see
+    except (Exception, SystemExit) as error:  # a user's file may raise anything
         del sys.modules[name]
-        raise ClassError(f"importing {path} failed: {told_with_lines(error)}") from None
+        raise ClassError(f"importing {path} failed: {describe_error(error)}") from None
     _check_neighbours(path)
     return module
 
@@ -210,24 +212,24 @@ def load_file(path: Path) -> ModuleType:
 def _is_there(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # a name that is too long
+    except OSError:  # the name is too long
         return False
 
 
 def _check_neighbours(path: Path) -> None:
-    """Refuses a file whose neighbour is hidden by a module of the same name from elsewhere."""
+    """Raises an error if a module that the file imports from its folder is hidden by another."""
     for name in sorted(set(_imports(path))):
-        beside = path.with_name(f"{name}.py")
+        neighbour = path.with_name(f"{name}.py")
         loaded = getattr(sys.modules.get(name), "__file__", None)
-        if loaded and beside.is_file() and Path(loaded).resolve() != beside.resolve():
+        if loaded and neighbour.is_file() and Path(loaded).resolve() != neighbour.resolve():
             raise ClassError(
-                f"{path} imports {name}, and that is {loaded} here, not {beside}: Python keeps one"
-                " module of a name; rename one of them"
+                f"{path} imports {name}, which is {loaded} here, not {neighbour}: Python loads only"
+                " one module of each name; rename one of them"
             )
 
 
 def _imports(path: Path) -> Iterator[str]:
-    """Yields the top names of the modules that a file imports."""
+    """Yields the top-level names of the modules that a file imports."""
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
@@ -237,36 +239,36 @@ def _imports(path: Path) -> Iterator[str]:
 
 def _import(name: str, folder: Path) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")):
-        raise ClassError(f"{name!r} is no name of a module: words between single dots")
+        raise ClassError(f"{name!r} is not a valid module name; write words with dots between them")
     _let_import_from(folder)
     try:
         return import_module(name)
-    except (Exception, SystemExit) as error:  # as above
+    except (Exception, SystemExit) as error:  # a user's module may raise anything
         raise ClassError(_reason(error, name, folder)) from None
 
 
 def _reason(error: BaseException, name: str, folder: Path) -> str:
-    """Tells a module that is not there from one that is and fails."""
+    """Returns the message for a module that is missing, hidden by another, or fails."""
     absent = error.name if isinstance(error, ModuleNotFoundError) else None
     top = name.partition(".")[0]
-    found = sys.modules.get(top)
-    places = [*getattr(found, "__path__", ())] if absent and found else [str(folder)]
+    loaded = sys.modules.get(top)
+    places = [*getattr(loaded, "__path__", ())] if absent and loaded else [str(folder)]
     if absent is None or not f"{name}.".startswith(f"{absent}."):
-        return f"importing {name} failed: {told_with_lines(error)}"
-    beside = folder / top
-    if found and beside.is_dir() and str(beside) not in places:
+        return f"importing {name} failed: {describe_error(error)}"
+    hidden = folder / top
+    if loaded and hidden.is_dir() and str(hidden) not in places:
         return (
             f"{name} is not found: {top!r} is the package in {places[0]} here, not your folder"
-            f" {beside}; rename the folder, or name the file: ./{name.replace('.', '/')}.py:CLASS"
+            f" {hidden}; rename the folder, or name the file: ./{name.replace('.', '/')}.py:CLASS"
         )
     near = [path.stem for place in places for path in Path(place).glob("[!._]*")]
     hint = likely(absent.rpartition(".")[2], near)
-    return f"there is no module {absent!r} in {places[0]}, nor installed{hint}"
+    return f"there is no module {absent!r} in {places[0]} or among the installed packages{hint}"
 
 
 def _let_import_from(folder: Path) -> None:
-    """Appends, never prepends: a user's file may not shadow an installed package."""
-    # Bytecode of a file that is edited twice in one second can be taken for the newer text's.
+    """Appends a folder to `sys.path`, at the end so that it cannot hide an installed package."""
+    # If a file is edited twice in one second, Python could run the bytecode of the older version.
     sys.dont_write_bytecode = True
     if str(folder) not in sys.path:
         sys.path.append(str(folder))

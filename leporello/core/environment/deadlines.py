@@ -1,4 +1,4 @@
-"""A deadline for what has limits of its own for each byte, and none for all of them."""
+"""Deadline for calls such as downloads, whose time-outs apply to each byte but not to the total."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ T = TypeVar("T")
 
 
 def within(seconds: float, call: Callable[[], T]) -> T:
-    """Returns what a call returns; the thread of one that is too slow is left behind.
+    """Returns the result of a call; after a time-out, the call's thread continues to run.
 
     Raises:
-        TimeoutError: It took longer.
+        TimeoutError: The call took too long.
     """
-    done: Future[T] = Future()
+    future: Future[T] = Future()
 
     def work() -> None:
         try:
-            done.set_result(call())
+            future.set_result(call())
         except BaseException as error:
-            done.set_exception(error)
+            future.set_exception(error)
 
     threading.Thread(target=work, daemon=True).start()
     try:
-        return done.result(seconds)
+        return future.result(seconds)
     except TimeoutError as error:
-        raise TimeoutError(str(error) or f"no whole answer within {seconds:g} s") from None
+        raise TimeoutError(str(error) or f"no complete answer within {seconds:g} s") from None

@@ -1,4 +1,4 @@
-"""The packages that extras of the installation bring, asked for before they are imported."""
+"""Checks that optional packages are installed, and names the extra that installs them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from importlib.util import find_spec
 
 from leporello.core.errors import UserError
 
-# The extra of pyproject.toml that brings a package, by the name under which it is imported, where
-# that is another one.
+# Extra of pyproject.toml by the import name of a package, if the two names differ.
 _EXTRA_OF: Mapping[str, str] = {
     "faiss": "local",
     "jieba": "chinese",
@@ -31,27 +30,27 @@ _EXTRA_OF: Mapping[str, str] = {
 }
 
 
-def require(who: str, *packages: str) -> None:
-    """Looks for packages, without importing them.
+def require(feature: str, *packages: str) -> None:
+    """Checks that packages are installed, without importing them.
 
     Args:
-        who: The words with which the message begins: what needs them.
-        packages: Names under which they are imported.
+        feature: Beginning of the message: the feature that needs the packages.
+        packages: Import names of the packages.
 
     Raises:
-        UserError: One is not installed; the message names the extra that brings it.
+        UserError: A package is not installed; the message names the extra that installs it.
     """
     for package in packages:
         if not is_installed(package):
             raise UserError(
-                f"{who} needs the package {package}, which is not installed here:"
+                f"{feature} needs the package {package}, which is not installed here:"
                 f" {install_command(_EXTRA_OF.get(package, package))}"
             )
 
 
 def is_installed(package: str) -> bool:
-    """Says whether a package can be imported."""
-    if package in sys.modules:  # a module without a spec makes find_spec raise
+    """Returns whether a package can be imported."""
+    if package in sys.modules:  # find_spec raises an error for a loaded module without a spec
         return sys.modules[package] is not None
     return find_spec(package) is not None
 

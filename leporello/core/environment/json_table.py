@@ -1,4 +1,4 @@
-"""JSON by key, on disk: however much it is, memory stays as it is."""
+"""Key-value table of JSON on disk, so that large tables do not fill memory."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import Any
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
 
-# A table ends with the process: a journal and syncs would protect nothing.
+# A table is deleted with its process, so a journal and syncs would protect nothing.
 UNPROTECTED = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
 
 
 class JsonTable:
-    """Values by key, in the order in which they came.
+    """JSON values by key, in insertion order.
 
-    SQLite moves to a temporary file what is much, and the table ends with this object.
+    SQLite moves a large table to a temporary file, and deletes it with this object.
     """
 
     def __init__(self) -> None:
-        """Keeps none yet."""
+        """Creates an empty table."""
         self._size = 0
         self._table = sqlite3.connect("", check_same_thread=False)
         table = "CREATE TABLE rows (key TEXT PRIMARY KEY, value TEXT);"
@@ -32,39 +32,39 @@ class JsonTable:
         weakref.finalize(self, self._table.close)
 
     def add(self, key: JSON, value: JSON) -> bool:
-        """Keeps a value; returns whether its key was new: else the former one stays.
+        """Stores a value unless its key exists; returns whether it was stored.
 
         Raises:
-            UserError: There is no room for it on the disk.
+            UserError: The disk is full.
         """
-        row = json.dumps(key), json.dumps(value)  # in ASCII, so halves of characters come back
-        with kept_on_disk("rows"):
+        row = json.dumps(key), json.dumps(value)  # in ASCII, which preserves unpaired surrogates
+        with disk_errors("rows"):
             added = self._table.execute("INSERT OR IGNORE INTO rows VALUES (?, ?)", row).rowcount
         self._size += added
         return bool(added)
 
     def get(self, key: JSON) -> Any:  # noqa: ANN401 -- any JSON
-        """Returns a key's value; None if there is none."""
+        """Returns the value of a key, or None."""
         rows = self._table.execute("SELECT value FROM rows WHERE key = ?", (json.dumps(key),))
         return next((json.loads(value) for (value,) in rows), None)
 
     def items(self) -> Iterator[tuple[Any, Any]]:
-        """Yields keys with their values, in the order in which they came."""
+        """Yields keys with their values, in insertion order."""
         rows = self._table.execute("SELECT key, value FROM rows ORDER BY rowid")
         return ((json.loads(key), json.loads(value)) for key, value in rows)
 
     def __len__(self) -> int:
-        """Returns how many there are."""
+        """Returns the number of keys."""
         return self._size
 
 
 @contextmanager
-def kept_on_disk(what: str) -> Iterator[None]:
-    """Turns what SQLite raises where there is no room for these things into a `UserError`."""
+def disk_errors(what: str) -> Iterator[None]:
+    """Converts an SQLite error, such as a full disk, to a `UserError`."""
     try:
         yield
     except sqlite3.OperationalError as error:
         raise UserError(
-            f"{what} cannot be kept in {gettempdir()}: {error}; make room, or set TMPDIR to a"
-            " folder with more"
+            f"{what} cannot be stored in {gettempdir()}: {error}; free space, or set TMPDIR to a"
+            " folder with more space"
         ) from None

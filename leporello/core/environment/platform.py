@@ -1,4 +1,4 @@
-"""What differs from one operating system to another; docs/platforms.md says what was run where."""
+"""Differences between operating systems; docs/platforms.md lists which ones are tested."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _PROCESS_QUERY_LIMITED_INFORMATION = 0x1000  # OpenProcess
 
 
 def cores() -> int:
-    """Returns how many cores this process may use."""
-    found = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
-    return found or 1
+    """Returns the number of cores that this process may use."""
+    count = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
+    return count or 1
 
 
 def memory_free() -> int:
-    """Returns the bytes of memory that are free, or may be made so; 0 where nothing tells."""
-    with suppress(OSError):  # Linux says best
+    """Returns the bytes of available memory; 0 if the system does not report them."""
+    with suppress(OSError):  # the most precise number, only on Linux
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
@@ -34,7 +34,7 @@ def memory_free() -> int:
 
 
 def peak_memory() -> int:
-    """Returns the most bytes of memory that this process has had; 0 where nothing tells."""
+    """Returns the peak memory of this process in bytes; 0 if the system does not report it."""
     if sys.platform == "win32":
         return 0
     import resource
@@ -44,32 +44,32 @@ def peak_memory() -> int:
 
 
 def limit_memory(limit: int) -> None:
-    """Has this process get no more memory than so many bytes; 0 is no limit.
+    """Limits the memory of this process to a number of bytes; 0 means no limit.
 
     Raises:
-        UserError: Windows cannot.
+        UserError: The system is Windows, which has no such limit.
     """
     if not limit:
         return
     if sys.platform == "win32":
-        raise UserError("worker_memory: Windows limits no process's memory; leave it out")
+        raise UserError("worker_memory: Windows cannot limit a process's memory; remove it")
     import resource
 
     resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 
 
 def die_with_parent() -> None:
-    """Has Linux kill this process when its parent is gone; elsewhere whoever calls has to look."""
+    """Makes Linux kill this process when its parent exits; elsewhere callers watch the parent."""
     if sys.platform == "linux":
         import ctypes
 
-        with suppress(OSError, AttributeError):  # a libc without it
+        with suppress(OSError, AttributeError):  # a libc without prctl
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def is_alive(process: int) -> bool:
-    """Says whether a process of this machine lives."""
-    if sys.platform == "win32":  # where os.kill with 0 would end it
+    """Returns whether a process of this machine is running."""
+    if sys.platform == "win32":  # where os.kill with signal 0 would end the process
         import ctypes
 
         handle = ctypes.windll.kernel32.OpenProcess(_PROCESS_QUERY_LIMITED_INFORMATION, 0, process)
@@ -77,7 +77,7 @@ def is_alive(process: int) -> bool:
         return bool(handle)
     try:
         os.kill(process, 0)
-    except PermissionError:  # another user's
+    except PermissionError:  # it belongs to another user
         return True
     except ProcessLookupError:
         return False
@@ -88,12 +88,12 @@ def is_alive(process: int) -> bool:
 def alarm(
     seconds: float, again: float, ring: Callable[[int, FrameType | None], None]
 ) -> Iterator[None]:
-    """Interrupts the main thread within the block.
+    """Interrupts the main thread while the block runs.
 
     Args:
-        seconds: Seconds until it is interrupted first.
-        again: Seconds between that and further times.
-        ring: Function that is called then, as a handler of signals.
+        seconds: Seconds until the first interruption.
+        again: Seconds between further interruptions.
+        ring: Signal handler.
 
     Raises:
         UserError: Windows has no such signal.

@@ -1,7 +1,7 @@
-"""SIGINT, SIGTERM and SIGHUP, from a command's first import to its last breath.
+"""Handles SIGINT, SIGTERM and SIGHUP, from a command's first import to its exit.
 
-The first asks for an end; one more ends the process where it is. That loses nothing: files are
-whole at every moment, and the processes that it has started end with it.
+The first signal stops the command in an orderly way; a second one ends the process at once. No data
+is lost: files are written atomically, and child processes end with their parent.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from typing import NoReturn
 SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
-_COMMANDS = ("leporello", "run_pipeline.py", "-m")  # `-m` until the module is found
-_exit = os._exit  # which a command replaces, for stages that call it
+_COMMANDS = ("leporello", "run_pipeline.py", "-m")  # `-m` until Python has found the module
+_exit = os._exit  # the original: a command replaces `os._exit` because stages may call it
 
-_first = 0  # the number of the signal that came first
-_is_command = False  # rather than a script or a notebook that has imported Leporello
+_first = 0  # number of the first signal
+_is_command = False  # False in scripts and notebooks that import Leporello
 
 
 def raise_interrupted() -> None:
-    """Has the first signal raise `Interrupted` from here on, and one more end at once."""
+    """Installs handlers: the first signal raises `Interrupted`, a second one ends the process."""
     global _is_command  # noqa: PLW0603 -- signals are the process's
     _is_command = True
     handle(_raise)
 
 
 def keep_status(status: int) -> None:
-    """Has signals change nothing more about how this process ends; they may hasten it."""
+    """Makes signals end the process at once with the given exit status."""
     handle(lambda *_: _exit(status))
 
 
 def remember(number: int) -> None:
-    """Keeps which signal came first: the exit status tells."""
-    global _first  # noqa: PLW0603 -- as above
+    """Stores the first signal, which determines the exit status."""
+    global _first  # noqa: PLW0603 -- signals are the process's
     _first = _first or number
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Says whether an error is a person's wish to stop, and no class's own KeyboardInterrupt."""
+    """Returns whether the user caused an error by an interrupt, rather than a plug-in by itself."""
     from leporello.core.errors import Interrupted
 
     if isinstance(error, Interrupted):
@@ -52,14 +52,14 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def status() -> int:
-    """Returns the exit status of a command that was interrupted, as a shell has it."""
+    """Returns the exit status of an interrupted command, as shells define it."""
     return 128 + (_first or signal.SIGINT)
 
 
 def leave() -> NoReturn:
-    """Ends a command at once; elsewhere, raises `Interrupted`."""
+    """Ends a command at once; raises `Interrupted` in scripts and notebooks."""
     if _is_command:
-        cursor = b"\x1b[?25h" if os.isatty(2) else b""  # which a bar of progress hides
+        cursor = b"\x1b[?25h" if os.isatty(2) else b""  # shows the cursor that progress bars hide
         os.write(2, cursor + b"\ninterrupted\n")
         _exit(status())
     from leporello.core.errors import Interrupted
@@ -77,18 +77,18 @@ def _raise(number: int, _: FrameType | None) -> None:
 
 
 def handle(handler: object) -> None:
-    """Has all three handled so, but for SIGHUP under nohup."""
+    """Installs a handler for all three signals, except for SIGHUP under nohup."""
     for number in SIGNALS:
         if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, handler)  # type: ignore[arg-type]
 
 
 def _ignore() -> None:
-    """Has signals come too late: what is left is the interpreter's own end."""
+    """Ignores signals while the interpreter exits."""
     handle(signal.SIG_IGN)
 
 
 if os.path.basename(getattr(sys, "argv", [""])[0]) in _COMMANDS:  # noqa: PTH119 -- pathlib is slow
-    # While modules are imported nothing has been done, so there is nothing to finish.
+    # During imports there is nothing to clean up, so a signal may end the process at once.
     handle(lambda number, _: _exit(128 + number))
-    atexit.register(_ignore)  # which comes last, since it was registered first
+    atexit.register(_ignore)  # runs last because it is registered first

@@ -1,4 +1,4 @@
-"""Types of YAML 1.2's core schema: `no` and `1:30` are texts, `1e-5` and `0o17` are numbers."""
+"""Scalar types of YAML 1.2's core schema: `no` and `1:30` are text, `1e-5` and `0o17` numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leporello.core.environment.input_limits import NUMBER_LETTERS
 
 Scalar: TypeAlias = bool | int | float | str | None
 
-STANDARD = "tag:yaml.org,2002:"  # begins the tags of the schema: `!!int`
+STANDARD = "tag:yaml.org,2002:"  # prefix of the schema's tags, such as `!!int`
 TAGS: Mapping[type, str] = {
     NoneType: f"{STANDARD}null",
     **{kind: STANDARD + kind.__name__ for kind in (bool, int, float, str)},
@@ -38,7 +38,7 @@ def scalar_of(text: str) -> Scalar:
     """Returns the value of a plain scalar, which may have underscores between digits.
 
     Raises:
-        ValueError: It is a number that is too long.
+        ValueError: The scalar is a number that is too long.
     """
     if text in _WORDS:
         return _WORDS[text]
@@ -66,5 +66,5 @@ def typed_scalar(text: str, tag: str | None) -> Scalar:
     if tag == TAGS[float] and type(value) is int:
         return float(value)
     if TAGS[type(value)] != tag:
-        raise ValueError(f"{text!r:.60} is not a value of the type that its tag says")
+        raise ValueError(f"{text!r:.60} is not a value of the type of its tag")
     return value

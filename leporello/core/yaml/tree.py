@@ -1,4 +1,4 @@
-"""YAML text -> a tree that keeps the file and line of each value."""
+"""Parses YAML text into a tree that keeps the file and line of each value."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from leporello.core.records import JSON
 from leporello.core.yaml.scalars import STANDARD, TAGS, Scalar, scalar_of, typed_scalar
 
 ConfigSource: TypeAlias = Path | Mapping[str, Any]
-_PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # some builds are without libyaml
-# No tag makes an object: a config names classes by `class`, and nowhere else. Dates are texts.
+_PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # some builds lack libyaml
+# Tags cannot create objects: a config names classes only under the key `class`. Dates are text.
 _ALLOWED = {"!", *TAGS.values(), *(STANDARD + name for name in ("seq", "map", "timestamp"))}
-_TOO_DEEP = f"is nested too deeply: at most {CONFIG_DEPTH} mappings and lists lie in each other"
-_TOO_MANY = f"aliases make it more than {CONFIG_NODES:,} mappings, lists and values"
-_LONGEST = 1_000  # letters of a message, which may repeat what the file says
+_TOO_DEEP = f"is nested too deeply: at most {CONFIG_DEPTH} mappings and lists within each other"
+_TOO_MANY = f"with its aliases has more than {CONFIG_NODES:,} mappings, lists and values"
+_LONGEST = 1_000  # letters of a message, which may quote the file
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A mapping, a list or a scalar, with its place.
+    """A mapping, a list or a scalar, with its position.
 
     Attributes:
-        value: Children are trees too.
-        file: File in which it was written; None for the command line.
-        line: Line from 1; for the value of a key, that of the key.
+        value: The value; children are trees too.
+        file: File that contains it; None for the command line.
+        line: Line from 1; for the value of a key, the line of the key.
     """
 
     value: dict[str, Tree] | list[Tree] | Scalar
@@ -48,24 +48,24 @@ class Tree:
 
     @property
     def items(self) -> dict[str, Tree]:
-        """The children of a mapping; empty for anything else."""
+        """The children of a mapping; empty for other values."""
         return self.value if isinstance(self.value, dict) else {}
 
     @property
     def folder(self) -> Path:
-        """The folder from which relative paths in it count."""
+        """Folder that relative paths in the file refer to."""
         return self.file.parent.resolve() if self.file else Path.cwd()
 
     def with_value(self, value: dict[str, Tree] | list[Tree] | Scalar) -> Tree:
-        """Returns another value at the same place."""
+        """Returns another value with the same position."""
         return Tree(value, self.file, self.line)
 
     def as_class(self) -> Tree:
-        """Returns `{class: NAME}` for a bare name, and anything else as it is."""
+        """Returns `{class: NAME}` for a bare name, and other values unchanged."""
         return self.with_value({"class": self}) if isinstance(self.value, str) else self
 
     def plain(self) -> JSON:
-        """Returns the value without places, as JSON would hold it."""
+        """Returns the value as JSON, without positions."""
         if isinstance(self.value, dict):
             return {key: child.plain() for key, child in self.value.items()}
         if isinstance(self.value, list):
@@ -73,17 +73,17 @@ class Tree:
         return self.value
 
     def fault(self, text: str) -> Fault:
-        """Returns a fault at this place."""
+        """Returns a fault at this position."""
         text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
         return Fault(self.file, self.line, text)
 
 
 def read_tree(path: ConfigSource) -> Tree:
-    """Reads a YAML file, or a mapping that says what one would.
+    """Reads a YAML file, or a mapping with the content of such a file.
 
     Raises:
         UserError: The file is missing, unreadable or not UTF-8.
-        ConfigError: The file is not YAML, or gives a key twice.
+        ConfigError: The file is not YAML, or contains a key twice.
     """
     if isinstance(path, Mapping):
         text = json.dumps(path, default=str, ensure_ascii=False)
@@ -91,7 +91,7 @@ def read_tree(path: ConfigSource) -> Tree:
     try:
         with opened(path) as file:
             data = file.read(CONFIG_BYTES + 1)
-        # Windows' editors put a byte order mark in front; what is too large may be cut anywhere.
+        # Editors on Windows add a byte order mark; a file over the limit may end within a letter.
         text = data.decode("utf-8-sig", "replace" if len(data) > CONFIG_BYTES else "strict")
     except UnicodeDecodeError as error:
         raise UserError(
@@ -107,16 +107,16 @@ def parse(text: str, file: Path | None) -> Tree:
     """Parses YAML 1.2 text; an empty text is an empty mapping.
 
     Raises:
-        ConfigError: With all keys given twice, or the first syntax error; or the text is larger
+        ConfigError: The text contains keys twice (all are listed), has a syntax error, or is larger
             than a config may be.
     """
     marks, directives = sum(map(text.count, "\n,[{")), text.count("%TAG")
     if len(text) > CONFIG_BYTES or marks > CONFIG_MARKS or directives > CONFIG_DIRECTIVES:
-        most = f"{CONFIG_BYTES >> 20} MiB, nor {CONFIG_MARKS:,} lines, commas and brackets"
-        most += f", nor {CONFIG_DIRECTIVES} of %TAG"
-        raise ConfigError([Fault(file, 0, f"is too large: a config has no more than {most}")])
-    if odd := Reader.NON_PRINTABLE.search(text):
-        line, letter = text.count("\n", 0, odd.start()) + 1, odd.group()
+        limits = f"{CONFIG_BYTES >> 20} MiB, {CONFIG_MARKS:,} lines, commas and brackets,"
+        limits += f" and {CONFIG_DIRECTIVES} %TAG directives"
+        raise ConfigError([Fault(file, 0, f"is too large: the limits are {limits}")])
+    if match := Reader.NON_PRINTABLE.search(text):
+        line, letter = text.count("\n", 0, match.start()) + 1, match.group()
         problem = f"not valid YAML: special characters are not allowed: {letter!r}"
         raise ConfigError([Fault(file, line, problem)])
     builder = _TreeBuilder(yaml.parse(text, Loader=_PARSER), file)
@@ -124,7 +124,7 @@ def parse(text: str, file: Path | None) -> Tree:
         tree = builder.document()
     except yaml.MarkedYAMLError as error:
         raise ConfigError([_syntax_fault(error, text, file)]) from None
-    except (ValueError, OverflowError):  # without libyaml
+    except (ValueError, OverflowError):  # only without libyaml
         problem = "not valid YAML: an escape code is beyond Unicode"
         raise ConfigError([Fault(file, 0, problem)]) from None
     if builder.faults:
@@ -135,10 +135,10 @@ def parse(text: str, file: Path | None) -> Tree:
 def _syntax_fault(error: yaml.MarkedYAMLError, text: str, file: Path | None) -> Fault:
     mark, begin = error.problem_mark, error.context_mark
     problem, line = f"not valid YAML: {error.problem} {error.context or ''}".rstrip(), 0
-    if mark:  # libyaml does not name the letter, which often is a tab
+    if mark:  # libyaml does not show the letter, which often is a tab
         letter = text[mark.index : mark.index + 1]
         problem = problem.replace("character that", f"character {letter!r} that")
-        line = min(mark.line + 1, len(text.splitlines()))  # it counts a line after the last
+        line = min(mark.line + 1, len(text.splitlines()))  # libyaml may point past the last line
     if begin and begin.line + 1 < line:
         problem += f" that begins in line {begin.line + 1}"
     return Fault(file, line, problem)
@@ -147,7 +147,7 @@ def _syntax_fault(error: yaml.MarkedYAMLError, text: str, file: Path | None) -> 
 class _TreeBuilder:
     """Builds a tree from the events of a parser.
 
-    PyYAML's own nodes are composed by recursion without a bound, which ends the interpreter.
+    PyYAML builds its nodes by unbounded recursion, which can crash the interpreter.
     """
 
     def __init__(self, events: Iterator[yaml.Event], file: Path | None) -> None:
@@ -167,7 +167,7 @@ class _TreeBuilder:
         tree = self.node(next(self.events), 1)
         next(self.events)  # the end of the document
         if not isinstance(second := next(self.events), yaml.StreamEndEvent):
-            self.fault(second, "not valid YAML: a second document begins; a config is only one")
+            self.fault(second, "not valid YAML: a second document begins; a config has only one")
         return tree
 
     def node(self, event: yaml.Event, depth: int, line: int = 0) -> Tree:
@@ -211,7 +211,7 @@ class _TreeBuilder:
             return None
 
     def until(self, end: type[yaml.Event]) -> Iterator[yaml.Event]:
-        """Yields the events that begin the parts of a mapping or a list."""
+        """Yields the first events of the children of a mapping or a list."""
         while not isinstance(event := next(self.events), end):
             yield event
 
@@ -220,7 +220,7 @@ class _TreeBuilder:
         for event in self.until(yaml.MappingEndEvent):
             line, key = _line(event), self.key(event, depth)
             child = self.node(next(self.events), depth, line)
-            # YAML forbids it, and most parsers keep the last one without a word.
+            # YAML forbids duplicates, but most parsers silently use the last one.
             if key in lines:
                 self.fault(event, f"key {key!r} is given twice (first in line {lines[key]})")
             elif key is not None:
@@ -239,7 +239,7 @@ class _TreeBuilder:
     def alias(self, event: yaml.AliasEvent, depth: int, line: int) -> Tree:
         tree = self.anchors.get(str(event.anchor))
         if tree is None:
-            text = "an alias may not point at what contains it"
+            text = "an alias may not point to a value that contains it"
             if event.anchor not in self.anchors:
                 text = f"there is no anchor &{event.anchor}; quote a text that begins with *"
             self.fault(event, text)
@@ -248,7 +248,7 @@ class _TreeBuilder:
         return Tree(tree.value, self.file, line)
 
     def admit_again(self, tree: Tree, event: yaml.Event, depth: int) -> None:
-        """Counts the nodes of an alias, as if they were written where it is."""
+        """Counts the nodes of an alias as if they were written in its place."""
         self.admit(event, depth)
         children = tree.value if isinstance(tree.value, list) else tree.items.values()
         for child in children:

@@ -1,4 +1,4 @@
-"""Writes YAML that `tree` reads back as it was."""
+"""Writes YAML that `tree` reads back unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leporello.core.yaml.scalars import TAGS, scalar_of
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes texts that YAML 1.2, or 1.1 as most programs read it, takes for another type."""
+    """Quotes texts that YAML 1.2, or 1.1 as in most programs, would read as another type."""
 
     def resolve(self, kind: type, value: Any, implicit: Any) -> str:  # noqa: ANN401 -- PyYAML's
         tag = str(super().resolve(kind, value, implicit))  # type: ignore[no-untyped-call]
@@ -23,20 +23,21 @@ class _Dumper(yaml.SafeDumper):
             return tag
         try:
             value = scalar_of(value)
-        except ValueError:  # a number that is too long
+        except ValueError:  # the number is too long
             return TAGS[int]
         return tag if isinstance(value, str) else TAGS[type(value)]
 
 
 def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
-    style = None if value.isprintable() else '"'  # else some line breaks come back as others
+    style = None if value.isprintable() else '"'  # other styles change some kinds of line breaks
     return dumper.represent_scalar(TAGS[str], value, style)
 
 
 def _number(dumper: _Dumper, value: float) -> yaml.ScalarNode:
     if not math.isfinite(value):
         return dumper.represent_float(value)
-    return dumper.represent_scalar(TAGS[float], repr(value))  # PyYAML's has the dot of YAML 1.1
+    # PyYAML's `represent_float` would add the dot that YAML 1.1 requires.
+    return dumper.represent_scalar(TAGS[float], repr(value))
 
 
 _Dumper.add_representer(str, _text)
@@ -44,14 +45,14 @@ _Dumper.add_representer(float, _number)
 
 
 def as_yaml(value: Mapping[str, Any]) -> str:
-    """Returns a value as YAML for people, in its order; a mapping of scalars is one line."""
+    """Returns a value as YAML for display, with keys in order; a mapping of scalars is one line."""
     return _dump(value, width=80, sort_keys=False).strip()
 
 
 def write_yaml(path: Path, value: Mapping[str, Any]) -> None:
     """Writes a YAML file atomically, sorted by key."""
     with atomically(path) as file:
-        # A key that is folded over lines cannot be read back.
+        # Unlimited width: a key that is folded over several lines cannot be read back.
         file.write(_dump(value, width=sys.maxsize, sort_keys=True))
 
 

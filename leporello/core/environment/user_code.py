@@ -1,4 +1,4 @@
-"""Where in the user's own code an error lies: its file, its line, and the lines around it."""
+"""Locates an error in the user's code: the file, the line, and the lines around it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from leporello.core.environment import signals
 from leporello.core.errors import UserError
 from leporello.core.secrets import redact
 
-_AROUND = 3  # lines before and behind
+_AROUND = 3  # lines before and after
 _LONGEST = 120  # letters of a line
 _PACKAGE = Path(__file__).parents[2]
-_STAGES = ("chunkers", "enrichers", "retrievers", "readers", "combiners")  # beside it in a checkout
-_OURS = (_PACKAGE, *(_PACKAGE.parent / name for name in _STAGES))
+# In a checkout, the folders of stages are next to the package.
+_STAGES = ("chunkers", "enrichers", "retrievers", "readers", "combiners")
+_LEPORELLO = (_PACKAGE, *(_PACKAGE.parent / name for name in _STAGES))
 _STDLIB = Path(sysconfig.get_path("stdlib"))
 _INSTALLED = tuple(Path(sysconfig.get_path(name)) for name in ("purelib", "platlib"))
 
 
-def told_with_lines(error: BaseException) -> str:
-    """Returns an error, and the user's line that met it with six lines of context, if one did."""
+def describe_error(error: BaseException) -> str:
+    """Returns an error as text, with the line of the user's code and six lines of context."""
     text = f"{type(error).__name__}: {_text_of(error)}"
-    place = next(_own_places(error), None)
+    place = next(_user_places(error), None)
     if place is None:
         return text
     file, line = place
@@ -33,19 +34,19 @@ def told_with_lines(error: BaseException) -> str:
 
 
 @contextmanager
-def own_errors(who: str, *passed: type[Exception]) -> Generator[None]:
-    """Turns whatever a class of the user's own raises into a `UserError` with its line.
+def user_code_errors(source: str, *passed: type[Exception]) -> Generator[None]:
+    """Converts errors of a user's class to a `UserError` with the line of the user's code.
 
     Args:
-        who: The words with which the message begins.
-        passed: Exceptions that are passed on as they are.
+        source: Beginning of the message: the class and its method.
+        passed: Exceptions that are not converted.
     """
     try:
         yield
     except BaseException as error:
         if isinstance(error, (UserError, *passed)) or signals.is_interrupt(error):
             raise
-        raise UserError(redact(f"{who} failed: {told_with_lines(error)}")) from None
+        raise UserError(redact(f"{source} failed: {describe_error(error)}")) from None
 
 
 def _text_of(error: BaseException) -> str:
@@ -53,30 +54,31 @@ def _text_of(error: BaseException) -> str:
         return error.msg
     try:
         return str(error)
-    except BaseException as within:  # an error may be as broken as the class that raised it
-        if signals.is_interrupt(within):
+    except BaseException as inner:  # a user's error class may be faulty too
+        if signals.is_interrupt(inner):
             raise
-        return f"(its text cannot be had: {type(within).__name__})"
+        return f"(its text is not available: {type(inner).__name__})"
 
 
-def _own_places(error: BaseException) -> Iterator[tuple[str, int]]:
-    """Yields file and line of the user's own code, the innermost first."""
+def _user_places(error: BaseException) -> Iterator[tuple[str, int]]:
+    """Yields files and lines of the user's code, the innermost first."""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         yield error.filename, error.lineno
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__) if _is_code(frame.filename)
     ]
-    own = [frame for frame in frames if not _is_installed(frame.filename)]
-    # Of an installed plug-in the outermost: within are the libraries that it calls.
-    for frame in [*reversed(own), *frames]:
+    user_frames = [frame for frame in frames if not _is_installed(frame.filename)]
+    # In installed packages the outermost frame is the plug-in; inner frames are its libraries.
+    for frame in [*reversed(user_frames), *frames]:
         yield frame.filename, frame.lineno or 0
 
 
 def _is_code(file: str) -> bool:
-    """Says whether a file is neither Python's nor Leporello's."""
+    """Returns whether a file belongs neither to Python nor to Leporello."""
     path = Path(file)
-    ours = any(path.is_relative_to(folder) for folder in _OURS)
-    return path.is_file() and not ours and (_is_installed(file) or not path.is_relative_to(_STDLIB))
+    if not path.is_file() or any(path.is_relative_to(folder) for folder in _LEPORELLO):
+        return False
+    return _is_installed(file) or not path.is_relative_to(_STDLIB)
 
 
 def _is_installed(file: str) -> bool:
