@@ -76,9 +76,9 @@ def test_offset_and_slope_are_learnt_from_percentages(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("odds", "targets", "message"),
     [
-        ([1, 2], ["50%", "50%"], "two percentages at least"),
-        ([1, 2], ["good", "50%"], "the combiner wants 'good'"),
-        ([1, 2], ["150%", "50%"], "the combiner wants '150%'"),
+        ([1, 2], ["50%", "50%"], "at least two different percentages"),
+        ([1, 2], ["good", "50%"], "the combiner's target is 'good'"),
+        ([1, 2], ["150%", "50%"], "the combiner's target is '150%'"),
         ([1, 2], ["80%", "20%"], "do not rise with the percentages"),
         ([1, 1], ["80%", "20%"], "do not rise with the percentages"),
     ],
@@ -99,7 +99,7 @@ def test_two_choices_with_scores_are_required() -> None:
         def read(self, inputs: Sequence[Read]) -> list[Output]:
             return [Output("yes") for _ in inputs]
 
-    with pytest.raises(ValueError, match="give it two"):
+    with pytest.raises(ValueError, match="a combiner that gives two"):
         Calibrated(Numbers()).read([Read(("1",), choices=("a", "b", "c"))])
     with pytest.raises(ValueError, match="Writes only writes"):
         Calibrated(Writes()).read(_reads([1.0]))

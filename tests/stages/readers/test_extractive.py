@@ -195,9 +195,9 @@ def test_without_text_the_output_is_unanswerable(reader: Callable[..., Extractiv
 @pytest.mark.parametrize(
     ("read", "message"),
     [
-        (Read(("a",), "Why?", choices=("b", "c")), "cannot choose among choices"),
+        (Read(("a",), "Why?", choices=("b", "c")), "does not support choices"),
         (Read((), pair=("a", "b")), "pair classifier"),
-        (Read(("a",), instruction="Summarise."), "this input has none"),
+        (Read(("a",), instruction="Summarise."), "this input does not have"),
         (Read(("a",), "Why " * 60), r"leaves 0 of max_input_tokens=48 .* raise max_input_tokens"),
     ],
 )

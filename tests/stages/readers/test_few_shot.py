@@ -186,8 +186,8 @@ def test_a_sample_depends_only_on_the_seed(
             "answer 'Yes' is none of the choices; did you mean 'yes'",
         ),
         ('{"question": "Q", "answer": "a"', "not JSON: EOF while parsing"),
-        ("question: Why?", "not JSON: expected value at character 1; one object a line"),
-        ('["Q", "a"]', "a row is an object like {"),
+        ("question: Why?", "not JSON: expected value at character 1; each line must be an object"),
+        ('["Q", "a"]', "a row must be an object like {"),
         ('{"question": "\\ud800", "answer": "a"}', "not JSON: "),
     ],
 )
@@ -295,9 +295,9 @@ def test_examples_are_sampled_from_the_train_split(splits: Path, tmp_path: Path)
         assert (again[:2] == rows[:2]) is (seed == 0)
     assert len(again) == 9
     assert len(draw(tmp_path / "drawn.jsonl", 9, 0)) == 4
-    with pytest.raises(UserError, match="is there already"):
+    with pytest.raises(UserError, match="already exists"):
         few_shot_examples("plain", "rows", out=tmp_path / "drawn.jsonl", **options)
-    with pytest.raises(UserError, match="Refine has no method `supervise`; Stuff has"):
+    with pytest.raises(UserError, match="Refine has no method `supervise`; use Stuff"):
         few_shot_examples("each", "rows", out=tmp_path / "each.jsonl", **options)
 
 

@@ -242,7 +242,7 @@ def test_inputs_other_than_a_single_passage_are_refused(
     """Examples: several passages, none, an empty or long one, a pair."""
     reader = make(folders["gpt2" if make is _generative else "bert"])
     for read, message in (
-        (Read(("a", "b")), "one passage, and the input has 2"),
+        (Read(("a", "b")), "one passage, but the input has 2"),
         (Read(()), "the input has 0"),
         (Read(("",)), "no tokens"),
         (Read((), pair=("a", "b")), "pair classifier"),
@@ -259,7 +259,7 @@ def test_inputs_other_than_a_single_passage_are_refused(
 
 def test_unsuitable_models_are_refused(folders: dict[str, str]) -> None:
     """Examples: no mask, no start token, too few positions; the errors contain the fix."""
-    with pytest.raises(UserError, match="no token that masks"):
+    with pytest.raises(UserError, match="has no mask token"):
         PseudoLogLikelihood(folders["gpt2"], max_input_tokens=64).load()
     with pytest.raises(UserError, match="has no start token"):
         LogLikelihood(folders["bert"], start_token=True, max_input_tokens=60).load()

@@ -81,7 +81,7 @@ def test_a_majority_answer_depends_on_the_question() -> None:
     """A question that was not learned is an error."""
     reader = MajorityAnswer({"Nobody sat.": "Contradiction"})
     assert answer(reader, Read((complete(),), "Nobody sat.")).text == "Contradiction"
-    with pytest.raises(ValueError, match="none for the question 'Somebody sat"):
+    with pytest.raises(ValueError, match="lacks the question 'Somebody sat"):
         answer(reader, Read((complete(),), "Somebody sat."))
 
 
@@ -91,7 +91,7 @@ def test_a_majority_answer_depends_on_the_question() -> None:
 )
 def test_readers_that_have_not_learned_are_refused(reader: Reader, parameter: str) -> None:
     """The error contains the fix; for a known task, it is raised before a run."""
-    message = rf"`{parameter}` is not set: give the .* of the train split"
+    message = rf"`{parameter}` is not set: set it to the .* the train split"
     with pytest.raises(UserError, match=message):
         answer(reader, Read((complete(),), choices=("x",)))
     with pytest.raises(UserError, match=message):
@@ -111,7 +111,7 @@ def test_a_fixed_answer_and_the_given_order_are_constant() -> None:
     ]
     assert answer(GivenOrder(), read) == Output("1, 2, 3", read=(), cut=len(TEXT))
     for without in (Read(("text",)), Read((complete(Document("d", TEXT)),))):
-        with pytest.raises(ValueError, match="here are none"):
+        with pytest.raises(ValueError, match="this one has none"):
             answer(GivenOrder(), without)
 
 

@@ -116,7 +116,7 @@ def test_families_of_features_can_be_left_out(tmp_path: Path) -> None:
     classifier = PairClassifier(str(tmp_path / "model"))
     reads, expected = pairs(20, seed=4)
     assert [output.text for output in classifier.read(reads)] == expected
-    assert classifier._style.compared.families == ("punctuation",)
+    assert classifier._style.pair_features.families == ("punctuation",)
     with pytest.raises(ValueError, match="none twice"):
         PairClassifier(features=("words", "words"))
 
@@ -125,12 +125,12 @@ def test_unsuitable_inputs_and_models_are_refused(trained: str, tmp_path: Path) 
     """Examples: no model, no pair, labels of another task, one class, a missing folder."""
     with pytest.raises(UserError, match="PairClassifier has no model"):
         PairClassifier().load()
-    with pytest.raises(ValueError, match="combine with AssignAuthors or ClusterAuthors"):
+    with pytest.raises(ValueError, match="use the combiner AssignAuthors or ClusterAuthors"):
         PairClassifier(trained).read([Read(("alone",))])
     reads, _ = pairs(6)
-    with pytest.raises(UserError, match="the combiner wants 'Hero'"):
+    with pytest.raises(UserError, match="the combiner's target is 'Hero'"):
         PairClassifier().learn(reads, ["Hero"] * 6, tmp_path)
-    with pytest.raises(UserError, match="two classes at least"):
+    with pytest.raises(UserError, match="at least two classes"):
         PairClassifier().learn(reads, ["same"] * 6, tmp_path)
     with pytest.raises(UserError, match="there is no such file or folder"):
         PairClassifier(str(tmp_path / "none")).load()
@@ -184,7 +184,7 @@ def test_a_pair_longer_than_the_input_window_is_cut_or_refused(tmp_path: Path) -
     assert classifier.render(read) == f"{short.text}\n\n{document.text[14 : output.read[1].end]}"
     with pytest.raises(ValueError, match="on_overflow is 'error'"):
         PairClassifier(model, max_input_tokens=60, on_overflow="error").read([read])
-    with pytest.raises(ValueError, match="not a token of each text fits"):
+    with pytest.raises(ValueError, match="too few for one token of each text"):
         PairClassifier(model, max_input_tokens=4).read([read])
 
 
@@ -199,5 +199,5 @@ def test_the_label_same_is_recognised_by_its_name(tmp_path: Path) -> None:
     )
     assert first.score == pytest.approx(1 - (second.score or 0))
     entailment = _network(tmp_path / "other", labels=("entailment", "neutral"))
-    with pytest.raises(UserError, match="none is `same`"):
+    with pytest.raises(UserError, match="but not `same`"):
         PairClassifier(entailment, **parameters).load()

@@ -287,7 +287,7 @@ def test_a_missing_model_is_reported(model: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     for missing in (Seq2Seq(model=model), CausalLM(model=model)):
         with pytest.raises(
-            UserError, match=r"no such file or folder|Give the path of a folder|nor a hub id"
+            UserError, match=r"no such file or folder|Use the path of a folder|nor a hub id"
         ):
             missing.read([Read(("a",))])
 

@@ -232,10 +232,10 @@ def test_all_prompts_are_sent_in_one_call(reader: Callable[..., CausalLM]) -> No
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"batch_tokens": "auto"}, "batch_tokens: vllm is given all prompts at once.*leave this"),
-        ({"batch_tokens": 8192}, "batch_tokens: vllm is given all prompts at once"),
-        ({"num_beams": 3}, "num_beams: vLLM writes greedily"),
-        ({"no_repeat_ngram_size": 2}, "no_repeat_ngram_size: vLLM writes greedily"),
+        ({"batch_tokens": "auto"}, "batch_tokens: vllm takes all prompts at once.*omit"),
+        ({"batch_tokens": 8192}, "batch_tokens: vllm takes all prompts at once"),
+        ({"num_beams": 3}, "num_beams: vLLM does not support this"),
+        ({"no_repeat_ngram_size": 2}, "no_repeat_ngram_size: vLLM does not support this"),
         ({"dtype": "int8"}, "dtype 'int8' needs backend: ctranslate2"),
     ],
 )
@@ -260,7 +260,7 @@ def test_a_missing_gpu_is_reported(
     place = importlib.import_module("vllm.platforms")
     monkeypatch.setattr(place, "current_platform", SimpleNamespace(device_type=""))
     vllm_causal.load.cache_clear()
-    with pytest.raises(UserError, match=r"finds no GPU here.*ctranslate2"):
+    with pytest.raises(UserError, match=r"needs a GPU.*ctranslate2"):
         reader().load()
 
 
