@@ -67,7 +67,7 @@ def repeat(
     tuned = searches.run(folder / "tuned.yaml")
     second = {task.name: task for _, task in pairs}
     further = Evaluator(folder / "further", second, cache, account).measured(
-        searches.done[-1].best.pipeline, {name: [*t.documents] for name, t in second.items()}
+        searches.finished[-1].best.pipeline, {name: [*t.documents] for name, t in second.items()}
     )
     measured = Estimates(second, seed).of(further)
     row = {

@@ -1,4 +1,4 @@
-"""Options of commands, which are arguments of the Python functions with the same names.
+"""Options of commands, which are the arguments of the API functions with the same names.
 
 A class below is the only declaration of its options. `takes` derives a function's arguments and
 their documentation from it, `leporello.cli.options` the parameters of a command.
@@ -44,7 +44,7 @@ class ConfigOptions:
 
     @property
     def settings(self) -> list[str]:
-        """The overrides, after one for the model if there is one."""
+        """Overrides, preceded by one for the model if it is set."""
         return [*([f"model={json.dumps(self.model)}"] if self.model else []), *self.overrides]
 
 
@@ -92,13 +92,13 @@ class JobOptions(ConfigOptions):
 
     @property
     def directory(self) -> Path | None:
-        """Directory of the run; None where it is named after the pipelines and tasks."""
+        """Directory of the run; None to name it after the pipelines and tasks."""
         of_suite = Path("runs") / "-".join(filter(None, (self.suite, self.split)))
         return to_path(self.out) if self.out else of_suite if self.suite else None
 
     @property
     def placement(self) -> Mapping[str, Any]:
-        """Settings that replace those of the `placement` of every pipeline; None keeps one."""
+        """Values that replace those in the `placement` of every pipeline; None keeps a value."""
         return {}
 
 
@@ -137,7 +137,7 @@ class RunOptions(JobOptions):
 
     @property
     def placement(self) -> Mapping[str, Any]:
-        """Settings that replace those of the `placement` of every pipeline; None keeps one."""
+        """Values that replace those in the `placement` of every pipeline; None keeps a value."""
         return {name: getattr(self, name) for name in _PLACEMENT}
 
 
@@ -146,9 +146,9 @@ class OneJobOptions(ConfigOptions):
     """Options of commands that take one pipeline and one task.
 
     Attributes:
-        pipeline: Take this pipeline, or this point of a sweep. [default: the default pipeline]
-        task: Take the examples of this task. [default: the task of the pipeline]
-        split: Take this split of the task. [default: train, if the task has splits]
+        pipeline: Use this pipeline, or this point of a sweep. [default: the default pipeline]
+        task: Use the examples of this task. [default: the task of the pipeline]
+        split: Use this split of the task. [default: train, if the task has splits]
         out: Write the results to this path.
         update: Replace the results of an earlier command.
     """
@@ -190,7 +190,7 @@ class CalibrateOptions(TrainOptions):
 
 @dataclass(frozen=True)
 class FewShotOptions(OneJobOptions):
-    """Options of drawing examples for prompts.
+    """Options for drawing examples for prompts.
 
     Attributes:
         count: Draw this many examples; a larger number adds examples to those of a smaller one.
@@ -237,7 +237,7 @@ class TuneOptions(ConfigOptions):
 def takes(
     options: Callable[_Parameters, _Options],
 ) -> Callable[[Callable[[_Options], _Returned]], Callable[_Parameters, _Returned]]:
-    """Returns a decorator: a function of options takes the fields of their class as arguments."""
+    """Returns a decorator, which turns a function of options into one of the options' fields."""
 
     def decorate(function: Callable[[_Options], _Returned]) -> Callable[_Parameters, _Returned]:
         @wraps(function)
@@ -248,7 +248,7 @@ def takes(
         helps = docstring(options)[1]  # type: ignore[arg-type]  # a class
         arguments = "".join(f"\n    {name}: {helps[name]}" for name in signature.parameters)
         call.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nArgs:{arguments}\n"
-        call.__signature__ = signature.replace(  # type: ignore[attr-defined]  # which `inspect` reads
+        call.__signature__ = signature.replace(  # type: ignore[attr-defined]  # `inspect` reads it
             return_annotation=inspect.signature(function).return_annotation
         )
         return call

@@ -18,7 +18,7 @@ from leporello.core.coverage import letters, merge
 from leporello.core.notes import collect_notes
 from leporello.core.passages import to_table
 from leporello.core.records import Chunk, Document, Example, Output, Read
-from leporello.engine.enriching import Enriching
+from leporello.engine.enriching import EnricherRunner
 from leporello.engine.limits import Limits
 from leporello.engine.selection import select
 from leporello.engine.shard_rows import rows_of
@@ -89,7 +89,9 @@ class EnricherContract(_TogetherContract):
         """Returns the passages of each example's document, checked as in a run."""
         stages = dataclasses.replace(inputs[0], enricher=instance)
         with collect_notes():
-            return [to_table(Enriching(stages).of(_chunks(e.document))) for e in inputs[1]]
+            return [
+                to_table(EnricherRunner(stages).passages_of(_chunks(e.document))) for e in inputs[1]
+            ]
 
 
 class RetrieverContract(_TogetherContract):

@@ -172,5 +172,5 @@ def test_other_settings_do_not_resume_a_training(
     with pytest.raises(KeyboardInterrupt):
         run_recipe("answers", folder / "settings.json", folder / "made")
     (folder / "settings.json").write_text(json.dumps({**SETTINGS, "seed": 2}))
-    with pytest.raises(UserError, match="--update begins anew"):
+    with pytest.raises(UserError, match="--update starts over"):
         run_recipe("answers", folder / "settings.json", folder / "made")

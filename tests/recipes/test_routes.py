@@ -39,7 +39,7 @@ def test_a_run_of_both_pipelines_teaches_the_route(tmp_path: Path) -> None:
     write_files(tmp_path, {"rows.jsonl": rows, "mine.yaml": CONFIG})
     options = ("--task", "tale", "--config", tmp_path / "mine.yaml", *HERE)
     missing = leporello("run", "routed", *options, "--out", tmp_path / "none", status=2)
-    assert "docs/deciding.md shows how to learn such a file" in missing.stderr
+    assert "docs/deciding.md shows how to create the file" in missing.stderr
     leporello("run", "whole", "short", *options, "--out", tmp_path / "both")
     settings = tmp_path / "settings.yaml"
     settings.write_text("{run: both, task: tale, pipelines: [whole, short]}")
