@@ -361,5 +361,5 @@ def _spans(finished: FinishedExample, raw: JSON) -> tuple[Span, ...]:
         return tuple(dict.fromkeys(typed.spans.values()))
     outputs = [call.reply for call in finished.calls if isinstance(call.reply, Output)]
     same = [output for output in outputs if output.span is not None and output.text == raw]
-    ranked = sorted(same, key=lambda output: -(output.score or 0.0))
-    return tuple(dict.fromkeys(output.span for output in ranked if output.span))
+    by_score = sorted(same, key=lambda output: -(output.score or 0.0))
+    return tuple(dict.fromkeys(output.span for output in by_score if output.span))

@@ -171,15 +171,15 @@ class _RunCounter:
         for first, group in by_document(examples):
             numbers = range(first, first + len(group))
             group[0].document.use_cache(self.cache)
-            counted: set[tuple[str, ...]] = set()
+            counted_keys: set[tuple[str, ...]] = set()
             for job in jobs:
                 if job.count(numbers):
-                    self._count_document(job, group, counted)
+                    self._count_document(job, group, counted_keys)
         for job in jobs:
             self._estimate(job)
 
     def _count_document(
-        self, job: _JobCounter, group: Sequence[Example], counted: set[tuple[str, ...]]
+        self, job: _JobCounter, group: Sequence[Example], counted_keys: set[tuple[str, ...]]
     ) -> None:
         planned, document = job.planned, group[0].document
         planned.documents += 1
@@ -190,8 +190,8 @@ class _RunCounter:
             keys.append([*self.steps].index(key))
             if planned.pipeline not in step.pipelines:
                 step.pipelines.append(planned.pipeline)
-            if key not in counted:
-                counted.add(key)
+            if key not in counted_keys:
+                counted_keys.add(key)
                 step.needed += len(cached)
                 step.kept += sum(cached)
         planned.steps = tuple(keys)
@@ -234,8 +234,8 @@ class _RunCounter:
         remaining = planned.examples - planned.done
         estimate = job.estimate
         estimate.look(job.files if job.done else None)
-        planned.calls = estimate.of(estimate.reads, remaining)
-        planned.tokens = estimate.of(estimate.tokens, remaining)
+        planned.calls = estimate.extrapolate(estimate.reads, remaining)
+        planned.tokens = estimate.extrapolate(estimate.tokens, remaining)
         planned.at_least = estimate.tried
         planned.select_seconds = self._seconds(
             selecting_key(pipeline), "character", planned.characters

@@ -114,7 +114,7 @@ def config(tmp_path: Path) -> Path:
         f" metrics: [{metric}]}}"
         for task, metric in SCORES["scrolls"].items()
     ]
-    listed = [
+    lines_of_config = [
         "pipelines:",
         f"  echo: {{{stages}, combiner: {{class: ./echo.py:Echo}}}}",
         f"  fails: {{{stages}, combiner: {{class: ./echo.py:Echo, fail: qasper 1}}}}",
@@ -123,7 +123,7 @@ def config(tmp_path: Path) -> Path:
         *tasks,
     ]
     path = tmp_path / "mine.yaml"
-    path.write_text("\n".join(listed), encoding="utf-8")
+    path.write_text("\n".join(lines_of_config), encoding="utf-8")
     return path
 
 

@@ -248,7 +248,7 @@ def test_a_run_that_started_ray_can_be_interrupted_and_resumed(
     process.send_signal(number)
     _, errors = process.communicate(timeout=180)
     assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
-    assert number == signal.SIGKILL or "ended early: interrupted; the same command" in errors
+    assert number == signal.SIGKILL or "ended early: interrupted; run the same command" in errors
     leporello(*arguments, tmp_path / "ray", status=1)
     same_bytes(tmp_path / "ray", tmp_path / "local")
 

@@ -132,7 +132,7 @@ def test_a_signal_ends_the_run_cleanly_and_shows_how_to_resume(
 ) -> None:
     """The status is 130, 143 or 129; the current batch is stored; the same command resumes."""
     config = project(tmp_path, examples=60)
-    leporello(*ARGUMENTS, config, "--out", tmp_path / "whole", "--no-cache", status=1)
+    leporello(*ARGUMENTS, config, "--out", tmp_path / "expected", "--no-cache", status=1)
     out = tmp_path / "out"
     process = _start(config, out, "--no-cache", "--workers", str(workers), seconds=0.15)
     until(lambda: stored(out) > 0)
@@ -140,11 +140,11 @@ def test_a_signal_ends_the_run_cleanly_and_shows_how_to_resume(
     _, output = process.communicate()
     assert process.returncode == 128 + number
     assert "stopping after the current read; interrupt again to stop at once" in output
-    assert "ended early: interrupted; the same command goes on from here" in output
+    assert "ended early: interrupted; run the same command again to resume" in output
     assert stored(out)
     assert (out / "mine" / "lamps" / "predictions.jsonl").exists()
     leporello(*ARGUMENTS, config, "--out", out, "--no-cache", status=1)
-    same_bytes(out, tmp_path / "whole")
+    same_bytes(out, tmp_path / "expected")
 
 
 def test_a_second_ctrl_c_ends_the_run_at_once(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_second_ctrl_c_ends_the_run_at_once(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, output = process.communicate()
     assert process.returncode == 130
-    assert "interrupted; the same command goes on from here" in output
+    assert "interrupted; run the same command again to resume" in output
 
 
 def test_a_second_process_on_one_run_names_the_first(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_full_disk_stops_the_run_with_a_message_and_nothing_is_lost(
 ) -> None:
     """With more space, the run resumes to the same bytes, whether stores or results failed."""
     config = project(tmp_path, examples=200)
-    expected, out = tmp_path / "whole", tmp_path / "out"
+    expected, out = tmp_path / "expected", tmp_path / "out"
     arguments = (*ARGUMENTS, config, "--shard-examples", "10")
     leporello(*arguments, "--out", expected, status=1)
     sizes = [path.stat().st_size for path in (expected / "journal").rglob("*.sqlite")]

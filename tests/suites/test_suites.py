@@ -395,7 +395,7 @@ def test_a_suite_is_checked_listed_and_run_from_the_command_line(
 ) -> None:
     """The commands are `check`, `list suites`, `run --suite` and `plan --suite`."""
     options = ("--config", suite_folder / "own.yaml")
-    assert "no faults" in here("check", *options)
+    assert "no errors" in here("check", *options)
     assert "columns: short, long; rows: naive" in here("list", "suites", *options)
     out = ("--out", tmp_path / "out")
     outcome = leporello("run", "--suite", "tiny", "naive", *options, *out, *HERE).stdout

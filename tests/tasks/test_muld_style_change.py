@@ -107,7 +107,7 @@ def test_thresholds_are_chosen_on_validation_by_default(tmp_path: Path) -> None:
     assert outcome.scores["pan21_task3"] == record["scores"]["pan21_task3"]
     [pipeline] = load_pipelines([outcome.config]).select([outcome.pipeline])
     assert pipeline.stages["combiner"].params["threshold"] == float(chosen["combiner.threshold"])
-    with pytest.raises(UserError, match=r"train\.choose=\[\] chooses nothing"):
+    with pytest.raises(UserError, match=r"train\.choose=\[\] disables the choice"):
         train(name, overrides=["combiner.threshold=0.9"], out=tmp_path / "other")
     settings = ["combiner.change_threshold=0.9", "train.choose=combiner.threshold=0.1"]
     train(name, overrides=settings, out=tmp_path / "other")

@@ -165,9 +165,9 @@ def _run_lines(
     scores = [score for _, _, score in hits]
     is_decreasing = all(score > following for score, following in pairwise(scores))
     for rank, (start, end, score) in enumerate(hits, 1):
-        shown = score if is_decreasing else len(hits) - rank + 1
+        printed_score = score if is_decreasing else len(hits) - rank + 1
         name = _name(example, Span(start, end))
-        yield f"{_word(example.id)} Q0 {name} {rank} {shown:.8g} {_word(pipeline)}\n"
+        yield f"{_word(example.id)} Q0 {name} {rank} {printed_score:.8g} {_word(pipeline)}\n"
 
 
 def _qrels_lines(example: Example, stages: Pipeline) -> Iterator[str]:
