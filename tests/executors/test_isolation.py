@@ -69,7 +69,7 @@ def test_failed_examples_are_tried_again_by_the_next_run(tmp_path: Path) -> None
     project = Project(tmp_path, "one", "reader: fail", "three", "retriever: raise")
     assert project.run().failures == 2
     before = project.logged()
-    (tmp_path / "mended").touch()
+    (tmp_path / "repaired").touch()
     done = project.run()
     assert done.failures == 1
     assert [p.id for p in done.predictions("mine", "rows")] == ["q0", "q1", "q2"]
@@ -83,7 +83,7 @@ def test_a_retry_that_is_cut_anywhere_goes_on(tmp_path: Path) -> None:
     project = Project(tmp_path, *QUESTIONS)
     project.run()
     before = shutil.copytree(project.out, tmp_path / "before")
-    (tmp_path / "mended").touch()
+    (tmp_path / "repaired").touch()
     project.run()
     files = [project.out / "mine" / "rows" / f"{n}.jsonl" for n in ("predictions", "failures")]
     whole = [file.read_bytes() for file in files]

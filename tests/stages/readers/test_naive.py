@@ -136,8 +136,8 @@ def test_a_random_span_consists_of_consecutive_words(
     all_words = [joined[a:b] for a, b in _offsets(joined)]
     answer_words = [output.text[a:b] for a, b in _offsets(output.text)]
     assert len(answer_words) == min(words, len(all_words))
-    starts = range(len(all_words) + 1)
-    assert answer_words in [all_words[n : n + len(answer_words)] for n in starts]
+    places = range(len(all_words) + 1)
+    assert answer_words in [all_words[n : n + len(answer_words)] for n in places]
     assert output.read is not None
     assert "\n\n".join(joined[span.start : span.end] for span in output.read) == output.text
     assert output.cut == sum(map(len, texts)) - sum(map(len, output.read))
