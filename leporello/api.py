@@ -87,7 +87,7 @@ _STOPS: Mapping[str, Callable[[], Cancellable | Interrupts]] = {
 }
 
 
-def _async_of(
+def _as_async(
     function: Callable[_Parameters, _Returned],
 ) -> Callable[_Parameters, Coroutine[Any, Any, _Returned]]:
     """Returns a coroutine function that runs `function` in a thread, and stops it if cancelled."""
@@ -239,9 +239,9 @@ class Pipeline:
             limit=limit, out=out, update=update, interrupts=interrupts,
         )  # fmt: skip
 
-    answer_async = _async_of(answer)
-    answers_async = _async_of(answers)
-    run_async = _async_of(run)
+    answer_async = _as_async(answer)
+    answers_async = _as_async(answers)
+    run_async = _as_async(run)
 
     def _document(self, source: Document | Path | str) -> Document:
         if isinstance(source, Document):
@@ -254,8 +254,8 @@ class Pipeline:
         return Document("text", text)
 
 
-run_async = _async_of(run)
-compare_async = _async_of(compare)
+run_async = _as_async(run)
+compare_async = _as_async(compare)
 
 
 def _key(document: Document | Path | str) -> Hashable:

@@ -40,7 +40,7 @@ class LeporelloLM(LM):  # type: ignore[misc, unused-ignore]  # it need not be in
             questions = [parts[number][2] for number in numbers]
             answers = self.pipeline.answers(Document("prompt", document), questions)
             texts |= {n: a.text for n, a in zip(numbers, answers, strict=True)}
-        return [_until(texts[n], request.args[1]) for n, request in enumerate(requests)]
+        return [_before_stop(texts[n], request.args[1]) for n, request in enumerate(requests)]
 
     def loglikelihood(self, *_: object, **__: object) -> NoReturn:
         """Raises an error: a pipeline cannot compute the probability of a given text."""
@@ -52,7 +52,7 @@ class LeporelloLM(LM):  # type: ignore[misc, unused-ignore]  # it need not be in
     loglikelihood_rolling = loglikelihood
 
 
-def _until(text: str, settings: dict[str, Any]) -> str:
+def _before_stop(text: str, settings: dict[str, Any]) -> str:
     stops = settings.get("until") or []
     stops = [stops] if isinstance(stops, str) else stops
     return re.split("|".join(map(re.escape, filter(None, stops))), text)[0] if stops else text

@@ -17,7 +17,7 @@ from leporello.core.calls.stage_calls import divide
 from leporello.core.errors import UserError
 from leporello.core.hashing import differences
 from leporello.core.records import Example
-from leporello.engine.enriching import makers
+from leporello.engine.enriching import passage_stages
 from leporello.engine.failures import ExampleError, stage_errors
 from leporello.engine.reading import digest_of
 from leporello.engine.results.serialization import read_from_row
@@ -77,7 +77,7 @@ def _needed_keys(
     except ExampleError as error:
         raise UserError(f"the chunker fails on this example: {error.message}") from None
     if stages.enricher is not None and chunks:
-        enrichers = makers(stages)
+        enrichers = passage_stages(stages)
         yield "passages", type(enrichers[0]), passages_key(chunks, enrichers, fingerprint)
         document.use_cache(Cache(cache_directory()))
         chunks = cached_passages(chunks, enrichers) or chunks

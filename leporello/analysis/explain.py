@@ -113,7 +113,7 @@ class _ExampleOfJob:
 
     @classmethod
     def of(cls, job: FinishedJob, example: Example) -> _ExampleOfJob:
-        return cls(job, example, job.point.build(), _changed(job.point, job.signature))
+        return cls(job, example, job.point.build(), _notes_on_changes(job.point, job.signature))
 
     def explain(self) -> Explanation | None:
         """Returns the explanation, or None if the example is not finished."""
@@ -186,13 +186,13 @@ class _ExampleOfJob:
         )
 
 
-def _changed(pipeline: PipelineSpec, signature: Mapping[str, Any]) -> tuple[str, ...]:
+def _notes_on_changes(pipeline: PipelineSpec, signature: Mapping[str, Any]) -> tuple[str, ...]:
     """Returns notes on files of stages that changed since the run, which may change prompts."""
-    now, then = named_files(pipeline), signature.get("files", {})
+    current, recorded = named_files(pipeline), signature.get("files", {})
     return tuple(
         f"{file} has changed since the run: the parts of prompts are shown, not exact prompts"
-        for file in dict.fromkeys([*now, *then])
-        if now.get(file) != then.get(file)
+        for file in dict.fromkeys([*current, *recorded])
+        if current.get(file) != recorded.get(file)
     )
 
 

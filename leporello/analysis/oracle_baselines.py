@@ -52,16 +52,18 @@ def oracle_sweep(options: JobOptions) -> OracleSweep:
     read_tasks = [
         task.with_split(options.split) if options.split else task for task in chosen.values()
     ]
-    lacking = dict(_lacking(read_tasks, options.limit))
+    notes_by_oracle = dict(_unusable_oracles(read_tasks, options.limit))
     counts = list(dict.fromkeys(filter(None, map(_count, points))))
-    oracles = [oracle for oracle in ORACLES if oracle not in lacking]
+    oracles = [oracle for oracle in ORACLES if oracle not in notes_by_oracle]
     # With the retriever's parameters, so that a ladder changes only the retriever (decision 25).
     configured = [_as_configured(point.stages["retriever"]) for point in points]
     retrievers = dict.fromkeys(
         map(json.dumps, [*configured, *(_oracle(oracle, counts) for oracle in oracles)])
     )
-    unknown = () if counts else ("the retriever has no k: the oracles use their default k",)
-    return OracleSweep(name, f"retriever={','.join(retrievers)}", (*lacking.values(), *unknown))
+    other_notes = () if counts else ("the retriever has no k: the oracles use their default k",)
+    return OracleSweep(
+        name, f"retriever={','.join(retrievers)}", (*notes_by_oracle.values(), *other_notes)
+    )
 
 
 def _points(loaded: Config, name: str) -> Sequence[PipelineSpec]:
@@ -72,18 +74,18 @@ def _points(loaded: Config, name: str) -> Sequence[PipelineSpec]:
     return loaded.pipelines[name]
 
 
-def _lacking(tasks: Sequence[TaskSpec], limit: int | None) -> Iterator[tuple[str, str]]:
+def _unusable_oracles(tasks: Sequence[TaskSpec], limit: int | None) -> Iterator[tuple[str, str]]:
     """Yields the oracles whose gold data no task has, each with a note."""
-    have = dict.fromkeys(_NEEDS, False)
+    available = dict.fromkeys(_NEEDS, False)
     for task in tasks:
         for example in islice(examples_of(task.spec.build(), task.name), limit):
-            have["Oracle"] |= bool(example.evidence)
-            have["OracleAnswer"] |= bool(example.references)
-            if all(have.values()):
+            available["Oracle"] |= bool(example.evidence)
+            available["OracleAnswer"] |= bool(example.references)
+            if all(available.values()):
                 return
     names = ", ".join(task.name for task in tasks)
-    for oracle, present in have.items():
-        if not present:
+    for oracle, is_available in available.items():
+        if not is_available:
             yield oracle, f"{oracle} is left out: no example of {names} has {_NEEDS[oracle]}"
 
 

@@ -93,9 +93,9 @@ def _value(content: Buffer, key: str) -> Index:
     view = memoryview(content)
     start = 8 + int.from_bytes(view[:8], "little")
     header = bytes(view[8:start])
-    at = 8 + header.index(_CRC) + len(_CRC)
-    stored = bytes(view[at : at + len(_NO_CRC)])
-    if stored != _checksum(view[:at], view[at + len(_NO_CRC) :]):
+    position = 8 + header.index(_CRC) + len(_CRC)
+    stored = bytes(view[position : position + len(_NO_CRC)])
+    if stored != _checksum(view[:position], view[position + len(_NO_CRC) :]):
         raise DamagedEntryError("its checksum is wrong")
     fields = json.loads(header)
     metadata = fields.pop("__metadata__")
@@ -136,8 +136,8 @@ def pack(key: str, value: object) -> bytearray | None:
         content = bytearray(save(arrays, metadata))
     except (RecursionError, UnicodeEncodeError, SafetensorError):  # nested too deep, or too large
         return None
-    at = content.index(_CRC) + len(_CRC)
-    content[at : at + len(_NO_CRC)] = b"%08x" % zlib.crc32(content)
+    position = content.index(_CRC) + len(_CRC)
+    content[position : position + len(_NO_CRC)] = b"%08x" % zlib.crc32(content)
     return content
 
 

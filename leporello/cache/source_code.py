@@ -73,7 +73,7 @@ def sources(cls: type) -> Sources:
         imported = _imported(content, name, path.name) if path.suffix == ".py" else frozenset()
         if (stub := path.with_suffix(".pyi")).is_file():  # lists the lazy imports of a package
             imported |= _imported(stub.read_bytes(), name, path.name)
-        imported |= {above for module in imported for above in _above(module)}
+        imported |= {parent for module in imported for parent in _parent_packages(module)}
         libraries[module_name] = frozenset(filter(_is_library, map(_top, imported)))
         new_modules = {module for module in imported if _is_local(_top(module))} - visited
         visited |= new_modules
@@ -117,7 +117,7 @@ def _module_name(name: str) -> str:
     return name
 
 
-def _above(module: str) -> Iterator[str]:
+def _parent_packages(module: str) -> Iterator[str]:
     """Yields the packages that contain a module, since importing it runs them too.
 
     Leporello's packages are skipped: they only list their contents.
@@ -173,8 +173,8 @@ def _spec(name: str) -> ModuleSpec | None:
     try:
         if not parent:
             return importlib.util.find_spec(name)
-        above = _spec(parent)
-        folders = above.submodule_search_locations if above else None
+        package = _spec(parent)
+        folders = package.submodule_search_locations if package else None
         return PathFinder.find_spec(name, folders) if folders else None
     except (ImportError, ValueError, KeyError):
         # Not a module name, a module without a spec, or a namespace in a package not yet imported.

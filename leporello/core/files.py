@@ -46,7 +46,7 @@ def opened(path: Path) -> BufferedReader:
         raise UserError(f"{path}: there is no such file") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except ValueError as error:  # a NUL in its name
+    except ValueError as error:  # the name contains a NUL
         raise UserError(f"{str(path)!r}: is not a valid path: {error}") from None
 
 

@@ -41,7 +41,7 @@ def join(
         sections=tuple(_shifted(s, m.start) for m, d in pairs for s in d.sections),
         parts=tuple(Span(p.start + m.start, p.end + m.start) for m, d in pairs for p in d.parts),
         places=tuple(_shifted(p, m.start) for m, d in pairs for p in d.places),
-        losses=(*losses, *(_placed(loss, d.id) for d in documents for loss in d.losses)),
+        losses=(*losses, *(_with_file_name(loss, d.id) for d in documents for loss in d.losses)),
         notes=(*notes, *(f"{d.id}: {note}" for d in documents for note in d.notes)),
         members=tuple(members),
     )
@@ -86,5 +86,5 @@ def _shifted(entry: _Range, offset: int) -> _Range:
     return dataclasses.replace(entry, start=start, end=end)
 
 
-def _placed(loss: Loss, name: str) -> Loss:
+def _with_file_name(loss: Loss, name: str) -> Loss:
     return dataclasses.replace(loss, place=f"{name} {loss.place}".strip())

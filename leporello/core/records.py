@@ -161,7 +161,7 @@ class Document:
         return Document, (self.id, self.text, self.title, self.sections, self.parts, *details)
 
     def chunk(self, start: int, end: int) -> Chunk:
-        """Returns the chunk of these characters.
+        """Returns the chunk from `start` up to, but not including, `end`.
 
         Raises:
             ValueError: The span is not within the document.
@@ -229,7 +229,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A slice of a document, made by `Document.chunk`; its text cannot differ from the source."""
+    """A span of a document as an object, created by `Document.chunk`."""
 
     document: Document
     start: int
@@ -248,7 +248,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk found for a question; the score belongs to the pair, higher is better."""
+    """A chunk that a retriever returns for a question, with its score; higher is better."""
 
     chunk: Chunk
     score: float

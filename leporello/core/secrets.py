@@ -28,7 +28,7 @@ class Key(str):
         """Returns the key with this value, read from the environment variable `$NAME`."""
         secret = super().__new__(cls, value)
         secret.variable = variable
-        _forms.update(dict.fromkeys(_written(value), variable))
+        _forms.update(dict.fromkeys(_forms_of(value), variable))
         return secret
 
     def __repr__(self) -> str:
@@ -56,7 +56,7 @@ def key(variable: str) -> Key:
     """
     if not is_set(variable):
         name = variable.removeprefix("$")
-        raise UserError(f"the environment variable {name} is not set: export {name}=… first")
+        raise UserError(f"the environment variable {name} is not set; set it with export {name}=…")
     return Key(_value(variable), variable)
 
 
@@ -75,7 +75,7 @@ def redact(text: str) -> str:
     return re.sub("|".join(map(re.escape, longest_first)), lambda match: _forms[match[0]], text)
 
 
-def _written(value: str) -> set[str]:
+def _forms_of(value: str) -> set[str]:
     """Returns the forms of a value in text."""
     bare = value.strip()
     escaped = (json.dumps(bare), json.dumps(bare, ensure_ascii=False), repr(bare))

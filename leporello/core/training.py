@@ -96,7 +96,7 @@ class Training:
         if self.validation and self.holdout:
             raise ValueError("give a split as `validation`, or a share as `holdout`, not both")
         if not self.rates:
-            raise ValueError("learning_rate is an empty list")
+            raise ValueError("learning_rate is an empty list; give at least one value")
         size = self.batch_tokens or self.batch_size
         if size % self.accumulate:
             name = "batch_tokens" if self.batch_tokens else "batch_size"

@@ -1,4 +1,4 @@
-"""An example between its selection and its answer: the combiner's generator and its reads."""
+"""Example whose combiner runs: the combiner's generator, its requests and its reads."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from leporello.core.records import (
 )
 from leporello.engine.answers.typed import TypedAnswer, with_choices
 from leporello.engine.failures import stage_errors
-from leporello.engine.requests import Admission, Allowance, checked, told
+from leporello.engine.requests import Admission, QuestionBudget, checked, reader_property
 from leporello.engine.results.finished import Call
 from leporello.engine.selection import Selection, select
 
-_MOST_ROUNDS = 20_000  # an example: reading a book passage by passage takes some 5,000
-_MOST_REQUESTS = 200_000  # likewise
+_MOST_ROUNDS = 20_000  # per example: reading a book passage by passage takes some 5,000
+_MOST_REQUESTS = 200_000  # per example
 
 
 @dataclass(eq=False)
@@ -43,22 +43,23 @@ class ActiveExample:
 
     Attributes:
         number: Number of the example in its task.
-        example: Example with its gold; the combiner received what it may see.
-        stages: Stages of the pipeline, which answer requests that need no reading.
-        hits: Hits of the retriever, best first; `Search` adds to them.
+        example: Example with its gold, which most combiners do not see.
+        stages: Stages of the pipeline, which answer requests without a read.
+        hits: Hits of the retriever, best first; `Search` adds more.
         combiner: Generator of the combiner.
         unchunked: Number of characters that are in no chunk.
-        reads: Reads of the present round of the combiner.
-        replies: Their outputs or errors; None where a read has none yet.
-        unread: Places in `reads` of those that are read in the present step.
-        step: Number of steps so far: a round is one, or several where a budget has to know the
-            cost of a read before it allows the next.
+        reads: Reads of the current round of the combiner.
+        replies: Outputs or errors of these reads; None while a read has no reply.
+        unread: Indices in `reads` of the reads in the current step that have no reply.
+        step: Number of steps so far. A round has several steps if a budget must learn the cost of
+            a read before it admits the next.
         calls: Reads of earlier rounds.
-        stood_for: Spans of passages that the reader saw in their place.
-        notes: Notes of its stages.
+        stood_for: Spans that the reader saw only as other text, such as a summary.
+        notes: Notes of the stages.
         value: Return value of the combiner.
         finished: Whether the combiner has returned.
-        prediction: Prediction, once it is made; later reads judge it, and count for no budget.
+        prediction: Prediction, once the combiner has answered. Later reads judge it, and do not
+            count towards the budget.
     """
 
     number: int
@@ -80,22 +81,22 @@ class ActiveExample:
     _requests: Sequence[Request] = ()
     _round: int = 0
     _yields: int = 0
-    _asked: int = 0
+    _request_count: int = 0
 
     def __post_init__(self) -> None:
         budget = self.stages.budget
-        self._allowance = Allowance(self.stages) if budget != NO_BUDGET else None
+        self._budget = QuestionBudget(self.stages) if budget != NO_BUDGET else None
 
     @classmethod
     def create(
         cls, stages: Pipeline, number: int, example: Example, selection: Selection
     ) -> ActiveExample:
-        """Returns an example that is not started yet.
+        """Returns an example whose combiner is not started yet.
 
         Args:
-            stages: Stages of its pipeline.
+            stages: Stages of the pipeline.
             number: Number of the example in its task.
-            example: Example with its gold, which the combiner sees only if its class says so.
+            example: Example with its gold, which only combiners that declare it see.
             selection: Selection for the example.
         """
         visible = example if sees_gold(stages.combiner) else example.without_gold()
@@ -106,71 +107,71 @@ class ActiveExample:
 
     @property
     def place(self) -> int:
-        """Place of the first read of the present round among all reads of the example."""
+        """Index of the current round's first read among all reads of the example."""
         return len(self.calls)
 
     def judge(self, prediction: Prediction, judgement: Combination) -> None:
-        """Goes on with the reads of metrics that ask about the prediction; `start` runs it.
+        """Replaces the combiner by metrics that read about the prediction; `start` runs them.
 
         Args:
-            prediction: Prediction that the combiner's answer has become.
-            judgement: Generator whose return value is the new `value`.
+            prediction: Prediction with the combiner's answer.
+            judgement: Generator of the metrics; its return value becomes `value`.
         """
         self.prediction, self.combiner, self.finished = prediction, judgement, False
 
     def start(self) -> None:
-        """Runs the combiner up to its first reads, or its return.
+        """Runs the combiner until its first reads or its return.
 
         Raises:
-            Exception: Whatever the combiner raises.
+            Exception: The combiner raised it.
         """
         self._run(partial(next, self.combiner))
 
     def send(self) -> None:
-        """Sends the replies to a complete round and runs on to the next reads, or the return.
+        """Sends the replies of a complete round, and runs the combiner until its next reads.
 
         Raises:
-            ReadError: A read failed and the combiner did not catch it.
-            Exception: Whatever the combiner raises.
+            ReadError: A read failed and the combiner did not catch the error.
+            Exception: The combiner raised it.
         """
         replies = [reply for reply in self.replies if reply is not None]
         self.calls += map(Call, [self._round] * len(replies), self.reads, replies)
-        asked = (request for request in self._requests if isinstance(request, Read))
-        for read, reply in zip(asked, replies, strict=True):
+        reads = (request for request in self._requests if isinstance(request, Read))
+        for read, reply in zip(reads, replies, strict=True):
             if isinstance(reply, Output):
                 self.stood_for += stood_for(read, reply.cut)
         self._round += 1
-        waiting = iter(replies)
-        answers = [next(waiting) if isinstance(r, Read) else self._now(r) for r in self._requests]
+        queue = iter(replies)
+        answers = [next(queue) if isinstance(r, Read) else self._answer(r) for r in self._requests]
         self._run(resumption(self.combiner, answers))
 
     def next_step(self) -> None:
-        """Decides which reads without a reply are read next; a budget refuses others."""
+        """Chooses the reads of the next step; one that exceeds the budget gets an empty output."""
         self.step += 1
         waiting = [index for index, reply in enumerate(self.replies) if reply is None]
-        if self._allowance is None or self.prediction is not None:
+        if self._budget is None or self.prediction is not None:
             self.unread = waiting
             return
         for index in waiting:
-            admission = self._allowance.ask(self.reads[index])
+            admission = self._budget.admit(self.reads[index])
             if admission is Admission.READ:
                 self.unread.append(index)
             elif admission is Admission.REFUSE:
-                self.replies[index] = self._allowance.refusal(self.reads[index])
+                self.replies[index] = self._budget.refusal(self.reads[index])
 
     def reply(self, index: int, reply: Reply, note: str = "") -> None:
-        """Takes the output or error of a read.
+        """Stores the output or error of a read.
 
         Args:
-            index: Place in `reads`.
-            reply: The output or error.
-            note: Note on the example that came with it; empty if there is none.
+            index: Index of the read in `reads`.
+            reply: Output or error.
+            note: Note on the example that belongs to this reply; may be empty.
         """
         self.replies[index] = reply
         self.unread.remove(index)
         self.note([note] if note else ())
-        if self._allowance is not None and self.prediction is None:
-            self._allowance.has_read(self.reads[index], reply)
+        if self._budget is not None and self.prediction is None:
+            self._budget.charge(self.reads[index], reply)
 
     def _run(self, resume: Callable[[], Sequence[Request]]) -> None:
         name = f"{type(self.stages.combiner).__name__}.combine"
@@ -185,47 +186,47 @@ class ActiveExample:
         while not self.reads:
             self._yields += 1
             if self._yields > _MOST_ROUNDS:
-                raise StageError(f"asked {_MOST_ROUNDS:,} times, and has no answer yet")
+                raise StageError(f"yielded {_MOST_ROUNDS:,} times without returning an answer")
             try:
                 self._requests = checked(resume(), self.example.document, self.stages)
             except StopIteration as stop:
                 self.value, self.finished = stop.value, True
                 return
-            self._asked += len(self._requests)
-            if self._asked > _MOST_REQUESTS:
-                raise StageError(f"asked for more than {_MOST_REQUESTS:,} reads and searches")
-            asked = (request for request in self._requests if isinstance(request, Read))
-            self.reads = [*map(flat_read, asked)]
+            self._request_count += len(self._requests)
+            if self._request_count > _MOST_REQUESTS:
+                raise StageError(f"requested more than {_MOST_REQUESTS:,} reads and searches")
+            reads = (request for request in self._requests if isinstance(request, Read))
+            self.reads = [*map(flat_read, reads)]
             if not self.reads:
-                answers = [self._now(request) for request in self._requests]
+                answers = [self._answer(request) for request in self._requests]
                 resume = partial(self.combiner.send, answers)
         self.replies = [None] * len(self.reads)
 
-    def _now(self, request: Request) -> Any:  # noqa: ANN401 -- hits or a number
-        """Answers a request that needs no reading."""
+    def _answer(self, request: Request) -> Any:  # noqa: ANN401 -- hits or a number
+        """Answers a request that does not require a read."""
         assert not isinstance(request, Read)
         if isinstance(request, Search):
             return self._search(request)
         with stage_errors("reader"):
-            return told(self.stages, request)
+            return reader_property(self.stages, request)
 
     def _search(self, request: Search) -> tuple[Hit, ...]:
         with stage_errors("retriever"):
             example = dataclasses.replace(self.example, question=request.question)
             [selection] = select(self.stages, [example])
-        known = {identity(hit.chunk) for hit in self.hits}
-        new = [hit for hit in selection.hits if identity(hit.chunk) not in known][: request.new]
+        earlier = {identity(hit.chunk) for hit in self.hits}
+        new = [hit for hit in selection.hits if identity(hit.chunk) not in earlier][: request.new]
         self.hits += new
         self.note(selection.notes)
         return tuple(selection.hits if request.new is None else new)
 
     def note(self, notes: Iterable[str]) -> None:
-        """Adds notes that the example does not have yet."""
+        """Adds notes that the example does not contain yet."""
         self.notes += [text for text in notes if text not in self.notes]
 
 
 def _combination(stages: Pipeline, example: Example, hits: Sequence[Hit]) -> Combination:
-    """Starts the combiner at its first step, not when it is made."""
+    """Runs the combiner; it starts at the first `next`, where its errors are handled."""
     if not example.schema:
         return (yield from run_combiner(stages.combiner, example, tuple(hits)))
     example = with_choices(example)

@@ -1,8 +1,8 @@
-"""Records of what workers begin at a shard, from which the next worker knows why one died.
+"""Log of the operations that workers start on a shard; it shows which operation crashed a worker.
 
-A worker that dies leaves behind what it began last. If the driver that asked for it still lives,
-that death counts against it. What has killed three times is done in its smallest parts, and a part
-that kills alone fails. The file of a shard is removed when the shard is finished:
+The last line of the log names the operation during which a worker died. The death counts unless
+the driver has ended, too. After three deaths the items of an operation run one at a time, and an
+item that kills its worker alone fails. The file is removed when its shard is finished:
 
 {"attempt": 2, "driver": "5f…", "deaths": [["window", 0, 7, 1]]}
 ["select", 0, 12]
@@ -25,14 +25,14 @@ from leporello.engine.limits import deadline_of
 
 @dataclass
 class AttemptLog:
-    """The file of the attempts at one shard.
+    """File with the attempts to process one shard.
 
     Attributes:
         path: Path of the file.
-        driver: Token of the driver that asks for the shard.
+        driver: Token of the driver that requests the shard.
         attempt: Number of this attempt, from 1.
-        deaths: Deaths that count, by what was begun last.
-        is_overdue: Whether a deadline ended the last attempt.
+        deaths: Number of deaths that count, by the operation that was started last.
+        is_overdue: Whether the last attempt exceeded a deadline.
     """
 
     path: Path
@@ -44,11 +44,11 @@ class AttemptLog:
 
     @property
     def deadline(self) -> Path:
-        """File that a worker writes to when the time of a call is over."""
+        """File that a worker writes to when a call exceeds its deadline."""
         return deadline_of(self.path)
 
     def open(self) -> None:
-        """Counts the death of the last attempt, and begins another.
+        """Counts the death of the last attempt, and starts a new one.
 
         Raises:
             OSError: The file cannot be written.
@@ -56,7 +56,7 @@ class AttemptLog:
         last, phase = self._load()
         if last and phase and last["driver"] == self.driver:
             self.is_overdue = self.deadline.exists() and self.deadline.stat().st_size > 0
-            # A call that overran its deadline once would do so again: no further try.
+            # A call that exceeded its deadline would do so again, so it is not retried.
             self.deaths[phase] += TRIES if self.is_overdue else 1
         self.deadline.unlink(missing_ok=True)
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ class AttemptLog:
         self._write({"attempt": self.attempt, "driver": self.driver, "deaths": deaths})
 
     def record(self, phase: Phase) -> None:
-        """Writes down that something is begun."""
+        """Writes that an operation is started."""
         self._write(phase)
 
     def close(self, *, finished: bool) -> None:
@@ -82,12 +82,12 @@ class AttemptLog:
         os.write(self._file, json.dumps(row, separators=(",", ":")).encode() + b"\n")
 
     def _load(self) -> tuple[Mapping[str, Any] | None, Phase]:
-        """Returns the last attempt, and what it began last."""
+        """Returns the last attempt, and the operation that it started last."""
         last: Mapping[str, Any] | None = None
         phase: Phase = ()
         data = self.path.read_bytes() if self.path.exists() else b""
         lines = data.splitlines(keepends=True)
-        if lines and not lines[-1].endswith(b"\n"):  # a kill cut the line: it was not begun
+        if lines and not lines[-1].endswith(b"\n"):  # a kill cut the line: not started
             os.truncate(self.path, len(data) - len(lines.pop()))
         for line in lines:
             with suppress(ValueError):

@@ -1,4 +1,4 @@
-"""Runs the combiners of one pipeline: starts examples, sends outputs, scores the answers."""
+"""Runs the combiners of a pipeline: starts examples, sends outputs, scores answers."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from leporello.engine.task_examples import Normalizer
 from leporello.metrics import Metric, Statistics
 from leporello.metrics.own import OwnMetric, Verdicts, judgement, metrics_that_ask, statistics_of
 
-_UNSURE = "nobody knows how likely the answer is to be right, so `abstain` never withholds it"
+_NO_CONFIDENCE = "the answer has no confidence, so `abstain` never withholds it"
 
 
 @dataclass
 class CombinerRunner:
-    """Runs combiners, and makes predictions of what they return.
+    """Runs combiners, and turns their answers into predictions.
 
     Attributes:
-        stages: Stages of the pipeline; chunker and retriever work only for `Search`.
-        metrics: Metrics whose statistics are kept with each example.
+        stages: Stages of the pipeline; chunker and retriever are used only for `Search`.
+        metrics: Metrics whose statistics are stored with each example.
         normalise: Normaliser of the task.
-        timeout: Seconds that a call of a combiner may take; None is no limit.
-        attempts: Record of what is begun.
-        rows: Whether finished examples have rows, as the results of a run need them.
+        timeout: Seconds that a call of a combiner may take; None sets no limit.
+        attempts: Log of started operations.
+        rows: Whether finished examples contain rows, which the results of a run require.
     """
 
     stages: Pipeline
@@ -42,27 +42,27 @@ class CombinerRunner:
     rows: bool = True
 
     def __post_init__(self) -> None:
-        self._asking = metrics_that_ask(self.metrics)
-        self._has_own = any(isinstance(metric, OwnMetric) for metric in self.metrics.values())
+        self._asking_metrics = metrics_that_ask(self.metrics)
+        self._has_plug_in = any(isinstance(metric, OwnMetric) for metric in self.metrics.values())
 
     def start(
         self, number: int, example: Example, selection: Selection | ExampleError
     ) -> ActiveExample | FinishedExample:
-        """Starts an example: it waits for reads, or is finished at once.
+        """Starts an example, and returns it waiting for reads or finished.
 
         Raises:
-            UserError: A mistake of the user's.
+            UserError: The user made a mistake.
         """
         if isinstance(selection, ExampleError):
             return self._failed(number, example, selection)
         active = ActiveExample.create(self.stages, number, example, selection)
         return self._advance(active, active.start)
 
-    def go_on(self, active: ActiveExample) -> ActiveExample | FinishedExample:
-        """Goes on with an example whose step is complete.
+    def resume(self, active: ActiveExample) -> ActiveExample | FinishedExample:
+        """Resumes an example whose step is complete.
 
         Raises:
-            UserError: A mistake of the user's.
+            UserError: The user made a mistake.
         """
         active.next_step()
         if active.unread:
@@ -72,7 +72,7 @@ class CombinerRunner:
     def _advance(
         self, active: ActiveExample, resume: Callable[[], None]
     ) -> ActiveExample | FinishedExample:
-        """Runs a combiner to its next reads; it may return, or fail alone."""
+        """Runs a combiner until its next reads, its return or its failure."""
         try:
             while not active.unread:
                 if self.attempts.begin("combine", active.number) >= TRIES:
@@ -92,12 +92,12 @@ class CombinerRunner:
         return active
 
     def _judge(self, active: ActiveExample) -> None:
-        """Makes the prediction, and starts metrics that ask a reader."""
+        """Sets the prediction, and starts metrics that require reads."""
         prediction = active.prediction = self._prediction(active)
-        if not self._asking:
+        if not self._asking_metrics:
             active.value = {}
             return
-        active.judge(prediction, judgement(self._asking, prediction, active.example))
+        active.judge(prediction, judgement(self._asking_metrics, prediction, active.example))
         with stage_errors("metric"), time_limit(self.timeout):
             active.start()
 
@@ -124,12 +124,12 @@ class CombinerRunner:
         if self.stages.abstain is None:
             return False
         if prediction.confidence is None:
-            active.note([_UNSURE])
+            active.note([_NO_CONFIDENCE])
             return False
         return prediction.confidence < self.stages.abstain
 
     def _finished(self, active: ActiveExample) -> FinishedExample:
-        """Scores the prediction; an example that cannot be written as JSON fails."""
+        """Scores the prediction; an example that JSON cannot represent fails."""
         prediction, verdicts = active.prediction, cast("Verdicts", active.value)
         assert prediction is not None
         number, calls, notes = active.number, active.calls, active.notes
@@ -149,12 +149,12 @@ class CombinerRunner:
         example: Example,
         verdicts: Verdicts | None = None,
     ) -> tuple[dict[str, Statistics | None], dict[str, str]]:
-        """Returns statistics of the metrics, and their faults."""
+        """Returns the statistics of the metrics, and the errors of metrics that failed."""
         if not self.metrics:
             return {}, {}
-        if self._has_own and self.attempts.begin("metric", number) >= TRIES:
+        if self._has_plug_in and self.attempts.begin("metric", number) >= TRIES:
             raise ExampleError("metric", self.attempts.cause)
-        with stage_errors("metric"), time_limit(self.timeout if self._has_own else None):
+        with stage_errors("metric"), time_limit(self.timeout if self._has_plug_in else None):
             return statistics_of(self.metrics, prediction, example, verdicts)
 
     def _failed(self, number: int, example: Example, error: ExampleError) -> FinishedExample:
@@ -162,7 +162,7 @@ class CombinerRunner:
             return FinishedExample(number, None, failure=error)
         try:
             scored, faults = self._statistics(number, empty_prediction(example), example)
-        except ExampleError:  # a metric that cannot score even this
+        except ExampleError:  # a metric that cannot score an empty prediction
             scored, faults = {}, {}
         failure = error.stage, error.message.partition("\n")[0]
         statistics = ExampleStatistics(number, example.id, scored, failure=failure, faults=faults)

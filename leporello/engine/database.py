@@ -1,6 +1,6 @@
-"""The SQLite files of stores: their tables, checksums and errors, and what other processes read.
+"""SQLite files of stores: tables, checksums, errors, and functions to read them.
 
-Every row has a checksum. The rows of an example are whole lines of the files of a run, compressed.
+Every row has a checksum. An example is stored as the lines of a run's files, compressed.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ CREATE TABLE done (number INTEGER PRIMARY KEY, id BLOB, failed INTEGER, data BLO
 CREATE INDEX done_id ON done (id);
 CREATE TABLE passages (document INTEGER PRIMARY KEY, sha256 TEXT, data BLOB, crc INTEGER)"""
 DONE = "number, id, failed, data, crc"
-FORM = 5  # version of the tables
+FORM = 5  # version of the table layout
 _BETWEEN = b"\0"  # between the lines of an example: JSON escapes it
-_LEVEL = 1  # of compression: others are slower and save little more
-_PATIENCE = 60.0  # seconds that a process waits for another one that uses the file
+_LEVEL = 1  # of compression: higher levels are slower and save little more
+_PATIENCE = 60.0  # seconds to wait for another process that uses the file
 _DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 class DamagedStoreError(UserError):
-    """A store is damaged: its shard has to be done again."""
+    """A store is damaged, so its shard must be run again."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreKey:
-    """What a store belongs to.
+    """Identity of a store: a shard of a run.
 
     Attributes:
         shard: Number of the shard.
         first: Number of its first example in the task.
         examples: Number of its examples.
-        run: Hash of everything that the results depend on.
-        form: Version of the tables.
+        run: Hash of all inputs that determine the results.
+        form: Version of the table layout.
     """
 
     shard: int = 0
@@ -57,12 +57,12 @@ class StoreKey:
 
 @dataclass(frozen=True, slots=True)
 class StoreCounts:
-    """How much of a shard a store holds.
+    """Numbers of examples in a store.
 
     Attributes:
-        examples: Number of finished examples, failed ones included.
+        examples: Number of finished examples, including failed ones.
         failures: Number of failed examples.
-        key: What the store belongs to.
+        key: Identity of the store.
     """
 
     examples: int = 0
@@ -71,7 +71,7 @@ class StoreCounts:
 
 
 def counts_in(path: Path) -> StoreCounts:
-    """Returns how much a store holds; nothing if it does not exist or any row is damaged.
+    """Returns the numbers of examples in a store; zeros if it is missing or any row is damaged.
 
     Raises:
         UserError: The file cannot be read.
@@ -88,7 +88,7 @@ def finished_in(path: Path, example_id: str | None = None) -> Iterator[FinishedR
 
     Args:
         path: The file.
-        example_id: The only example that is wanted; None yields all.
+        example_id: Id of the only example to yield; None yields all.
 
     Raises:
         DamagedStoreError: The store is damaged.
@@ -102,7 +102,7 @@ def finished_in(path: Path, example_id: str | None = None) -> Iterator[FinishedR
 
 
 def passages_in(path: Path, sha256: str) -> Mapping[str, Any] | None:
-    """Returns the stored passages of a document by the hash of its text; None if there are none.
+    """Returns the stored passages of a document by the hash of its text; None without passages.
 
     Raises:
         DamagedStoreError: The store is damaged.
@@ -117,21 +117,21 @@ def passages_in(path: Path, sha256: str) -> Mapping[str, Any] | None:
 @contextmanager
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     if not path.is_file() or not path.stat().st_size:
-        raise DamagedStoreError(f"{path}: there is no store")
+        raise DamagedStoreError(f"{path}: the store does not exist")
     with as_user_errors(path), closing(connected(path)) as database:
         yield database
 
 
 def connected(path: Path) -> sqlite3.Connection:
-    """Opens a file; the process waits a while for others that use it."""
+    """Opens a file; waits up to a minute while other processes use it."""
     database = sqlite3.connect(path, timeout=_PATIENCE, check_same_thread=False)
-    database.text_factory = bytes  # damage can make a text of a blob
+    database.text_factory = bytes  # damage can change the type of a column to text
     return database
 
 
 @contextmanager
 def as_user_errors(path: Path) -> Iterator[None]:
-    """Turns errors of SQLite and of the file system into those that a user can read.
+    """Turns errors of SQLite and of the file system into errors for the user.
 
     Raises:
         DamagedStoreError: The file is damaged.
@@ -146,8 +146,8 @@ def as_user_errors(path: Path) -> Iterator[None]:
         if code in _IN_USE:
             raise UserError(f"{path}: another process uses it; wait until it has ended") from error
         raise UserError(
-            f"{path}: cannot be written to: {getattr(error, 'strerror', None) or error}; what is"
-            " finished is kept: make room or allow writing, and the same command goes on from here"
+            f"{path}: cannot be written to: {getattr(error, 'strerror', None) or error}; finished"
+            " examples are kept: free space or allow writing, and run the same command to resume"
         ) from error
 
 
@@ -159,18 +159,18 @@ def done_rows(
     Raises:
         DamagedStoreError: A checksum is wrong.
     """
-    query = f"SELECT {DONE} FROM done WHERE {condition} ORDER BY number"  # noqa: S608 -- ours
+    query = f"SELECT {DONE} FROM done WHERE {condition} ORDER BY number"  # noqa: S608 -- no user input
     for number, example_id, failed, data, crc in database.execute(query, values):
         if not isinstance(example_id, bytes) or not isinstance(data, bytes):
             raise DamagedStoreError(f"example {number} is damaged")
         if crc != _crc_of(number, failed, example_id, data):
             raise DamagedStoreError(f"a checksum of example {number} is wrong")
-        lines = decompress(data).split(_BETWEEN, 3)  # the last, a traceback, may have it too
+        lines = decompress(data).split(_BETWEEN, 3)  # the traceback, which is last, may contain it
         yield FinishedRow(number, example_id.decode(errors="surrogatepass"), bool(failed), *lines)
 
 
 def stored_row(row: FinishedRow) -> tuple[object, ...]:
-    """Returns the columns `DONE` of a finished example, its lines compressed."""
+    """Returns the values of the columns `DONE` for a finished example."""
     lines = row.prediction, row.calls, row.statistics, row.traceback
     example_id, data = utf8(row.id), compress(_BETWEEN.join(lines), _LEVEL)
     crc = _crc_of(row.number, row.failed, example_id, data)
@@ -182,10 +182,10 @@ def _crc_of(number: int, failed: int, example_id: bytes, data: bytes) -> int:
 
 
 def checked(data: bytes | None, crc: int) -> Any:  # noqa: ANN401 -- JSON
-    """Returns the JSON of a row; None stands for a row that is missing.
+    """Returns the JSON of a row, after checking its checksum; `data` is None for a missing row.
 
     Raises:
-        DamagedStoreError: Its checksum is wrong.
+        DamagedStoreError: The checksum is wrong, or the row is missing.
     """
     if not isinstance(data, bytes) or crc32(data) != crc:
         raise DamagedStoreError("a checksum is wrong")
@@ -198,5 +198,5 @@ def encoded(value: object) -> bytes:
 
 
 def utf8(text: str) -> bytes:
-    """Returns a text as bytes, lone halves of characters too."""
+    """Returns a text as bytes; unpaired surrogates are kept."""
     return text.encode(errors="surrogatepass")

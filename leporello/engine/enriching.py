@@ -1,4 +1,4 @@
-"""What an enricher makes of a document's chunks, once for all questions, by reads in windows."""
+"""Runs the enricher of a pipeline on a document, once for all questions, with batched reads."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from leporello.core.records import Chunk, Document, Fit, Generates, Read, Reply,
 from leporello.engine.failures import TRIES, Attempts, ExampleError, stage_errors, time_limit
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener, Silent
-from leporello.engine.reading import WindowReaders
-from leporello.engine.requests import checked, role_of, told
+from leporello.engine.reading import BatchReaders
+from leporello.engine.requests import checked, reader_property, role_of
 from leporello.engine.results.serialization import reply_of
 from leporello.engine.store import MemoryStore
 
-_MOST_ROUNDS = 10_000  # a document: trees have a round a level
-_MOST = (1_000, 10)  # passages of a document: so many, and so many a chunk
+_MOST_ROUNDS = 10_000  # per document: trees have a round per level
+_MOST_PASSAGES = 1_000  # per document, plus those per chunk
+_MOST_PER_CHUNK = 10
 
 
-def makers(stages: Pipeline) -> list[object]:
-    """Returns what passages depend on: the enricher, and the readers that it asks."""
+def passage_stages(stages: Pipeline) -> list[object]:
+    """Returns the stages that determine passages: the enricher, and the readers that it uses."""
     kind = type(stages.enricher)
     if not inspect.isgeneratorfunction(kind.enrich):
         return [stages.enricher]
@@ -40,31 +41,31 @@ def makers(stages: Pipeline) -> list[object]:
 
 
 def _roles(stages: Pipeline) -> list[str]:
-    """Returns the roles that an enricher may ask: those that its parameters name."""
+    """Returns the roles of readers that an enricher may use: those that its parameters name."""
     kind = type(stages.enricher)
-    given = {name: getattr(stages.enricher, name, None) for name in annotations_of(kind)}
-    return [*roles_of(kind, given)] or [ANSWER]
+    values = {name: getattr(stages.enricher, name, None) for name in annotations_of(kind)}
+    return [*roles_of(kind, values)] or [ANSWER]
 
 
 @dataclass
-class Enriching:
-    """What makes passages for one pipeline; what is kept of a document is not made again.
+class EnricherRunner:
+    """Runs the enricher of one pipeline; cached and stored passages are not computed again.
 
     Attributes:
         stages: Stages of the pipeline.
-        readers: Readers of windows by role; its own if None.
-        limits: Limits of windows and time.
-        listener: Listener that is told of each window.
-        attempts: Record of what is begun.
+        readers: Readers by role; None creates them.
+        limits: Limits of batch size and time.
+        listener: Listener to the progress.
+        attempts: Log of started operations.
     """
 
     stages: Pipeline
-    readers: WindowReaders | None = None
+    readers: BatchReaders | None = None
     limits: Limits = field(default_factory=Limits)
     listener: Listener = field(default_factory=Silent)
     attempts: Attempts = field(default_factory=Attempts)
 
-    def of(
+    def passages_of(
         self,
         chunks: Sequence[Chunk],
         number: int = 0,
@@ -74,25 +75,25 @@ class Enriching:
         """Returns the passages of a document.
 
         Args:
-            chunks: Its chunks.
+            chunks: Chunks of the document.
             number: Number of the document in the shard.
             store: Store of the outputs that the enricher receives; None stores nothing.
-            make: Function that has them from elsewhere, called where the cache does not keep them.
+            make: Function that returns the passages if they are not cached; None runs the enricher.
 
         Raises:
             ExampleError: The enricher failed.
-            UserError: A mistake of the user's.
+            UserError: The user made a mistake.
         """
         if self.stages.enricher is None or not chunks:
             return chunks
-        make = make or partial(self._made, chunks, number, store)
+        make = make or partial(self._enrich, chunks, number, store)
         with stage_errors("enricher"):
-            return derived.passages(chunks, makers(self.stages), make)
+            return derived.passages(chunks, passage_stages(self.stages), make)
 
-    def _made(
+    def _enrich(
         self, chunks: Sequence[Chunk], number: int, store: MemoryStore | None
     ) -> Sequence[Chunk]:
-        """Returns what the enricher returns in the end."""
+        """Runs the enricher until it returns its passages."""
         enricher, document = self.stages.enricher, chunks[0].document
         name = f"{type(enricher).__name__}.enrich"
         load_models(enricher)
@@ -100,9 +101,9 @@ class Enriching:
             result: Any = enricher.enrich(document, chunks)
         if not inspect.isgenerator(result):
             return _passages(name, result, chunks)
-        made: Any = result
-        generator = in_role(getattr(enricher, "role", ""), made)
-        asked = _AskedReads(self, number, store)
+        steps: Any = result
+        generator = in_role(getattr(enricher, "role", ""), steps)
+        enricher_reads = _EnricherReads(self, number, store)
         resume: Callable[[], Any] = partial(next, generator)
         for _ in range(_MOST_ROUNDS):
             try:
@@ -111,83 +112,81 @@ class Enriching:
             except StopIteration as stop:
                 return _passages(name, stop.value, chunks)
             if any(isinstance(request, Search) for request in requests):
-                raise StageError(f"{name} searches: there is nothing to search before it has ended")
+                raise StageError(f"{name} yielded a Search; passages are only searched afterwards")
             _check_roles(self.stages, requests)
             reads = [flat_read(request) for request in requests if isinstance(request, Read)]
-            replies = asked.replies(reads)
+            replies = enricher_reads.replies(reads)
             failed = next((reply for reply in replies if isinstance(reply, ReadError)), None)
             if failed:
                 resume = partial(generator.throw, failed)
                 continue
             outputs = iter(replies)
-            resume = partial(
-                generator.send,
-                [
-                    told(self.stages, r) if isinstance(r, (Fit, Generates)) else next(outputs)
-                    for r in requests
-                ],
-            )
-        raise StageError(f"{name} asked {_MOST_ROUNDS:,} times, and has made nothing yet")
+            answers = [
+                reader_property(self.stages, r) if isinstance(r, Fit | Generates) else next(outputs)
+                for r in requests
+            ]
+            resume = partial(generator.send, answers)
+        raise StageError(f"{name} yielded {_MOST_ROUNDS:,} times without returning passages")
 
 
 def _check_roles(stages: Pipeline, requests: Sequence[Request]) -> None:
-    """Refuses what the key of kept passages would not tell."""
+    """Raises if a request uses a reader that the cache key of the passages does not contain."""
     allowed = [stages.reader_of(role) for role in _roles(stages)]
     for request in requests:
         if not any(stages.reader_of(role_of(request)) is reader for reader in allowed):
             name = type(stages.enricher).__name__
-            raise StageError(f"{name} asks the role {role_of(request)!r}, which no parameter names")
+            raise StageError(f"{name} uses the role {role_of(request)!r}, which no parameter names")
 
 
-class _AskedReads:
-    """The reads of one document's enricher, those of earlier processes from the store."""
+class _EnricherReads:
+    """Reads of the enricher of one document; stored outputs are reused."""
 
-    def __init__(self, enriching: Enriching, number: int, store: MemoryStore | None) -> None:
-        self.readers = enriching.readers or WindowReaders(enriching.stages)
-        self._enriching, self._number = enriching, number
+    def __init__(self, runner: EnricherRunner, number: int, store: MemoryStore | None) -> None:
+        self.readers = runner.readers or BatchReaders(runner.stages)
+        self._runner, self._number = runner, number
         self._store = store or MemoryStore()
         self._stored = self._store.outputs(~number)
         self._place = 0
 
     def replies(self, reads: Sequence[Read]) -> list[Reply]:
-        """Returns what came of a round of reads; as one window is read, it is written down."""
+        """Returns the replies to a round of reads; each batch is stored once it is read."""
         replies: list[Reply] = []
-        for _, same in itertools.groupby(reads, lambda read: id(self.readers.of(read.role))):
-            window = [*same]
-            size = self.readers.of(window[0].role).window(self._enriching.limits.window)
-            for first in range(0, len(window), size):
-                replies += self._windowed(window[first : first + size])
+        for _, group in itertools.groupby(reads, lambda read: id(self.readers.of(read.role))):
+            of_reader = [*group]
+            size = self.readers.of(of_reader[0].role).batch_size(self._runner.limits.window)
+            for first in range(0, len(of_reader), size):
+                replies += self._read_batch(of_reader[first : first + size])
         return replies
 
-    def _windowed(self, window: Sequence[Read]) -> Sequence[Reply]:
-        places = range(self._place, self._place + len(window))
-        self._place, reader = places.stop, self.readers.of(window[0].role)
-        if places.start in self._stored:  # whole batches
+    def _read_batch(self, batch: Sequence[Read]) -> Sequence[Reply]:
+        places = range(self._place, self._place + len(batch))
+        self._place, reader = places.stop, self.readers.of(batch[0].role)
+        if places.start in self._stored:  # a store contains complete batches
             return [
-                reply_of(self._stored[n][0], read) for n, read in zip(places, window, strict=True)
+                reply_of(self._stored[n][0], read) for n, read in zip(places, batch, strict=True)
             ]
-        listener, attempts = self._enriching.listener, self._enriching.attempts
+        listener, attempts = self._runner.listener, self._runner.attempts
         listener.before_step()
         if attempts.begin("enrich", self._number) >= TRIES:
             raise ExampleError("enricher", attempts.cause)
-        listener.reading(len(window))
-        replies = reader.read(window)
+        listener.reading(len(batch))
+        replies = reader.read(batch)
         listener.has_read(reader.statistics)
         self._store.add_batch(
-            [(~self._number, *each) for each in zip(places, window, replies, strict=True)]
+            [(~self._number, *row) for row in zip(places, batch, replies, strict=True)]
         )
         return replies
 
 
 def _passages(name: str, returned: object, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
-    """Returns what an enricher returned, if it is passages and chunks of the document."""
+    """Returns the passages and chunks that an enricher returned, after checking them."""
     document: Document = chunks[0].document
     if not isinstance(returned, list | tuple) or not returned:
         raise StageError(
             f"{name} returned {returned!r:.80}; it must return a list of chunks and passages"
         )
-    if len(returned) > (most := _MOST[0] + _MOST[1] * len(chunks)):
-        raise StageError(f"{name} returned more than {most:,} passages of {len(chunks):,} chunks")
+    if len(returned) > (most := _MOST_PASSAGES + _MOST_PER_CHUNK * len(chunks)):
+        raise StageError(f"{name} returned more than {most:,} passages for {len(chunks):,} chunks")
     for passage in returned:
         if fault := fault_of(passage, document):
             raise StageError(f"{name} returned {fault}")

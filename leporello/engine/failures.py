@@ -1,6 +1,6 @@
 """Failures of stages: errors, calls that take too long, and deaths of workers.
 
-The process that makes a call keeps its limit; a call that never comes back ends the process.
+The process that makes a call enforces its time limit. A call that never returns ends the process.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic  # by name: a stage may replace those of `time`
+from time import monotonic  # by name: a stage may replace functions of `time`
 from types import FrameType, TracebackType
 from typing import IO, TypeAlias
 
@@ -25,41 +25,41 @@ from leporello.core.errors import ReadError, Stopped, UserError
 from leporello.core.files import in_utf8
 from leporello.core.secrets import redact
 
-_LONGEST = 5_000  # characters of an error; ten times as many of a traceback
-CURED = "failed with others, and not alone"  # a fault; what lack of memory explains is none
-TRIES = 3  # deaths after which something is done in its smallest parts, or fails if it is one
-ALONE = 1  # deaths after which such a part fails: the whole has had its tries
+_LONGEST = 5_000  # characters of an error; a traceback may have ten times as many
+CURED = "failed in a batch, but not alone"  # counts as a fault, unlike a lack of memory
+TRIES = 3  # deaths after which the items of an operation run one at a time, or a single item fails
+ALONE = 1  # deaths after which such an item fails: its batch has been tried often enough
 
-# What is begun: its kind, the place of its pipeline in the batch, and numbers that name it.
+# Operation that was started: its kind, the index of its pipeline, and numbers that identify it.
 Phase: TypeAlias = tuple[str | int, ...]
 
-_GRACE = 10.0  # seconds beyond twice the limit after which the process is ended
-_OUTSIDE = 2.0  # seconds after which whoever watches ends a process that has not ended itself
-_AGAIN = 1.0  # seconds after which a call that swallowed the interruption is interrupted again
+_GRACE = 10.0  # seconds beyond twice the limit after which the process ends itself
+_OUTSIDE = 2.0  # further seconds after which the watching process ends it
+_AGAIN = 1.0  # seconds after which a call that swallowed the TimeoutError is interrupted again
 
 _deadline: IO[str] | None = None
 
 
 def note_of_cure(stage: str, error: BaseException, message: str) -> str:
-    """Returns the note on what failed with others and did not alone.
+    """Returns the note on an item that failed in a batch but not alone.
 
     Args:
         stage: Name of the stage.
-        error: Error that it raised when all were asked together.
+        error: Error that the stage raised for the batch.
         message: Text of the error.
     """
     full = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"  # torch's
-    kind = "was done in smaller parts, since memory did not suffice" if full else CURED
+    kind = "was processed in smaller batches, since memory ran out" if full else CURED
     return f"{kind} ({stage}: {message.partition(chr(10))[0]})"
 
 
 class ExampleError(Exception):
-    """An example failed; made of texts, so that it passes between processes.
+    """An example failed. The error contains only texts, so it can be sent between processes.
 
     Attributes:
         stage: Name of the stage that failed: a key of a pipeline, `task` or `metric`.
-        message: Reason, for the person who reads it.
-        trace: Traceback, for whoever wrote the stage.
+        message: Reason, for the user.
+        trace: Traceback, for the author of the stage.
     """
 
     def __init__(self, stage: str, message: str, trace: str = "") -> None:
@@ -68,30 +68,30 @@ class ExampleError(Exception):
 
     @classmethod
     def of(cls, stage: str, error: BaseException) -> ExampleError:
-        """Returns what an error in a stage comes to; keys that it tells are left out."""
+        """Returns the failure for an error of a stage; API keys in its text are redacted."""
         if isinstance(error, ReadError):
             return cls(stage, str(error), error.trace)
-        return cls(stage, told(error), trace_of(error))
+        return cls(stage, error_text(error), trace_of(error))
 
 
 def read_error(error: BaseException) -> ReadError:
-    """Returns what an error in a reader comes to; keys that it tells are left out."""
-    return ReadError(told(error), trace_of(error))
+    """Returns the failure for an error of a reader; API keys in its text are redacted."""
+    return ReadError(error_text(error), trace_of(error))
 
 
-def told(error: BaseException) -> str:
-    """Returns an error in words, none of them a key, however broken it is."""
+def error_text(error: BaseException) -> str:
+    """Returns the type and text of an error, with API keys redacted; never raises."""
     try:
         text = str(error)
-    except BaseException as within:  # a stage's own error may be as broken as the stage
+    except BaseException as within:  # `__str__` of a plug-in's error may raise
         if is_passed_on(within):
             raise
-        text = f"(its text cannot be had: {type(within).__name__})"
+        text = f"(its text is not available: {type(within).__name__})"
     return in_utf8(redact(f"{type(error).__name__}: {text}")[:_LONGEST])
 
 
 class stage_errors:  # noqa: N801 -- called like a function; a generator takes twice as long
-    """Turns what a stage raises into `ExampleError`; the user's mistakes stop the run instead."""
+    """Turns errors of a stage into `ExampleError`, but not mistakes of the user and interrupts."""
 
     def __init__(self, stage: str) -> None:
         self._stage = stage
@@ -100,20 +100,20 @@ class stage_errors:  # noqa: N801 -- called like a function; a generator takes t
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error and not is_passed_on(error):  # a plug-in that leaves the process fails too
+        if error and not is_passed_on(error):  # includes SystemExit: a plug-in may call `sys.exit`
             stage = "reader" if isinstance(error, ReadError) else self._stage
             raise ExampleError.of(stage, error) from error
 
 
 def is_passed_on(error: BaseException) -> bool:
-    """Says whether an error is no fault of the stage's: the user's mistake, or wish to stop."""
+    """Returns whether an error is not a failure of a stage, but a user's mistake or interrupt."""
     return signals.is_interrupt(error) or isinstance(
         error, (UserError, ExampleError, GeneratorExit, Stopped)
     )
 
 
 def trace_of(error: BaseException) -> str:
-    """Returns an error's traceback: Leporello's own files from their package on, others in full."""
+    """Returns an error's traceback, with paths of Leporello's files relative to the package."""
     trace = "".join(traceback.format_exception(error))
     folder = Path(__file__).parents[1]
     trace = trace.replace(f'File "{folder}/', f'File "{folder.name}/')
@@ -124,27 +124,27 @@ def trace_of(error: BaseException) -> str:
 
 @dataclass
 class Attempts:
-    """Records what one pipeline begins at a shard; without a file, nothing is recorded.
+    """Records the operations that a pipeline starts on a shard; without `record` it only counts.
 
     Attributes:
-        pipeline: Place of the pipeline in its batch.
-        deaths: Deaths that count, by what was begun last.
-        record: Function that writes down what is begun.
-        cause: Reason that something which fails for it is given.
+        pipeline: Index of the pipeline among those that run together.
+        deaths: Number of deaths that count, by the operation that was started last.
+        record: Function that logs a started operation; None logs nothing.
+        cause: Message of the failure of an item that killed its workers.
     """
 
     pipeline: int = 0
     deaths: Counter[Phase] = field(default_factory=Counter)
     record: Callable[[Phase], None] | None = None
-    cause: str = "its worker died over it each time"
+    cause: str = "its worker died each time"
     _last: tuple[str, tuple[int, ...]] | None = None
 
     def begin(self, kind: str, *numbers: int) -> int:
-        """Writes down that something is begun, and returns how many deaths it has caused.
+        """Logs the start of an operation, and returns the number of deaths that it has caused.
 
         Args:
             kind: `open`, `select`, `enrich`, `combine`, `metric`, `window`, `read` or `load`.
-            numbers: Numbers that name it within the task.
+            numbers: Numbers that identify the operation within the task.
         """
         phase: Phase = (kind, self.pipeline, *numbers)
         self._last = kind, numbers
@@ -154,16 +154,16 @@ class Attempts:
 
     @contextmanager
     def loading(self) -> Generator[None]:
-        """Writes down that a model is loaded on the way, and then what goes on.
+        """Logs that a model is loaded, and afterwards that the interrupted operation continues.
 
         Raises:
-            UserError: That has killed its worker each time: no read is to blame.
+            UserError: Loading has killed its worker each time, so no single read is the cause.
         """
         last = self._last
         if self.begin("load") >= TRIES:
             raise UserError(
-                f"workers have died {TRIES} times while they loaded the model: is there memory for"
-                " it? Their words stand above"
+                f"workers have died {TRIES} times while they loaded the model; check that there is"
+                " enough memory, and see their output above"
             )
         yield
         if last is not None:
@@ -171,15 +171,16 @@ class Attempts:
 
 
 def enforce_deadlines(file: Path) -> None:
-    """Has calls that outlast their limit for long end this process, whatever they are at.
+    """Makes calls that exceed their limit by far end this process.
 
-    Code that never comes back to the interpreter takes no interruption. Faulthandler's own thread
-    needs none: it writes down what the process was at, and ends it. One that is stopped, or that
-    has called this off, is ended from outside: see `limits.is_overdue`.
+    Code that never returns to the interpreter cannot be interrupted. Therefore faulthandler's
+    thread writes a traceback and ends the process. A process that is suspended, or that has
+    cancelled faulthandler, is ended from outside: see `limits.is_overdue`.
 
     Args:
-        file: Path of what is written then; empty until a deadline is enforced. Its time is the
-            deadline, by the clock of `monotonic`; the time of day, which lies beyond, is none.
+        file: Path of the file for the traceback, which is empty until a deadline is enforced. Its
+            modification time is the deadline on the clock of `monotonic`. The current time of day
+            is later than any such deadline, and means that no deadline is set.
     """
     global _deadline  # noqa: PLW0603 -- one process has one alarm
     if _deadline is not None:
@@ -189,13 +190,13 @@ def enforce_deadlines(file: Path) -> None:
 
 
 class time_limit:  # noqa: N801 -- called like a function; a generator takes twice as long
-    """Raises TimeoutError in the block once it has taken longer than its limit.
+    """Raises TimeoutError in the block once its time is over.
 
-    Code that stays outside the interpreter is interrupted when it returns. Limits do not nest.
+    Code outside the interpreter is interrupted when it returns. Limits do not nest.
     """
 
     def __init__(self, seconds: float | None) -> None:
-        """Sets no limit yet.
+        """Prepares the limit, which `__enter__` starts.
 
         Args:
             seconds: Seconds that the block may take; None sets no limit.
@@ -207,7 +208,7 @@ class time_limit:  # noqa: N801 -- called like a function; a generator takes twi
         """Starts the limit.
 
         Raises:
-            UserError: In another thread than the main one, where Python takes no signals.
+            UserError: The thread is not the main thread, which alone receives Python's signals.
         """
         if self._limit is not None:
             self._limit.__enter__()
@@ -222,38 +223,38 @@ class time_limit:  # noqa: N801 -- called like a function; a generator takes twi
             if self._limit is not None:
                 self._limit.__exit__(kind, error, trace)
         finally:
-            if os.getpid() != self._process:  # a stage has forked: the copy is not a second worker
+            if os.getpid() != self._process:  # a stage has forked: the copy is not a worker
                 os._exit(0)
 
 
 @contextmanager
 def _limited(seconds: float) -> Generator[None]:
     if threading.current_thread() is not threading.main_thread():
-        raise UserError("a time-out for examples works in the main thread only")
+        raise UserError("a time-out for examples requires the main thread; run without one here")
 
     over = False
 
     def ring(_: int, frame: FrameType | None) -> None:
-        # A module that is left half imported is broken for good; the next alarm comes soon.
+        # An interrupted import leaves a broken module; the next alarm follows soon.
         if not over and not _is_importing(frame):
             raise TimeoutError(f"took longer than {seconds:g} s")
 
     with alarm(seconds, _AGAIN, ring):
         if _deadline is not None:
-            left = 2 * seconds + _GRACE
-            faulthandler.dump_traceback_later(left, exit=True, file=_deadline)
-            _mark(_deadline, monotonic() + left + _OUTSIDE)
+            delay = 2 * seconds + _GRACE
+            faulthandler.dump_traceback_later(delay, exit=True, file=_deadline)
+            _set_deadline(_deadline, monotonic() + delay + _OUTSIDE)
         try:
             yield
         finally:
-            over = True  # an alarm that comes only now says nothing any more
+            over = True  # a late alarm is ignored
             faulthandler.cancel_dump_traceback_later()
             if _deadline is not None:
-                _mark(_deadline, None)
+                _set_deadline(_deadline, None)
 
 
-def _mark(file: IO[str], deadline: float | None) -> None:
-    with suppress(OSError):  # a stage has closed it
+def _set_deadline(file: IO[str], deadline: float | None) -> None:
+    with suppress(OSError):  # a stage may have closed the file
         os.utime(file.fileno(), (deadline, deadline) if deadline else None)
 
 

@@ -1,4 +1,4 @@
-"""Numbers that limit a run, and the file of a deadline, which its driver watches."""
+"""Limits of a run, and the deadline file of a shard, which the driver watches."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
-from time import monotonic_ns  # by name: a stage may replace those of `time`
+from time import monotonic_ns  # by name: a stage may replace functions of `time`
 
 from leporello.core.records import JSON
 
-_TIMEOUT = "example_timeout"  # decides about failures alone, so another value may go on
+_TIMEOUT = "example_timeout"  # affects only failures, so a run may resume with another value
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Limits:
         window: Read at most this many inputs in one batch, unless the reader asks for more.
         shard_examples: End a shard with the document that reaches this many examples.
         shard_bytes: End a shard with the document that reaches this many bytes of rows.
-        example_timeout: Fail an example whose call of a stage takes longer than this.
+        example_timeout: Fail an example if a call of a stage takes longer than this.
     """
 
     max_active: int = 128
@@ -34,7 +34,7 @@ class Limits:
     example_timeout: float | None = None
 
     def differences(self, earlier: Mapping[str, JSON]) -> tuple[str, ...]:
-        """Returns in which numbers an earlier run's limits, as in its manifest, differ."""
+        """Returns the differences from an earlier run's limits, as its manifest contains them."""
         names = [field.name for field in fields(self) if field.name != _TIMEOUT]
         return tuple(
             f"limits.{name}: {earlier[name]!r} -> {getattr(self, name)!r}"
@@ -44,18 +44,18 @@ class Limits:
 
 
 def is_overdue(file: Path) -> bool:
-    """Says whether a process has outlasted the deadline in its file, and notes it there."""
+    """Returns whether a process has exceeded the deadline in its file; records it there."""
     try:
         if file.stat().st_mtime_ns >= monotonic_ns():
             return False
         file.write_text("ended from outside\n")
-    except FileNotFoundError:  # nothing of the shard is under way
+    except FileNotFoundError:  # no process works on the shard
         return False
     return True
 
 
 def forget_deadline(file: Path) -> None:
-    """Has a deadline of a process that is gone hold for no other one; what it came to stays."""
+    """Clears the deadline of a process that has ended; the content of the file stays."""
     with suppress(FileNotFoundError):
         os.utime(file)
 

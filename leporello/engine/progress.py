@@ -1,4 +1,4 @@
-"""Who is told of what an engine does: a listener, counts, and what draws them."""
+"""Progress of an engine: listeners, counts and displays."""
 
 from __future__ import annotations
 
@@ -14,47 +14,47 @@ if TYPE_CHECKING:
 
 
 class ProgressDisplay(Protocol):
-    """Draws how far something is."""
+    """Displays the progress of a task."""
 
     def start(self) -> None:
-        """Begins to draw."""
+        """Shows the display."""
         ...
 
     def update(self, advance: int, counts: str) -> None:
-        """Draws that so many more examples are finished, beside a line of counts."""
+        """Advances by a number of finished examples, and shows a line of counts."""
         ...
 
     def stop(self) -> None:
-        """Ends, and leaves nothing behind."""
+        """Removes the display."""
         ...
 
 
-# Makes a display of a title and a number of examples; None draws nothing. One a process, as for
-# logging: what runs need not know where it is looked at.
+# Creates a display from a title and a number of examples; None displays nothing. There is one per
+# process, as for logging, so code that runs pipelines needs no display as an argument.
 _make_display: Callable[[str, int | None], ProgressDisplay | None] = lambda _title, _examples: None  # noqa: E731 -- replaced by the one function below
 
 
 def show_progress_with(make: Callable[[str, int | None], ProgressDisplay | None]) -> None:
-    """Has progress drawn from now on.
+    """Sets the display of progress for this process.
 
     Args:
-        make: Function that makes a display of a title and a number of examples (None: unknown), or
-            returns None where there is nothing to draw on.
+        make: Function that creates a display from a title and a number of examples (None if
+            unknown), or returns None without a terminal.
     """
-    global _make_display  # noqa: PLW0603 -- one display a process
+    global _make_display  # noqa: PLW0603 -- one display per process
     _make_display = make
 
 
 @dataclass
 class ProgressCounts:
-    """What has been done since the last time.
+    """Progress since the last report.
 
     Attributes:
-        documents: Number of documents, counted once a pipeline.
+        documents: Number of documents, counted once per pipeline.
         examples: Number of finished examples.
-        failed: Number of those that failed.
-        tokens: Tokens read and written.
-        reading: Number of reads under way.
+        failed: Number of failed examples.
+        tokens: Number of tokens that readers read and generated.
+        reading: Number of reads without a reply.
     """
 
     documents: int = 0
@@ -66,15 +66,15 @@ class ProgressCounts:
 
 @dataclass
 class Progress:
-    """Counts what is done, and has it drawn.
+    """Counts documents, examples and tokens, and updates the display.
 
     Attributes:
-        title: Name of what is running.
-        examples: Number of examples; None where the task does not know.
-        documents: Number of documents done so far.
-        finished: Number of examples finished so far, failed ones included.
+        title: Title of the display.
+        examples: Number of examples; None if the task does not know it.
+        documents: Number of documents processed so far.
+        finished: Number of examples finished so far, including failed ones.
         failed: Number of examples that failed so far.
-        read_tokens: Tokens read and written so far, by all pipelines.
+        read_tokens: Number of tokens that readers of all pipelines read and generated so far.
     """
 
     title: str
@@ -114,24 +114,24 @@ class Progress:
         self._update(1)
 
     def reading(self, reads: int) -> None:
-        """Says that so many reads are under way."""
+        """Sets the number of reads without a reply."""
         self._waiting = reads
         self._update(0)
 
     def tokens(self, count: int) -> None:
-        """Counts tokens that were read or written."""
+        """Counts tokens that a reader read or generated."""
         self.read_tokens += count
         self._waiting = 0
         self._update(0)
 
-    def take(self, progressed: ProgressCounts) -> None:
-        """Counts what a worker has done since the last time."""
-        self.documents += progressed.documents
-        self.finished += progressed.examples
-        self.failed += progressed.failed
-        self.read_tokens += progressed.tokens
-        self._waiting = progressed.reading
-        self._update(progressed.examples)
+    def take(self, counts: ProgressCounts) -> None:
+        """Adds the progress of a worker since its last report."""
+        self.documents += counts.documents
+        self.finished += counts.examples
+        self.failed += counts.failed
+        self.read_tokens += counts.tokens
+        self._waiting = counts.reading
+        self._update(counts.examples)
 
     def _update(self, advance: int) -> None:
         if not self._display:
@@ -146,31 +146,31 @@ class Progress:
 
 
 class Listener(Protocol):
-    """Is told of every step; what it raises ends the run."""
+    """Receives the events of an engine; an exception from a listener ends the run."""
 
     def before_step(self) -> None:
-        """Is asked before anything is read; may raise `Stopped`."""
+        """Called before each read; may raise `Stopped`."""
         ...
 
     def document(self) -> None:
-        """All examples on a document have been admitted, or skipped."""
+        """Called when all examples on a document have been started or skipped."""
         ...
 
     def example(self, *, failed: bool = False) -> None:
-        """An example is finished."""
+        """Called when an example is finished."""
         ...
 
     def reading(self, reads: int) -> None:
-        """The reader begins to read so many inputs."""
+        """Called before a reader reads a batch, with its number of reads."""
         ...
 
     def has_read(self, statistics: ReadStatistics) -> None:
-        """The reader has read; the statistics are of all that it has read so far."""
+        """Called after a reader has read a batch, with its statistics so far."""
         ...
 
 
 class Silent:
-    """Does nothing of it."""
+    """Ignores all events."""
 
     def before_step(self) -> None:
         """See `Listener`."""
@@ -189,25 +189,25 @@ class Silent:
 
 
 class Cancellable(Silent):
-    """Ends what it listens to before its next step, once it is told to."""
+    """Stops an engine before its next read once `cancel` was called."""
 
     cancelled = False
 
     def cancel(self) -> None:
-        """Asks for the end."""
+        """Requests the stop."""
         self.cancelled = True
 
     def before_step(self) -> None:
         """See `Listener`."""
         if self.cancelled:
-            raise Stopped("nobody waits for the answer")
+            raise Stopped("the caller no longer waits for the answer")
 
 
 class ProgressListener:
-    """The listener of an engine in this process: counts what is done."""
+    """Passes the events of an engine in this process to a `Progress`."""
 
     def __init__(self, progress: Progress, check: Callable[[], None] = lambda: None) -> None:
-        """Takes a bar, and what is asked before each step."""
+        """Takes the progress, and a function that is called before each read."""
         self._progress, self._check, self._tokens = progress, check, 0
         self.document, self.reading = progress.document, progress.reading
 

@@ -1,4 +1,4 @@
-"""The one reader of an engine: reads windows of what many examples ask for."""
+"""Readers as the engine calls them: batches over many examples, caching, retries and time-outs."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _COUNTED = ("seconds", "reads", "cached", "input_tokens", "output_tokens")
 
 @dataclass(frozen=True, slots=True)
 class BatchStatistics:
-    """What came of a reader's micro-batches.
+    """Statistics of a reader's micro-batches.
 
     Attributes:
         batches: Number of batches read.
-        prompt_tokens: Tokens in them; equal prompts stand there once.
-        padded_tokens: Tokens with padding, as if each prompt were as long as its batch's longest.
-        halvings: Number of times that memory did not suffice, and they were made smaller.
+        prompt_tokens: Tokens of their prompts; equal prompts count once.
+        padded_tokens: Tokens with padding: each prompt counts as the longest of its batch.
+        halvings: Number of times that batches were made smaller because memory ran out.
     """
 
     batches: int = 0
@@ -46,31 +46,31 @@ class BatchStatistics:
 
     @property
     def padding(self) -> float:
-        """Share of padding."""
+        """Share of tokens that are padding."""
         return 1 - self.prompt_tokens / self.padded_tokens if self.padded_tokens else 0.0
 
     def since(self, before: BatchStatistics) -> BatchStatistics:
-        """Returns what has been added."""
+        """Returns the increase since earlier statistics."""
         added = {n: getattr(self, n) - getattr(before, n) for n in self.__slots__}
         return BatchStatistics(**added)
 
-    def plus(self, more: BatchStatistics) -> BatchStatistics:
-        """Returns both together."""
-        summed = {n: getattr(self, n) + getattr(more, n) for n in self.__slots__}
+    def plus(self, other: BatchStatistics) -> BatchStatistics:
+        """Returns the sum of both statistics."""
+        summed = {n: getattr(self, n) + getattr(other, n) for n in self.__slots__}
         return BatchStatistics(**summed)
 
 
 @dataclass
 class ReadStatistics:
-    """What reading came to.
+    """Statistics of the reads of one reader.
 
     Attributes:
-        seconds: Seconds spent in the reader, its model loaded.
-        reads: Number of reads; those whose outputs were cached are not counted.
+        seconds: Seconds spent in the reader, without the time to load its model.
+        reads: Number of reads, without those whose outputs were cached.
         cached: Number of reads whose outputs were cached by an earlier run.
-        input_tokens: Tokens of what was read.
-        output_tokens: Tokens of what was written.
-        packed: Statistics of its micro-batches, if it packs any.
+        input_tokens: Tokens of the prompts.
+        output_tokens: Tokens that the reader generated.
+        packed: Statistics of its micro-batches, if it forms any.
     """
 
     seconds: float = 0.0
@@ -80,14 +80,14 @@ class ReadStatistics:
     output_tokens: int = 0
     packed: BatchStatistics = BatchStatistics()
 
-    def add(self, more: ReadStatistics) -> None:
-        """Adds what more reading came to."""
+    def add(self, other: ReadStatistics) -> None:
+        """Adds the statistics of more reads."""
         for name in _COUNTED:
-            setattr(self, name, getattr(self, name) + getattr(more, name))
-        self.packed = self.packed.plus(more.packed)
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.packed = self.packed.plus(other.packed)
 
     def row(self) -> dict[str, JSON]:
-        """Returns all of it, and rates, for timings.json."""
+        """Returns the statistics and their rates, for timings.json."""
         row = {name: getattr(self, name) for name in _COUNTED}
         for name in ("input_tokens", "output_tokens"):
             row[f"{name}_per_second"] = round(row[name] / self.seconds, 1) if self.seconds else 0
@@ -99,16 +99,17 @@ class ReadStatistics:
 
 
 @dataclass
-class WindowReader:
-    """A reader for windows: a faulty read fails alone, and what is cached is not read.
+class BatchReader:
+    """A reader stage that reads batches: isolates faulty reads and reuses cached outputs.
 
     Attributes:
-        reader: Stage that reads.
-        cache: Cache of outputs, by whole windows; None caches nothing.
-        timeout: Seconds that a call may take for each read in it; None is no limit.
-        attempts: Record of what is begun.
+        reader: Reader stage.
+        cache: Cache of the outputs of complete batches; None disables caching.
+        timeout: Seconds allowed per read of a call; None sets no limit.
+        attempts: Log of started operations.
         statistics: Statistics of the reads so far.
-        cured: Notes on reads of the last window that failed together and did not alone, by place.
+        cured: Notes on reads of the last batch that failed together but succeeded in smaller
+            batches, by index.
     """
 
     reader: Any
@@ -117,64 +118,64 @@ class WindowReader:
     attempts: Attempts = field(default_factory=Attempts)
     statistics: ReadStatistics = field(default_factory=ReadStatistics)
     cured: dict[int, str] = field(default_factory=dict)
-    _halved: bool = False  # what was read in halves is not what the window says
+    _halved: bool = False  # whether a batch was split, so its outputs are not cached
     _loaded: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
-    def window_size(self) -> int:
-        """Inputs that the reader's class wants in one window, 0 if it does not say."""
+    def preferred_batch_size(self) -> int:
+        """Number of reads that the reader's class prefers in a batch; 0 if it has no preference."""
         return int(getattr(type(self.reader), "window_size", 0))
 
     @property
     def schedules_itself(self) -> bool:
-        """Whether the reader wants all waiting reads of a shard in one call."""
+        """Whether the reader expects all waiting reads of a shard in one call."""
         return bool(getattr(self.reader, "schedules_itself", False))
 
-    def window(self, most: int) -> int:
-        """Returns how many reads make a window, where the run's own limit is `most`.
+    def batch_size(self, limit: int) -> int:
+        """Returns the number of reads in a batch, where the run's limit is `limit`.
 
-        One that schedules itself is given all that waits.
+        A reader that schedules itself receives all waiting reads.
         """
-        return sys.maxsize if self.schedules_itself else max(most, self.window_size)
+        return sys.maxsize if self.schedules_itself else max(limit, self.preferred_batch_size)
 
     @property
     def slots(self) -> int:
-        """Number of single reads that may be under way at once; 0 for a reader of windows."""
+        """Number of single reads that may run at once; 0 for a reader of batches."""
         independent = not getattr(self.reader, "depends_on_batch", True)
         return int(getattr(self.reader, "slots", 0)) if independent else 0
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """Sizes that the reader found itself; it does so now, for which it may load its model."""
+        """Micro-batch sizes that the reader determined; this may load its model to measure them."""
         batching = batching_of(self.reader)
         return dict(batching.sizes()) if batching else {}
 
     def load(self) -> None:
-        """Loads the reader's models, which takes its time and must not be interrupted."""
+        """Loads the reader's models; no time limit applies."""
         if not self._loaded:
             with self.attempts.loading():
                 load_models(self.reader)
             self._loaded = True
 
-    def read(self, window: Sequence[Read]) -> list[Reply]:
-        """Returns one reply a read.
+    def read(self, batch: Sequence[Read]) -> list[Reply]:
+        """Returns one reply per read.
 
         Raises:
-            UserError: A mistake of the user's, such as a model that cannot be loaded.
+            UserError: The user made a mistake, such as naming a model that cannot be loaded.
         """
-        key = self._cache_key(window)
+        key = self._cache_key(batch)
         self.cured = {}
         if key and self.cache and (entry := self.cache.get("outputs", key)):
-            self.statistics.cached += len(window)
+            self.statistics.cached += len(batch)
             rows: Any = entry["outputs"]
             return [output_from_row(row) for row in rows]
         self.load()
         started, before, self._halved = time.monotonic(), self._packed(), False
-        replies = self._read(window)
+        replies = self._read(batch)
         packed = self._packed().since(before)
         self._count(replies, time.monotonic() - started, packed)
-        # Answers of smaller batches are not what this window says (decision 10).
+        # A smaller batch can change the last digits, so its outputs are not cached (decision 10).
         if key and self.cache and not self._halved and not packed.halvings:
             self.cache.put("outputs", key, {"outputs": list(map(output_row, replies))})
         return replies
@@ -183,7 +184,7 @@ class WindowReader:
         """Returns the reply to one read; may be called from several threads at once.
 
         Raises:
-            UserError: As `read`.
+            UserError: The user made a mistake.
         """
         key = self._cache_key([read])
         if key and self.cache and (entry := self.cache.get("outputs", key)):
@@ -195,7 +196,7 @@ class WindowReader:
             reply: Reply = _rounded(call_reader(self.reader, [read])[0])
         except UserError:
             raise
-        except BaseException as error:  # as `_read`
+        except BaseException as error:  # a plug-in may call `sys.exit`
             reply = read_error(error)
         with self._lock:
             self._count([reply], time.monotonic() - started, BatchStatistics())
@@ -203,41 +204,41 @@ class WindowReader:
             self.cache.put("outputs", key, {"outputs": [output_row(reply)]})
         return reply
 
-    def _cache_key(self, window: Sequence[Read]) -> Mapping[str, JSON] | None:
-        """Returns what the outputs of a window depend on; None if that cannot be told."""
+    def _cache_key(self, batch: Sequence[Read]) -> Mapping[str, JSON] | None:
+        """Returns the inputs that determine the outputs of a batch; None if they are unknown."""
         identity = fingerprint(self.reader) if self.cache else None
         if not identity:
             return None
-        # In micro-batches of another size a model's last digits differ, and with them texts.
+        # Another micro-batch size changes a model's last digits, and thereby its texts.
         sizes = self.sizes
         reader: dict[str, JSON] = {**identity, **({"sizes": {**sizes}} if sizes else {})}
-        return {"reader": reader, "reads": list(map(digest_of, window))}
+        return {"reader": reader, "reads": list(map(digest_of, batch))}
 
     def _packed(self) -> BatchStatistics:
-        """Returns what came of all of the reader's micro-batches so far."""
+        """Returns the statistics of all micro-batches of the reader so far."""
         batching = batching_of(self.reader)
         return BatchStatistics(**batching.counts()) if batching else BatchStatistics()
 
     def _read(self, reads: Sequence[Read], first: int = 0) -> list[Reply]:
-        """Reads a window, or what begins there; what fails is halved until the guilty is alone."""
+        """Reads a batch, or its part from index `first`; halves it until faults are isolated."""
         limit = None if self.timeout is None else self.timeout * len(reads)
         try:
             with time_limit(limit):
                 outputs = call_reader(self.reader, reads)
-        except WrongCountError as error:  # a fault of the class, which no smaller window cures
+        except WrongCountError as error:  # a bug of the class: smaller batches fail, too
             return [read_error(error)] * len(reads)
-        except BaseException as error:  # a plug-in that leaves the process fails too
+        except BaseException as error:  # a plug-in may call `sys.exit`
             if is_passed_on(error):
                 raise
-            self._halved, told = True, read_error(error)
+            self._halved, failure = True, read_error(error)
             if len(reads) == 1:
-                return [told]
+                return [failure]
             half = len(reads) // 2
             replies = [
                 *self._read(reads[:half], first), *self._read(reads[half:], first + half)
             ]  # fmt: skip
-            if not any(isinstance(reply, ReadError) for reply in replies):  # none of them is guilty
-                note = note_of_cure("reader", error, str(told))
+            if not any(isinstance(reply, ReadError) for reply in replies):  # no single read fails
+                note = note_of_cure("reader", error, str(failure))
                 self.cured |= dict.fromkeys(range(first, first + len(reads)), note)
             return replies
         return [_rounded(output) for output in outputs]
@@ -256,14 +257,14 @@ class WindowReader:
 
 
 @dataclass
-class WindowReaders:
-    """A pipeline's readers by role, each with windows of its own.
+class BatchReaders:
+    """Readers of a pipeline by role; a batch contains reads of one reader.
 
     Attributes:
         stages: Stages of the pipeline.
-        cache: Cache of outputs; None caches nothing.
-        timeout: Seconds that a call may take for each read in it; None is no limit.
-        attempts: Record of what is begun.
+        cache: Cache of outputs; None disables caching.
+        timeout: Seconds allowed per read of a call; None sets no limit.
+        attempts: Log of started operations.
     """
 
     stages: Pipeline
@@ -272,24 +273,24 @@ class WindowReaders:
     attempts: Attempts = field(default_factory=Attempts)
 
     def __post_init__(self) -> None:
-        self._by_stage: dict[int, WindowReader] = {}
-        self._by_role = {role: self._window_reader(r) for role, r in self.stages.readers.items()}
+        self._by_stage: dict[int, BatchReader] = {}
+        self._by_role = {role: self._batch_reader(r) for role, r in self.stages.readers.items()}
 
-    def _window_reader(self, stage: object) -> WindowReader:
-        made = WindowReader(stage, self.cache, self.timeout, self.attempts)
-        return self._by_stage.setdefault(id(stage), made)
+    def _batch_reader(self, stage: object) -> BatchReader:
+        reader = BatchReader(stage, self.cache, self.timeout, self.attempts)
+        return self._by_stage.setdefault(id(stage), reader)
 
-    def of(self, role: str) -> WindowReader:
-        """Returns the reader that has a role.
+    def of(self, role: str) -> BatchReader:
+        """Returns the reader of a role.
 
         Raises:
-            StageError: None has.
+            StageError: The pipeline has no reader of this role.
         """
         return self._by_stage[id(self.stages.reader_of(role))]
 
     @property
-    def answering(self) -> WindowReader:
-        """The reader of answers."""
+    def answering(self) -> BatchReader:
+        """Reader of the answers."""
         return self._by_role[ANSWER]
 
     def load(self) -> None:
@@ -299,12 +300,12 @@ class WindowReaders:
 
     @property
     def slots(self) -> int:
-        """Number of single reads that may be under way at once; 0 if any reader has windows."""
+        """Number of single reads that may run at once; 0 if any reader reads batches."""
         return min(reader.slots for reader in self._by_stage.values())
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Sizes that readers found themselves, those of roles as `select.batch_tokens`."""
+        """Micro-batch sizes that readers determined, prefixed by role: `select.batch_tokens`."""
         return {
             name if role == ANSWER else f"{role}.{name}": size
             for role, reader in self._by_role.items()
@@ -314,7 +315,7 @@ class WindowReaders:
 
     @property
     def statistics(self) -> dict[str, ReadStatistics]:
-        """What reading came to, by role; readers of several roles count for the first of them."""
+        """Statistics by role; a reader of several roles counts under its first role."""
         first: dict[int, str] = {}
         for role, reader in self._by_role.items():
             first.setdefault(id(reader), role)
@@ -322,25 +323,25 @@ class WindowReaders:
 
 
 def all_sizes(stages: Pipeline) -> dict[str, int]:
-    """Returns the sizes that a pipeline's readers found themselves, as `WindowReaders.sizes`."""
+    """Returns the sizes that a pipeline's readers determined, named as in `BatchReaders.sizes`."""
     return {
         name if role == ANSWER else f"{role}.{name}": size
         for role, reader in stages.readers.items()
-        for name, size in WindowReader(reader).sizes.items()
+        for name, size in BatchReader(reader).sizes.items()
     }
 
 
 def restore_batch_sizes(stages: Pipeline, sizes: Mapping[str, int]) -> None:
-    """Has readers use the sizes that an earlier process found."""
+    """Sets readers to the micro-batch sizes that an earlier process determined."""
     for role, reader in stages.readers.items():
-        before = "" if role == ANSWER else f"{role}."
-        own = {n.removeprefix(before): size for n, size in sizes.items() if n.startswith(before)}
-        if own and (batching := batching_of(reader)):
-            batching.settle({n: size for n, size in own.items() if "." not in n})
+        prefix = "" if role == ANSWER else f"{role}."
+        by_name = {n.removeprefix(prefix): s for n, s in sizes.items() if n.startswith(prefix)}
+        if by_name and (batching := batching_of(reader)):
+            batching.settle({n: size for n, size in by_name.items() if "." not in n})
 
 
 def digest_of(read: Read) -> str:
-    """Returns a hash of everything that a reader can see of a read, its documents included."""
+    """Returns a hash of all fields of a read that a reader sees, with its documents' text."""
     passages: list[JSON] = [
         passage
         if isinstance(passage, str)
@@ -356,11 +357,11 @@ def digest_of(read: Read) -> str:
 
 
 def _rounded(output: Output) -> Output:
-    """Rounds scores before anything compares them; what is not a number is no score."""
+    """Rounds the scores of an output; a score that is not finite becomes None."""
     score = output.score
     if score is not None and not math.isfinite(score):
         score = None
-    # Digits that differ from machine to machine would decide ties.
+    # Otherwise digits that differ between machines would decide ties.
     return dataclasses.replace(
         output,
         score=None if score is None else rounded(score),

@@ -1,4 +1,4 @@
-"""Requests of combiners and enrichers: checked, allowed by a budget, answered without a reader."""
+"""Checks requests of combiners and enrichers, applies budgets, answers requests without reads."""
 
 from __future__ import annotations
 
@@ -23,72 +23,72 @@ from leporello.core.records import (
     Search,
 )
 
-_NOTHING = -1e9  # the score of an answer from nothing; JSON has no infinity
+_LOWEST_SCORE = -1e9  # of an answer without a read; JSON has no infinity
 
 
 class Admission(Enum):
-    """What becomes of a read now."""
+    """Decision on a read."""
 
     READ = "read"
-    WAIT = "wait"  # until it is known what this question's reads cost
+    WAIT = "wait"  # until the first reads of the question show their cost
     REFUSE = "refuse"
 
 
-class Allowance:
-    """The budget of one question while it is answered.
+class QuestionBudget:
+    """Budget of one question, and the amounts spent so far.
 
     Attributes:
-        stages: Pipeline, which has the budget, and whose readers count tokens.
+        stages: Pipeline with the budget; its readers count tokens.
     """
 
     def __init__(self, stages: Pipeline) -> None:
-        """Begins with nothing spent."""
+        """Starts with the full budget."""
         self.stages = stages
         self._budget = stages.budget
-        self._known = self._expected = Ledger()  # what was spent; with the reads under way
+        self._spent = self._expected = Ledger()  # `_expected` includes reads without a reply
 
-    def has_read(self, read: Read, reply: Reply) -> None:
-        """Counts a read that is answered; a failed one costs nothing."""
+    def charge(self, read: Read, reply: Reply) -> None:
+        """Counts an answered read; a failed read costs nothing."""
         if isinstance(reply, Output) and not reply.over_budget:
-            self._known += Ledger(
+            self._spent += Ledger(
                 1,
                 reply.input_tokens or self._tokens(read),
                 reply.output_tokens,
                 reply.dollars or 0.0,
                 reply.seconds or 0.0,
             )
-        self._expected = self._known
+        self._expected = self._spent
 
-    def ask(self, read: Read) -> Admission:
-        """Returns what becomes of a read; counts it as under way if it is to be read."""
-        tokens, known = self._tokens(read), self._known
-        under_way = self._expected.reads > known.reads
-        priced = self._budget.dollars is not None or self._budget.seconds is not None
-        if priced and under_way and not known.tokens:
+    def admit(self, read: Read) -> Admission:
+        """Decides whether a read may be read now; adds an admitted read to the expected costs."""
+        tokens, spent = self._tokens(read), self._spent
+        is_reading = self._expected.reads > spent.reads
+        has_price = self._budget.dollars is not None or self._budget.seconds is not None
+        if has_price and is_reading and not spent.tokens:
             return Admission.WAIT
-        each = tokens / known.tokens if known.tokens else 0.0
-        after = self._expected + Ledger(1, tokens, 0, each * known.dollars, each * known.seconds)
-        if self._budget.is_exceeded(after):
+        share = tokens / spent.tokens if spent.tokens else 0.0
+        total = self._expected + Ledger(1, tokens, 0, share * spent.dollars, share * spent.seconds)
+        if self._budget.is_exceeded(total):
             return Admission.REFUSE
-        self._expected = after
+        self._expected = total
         return Admission.READ
 
     def refusal(self, read: Read) -> Reply:
-        """Returns what comes of a read that is over the budget: nothing was seen of it.
+        """Returns an empty output for a read that exceeds the budget.
 
-        A budget that has not room for the first read of a question is no budget: that read fails.
+        If the budget does not even suffice for the first read of a question, that read fails.
         """
         if self._expected.reads:
             cut = sum(len(p.text if isinstance(p, Chunk) else p) for p in read.passages)
-            scores = (_NOTHING,) * len(read.choices)
-            return Output("", _NOTHING, scores=scores, read=(), cut=cut, over_budget=True)
+            scores = (_LOWEST_SCORE,) * len(read.choices)
+            return Output("", _LOWEST_SCORE, scores=scores, read=(), cut=cut, over_budget=True)
         return ReadError(
             f"the budget ({self._budget}) is too small for one read of"
             f" {self._tokens(read):,} tokens"
         )
 
     def _tokens(self, read: Read) -> int:
-        """Returns how many tokens a read has."""
+        """Returns the number of tokens of a read; 0 if the budget only limits reads."""
         reader = self.stages.reader_of(read.role)
         if self._budget.row().keys() <= {"reads"}:
             return 0
@@ -101,18 +101,17 @@ class Allowance:
 
 
 def checked(requests: object, document: Document, stages: Pipeline) -> Sequence[Request]:
-    """Returns what a generator yielded, if it is a list of requests about this document.
+    """Returns the requests that a generator yielded, after checking them.
 
     Raises:
-        TypeError: It is something else.
-        StageError: A read asks a role that no reader has.
+        TypeError: They are not a list of requests about this document.
+        StageError: A read names a role that no reader has.
     """
     if not isinstance(requests, (list, tuple)) or not all(
         isinstance(request, (Read, Search, Fit, Generates)) for request in requests
     ):
-        text = f"{requests!r:.200}"
         kinds = "Read, Search, Fit or Generates"
-        raise TypeError(f"a combiner must yield a list of {kinds}, got {text}")
+        raise TypeError(f"a combiner must yield a list of {kinds}, got {requests!r:.200}")
     for request in requests:
         if isinstance(request, (Read, Fit)):
             _check_read(request.read if isinstance(request, Fit) else request, document)
@@ -146,13 +145,13 @@ def _check_read(read: Read, document: Document) -> None:
             raise TypeError(f"a Read's {name} must be texts, got {getattr(read, name)!r:.200}")
 
 
-def told(stages: Pipeline, request: Fit | Generates) -> int:
-    """Returns what a reader tells of itself: whether it writes, or what fits its window."""
+def reader_property(stages: Pipeline, request: Fit | Generates) -> int:
+    """Returns whether a reader generates text, or how many passages fit its input window."""
     reader = stages.reader_of(role_of(request))
     if isinstance(request, Generates):
         return bool(getattr(reader, "generates", False))
     if not isinstance(reader, RendersPrompt):
-        return len(request.read.passages)  # no window is known: all of it fits
+        return len(request.read.passages)  # without an input window everything fits
     read = flat_read(request.read)
     if request.behind is None:
         return whole_passages(request.read, reader.fit(read))

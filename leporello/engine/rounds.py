@@ -1,10 +1,10 @@
-"""Rounds: the reads of many examples, cut into batches, until every example is finished.
+"""Runs the examples of a shard in rounds: groups reads of many examples into batches.
 
-All examples of a group start. The reads of a step, in the order of example and place, are cut into
-batches per reader; each example receives its outputs, and its next reads belong to its next step.
-A batch is a function of the shard, the pipeline and the step, so a resumed shard forms the batches
-that are left as an unbroken run would. Readers whose answers do not depend on their batch have
-slots instead: each read is a batch, and goes out as soon as a slot is free.
+All examples of a group start. The reads of a step, in the order of the examples, are split into
+batches per reader. Each example receives its outputs, and its next reads belong to its next step.
+A batch is a function of the shard, the pipeline and the step, so a resumed shard forms the same
+batches as an uninterrupted run. Readers whose answers do not depend on their batch have slots
+instead: every read is sent separately as soon as a slot is free.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from leporello.engine.combining import CombinerRunner
 from leporello.engine.failures import ALONE, TRIES, Attempts, ExampleError
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener, Silent
-from leporello.engine.reading import WindowReader, WindowReaders
+from leporello.engine.reading import BatchReader, BatchReaders
 from leporello.engine.results.finished import FinishedExample
 from leporello.engine.results.serialization import reply_of
 from leporello.engine.selection import Selection, by_document, select_document
@@ -34,16 +34,16 @@ from leporello.engine.store import MemoryStore
 
 _COMMIT = 0.5  # seconds between commits of examples that need no reading
 
-# A read: the example, and the place of the read in the example's round.
+# A read: the example, and the index of the read in the example's round.
 _Place: TypeAlias = tuple[ActiveExample, int]
 
 
 @dataclass
 class Rounds:
-    """Runs one pipeline over the examples of one shard, which come in the order of the task.
+    """Runs one pipeline over the examples of one shard, in the order of the task.
 
     Attributes:
-        runner: Runs the combiners.
+        runner: Runner of the combiners.
         readers: Readers by role.
         store: Store of the pipeline on the shard.
         limits: Sizes of groups and batches.
@@ -52,7 +52,7 @@ class Rounds:
     """
 
     runner: CombinerRunner
-    readers: WindowReaders
+    readers: BatchReaders
     store: MemoryStore
     limits: Limits = field(default_factory=Limits)
     listener: Listener = field(default_factory=Silent)
@@ -60,7 +60,7 @@ class Rounds:
 
     def __post_init__(self) -> None:
         self._active: dict[int, ActiveExample] = {}
-        self._batches: deque[tuple[WindowReader, list[_Place]]] = deque()
+        self._batches: deque[tuple[BatchReader, list[_Place]]] = deque()
         self._finished: deque[FinishedExample] = deque()
         self._committed = time.monotonic()
         self._in_group = 0
@@ -68,11 +68,11 @@ class Rounds:
         if self.readers.answering.schedules_itself:
             self._group = sys.maxsize
         if self.slots:
-            self.readers.load()  # before there are threads
+            self.readers.load()  # before the threads start
 
     @property
     def attempts(self) -> Attempts:
-        """Record of what is begun."""
+        """Log of started operations."""
         return self.runner.attempts
 
     @property
@@ -86,12 +86,12 @@ class Rounds:
         """Starts the examples on one document; yields examples of the shard that finish meanwhile.
 
         Args:
-            first: Number of the first example in the task; those that the store holds are skipped.
-            examples: Examples in the order of the task.
-            selected: Selection for each, or the error that prevented it.
+            first: Number of the first example in the task.
+            examples: Examples in the order of the task; those in the store are skipped.
+            selected: Selection for each example, or the error that prevented it.
 
         Raises:
-            UserError: A mistake of the user's; what is finished stays finished.
+            UserError: The user made a mistake; finished examples stay in the store.
         """
         for number, example, selection in zip(count(first), examples, selected, strict=False):
             yield from self._make_room()
@@ -100,28 +100,28 @@ class Rounds:
         yield from self._newly_finished()
 
     def skip(self, examples: int) -> Iterator[FinishedExample]:
-        """Counts examples that the store holds: they were in their group, too."""
+        """Counts examples of the store, which are part of the groups as in an uninterrupted run."""
         for _ in range(examples):
             yield from self._make_room()
 
     def finish(self) -> Iterator[FinishedExample]:
-        """Finishes all examples that are active, and yields them.
+        """Finishes all active examples, and yields them.
 
         Raises:
-            UserError: As `add`.
+            UserError: The user made a mistake.
         """
         while self._active:
             self.wait()
             yield from self._newly_finished()
-        yield from self._newly_finished()  # while another shard waited for a reply in its slots
+        yield from self._newly_finished()  # those that finished while another shard waited
         self.store.commit()
 
     def wait(self) -> None:
         """Reads the next batch, or waits for the reply to a read of any shard.
 
         Raises:
-            UserError: As `add`.
-            Stopped: The run is to end.
+            UserError: The user made a mistake.
+            Stopped: The run was asked to stop.
         """
         self.listener.before_step()
         if self.slots:
@@ -142,7 +142,7 @@ class Rounds:
     # -- examples ------------------------------------------------------------------------------
 
     def _start(self, number: int, example: Example, selection: Selection | ExampleError) -> None:
-        """Starts an example, and goes as far as stored outputs reach."""
+        """Starts an example, and replays its stored outputs."""
         stored = self.store.outputs(number)
         state = self.runner.start(number, example, selection)
         while stored and isinstance(state, ActiveExample):
@@ -152,13 +152,13 @@ class Rounds:
                     state.reply(index, reply_of(row, state.reads[index]), note)
             if state.unread:
                 break
-            state = self.runner.go_on(state)
-        self._keep(state)
+            state = self.runner.resume(state)
+        self._set_state(state)
         if time.monotonic() - self._committed > _COMMIT:
             self._commit()
 
-    def _keep(self, state: ActiveExample | FinishedExample) -> None:
-        """Keeps an example that waits for reads, or stores a finished one."""
+    def _set_state(self, state: ActiveExample | FinishedExample) -> None:
+        """Adds an example to the active ones if it waits for reads; otherwise stores it."""
         if isinstance(state, ActiveExample):
             self._active[state.number] = state
             if self.slots:
@@ -177,11 +177,11 @@ class Rounds:
         self.store.commit()
         self._committed = time.monotonic()
 
-    def _take(
+    def _deliver(
         self, places: Sequence[_Place], replies: Sequence[Reply], notes: Sequence[str]
     ) -> None:
         """Stores the outputs of a batch, and sends them to examples whose step is complete."""
-        # Before any combiner receives them: a resumed shard replays them (decision 3).
+        # Stored before any combiner receives them, so a resumed shard replays them (decision 3).
         self.store.add_batch(
             [
                 (example.number, example.place + index, example.reads[index], reply)
@@ -193,7 +193,7 @@ class Rounds:
             example.reply(index, reply, note)
         for example in {example.number: example for example, _ in places}.values():
             if not example.unread:
-                self._keep(self.runner.go_on(example))
+                self._set_state(self.runner.resume(example))
         self._commit()
 
     # -- batches -------------------------------------------------------------------------------
@@ -206,20 +206,18 @@ class Rounds:
         replies = self._read(reader, places)
         self.listener.has_read(reader.statistics)
         self.store.set_sizes(self.readers.sizes)
-        self._take(places, replies, [reader.cured.get(n, "") for n in range(len(places))])
+        self._deliver(places, replies, [reader.cured.get(n, "") for n in range(len(places))])
 
-    def _next_batches(self) -> Iterator[tuple[WindowReader, list[_Place]]]:
-        """Yields the batches of the next step; an example that failed before has its own."""
+    def _next_batches(self) -> Iterator[tuple[BatchReader, list[_Place]]]:
+        """Yields the batches of the next step; retried examples have separate batches."""
         order = min(map(self._order, self._active.values()))
-        by_reader: dict[int, tuple[WindowReader, list[_Place]]] = {}
-        for example in (
-            one for _, one in sorted(self._active.items()) if self._order(one) == order
-        ):
-            for index in example.unread:
+        by_reader: dict[int, tuple[BatchReader, list[_Place]]] = {}
+        for _, example in sorted(self._active.items()):
+            for index in example.unread if self._order(example) == order else ():
                 reader = self.readers.of(example.reads[index].role)
                 by_reader.setdefault(id(reader), (reader, []))[1].append((example, index))
         for reader, places in by_reader.values():
-            size = reader.window(self.limits.window)
+            size = reader.batch_size(self.limits.window)
             for start in range(0, len(places), size):
                 yield reader, places[start : start + size]
 
@@ -227,8 +225,8 @@ class Rounds:
         alone = example.number if example.number in self.store.alone else -1
         return alone, example.step
 
-    def _read(self, reader: WindowReader, places: Sequence[_Place]) -> list[Reply]:
-        """Reads a batch; its seconds count where the budget has seconds."""
+    def _read(self, reader: BatchReader, places: Sequence[_Place]) -> list[Reply]:
+        """Reads a batch; outputs contain its seconds if the budget limits seconds."""
         began = time.monotonic()
         replies = self._read_safely(reader, places)
         if self.runner.stages.budget.seconds is None:
@@ -236,15 +234,15 @@ class Rounds:
         seconds = (time.monotonic() - began) / len(places)
         return [replace(r, seconds=seconds) if isinstance(r, Output) else r for r in replies]
 
-    def _read_safely(self, reader: WindowReader, places: Sequence[_Place]) -> list[Reply]:
-        """Reads a batch; one that has killed its worker before, read by read."""
+    def _read_safely(self, reader: BatchReader, places: Sequence[_Place]) -> list[Reply]:
+        """Reads a batch; reads one at a time if the batch has killed its workers."""
         example, index = places[0]
         deaths = self.attempts.begin("window", example.number, example.place + index)
         if deaths < TRIES:
             return reader.read([example.reads[index] for example, index in places])
         return [self._read_alone(reader, *place) for place in places]
 
-    def _read_alone(self, reader: WindowReader, example: ActiveExample, index: int) -> Reply:
+    def _read_alone(self, reader: BatchReader, example: ActiveExample, index: int) -> Reply:
         deaths = self.attempts.begin("read", example.number, example.place + index)
         if deaths >= ALONE:
             return ReadError(self.attempts.cause)
@@ -259,15 +257,15 @@ class Rounds:
             self.listener.has_read(statistics)
 
     def _submit(self, slots: Slots, example: ActiveExample) -> None:
-        """Gives the reads of an example's step to the slots."""
+        """Submits the reads of an example's step to the slots."""
         for index in [*example.unread]:
             reader = self.readers.of(example.reads[index].role)
             read = partial(self._timed, reader, example.reads[index])
-            then = partial(self._reply, example, index)
+            then = partial(self._deliver_one, example, index)
             if not self.attempts.deaths:
                 slots.submit(read, then)
                 continue
-            # A worker has died over this shard: one read at a time shows which read it was.
+            # A worker has died on this shard: one read at a time reveals which read killed it.
             deaths = self.attempts.begin("read", example.number, example.place + index)
             slots.submit(read if deaths < TRIES else self._refuse, then)
             while slots.waiting:
@@ -276,16 +274,16 @@ class Rounds:
     def _refuse(self) -> Reply:
         return ReadError(self.attempts.cause)
 
-    def _timed(self, reader: WindowReader, read: Read) -> Reply:
-        """Reads in a thread; its seconds count where the budget has seconds."""
+    def _timed(self, reader: BatchReader, read: Read) -> Reply:
+        """Reads in a thread; the output contains its seconds if the budget limits seconds."""
         began = time.monotonic()
         reply = reader.read_one(read)
         if self.runner.stages.budget.seconds is None or not isinstance(reply, Output):
             return reply
         return replace(reply, seconds=time.monotonic() - began)
 
-    def _reply(self, example: ActiveExample, index: int, reply: Reply) -> None:
-        self._take([(example, index)], [reply], [""])
+    def _deliver_one(self, example: ActiveExample, index: int, reply: Reply) -> None:
+        self._deliver([(example, index)], [reply], [""])
 
 
 def rounds(
@@ -296,10 +294,10 @@ def rounds(
     Args:
         run: Pipeline and store.
         examples: Examples in the order of the task, numbered from 0.
-        timeout: Seconds that a call of a stage may take for each example in it; None is no limit.
+        timeout: Seconds allowed per example in a call of a stage; None sets no limit.
 
     Raises:
-        UserError: A mistake of the user's; what is finished stays finished.
+        UserError: The user made a mistake; finished examples stay in the store.
     """
     for first, group in by_document(examples):
         if run.store.done.issuperset(range(first, first + len(group))):
@@ -311,5 +309,5 @@ def rounds(
 
 
 def exhaust(finished: Iterator[FinishedExample]) -> int:
-    """Runs to the end, and returns the number of examples that finished."""
+    """Consumes an iterator, and returns its number of examples."""
     return sum(1 for _ in finished)

@@ -1,4 +1,4 @@
-"""Divide and select: the hits of all questions on one document, each chunked only once."""
+"""Selects hits for all questions on a document, which is chunked only once."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from leporello.core.notes import collect_notes
 from leporello.core.passages import identity
 from leporello.core.protocols import Chunker
 from leporello.core.records import Chunk, Example, Hit
-from leporello.engine.enriching import Enriching
+from leporello.engine.enriching import EnricherRunner
 from leporello.engine.failures import ExampleError, note_of_cure, stage_errors, time_limit
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What was selected for an example.
+    """Hits of an example.
 
     Attributes:
         hits: Hits, best first.
-        unchunked: Number of the document's characters that are in no chunk, white space apart.
-        notes: Notes of chunker and retriever.
+        unchunked: Number of the document's characters outside chunks, without white space.
+        notes: Notes of the chunker and the retriever.
     """
 
     hits: list[Hit]
@@ -38,12 +38,11 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class TimedSelections:
-    """What one pipeline selects for the examples on a document.
+    """Selections of one pipeline for the examples on a document.
 
     Attributes:
-        selections: Selections, one an example, in task order; an error where it failed.
-        seconds: Seconds that dividing and selecting took; what pipelines share, the first of them
-            pays.
+        selections: Selection or error of each example, in the order of the task.
+        seconds: Seconds for chunking and retrieval; work that pipelines share counts for the first.
     """
 
     selections: tuple[Selection | ExampleError, ...]
@@ -53,19 +52,19 @@ class TimedSelections:
 def select_document(
     stages: Pipeline, examples: Sequence[Example], timeout: float | None
 ) -> TimedSelections:
-    """Divides and selects for one pipeline; examples whose data is at fault are left out.
+    """Selects hits for the examples on a document; an example with faulty data fails.
 
     Args:
-        stages: Stages, of which chunker and retriever are used.
+        stages: Stages of the pipeline; only the chunker, enricher and retriever are used.
         examples: Examples, all on one document.
-        timeout: Seconds that a call may take for each example in it; None is no limit.
+        timeout: Seconds allowed per example in a call; None sets no limit.
 
     Raises:
-        UserError: A mistake of the user's.
+        UserError: The user made a mistake.
     """
     started = time.monotonic()
-    sound = [example for example in examples if not example.fault]
-    selections = iter(select_apart(stages, sound, timeout) if sound else ())
+    valid = [example for example in examples if not example.fault]
+    selections = iter(select_apart(stages, valid, timeout) if valid else ())
     selected = tuple(
         ExampleError("task", e.fault) if e.fault else next(selections) for e in examples
     )
@@ -73,15 +72,15 @@ def select_document(
 
 
 def select(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:
-    """Returns what is selected for each example; all are on one document.
+    """Returns the selection for each example; all are on one document.
 
     Raises:
         ExampleError: The chunker or the retriever failed.
-        UserError: A mistake of the user's.
+        UserError: The user made a mistake.
     """
     with stage_errors("retriever"):
         if asks_question(stages.chunker):
-            # Chunks depend on the question here, so that no two examples share them.
+            # This chunker's chunks depend on the question, so examples cannot share them.
             return [s for example in examples for s in _together(stages, [example])]
         return _together(stages, examples)
 
@@ -89,16 +88,16 @@ def select(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:
 def select_apart(
     stages: Pipeline, examples: Sequence[Example], timeout: float | None = None
 ) -> list[Selection | ExampleError]:
-    """Returns what is selected for each example, or why nothing is.
+    """Returns the selection or the error of each example.
 
-    After a failure each question is asked on its own, so that only the guilty one fails.
+    After a failure each question is searched separately, so only the faulty ones fail.
 
     Args:
-        stages: Stages, of which the chunker and the retriever are used.
+        stages: Stages of the pipeline; only the chunker, enricher and retriever are used.
         examples: Examples, all on one document.
-        timeout: Seconds that a call may take for each example in it.
+        timeout: Seconds allowed per example in a call; None sets no limit.
     """
-    if timeout is not None:  # what takes its time once is no example's, and not interrupted
+    if timeout is not None:  # loading and hashing happen once, outside the examples' time limit
         for stage in (stages.chunker, stages.retriever):
             load_models(stage)
             if cache := examples[0].document.cache:
@@ -110,25 +109,26 @@ def select_apart(
     except ExampleError as error:
         if len(examples) == 1:
             return [error]
-        told = error
-    apart = [s for example in examples for s in select_apart(stages, [example], timeout)]
-    selections = [one for one in apart if isinstance(one, Selection)]
-    if len(selections) < len(apart):
-        return apart
-    note = note_of_cure(told.stage, told.__cause__ or told, told.message)  # nobody is guilty
-    return [replace(one, notes=(*one.notes, note)) for one in selections]
+        failure = error
+    results = [r for example in examples for r in select_apart(stages, [example], timeout)]
+    selections = [result for result in results if isinstance(result, Selection)]
+    if len(selections) < len(results):
+        return results
+    # No question fails alone: report the failure of the batch as a note.
+    note = note_of_cure(failure.stage, failure.__cause__ or failure, failure.message)
+    return [replace(selection, notes=(*selection.notes, note)) for selection in selections]
 
 
 def _together(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:
     with collect_notes() as notes:
-        chunks = divided(stages.chunker, examples[0])
-        passages = chunks if stages.enricher is None else Enriching(stages).of(chunks)
+        chunks = document_chunks(stages.chunker, examples[0])
+        passages = chunks if stages.enricher is None else EnricherRunner(stages).passages_of(chunks)
         lists = retrieve(stages.retriever, examples, passages)
     document, chunker = examples[0].document, stages.chunker
-    asked = examples[0].question if asks_question(chunker) else None
-    key = ("unchunked", memo_key(chunker), asked)  # as its chunks are known by
+    question = examples[0].question if asks_question(chunker) else None
+    key = ("unchunked", memo_key(chunker), question)  # the key of its chunks
     unchunked: int = document.memo(key, partial(_unchunked, document.text, chunks))
-    if stages.enricher is not None:  # several passages may give the reader the same
+    if stages.enricher is not None:  # several passages may have the same text
         lists = [
             [*{identity(hit.chunk): hit for hit in hits[::-1]}.values()][::-1] for hits in lists
         ]
@@ -145,12 +145,12 @@ def _unchunked(text: str, chunks: Sequence[Chunk]) -> int:
     return len("".join("".join(between).split()))
 
 
-def divided(chunker: Chunker, example: Example) -> tuple[Chunk, ...]:
-    """Returns the chunks of an example's document, made once for all that need the same.
+def document_chunks(chunker: Chunker, example: Example) -> tuple[Chunk, ...]:
+    """Returns the chunks of an example's document, which examples share where possible.
 
     Raises:
         ExampleError: The chunker failed.
-        UserError: A mistake of the user's.
+        UserError: The user made a mistake.
     """
     document = example.document
     question = example.question if asks_question(chunker) else None
@@ -162,9 +162,9 @@ def divided(chunker: Chunker, example: Example) -> tuple[Chunk, ...]:
 
 
 def by_document(examples: Iterable[Example]) -> Iterator[tuple[int, tuple[Example, ...]]]:
-    """Yields the examples on each document, behind the number of the first of them."""
+    """Yields the number of the first example and all examples for each document."""
     first = 0
-    for _, together in groupby(examples, key=lambda example: id(example.document)):
-        group = tuple(together)
-        yield first, group
-        first += len(group)
+    for _, group in groupby(examples, key=lambda example: id(example.document)):
+        on_document = tuple(group)
+        yield first, on_document
+        first += len(on_document)

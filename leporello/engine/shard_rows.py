@@ -1,4 +1,4 @@
-"""Runs one pipeline over some examples as one shard, without a worker around it."""
+"""Runs one pipeline over examples as a single shard, without a worker process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leporello.engine.database import StoreKey
 from leporello.engine.failures import Attempts
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener, Silent
-from leporello.engine.reading import WindowReaders
+from leporello.engine.reading import BatchReaders
 from leporello.engine.results.finished import FinishedRow
 from leporello.engine.results.serialization import calls_from_row
 from leporello.engine.rounds import Rounds, rounds
@@ -40,12 +40,12 @@ def rows_of(
     normalise: Normalizer | None = None,
     listener: Listener | None = None,
 ) -> Rows:
-    """Finishes examples and returns their rows, with the store at a path, or in memory."""
+    """Runs examples with a store at a path, or in memory, and returns their rows."""
     limits = limits or Limits()
     timeout = limits.example_timeout
     store = Store(path, StoreKey(examples=len(examples))) if path else MemoryStore()
     runner = CombinerRunner(stages, metrics_of(metrics), normalise, timeout, attempts or Attempts())
-    readers = WindowReaders(stages, cache, timeout)
+    readers = BatchReaders(stages, cache, timeout)
     run = Rounds(runner, readers, store, limits, listener or Silent(), slots)
     try:
         for _ in rounds(run, examples, timeout):
@@ -56,16 +56,16 @@ def rows_of(
 
 
 def decoded(row: FinishedRow) -> dict[str, Any]:
-    """Returns everything that a store holds of a finished example."""
+    """Returns the fields of a finished example in a store."""
     statistics = json.loads(row.statistics)
-    kept = {name: statistics[name] for name in ("statistics", "faults") if name in statistics}
+    scores = {name: statistics[name] for name in ("statistics", "faults") if name in statistics}
     if row.failed:
         failure = {**json.loads(row.prediction), "traceback": row.traceback.decode()}
-        return {"done": row.number, **kept, "failure": failure}
+        return {"done": row.number, **scores, "failure": failure}
     calls = json.loads(row.calls)
     return {
         "done": row.number,
-        **kept,
+        **scores,
         "prediction": json.loads(row.prediction),
         "calls": calls_from_row(calls["calls"]),
         "notes": calls["notes"],

@@ -1,7 +1,7 @@
-"""The store of one pipeline on one shard: a SQLite file, or memory for commands that keep nothing.
+"""Stores of one pipeline on one shard: a SQLite file, or memory for commands without a run.
 
 A batch is stored before any combiner receives its outputs, so a resumed shard replays them. A store
-that is damaged, or that belongs to another run, shard or version, begins anew: its shard is done
+that is damaged, or that belongs to another run, shard or version, is cleared, and its shard runs
 again.
 """
 
@@ -33,26 +33,26 @@ from leporello.engine.database import (
 from leporello.engine.results.finished import FinishedExample, FinishedRow
 from leporello.engine.results.serialization import output_rows, outputs_to_columns
 
-# A killed process loses nothing that it committed. A power cut can damage the file, which its
-# checksums show; synchronous writes would cost four times as much (decision 49).
+# A killed process loses no committed rows. A power cut can damage the file, which the checksums
+# detect; synchronous writes would take four times as long (decision 49).
 _WRITER = "PRAGMA journal_mode = PERSIST; PRAGMA synchronous = OFF;"
-_ADD = f"INSERT OR REPLACE INTO done ({DONE}) VALUES (?, ?, ?, ?, ?)"  # noqa: S608 -- ours
+_ADD = f"INSERT OR REPLACE INTO done ({DONE}) VALUES (?, ?, ?, ?, ?)"  # noqa: S608 -- no user input
 _log = logging.getLogger("leporello")
 
-# A stored output, as `output_rows` returns it, and the note on the example that came with it.
+# A stored output in the form of `output_rows`, and its note on the example.
 StoredOutput: TypeAlias = tuple[Mapping[str, Any], str]
 
 
 class MemoryStore:
-    """Holds the examples of a command that keeps nothing.
+    """Stores examples in memory, for commands that write no results.
 
     Attributes:
         done: Numbers of the finished examples.
         failed: Numbers of the failed examples.
-        alone: Numbers of the examples that are read in batches of their own, since they failed
+        alone: Numbers of the examples that are read in separate batches because they failed
             before.
-        sizes: Sizes of micro-batches that readers found, by name.
-        finished: Finished examples by number; a store on disk leaves this empty.
+        sizes: Micro-batch sizes that readers determined, by name.
+        finished: Finished examples by number; empty for a store on disk.
     """
 
     def __init__(self) -> None:
@@ -63,10 +63,10 @@ class MemoryStore:
         self.finished: dict[int, FinishedExample] = {}
 
     def outputs(self, owner: int) -> dict[int, StoredOutput]:  # noqa: ARG002 -- see Store
-        """Returns stored outputs by their place, and forgets them.
+        """Removes and returns stored outputs by index of the read.
 
         Args:
-            owner: Number of an unfinished example; `~number` of a document with an enricher.
+            owner: Number of an unfinished example; `~number` for the enricher of a document.
         """
         return {}
 
@@ -78,7 +78,7 @@ class MemoryStore:
         """Stores the outputs of a batch.
 
         Args:
-            replies: Owner, place among the owner's reads, read, and its output or error.
+            replies: Owner, index among the owner's reads, read, and its output or error.
             notes: Notes on examples, by the index of the reply.
         """
 
@@ -88,26 +88,26 @@ class MemoryStore:
         self._mark(example.number, failed=example.failure is not None)
 
     def passages(self, document: int, sha256: str) -> Mapping[str, Any] | None:  # noqa: ARG002 -- see Store
-        """Returns the stored passages of a document; None if there are none.
+        """Returns the stored passages of a document; None without passages.
 
         Args:
             document: Number of the document in the shard.
-            sha256: Hash of its text.
+            sha256: Hash of the document's text.
         """
         return None
 
     def add_passages(self, document: int, sha256: str, row: Mapping[str, JSON]) -> None:
-        """Stores the passages that an enricher made of a document."""
+        """Stores the passages that an enricher returned for a document."""
 
     def forget(self, document: int) -> None:
-        """Forgets the outputs that the enricher of a document received."""
+        """Removes the outputs that the enricher of a document received."""
 
     def set_sizes(self, sizes: Mapping[str, int]) -> None:
         """Stores the sizes of micro-batches, if they changed."""
         self.sizes = dict(sizes)
 
     def commit(self) -> None:
-        """Makes everything that was stored so far survive a kill."""
+        """Commits everything that was stored so far, so it survives a kill."""
 
     def rows(self) -> list[FinishedRow]:
         """Returns the rows of all finished examples, by number."""
@@ -124,15 +124,15 @@ class MemoryStore:
 
 
 class Store(MemoryStore):
-    """A SQLite file, which one process at a time writes.
+    """SQLite file, which one process at a time writes.
 
     Attributes:
         path: Path of the file.
-        key: What the store belongs to.
+        key: Identity of the store: a shard of a run.
     """
 
     def __init__(self, path: Path, key: StoreKey) -> None:
-        """Opens a store, or makes it.
+        """Opens or creates a store.
 
         Raises:
             UserError: The file cannot be written, or another process uses it.
@@ -145,31 +145,31 @@ class Store(MemoryStore):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = connected(path)
             try:
-                self._load_or_begin()
+                self._load_or_create()
             except BaseException:
-                self._database.close()  # else the file would stay in use
+                self._database.close()  # otherwise the file would stay locked
                 raise
 
-    def _load_or_begin(self) -> None:
+    def _load_or_create(self) -> None:
         fault = "damaged"
         with suppress(DamagedStoreError), as_user_errors(self.path):
             self._database.executescript(_WRITER)
             if not self._tables():
-                self._begin()
+                self._create()
                 return
             key = StoreKey(*self._meta("key"))
             if key == self.key:
                 self._load()
                 return
             fault = "of another run, shard or version of Leporello"
-            if replace(key, examples=self.key.examples) == self.key:  # a limit ended in the shard
+            if replace(key, examples=self.key.examples) == self.key:  # `--limit` has changed
                 fault = ""
         if fault:
-            _log.warning("%s: %s; its shard is done again", self.path, fault)
+            _log.warning("%s: %s; its shard runs again", self.path, fault)
         self.discard()
 
     def discard(self) -> None:
-        """Removes everything that the store holds."""
+        """Removes the contents of the store."""
         self._database.close()
         MemoryStore.__init__(self)
         self._outputs.clear()
@@ -177,21 +177,21 @@ class Store(MemoryStore):
             for suffix in ("", "-journal"):
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
             self._database = connected(self.path)
-            self._begin()
+            self._create()
 
-    def _begin(self) -> None:
+    def _create(self) -> None:
         self._database.executescript(f"{_WRITER} BEGIN; {TABLES}")
         for name, value in (("key", [*astuple(self.key)]), ("alone", []), ("sizes", {})):
             self._set_meta(name, value)
         self.commit()
 
     def _load(self) -> None:
-        """Reads what an earlier process stored.
+        """Loads the rows of an earlier process.
 
         Raises:
             DamagedStoreError: A page or a checksum is wrong.
         """
-        # Damage that is met only by a later write would end each run of the command.
+        # Check all pages now: damage that only a later write meets would fail every repeated run.
         check = self._database.execute("PRAGMA integrity_check(1)").fetchone()
         if check != (b"ok",) or self._tables() != TABLES.encode():
             raise DamagedStoreError(f"{self.path}: a page is damaged")
@@ -238,7 +238,7 @@ class Store(MemoryStore):
         self.commit()
 
     def finish(self, example: FinishedExample) -> None:
-        """Stores a finished example; `commit` follows.
+        """Stores a finished example; `commit` must follow.
 
         Raises:
             UserError: The file cannot be written.
@@ -249,7 +249,7 @@ class Store(MemoryStore):
         self._mark(row.number, failed=row.failed)
 
     def retry(self) -> None:
-        """Forgets failed examples, which are then read in batches of their own."""
+        """Removes failed examples, which are then read in separate batches."""
         self._set_meta("alone", sorted(self.alone | self.failed))
         self._write("DELETE FROM done WHERE failed")
         self.commit()
@@ -258,7 +258,7 @@ class Store(MemoryStore):
         self.failed.clear()
 
     def passages(self, document: int, sha256: str) -> Mapping[str, Any] | None:
-        """Returns the stored passages of a document; None if there are none or they are damaged."""
+        """Returns the stored passages of a document; None if they are missing or damaged."""
         query = "SELECT data, crc FROM passages WHERE document = ? AND sha256 = ?"
         with suppress(DamagedStoreError), as_user_errors(self.path):
             for data, crc in self._database.execute(query, (document, sha256)):
@@ -267,7 +267,7 @@ class Store(MemoryStore):
         return None
 
     def add_passages(self, document: int, sha256: str, row: Mapping[str, JSON]) -> None:
-        """Stores and commits the passages that an enricher made of a document.
+        """Stores and commits the passages that an enricher returned for a document.
 
         Raises:
             UserError: The file cannot be written.
@@ -278,7 +278,7 @@ class Store(MemoryStore):
         self.commit()
 
     def forget(self, document: int) -> None:
-        """Forgets the outputs that the enricher of a document received."""
+        """Removes the outputs that the enricher of a document received."""
         self._outputs.pop(~document, None)
         self._write("DELETE FROM batch WHERE owner = ?", (~document,))
         self.commit()
@@ -290,7 +290,7 @@ class Store(MemoryStore):
             super().set_sizes(sizes)
 
     def commit(self) -> None:
-        """Makes everything that was stored so far survive a kill.
+        """Commits everything that was stored so far, so it survives a kill.
 
         Raises:
             UserError: The file cannot be written.
@@ -304,7 +304,7 @@ class Store(MemoryStore):
         return [*done_rows(self._database)]
 
     def close(self) -> None:
-        """Closes the file; the outputs of a finished shard are parts of its examples by now."""
+        """Closes the file; deletes outputs of a finished shard, as its examples contain them."""
         if not self._is_writable:
             self._database.close()
             return
@@ -340,13 +340,13 @@ class Store(MemoryStore):
             with as_user_errors(self.path):
                 yield
         except UserError:
-            # SQLite may have rolled back rows that count as stored here: nothing may follow them.
+            # SQLite may have rolled back rows that count as stored here, so writing stops.
             self._is_writable = False
             raise
 
 
 def _runs(replies: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """Returns (owner, first place, count) of replies whose places follow each other."""
+    """Returns (owner, first index, count) for runs of consecutive indices."""
     runs: list[list[int]] = []
     for owner, place in replies:
         if runs and runs[-1][0] == owner and sum(runs[-1][1:]) == place:

@@ -1,4 +1,4 @@
-"""What tasks supply, checked: a task may be a plug-in, and its faults are the user's to mend."""
+"""Checks the examples and metrics of tasks, which may be plug-ins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import Document, Example, Span
 
-# Brings an answer into the form that a task's metrics read.
+# Converts an answer to the form that a task's metrics expect.
 Normalizer: TypeAlias = Callable[[str, Example], str]
 
 _TEXTS = ("headers", "choices", "references")
@@ -20,7 +20,7 @@ _TEXTS = ("headers", "choices", "references")
 
 @contextmanager
 def task_errors(name: str) -> Generator[None]:
-    """Turns whatever a task raises into a `UserError` that names the task and the line."""
+    """Turns errors of a task into a `UserError` that names the task and the line."""
     try:
         yield
     except UserError:
@@ -36,7 +36,7 @@ def checked_metrics(task: Task) -> tuple[MetricEntry, ...]:
     """Returns the metrics of a task.
 
     Raises:
-        UserError: They are no tuple of names, or of mappings with `class`.
+        UserError: They are not a tuple of names and of mappings with `class`.
     """
     entries: object = task.metrics
     if isinstance(entries, (tuple, list)) and all(isinstance(e, (str, Mapping)) for e in entries):
@@ -46,12 +46,12 @@ def checked_metrics(task: Task) -> tuple[MetricEntry, ...]:
 
 
 def no_answer_of(task: Task) -> str:
-    """Returns how a task's references say that the document does not say so; empty if none do."""
+    """Returns the reference of a task for "the document has no answer"; empty without one."""
     return str(getattr(task, "no_answer", ""))
 
 
 def normalizer_of(task: Task, *, wanted: bool = True) -> Normalizer | None:
-    """Returns a task's `normalise`, checked as it answers; None if it has or should have none."""
+    """Returns a task's `normalise` with checks of its results; None if absent or not `wanted`."""
     normalise = getattr(task, "normalise", None) if wanted else None
     if normalise is None:
         return None
@@ -67,10 +67,10 @@ def normalizer_of(task: Task, *, wanted: bool = True) -> Normalizer | None:
 
 
 def examples_of(task: Task, name: str) -> Iterator[Example]:
-    """Yields a task's examples, each checked.
+    """Yields a task's examples after checking them.
 
     Raises:
-        UserError: The task fails, or yields what is no example, or an id twice.
+        UserError: The task fails, yields an invalid example, or yields an id twice.
     """
     ids: set[str] = set()
     for example in checked(task.examples, name):
@@ -81,10 +81,10 @@ def examples_of(task: Task, name: str) -> Iterator[Example]:
 
 
 def checked(examples: Callable[[], Iterable[object]], name: str) -> Iterator[Example]:
-    """Yields what a task's method does, each checked to be an example.
+    """Yields the examples of a task's method after checking them.
 
     Raises:
-        UserError: The task fails, or yields what is no example.
+        UserError: The task fails, or yields an invalid example.
     """
     with task_errors(name):
         for example in examples():
@@ -95,17 +95,17 @@ def checked(examples: Callable[[], Iterable[object]], name: str) -> Iterator[Exa
 
 
 def _problem(example: object) -> str:
-    """Returns what is wrong with what a task yielded, or nothing."""
+    """Returns the fault of an example; empty if it is valid."""
     if not isinstance(example, Example):
-        return f"yields {example!r:.80}, which is no Example"
-    words = (example.id, example.question, example.fault)
-    if not (_are_texts(words) and example.id):
-        return f"yields an example whose id, question or fault is no text: {example.id!r:.80}"
+        return f"yields {example!r:.80}, which is not an Example"
+    texts = (example.id, example.question, example.fault)
+    if not (_are_texts(texts) and example.id):
+        return f"yields an example whose id, question or fault is not a text: {example.id!r:.80}"
     if not isinstance(example.document, Document):
-        return f"yields example {example.id!r} with a document that is no Document"
+        return f"yields example {example.id!r} with a document that is not a Document"
     for field in _TEXTS:
         if not _are_texts(getattr(example, field)):
-            return f"yields example {example.id!r} whose {field} are no tuple of texts"
+            return f"yields example {example.id!r} whose {field} are not a tuple of texts"
     length = len(example.document.text)
     for span in example.evidence:
         if not isinstance(span, Span) or span.end > length:

@@ -1,8 +1,8 @@
-"""Where shards are worked at: in this process, in processes beside it, or on a Ray cluster.
+"""Executors: run shards in this process, in worker processes, or on a Ray cluster.
 
-`worker.py` is what works at shards wherever it stands, `interface.py` what it is handed and what
-comes back. An executor is thin: it hands orders out, and yields results. It may start processes and
-write below a run's directory; what a shard's results are is the engine's business.
+`worker.py` runs shards in every kind of process, `interface.py` defines its input and output. An
+executor distributes orders and yields results. It may start processes and write below a run's
+directory; the engine determines the results of a shard.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ def executor_for(
     *,
     supervised: bool = True,
 ) -> Executor:
-    """Returns where a batch is worked at.
+    """Returns the executor for a batch.
 
     Args:
-        spec: The batch that is to be run.
-        placement: Placement of its workers.
+        spec: Batch to run.
+        placement: Placement of the workers.
         model_bytes: Size of the models that each worker loads.
-        check: Function that is called now and then; raises `Stopped` if the run is to end.
-        supervised: Whether a batch for 0 workers gets one all the same where code of somebody
-            else, or a time limit, needs a process that may be ended.
+        check: Function that is called regularly; raises `Stopped` to end the run.
+        supervised: Whether a batch with 0 workers uses one worker if plug-ins or a time limit
+            require a process that can be killed.
     """
     if placement.executor == "ray":
         from leporello.executors.ray.workers import RayWorkers
@@ -50,6 +50,6 @@ def executor_for(
     if count == 0 and not (supervised and (reason := spec.reason_to_supervise())):
         return InProcess(spec, check)
     if count == 0:
-        _log.info("%s: a process beside this one works at it (--unsupervised: this one)", reason)
+        _log.info("%s: using a worker process (--unsupervised uses this process)", reason)
     spec = replace(spec, built=None)
     return Pool(spec, LocalWorkers(spec, placement, count or 1), check)

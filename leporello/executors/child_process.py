@@ -1,7 +1,7 @@
-"""A process beside this one that works for it, over a socket that it inherits.
+"""Child processes, connected to this process by an inherited socket.
 
-It is started afresh rather than forked, since forking a process that runs models can hang it;
-and by name rather than by multiprocessing, which would run the user's own script once more.
+A child is started as a new interpreter, since a fork of a process that runs models can hang. It is
+not started by multiprocessing, which would run the user's script again.
 """
 
 from __future__ import annotations
@@ -20,67 +20,68 @@ from pathlib import Path
 
 from leporello.core.environment.platform import die_with_parent
 
-_LOOK = 1.0  # seconds between looks at the process that asks
-_TO_STOP = 5.0  # seconds that a process may take to end what it has started
-_PATIENCE = 0.2  # seconds for a process that closed its end to end
+_INTERVAL = 1.0  # seconds between checks whether the parent is alive
+_TO_STOP = 5.0  # seconds that a process may take to end its own processes
+_PATIENCE = 0.2  # seconds to wait for a process that has closed its socket
 
 
 class ChildProcess:
-    """A process beside this one.
+    """Child process.
 
     Attributes:
-        connection: Pipe to the process; the first message on it holds this process's paths of
-            modules.
+        connection: Connection to the process; its first message contains the module paths.
     """
 
     def __init__(self, main: str, environment: dict[str, str] | None = None) -> None:
-        """Starts it.
+        """Starts the process.
 
         Args:
             main: `module:function`, which calls `connected` first.
-            environment: Variables that it has besides.
+            environment: Additional environment variables.
 
         Raises:
-            OSError: It cannot be started.
+            OSError: The process cannot be started.
         """
-        ours, theirs = socket.socketpair()
+        parent_socket, child_socket = socket.socketpair()
         module, _, function = main.partition(":")
         paths = _module_paths()
-        with theirs:
-            number = theirs.fileno()
-            # Not `multiprocessing`, which runs a user's script anew in each child (decision 11).
+        with child_socket:
+            number = child_socket.fileno()
+            # Not `multiprocessing`, which runs the user's script again in each child (decision 11).
             self._process = subprocess.Popen(  # noqa: S603 -- this project's own code
                 [sys.executable, "-c", f"from {module} import {function} as f; f()", str(number)],
                 pass_fds=[number],
                 stdin=subprocess.DEVNULL,
-                stdout=2,  # what a plug-in prints is no result
-                start_new_session=True,  # Ctrl-C is for the process that asks
+                stdout=2,  # output of plug-ins must not mix with results
+                start_new_session=True,  # the parent handles Ctrl-C
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **(environment or {})},
             )
-        self.connection = Connection(ours.detach())
-        with suppress(ConnectionError):  # it has ended already, as reading will show
+        self.connection = Connection(parent_socket.detach())
+        with suppress(ConnectionError):  # the process has ended; the next read reports it
             self.connection.send(paths)
 
     @property
     def pid(self) -> int:
-        """Number of the process."""
+        """Id of the process."""
         return self._process.pid
 
     def stop(self) -> int:
-        """Asks the process to end, and kills it if it does not."""
+        """Terminates the process, and kills it if it does not end."""
         self._process.terminate()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=_TO_STOP)
         return self.end()
 
     def end(self) -> int:
-        """Kills the process, with those of its group that it has left, and returns its status."""
-        with suppress(ProcessLookupError, PermissionError):  # macOS: all of them have ended
+        """Kills the process and its process group, and returns its status."""
+        with suppress(
+            ProcessLookupError, PermissionError
+        ):  # PermissionError on macOS: all have ended
             os.killpg(self.pid, signal.SIGKILL)
         return self._process.wait()
 
     def cause(self) -> str:
-        """Says how the process ended; one that only closed its end is killed."""
+        """Returns how the process ended; kills it if it only closed its socket."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=_PATIENCE)
         status = self.end()
@@ -90,9 +91,9 @@ class ChildProcess:
 
 
 def connected() -> Connection:
-    """Returns the connection to the process that asks; for the process beside it.
+    """Returns the connection of this child process to its parent.
 
-    From here on this process ends with that one.
+    After this call the process ends when the parent ends.
     """
     end_with_parent()
     show_log()
@@ -102,25 +103,25 @@ def connected() -> Connection:
 
 
 def end_with_parent() -> None:
-    """Has this process end when the one that started it is gone, killed perhaps; not by Ctrl-C."""
-    signal.signal(signal.SIGINT, lambda *_: None)  # a KeyboardInterrupt here is a stage's own
+    """Makes this process end when its parent ends or is killed, and ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, lambda *_: None)  # any KeyboardInterrupt here is raised by a stage
     die_with_parent()
     threading.Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
 
 
 def _module_paths() -> list[str]:
-    """Returns where this process finds modules, for one that is to find the same."""
+    """Returns the module paths of this process, for a child process."""
     return [entry or str(Path.cwd()) for entry in sys.path]
 
 
 def show_log() -> None:
-    """Has what this process tells people appear on its standard error."""
+    """Writes log messages of this process to its standard error."""
     logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
     logging.getLogger("leporello").setLevel(logging.INFO)
 
 
 def _end_with(parent: int) -> None:
-    """Ends this process when the one that asks is gone, killed perhaps."""
+    """Ends this process when its parent has ended."""
     while os.getppid() == parent:
-        time.sleep(_LOOK)
+        time.sleep(_INTERVAL)
     os._exit(0)

@@ -1,4 +1,4 @@
-"""What is handed to a worker, and what comes back."""
+"""Messages between executors and workers: batches, orders and results."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from leporello.storage.runs import RemoteRun
 
 @dataclass(frozen=True, slots=True)
 class BatchSpec:
-    """Pipelines that run side by side: on one task, with one reader.
+    """Pipelines that run together on one task, with one reader.
 
     Attributes:
-        pipelines: The pipelines; elsewhere a pipeline is named by its place here.
-        runs: Hash of what the results of each depend on.
-        sources: Hash of the source of each class, by its name.
-        task: The task.
+        pipelines: Pipelines; other objects refer to a pipeline by its index here.
+        runs: Hash of the inputs that determine the results, for each pipeline.
+        sources: Hash of the source code of each class, by its name.
+        task: Task.
         directory: Directory of the run.
-        limits: Numbers that results depend on.
-        cache: Directory of the cache; None caches nothing.
-        selectors: Number of processes a worker that divide and select ahead of its reader.
-        driver: Token of the process that hands out shards, another one each time it is started.
-        remote: The run at a URL, of which the directory is a copy; None if it is at none.
-        built: The task itself, for this process alone: what is validated on may be part of a
-            declared task, and is then no other's.
-        metrics: Metrics that predictions are scored with.
+        limits: Limits of the run.
+        cache: Directory of the cache; None disables caching.
+        selectors: Number of processes per worker that chunk and retrieve ahead of its reader.
+        driver: Token of the process that distributes shards; differs each time it is started.
+        remote: Run at a URL, of which the directory is a copy; None for a local run.
+        built: Task as an object, which stays in this process. Training validates on a part of a
+            declared task, which no other process could build from `task`.
+        metrics: Metrics that score predictions.
         report_every: Seconds between a worker's reports of its progress.
     """
 
@@ -57,43 +57,43 @@ class BatchSpec:
     report_every: float = 0.2
 
     def all_specs(self) -> Iterator[Spec]:
-        """Yields the classes of stages, task and metrics of the user's own, with those in them."""
+        """Yields the specs of stages, task and plug-in metrics, including nested ones."""
         for pipeline in self.pipelines:
             yield from pipeline.all_specs()
         for root in (self.task.spec, *own_metrics(self.metrics)):
             yield from root.all_specs()
 
     def deadline(self, shard: int) -> Path:
-        """Returns the file of the deadline of a shard, which a worker keeps for whoever watches."""
+        """Returns the file with the deadline of a shard, which a worker writes for its driver."""
         directory = RunDirectory(self.directory)
         files = JobFiles(directory, self.pipelines[0].name, self.task.name)
         return deadline_of(files.attempts(shard))
 
     def reason_to_supervise(self) -> str:
-        """Returns why a process should work at it that may be ended; nothing if none needs to."""
-        if sys.platform == "win32":  # which has no workers
+        """Returns why the batch requires a process that can be killed; empty if it does not."""
+        if sys.platform == "win32":  # workers are not supported there
             return ""
         foreign = (
             s.name for s in self.all_specs() if not s.cls.__module__.startswith("leporello.")
         )
         if name := next(foreign, ""):
-            return f"{name} is no class of Leporello's"
+            return f"{name} is not a class of Leporello"
         limited = self.limits.example_timeout is not None
-        return "a time limit needs a process that can be ended" if limited else ""
+        return "a time limit requires a process that can be killed" if limited else ""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardOrder:
-    """A shard that is to be worked at.
+    """A shard for a worker to run.
 
     Attributes:
-        shard: The shard.
-        pipelines: Places of the pipelines that have anything left to do.
-        sizes: Sizes of batches that the reader found itself.
-        retry: Whether what failed is tried again.
-        budgets: Budgets that the worker's readers share with those of other workers, by role.
-        cause: Cause of the last worker's death that was at it, as `was killed by signal 9`; empty
-            if none.
+        shard: Shard.
+        pipelines: Indices of the pipelines with unfinished examples.
+        sizes: Micro-batch sizes that the reader determined.
+        retry: Whether failed examples run again.
+        budgets: Budgets that readers of all workers share, by role.
+        cause: Cause of death of the last worker that ran the shard, such as `was killed by
+            signal 9`; empty if no worker has died.
     """
 
     shard: Shard
@@ -106,34 +106,34 @@ class ShardOrder:
 
 @dataclass
 class SelectStatistics:
-    """What dividing and selecting came to.
+    """Statistics of chunking and retrieval.
 
     Attributes:
-        documents: Number of documents that were selected from.
-        characters: Characters of these.
-        seconds: Seconds spent; what pipelines share, the first of them pays.
+        documents: Number of documents that were searched.
+        characters: Number of characters of these documents.
+        seconds: Seconds spent; work that pipelines share counts for the first.
     """
 
     documents: int = 0
     characters: int = 0
     seconds: float = 0.0
 
-    def add(self, more: SelectStatistics) -> None:
-        """Adds what more of it came to."""
-        self.documents += more.documents
-        self.characters += more.characters
-        self.seconds += more.seconds
+    def add(self, other: SelectStatistics) -> None:
+        """Adds other statistics."""
+        self.documents += other.documents
+        self.characters += other.characters
+        self.seconds += other.seconds
 
 
 @dataclass
 class PipelineShare:
-    """What one pipeline did at a shard.
+    """Share of one pipeline in the result of a shard.
 
     Attributes:
-        counts: Numbers of finished rows of the shard, by whichever process.
-        examples: Number of examples that were finished by this worker.
-        selecting: Statistics of dividing and selecting.
-        reading: Statistics of reading, by role.
+        counts: Numbers of finished examples of the shard, from all processes.
+        examples: Number of examples that this worker finished.
+        selecting: Statistics of chunking and retrieval.
+        reading: Statistics of reads, by role.
     """
 
     counts: StoreCounts = field(default_factory=StoreCounts)
@@ -142,36 +142,36 @@ class PipelineShare:
     reading: dict[str, ReadStatistics] = field(default_factory=dict)
 
     def read(self) -> ReadStatistics:
-        """Returns the statistics of reading by all roles."""
+        """Returns the statistics of the reads of all roles."""
         total = ReadStatistics()
         for statistics in self.reading.values():
             total.add(statistics)
         return total
 
-    def add(self, more: PipelineShare) -> None:
-        """Adds what it did at another shard; `counts` are each shard's own."""
-        self.examples += more.examples
-        self.selecting.add(more.selecting)
-        for role, statistics in more.reading.items():
+    def add(self, other: PipelineShare) -> None:
+        """Adds the statistics of another shard, but not its `counts`."""
+        self.examples += other.examples
+        self.selecting.add(other.selecting)
+        for role, statistics in other.reading.items():
             self.reading.setdefault(role, ReadStatistics()).add(statistics)
 
 
 @dataclass
 class ShardResult:
-    """What a worker did at a shard; also a line of workers.jsonl.
+    """Result of a worker for a shard; also a line of workers.jsonl.
 
     Attributes:
         shard: Number of the shard.
-        attempt: Number of the attempt at it, from 1.
-        outcome: `finished`; `failed`, by a mistake of the user's; `stopped`, if the run is to end;
-            `spent`, if the worker's share of a budget is; or `died`.
+        attempt: Number of the attempt, from 1.
+        outcome: `finished`; `failed` after a mistake of the user; `stopped` if the run ends;
+            `spent` if the worker's share of a budget is spent; or `died`.
         worker: Process and machine.
-        seconds: Seconds that it took.
-        peak_bytes: Most memory that the worker has had.
-        pipelines: Share of each pipeline, by its place.
-        error: Reason, unless it is finished.
+        seconds: Seconds that the attempt took.
+        peak_bytes: Peak memory of the worker.
+        pipelines: Share of each pipeline, by its index.
+        error: Reason, unless the shard is finished.
         spent: Spending of the worker's readers since its last result, by role.
-        reused: Names of plug-in classes without `depends_on` whose results the worker reused.
+        reused: Names of plug-in classes without `depends_on` whose cached results were reused.
     """
 
     shard: int
@@ -189,7 +189,7 @@ class ShardResult:
         """Returns the line of workers.jsonl.
 
         Args:
-            names: Names of the pipelines, by their places.
+            names: Names of the pipelines, in the order of the batch.
             task: Name of the task.
         """
         return {

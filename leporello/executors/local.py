@@ -1,4 +1,4 @@
-"""Shards worked at on this machine: in this process, or in processes beside it."""
+"""Executors on this machine: in this process, or in worker processes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from leporello.executors.pickling import dump
 from leporello.executors.pool import PoolWorker, WorkerLink
 from leporello.executors.worker import Reporter, ShardWorker
 
-_LOOK = 0.2  # seconds between looks at a wish to stop
+_INTERVAL = 0.2  # seconds between checks whether the run should stop
 
 
 class InProcess:
-    """Works at shards in this process, one after the other: a `Pool` without workers."""
+    """Runs shards in this process, one after the other; has the interface of `Pool`."""
 
     def __init__(self, spec: BatchSpec, check: Callable[[], None]) -> None:
         """Builds the pipelines; see `executor_for`."""
@@ -39,7 +39,7 @@ class InProcess:
     def run(
         self, orders: Iterable[ShardOrder], report: Callable[[ProgressCounts], None]
     ) -> Iterator[ShardResult]:
-        """Yields what came of each order; see `Pool`."""
+        """Yields the result of each order; see `Pool`."""
         self._reporter.report = report
         for result in self._worker.run(iter(orders)):
             yield result
@@ -50,11 +50,11 @@ class InProcess:
 
 
 class WorkerProcess:
-    """A process beside this one that works at shards; see `WorkerLink`.
+    """A worker process on this machine; see `WorkerLink`.
 
     Attributes:
-        connection: Pipe to it.
-        end: Function that kills it.
+        connection: Connection to the process.
+        end: Function that kills the process.
     """
 
     def __init__(
@@ -68,28 +68,30 @@ class WorkerProcess:
         """Starts the process.
 
         Args:
-            spec: The batch, dumped.
-            threads: Threads that it computes with.
-            variables: Variables that it has besides.
-            memory: Bytes of memory that it gets at most; 0 is no limit.
-            remapped: Places of plug-ins' files that lie elsewhere on this machine.
+            spec: Pickled batch.
+            threads: Number of threads for computations.
+            variables: Additional environment variables.
+            memory: Maximum memory in bytes; 0 sets no limit.
+            remapped: Paths of plug-ins' files on this machine, by their paths on the driver's.
 
         Raises:
-            OSError: It cannot be started.
+            OSError: The process cannot be started.
         """
-        # On a busy machine torch's two threads spun: 47 tokens a second fell to 1.6 (decision 4).
-        own = {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "PASSIVE"}
-        self._process = ChildProcess("leporello.executors.pool_worker:main", {**own, **variables})
+        # With active waiting, torch's two threads compete on a busy machine: speed fell from 47
+        # to 1.6 tokens per second (decision 4).
+        threading = {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "PASSIVE"}
+        variables = {**threading, **variables}
+        self._process = ChildProcess("leporello.executors.pool_worker:main", variables)
         self.connection, self.end = self._process.connection, self._process.end
         self.send(dump((memory, remapped or {}, spec)))
 
     def send(self, message: bytes) -> None:
-        """Sends what was dumped; a worker that is gone gets nothing."""
-        with suppress(ConnectionError):  # as receiving will show
+        """Sends a pickled message; ignores that the process has ended."""
+        with suppress(ConnectionError):  # `receive` reports the death
             self.connection.send_bytes(message)
 
     def receive(self) -> bytes:
-        """Returns what it says, dumped; of one that is gone, how it died."""
+        """Returns the next pickled message; if the process has ended, the cause of its death."""
         try:
             return self.connection.recv_bytes()
         except (EOFError, OSError):
@@ -97,13 +99,13 @@ class WorkerProcess:
 
 
 class LocalWorkers:
-    """Processes beside this one; see `Workplace`."""
+    """Worker processes on this machine; see `Workplace`."""
 
     tries = TRIES
-    advice = "what it said stands above; --workers 0 does its work in this process"
+    advice = "see its output above, or use --workers 0 to run in this process"
 
     def __init__(self, spec: BatchSpec, placement: Placement, count: int) -> None:
-        """Starts none; `count` are the most."""
+        """Prepares up to `count` workers; starts none."""
         self._spec, self._placement, self.workers = dump(spec), placement, count
         self._deadline = spec.deadline
         self._gpus: dict[WorkerLink, str | None] = {}
@@ -115,28 +117,28 @@ class LocalWorkers:
         pass
 
     def start(self, others: Sequence[WorkerLink]) -> WorkerLink:
-        """Starts a worker, on the GPU that has the fewest of them."""
-        taken = [self._gpus[link] for link in others]
-        gpu = min(visible_gpus(), key=taken.count, default=None)
+        """Starts a worker on the GPU with the fewest workers."""
+        gpus_in_use = [self._gpus[link] for link in others]
+        gpu = min(visible_gpus(), key=gpus_in_use.count, default=None)
         variables = {} if gpu is None else {"CUDA_VISIBLE_DEVICES": gpu}
         placement = self._placement
         try:
             link = WorkerProcess(self._spec, placement.threads, variables, placement.worker_bytes)
         except OSError as error:
             raise UserError(
-                f"a worker process could not start: {error.strerror}; give fewer --workers, or"
+                f"a worker process could not start: {error.strerror}; use fewer --workers, or"
                 " raise the limit (ulimit)"
             ) from error
         self._gpus[link] = gpu
         return link
 
     def ready(self, links: Sequence[WorkerLink]) -> Sequence[WorkerLink]:
-        """Returns those that say something, as soon as one does, or after some time none."""
-        ways = {link.connection: link for link in links if isinstance(link, WorkerProcess)}
-        return [ways[way] for way in wait([*ways], _LOOK) if way in ways]
+        """Returns the links with a message; waits for one, but only for a short time."""
+        by_connection = {link.connection: link for link in links if isinstance(link, WorkerProcess)}
+        return [by_connection[c] for c in wait([*by_connection], _INTERVAL) if c in by_connection]
 
     def watch(self, workers: Sequence[PoolWorker]) -> None:
-        """Ends workers that have outlasted their deadline, which receiving shows."""
+        """Kills workers that have exceeded their deadline; `receive` reports their death."""
         for worker in workers:
             if any(is_overdue(self._deadline(shard)) for shard in worker.orders):
                 worker.link.end()

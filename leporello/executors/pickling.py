@@ -1,4 +1,4 @@
-"""Objects as bytes, between processes of one run; nothing that comes from elsewhere is load."""
+"""Pickles objects for other processes of the same run; data from elsewhere is never loaded."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from typing import Any
 from leporello.core.environment.classes import file_module_name, load_file
 
 
-def dump(thing: object) -> bytes:
-    """Returns a thing as bytes for a process of one's own; plug-ins' files are loaded there."""
+def dump(value: object) -> bytes:
+    """Pickles an object for another process of the run, which loads files of plug-ins."""
     buffer = io.BytesIO()
-    _Pickler(buffer).dump(thing)
+    _Pickler(buffer).dump(value)
     return buffer.getvalue()
 
 
-def load(data: bytes) -> Any:  # noqa: ANN401 -- whatever was sent
-    """Returns what a process of one's own has sent.
+def load(data: bytes) -> Any:  # noqa: ANN401 -- any object
+    """Returns the object that another process of the run pickled.
 
     Raises:
-        ClassError: The file of a plug-in is not here, or cannot be imported.
-        ImportError: Likewise for a module.
+        ClassError: The file of a plug-in is missing or cannot be imported.
+        ImportError: A module cannot be imported.
     """
-    # A pickle runs what is in it: what comes in here was written by processes of this run.
-    return pickle.loads(data)  # noqa: S301 -- see the first line
+    # Loading a pickle can run any code, so only processes of this run may be the source.
+    return pickle.loads(data)  # noqa: S301 -- see the comment above
 
 
 class _Pickler(pickle.Pickler):
-    """Names a class from a plug-in's file by that file, which no import would find."""
+    """Refers to a class of a plug-in by its file, since the file is not an importable module."""
 
-    def reducer_override(self, thing: Any) -> Any:  # noqa: ANN401 -- whatever is pickled
-        if not isinstance(thing, type):
+    def reducer_override(self, obj: Any) -> Any:  # noqa: ANN401 -- any object
+        if not isinstance(obj, type):
             return NotImplemented
-        file = getattr(sys.modules.get(thing.__module__), "__file__", None)
-        if file is None or thing.__module__ != file_module_name(Path(file)):
+        file = getattr(sys.modules.get(obj.__module__), "__file__", None)
+        if file is None or obj.__module__ != file_module_name(Path(file)):
             return NotImplemented
-        return _class_in, (file, thing.__qualname__)
+        return _class_in, (file, obj.__qualname__)
 
 
 def _class_in(file: str, name: str) -> type:
-    """Returns the class of a plug-in's file, wherever the file lies on this machine."""
+    """Returns a class of a plug-in's file, whose path may differ on this machine."""
     cls: type = getattr(load_file(Path(file)), name)
     return cls

@@ -1,4 +1,4 @@
-"""The pipelines of a batch, built in the process that works at its shards."""
+"""Builds the pipelines of a batch in the process that runs its shards."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class WorkerPipeline:
     """One pipeline of a batch.
 
     Attributes:
-        stages: Stages of the pipeline; equal ones of several pipelines are one object.
-        metrics: Metrics of the task that are computed as it reads.
+        stages: Stages of the pipeline; pipelines share objects for equal stages.
+        metrics: Metrics that are computed while the pipeline runs.
         normalise: Normaliser of the task.
-        files: Files that it writes.
+        files: Files of the job.
     """
 
     stages: Pipeline
@@ -45,23 +45,23 @@ class WorkerPipeline:
 
 
 class Pipelines:
-    """All pipelines of a batch, and the task's documents.
+    """Pipelines of a batch, and the task's documents.
 
     Attributes:
-        spec: The batch that they were built from.
-        all: Pipelines by their places.
-        directory: Directory of the run, on this machine.
-        remote: The run at a URL, of which that is a copy; None if it is at none.
-        tasks: Documents of the task.
-        cache: Cache of what is derived; None caches nothing.
+        spec: Batch.
+        all: Pipelines in the order of the batch.
+        directory: Directory of the run on this machine.
+        remote: Run at a URL, of which the directory is a copy; None for a local run.
+        tasks: Reader of the task's documents.
+        cache: Cache; None disables caching.
         worker: Name of this process and its machine.
     """
 
     def __init__(self, spec: BatchSpec) -> None:
-        """Builds them; models load on first use.
+        """Builds the pipelines; models load on first use.
 
         Raises:
-            UserError: The source of a class is not what the run began with.
+            UserError: The source of a class has changed since the run started.
         """
         self.spec = spec
         self._check_sources()
@@ -69,8 +69,8 @@ class Pipelines:
         self.remote = spec.remote and spec.remote.here()
         path = self.remote.directory if self.remote else spec.directory
         self.directory = RunDirectory(path)
-        listed = metrics_of(spec.metrics).items()
-        metrics = {name: metric for name, metric in listed if not is_later(metric)}
+        all_metrics = metrics_of(spec.metrics).items()
+        metrics = {name: metric for name, metric in all_metrics if not is_later(metric)}
         factory = StageFactory()
         self.all = [
             WorkerPipeline(
@@ -90,6 +90,5 @@ class Pipelines:
         for name, expected in self.spec.sources.items():
             if source_hash(classes[name]) != expected:
                 raise UserError(
-                    f"{name} changed while the run was going on; --update does again what it"
-                    " touches"
+                    f"{name} changed during the run; use --update to run again what depends on it"
                 )

@@ -1,4 +1,4 @@
-"""Shards worked at in other processes, on this machine or on a cluster."""
+"""Pool of workers that run shards in other processes, on this machine or on a cluster."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from leporello.executors.pickling import dump, load
 
 
 class WorkerLink(Protocol):
-    """The way to one worker, which says what `pool_worker` says."""
+    """Connection to one worker, which sends the messages of `pool_worker`."""
 
     def send(self, message: bytes) -> None:
-        """Sends what was dumped; a worker that is gone gets nothing."""
+        """Sends a pickled message; ignores that the worker has died."""
         ...
 
     def receive(self) -> bytes:
-        """Returns what it says, dumped; of one that is gone, how it died."""
+        """Returns the next pickled message; if the worker has died, the cause of its death."""
         ...
 
     def end(self) -> object:
-        """Ends the worker, whatever it is at."""
+        """Kills the worker."""
         ...
 
 
 @dataclass(eq=False)
 class PoolWorker:
-    """A worker as a pool knows it.
+    """State of a worker of a pool.
 
     Attributes:
-        link: The way to it.
-        name: Its process and machine; empty until it has asked for an order.
-        orders: Orders that it has not answered for, by their shards.
-        waits: Whether it has asked for an order and has none.
+        link: Connection to the worker.
+        name: Process and machine; empty until the worker has requested an order.
+        orders: Orders without a result, by shard.
+        waits: Whether the worker waits for an order.
     """
 
     link: WorkerLink
@@ -48,21 +48,21 @@ class PoolWorker:
     waits: bool = False
 
     def give(self, order: ShardOrder) -> None:
-        """Gives it a shard."""
+        """Sends an order, and stores it until its result arrives."""
         self.orders[order.shard.number] = order
         self.send(order)
 
     def send(self, message: object) -> None:
-        """Sends an order, None for no more of them now, or a word."""
+        """Sends an order, a command, or None if there are no more orders now."""
         self.waits = False
         self.link.send(dump(message))
 
     def receive(self) -> tuple[str, Any]:
-        """Returns what it says, or how it died."""
+        """Returns the kind and content of the next message, or the cause of the worker's death."""
         try:
             kind, answer = load(self.link.receive())
-        except Exception:  # a stage has written to the socket
-            return "died", "sent what no worker of Leporello's says"
+        except Exception:  # a stage may write to the socket
+            return "died", "sent an invalid message"
         self.waits = kind == "more"
         if self.waits:
             self.name = answer
@@ -70,11 +70,11 @@ class PoolWorker:
 
 
 class Workplace(Protocol):
-    """Where the workers of a pool are; a context that lasts as long as they do.
+    """Starts and watches the workers of a pool, which end with this context manager.
 
     Attributes:
-        tries: Number of workers in a row that may die before they have begun anything.
-        advice: What a user may do about that.
+        tries: Number of consecutive workers that may die before they have started a shard.
+        advice: Advice for the user after that many deaths.
     """
 
     tries: int
@@ -86,49 +86,49 @@ class Workplace(Protocol):
 
     @property
     def workers(self) -> int:
-        """Number of workers that there may be."""
+        """Maximum number of workers."""
         ...
 
     def start(self, others: Sequence[WorkerLink]) -> WorkerLink:
-        """Starts a worker beside others.
+        """Starts a worker, in addition to others.
 
         Raises:
-            UserError: It cannot be started.
+            UserError: The worker cannot be started.
         """
         ...
 
     def ready(self, links: Sequence[WorkerLink]) -> Sequence[WorkerLink]:
-        """Returns those that say something, as soon as one does, or after some time none."""
+        """Returns the links with a message; waits for one, but only for a short time."""
         ...
 
     def watch(self, workers: Sequence[PoolWorker]) -> None:
-        """Looks after the workers now and then.
+        """Checks the workers; called regularly.
 
         Raises:
-            UserError: No worker can be there any more.
+            UserError: There is no room for any worker.
         """
         ...
 
 
 class Pool:
-    """Works at shards in workers; one that dies is replaced. A context that ends them.
+    """Runs shards in workers, which end with this context manager; replaces workers that die.
 
-    A worker asks for each shard. What it is given, it answers for: when it dies, its shards are
-    handed out again, and what it had begun last is blamed (`AttemptLog`).
+    A worker requests one order at a time. If it dies, its unfinished orders are sent again, and
+    the death counts against the operation that it started last (`AttemptLog`).
     """
 
     def __init__(self, spec: BatchSpec, place: Workplace, check: Callable[[], None]) -> None:
-        """Starts none before there is anything to do; see `executor_for`."""
+        """Prepares the pool; workers start with the first orders. See `executor_for`."""
         self._deadline, self._place, self._check = spec.deadline, place, check
         self._workers: list[PoolWorker] = []
         self._orders: Iterator[ShardOrder] = iter(())
         self._queue: deque[ShardOrder] = deque()
-        self._died_idle = 0  # in a row
+        self._idle_deaths = 0  # consecutive workers that died without an order
         self._ending: Stopped | UserError | None = None
 
     @property
     def workers(self) -> int:
-        """Number of workers that there may be."""
+        """Maximum number of workers."""
         return self._place.workers
 
     def __enter__(self) -> Pool:
@@ -141,11 +141,11 @@ class Pool:
         self._place.__exit__(*raised)
 
     def sizes(self) -> Mapping[str, int]:
-        """Returns the sizes of batches that the reader finds itself, in the first worker.
+        """Returns the micro-batch sizes that the reader determines in the first worker.
 
         Raises:
             UserError: The model cannot be loaded, or the worker died.
-            Stopped: The run is to end.
+            Stopped: The run was asked to stop.
         """
         worker = self._start()
         while True:
@@ -167,28 +167,28 @@ class Pool:
     def run(
         self, orders: Iterable[ShardOrder], report: Callable[[ProgressCounts], None]
     ) -> Iterator[ShardResult]:
-        """Yields what came of each order, in any order; of one whose worker died, each time.
+        """Yields results as they arrive; a shard has an additional result per worker that died.
 
         Args:
-            orders: Shards that are to be worked at; taken as there is room.
-            report: Function that is told of progress; what it raises ends the run.
+            orders: Shards to run; requested as workers become free.
+            report: Function that receives the progress; an exception from it ends the run.
 
         Raises:
-            UserError: A mistake of the user's; what is finished stays finished.
-            Stopped: The run is to end.
+            UserError: The user made a mistake; finished examples stay in the stores.
+            Stopped: The run was asked to stop.
         """
         self._orders, self._ending = iter(orders), None
-        self._hand_out()
+        self._send_orders()
         while self._has_orders(1) or any(worker.orders for worker in self._workers):
-            yield from self._look(report)
-            self._hand_out()
+            yield from self._receive(report)
+            self._send_orders()
         if self._ending:
             raise self._ending
 
     # -- orders ------------------------------------------------------------------------------
 
-    def _hand_out(self) -> None:
-        """Gives orders to workers that wait; for more of them, starts more workers."""
+    def _send_orders(self) -> None:
+        """Sends orders to waiting workers, and starts more workers for further orders."""
         if self._ending:
             return
         for worker in self._workers:
@@ -197,14 +197,14 @@ class Pool:
                 forget_deadline(self._deadline(order.shard.number))
                 worker.give(order)
             elif worker.waits and worker.orders:
-                worker.send(None)  # it finishes the shards that it has open
+                worker.send(None)  # so it finishes its open shards
         starting = sum(not (worker.waits or worker.orders) for worker in self._workers)
         while len(self._workers) < self.workers and self._has_orders(starting + 1):
             self._start()
             starting += 1
 
     def _has_orders(self, count: int) -> bool:
-        """Says whether so many orders wait, and takes them if there are any."""
+        """Returns whether `count` orders are available, and queues them."""
         if self._ending:
             return False
         self._queue.extend(itertools.islice(self._orders, max(0, count - len(self._queue))))
@@ -215,53 +215,54 @@ class Pool:
         self._workers.append(worker)
         return worker
 
-    # -- answers -----------------------------------------------------------------------------
+    # -- messages ----------------------------------------------------------------------------
 
-    def _look(self, report: Callable[[ProgressCounts], None]) -> Iterator[ShardResult]:
-        """Takes what workers say, if any of them says anything soon."""
+    def _receive(self, report: Callable[[ProgressCounts], None]) -> Iterator[ShardResult]:
+        """Handles messages of workers that arrive within a short time."""
         ready = self._place.ready([worker.link for worker in self._workers])
         for worker in [worker for worker in self._workers if worker.link in ready]:
             kind, answer = worker.receive()
             if kind == "progress":
-                self._or_end(lambda counts=answer: report(counts))  # type: ignore[misc]
+                self._call(lambda counts=answer: report(counts))  # type: ignore[misc]
             elif kind == "result":
-                yield self._result(worker, answer)
+                yield self._take_result(worker, answer)
             elif kind == "died":
-                yield from self._died(worker, answer)
+                yield from self._replace(worker, answer)
             elif kind == "failed":
                 self._end(UserError(answer))
-        self._or_end(lambda: self._place.watch(self._workers))
-        self._or_end(self._check)
+        self._call(lambda: self._place.watch(self._workers))
+        self._call(self._check)
 
-    def _result(self, worker: PoolWorker, result: ShardResult) -> ShardResult:
-        self._died_idle = 0
+    def _take_result(self, worker: PoolWorker, result: ShardResult) -> ShardResult:
+        self._idle_deaths = 0
         worker.orders.pop(result.shard, None)
         if result.outcome == "failed":
             self._end(UserError(result.error))
         return result
 
-    def _died(self, worker: PoolWorker, cause: str) -> Iterator[ShardResult]:
-        """Hands out again what a worker was at."""
+    def _replace(self, worker: PoolWorker, cause: str) -> Iterator[ShardResult]:
+        """Removes a worker that has died, and queues its orders again."""
         self._workers.remove(worker)
         worker.link.end()
-        self._died_idle += not worker.orders
-        if self._died_idle == self._place.tries:
-            told = f"a worker process {cause} before it had begun a shard, {self._died_idle} times"
-            self._end(UserError(f"{told}; {self._place.advice}"))
+        self._idle_deaths += not worker.orders
+        if self._idle_deaths == self._place.tries:
+            death = f"a worker process {cause} before it started a shard, {self._idle_deaths} times"
+            self._end(UserError(f"{death}; {self._place.advice}"))
         if not self._ending:
-            again = (replace(order, cause=cause) for order in reversed(worker.orders.values()))
-            self._queue.extendleft(again)
+            orders = (replace(order, cause=cause) for order in reversed(worker.orders.values()))
+            self._queue.extendleft(orders)
         for shard in worker.orders:
             yield ShardResult(shard, outcome="died", worker=worker.name, error=cause)
 
-    def _or_end(self, action: Callable[[], None]) -> None:
+    def _call(self, action: Callable[[], None]) -> None:
+        """Calls a function whose exception ends the run."""
         try:
             action()
         except (Stopped, UserError) as reason:
             self._end(reason)
 
     def _end(self, reason: Stopped | UserError) -> None:
-        """Has every worker end after what it is reading; the first reason is the one to tell."""
+        """Stops every worker after its current read; only the first reason is reported."""
         if self._ending is None:
             self._ending = reason
             self._queue.clear()

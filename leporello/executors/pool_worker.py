@@ -1,4 +1,4 @@
-"""A process that works at shards for another one, over a socket."""
+"""Main function of a worker process, which runs the shards that its driver sends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.core.environment.platform import limit_memory
 from leporello.core.errors import Stopped, UserError
 from leporello.core.secrets import redact
-from leporello.engine.failures import told
+from leporello.engine.failures import error_text
 from leporello.executors.child_process import connected
 from leporello.executors.interface import BatchSpec, ShardOrder
 from leporello.executors.pickling import dump, load
@@ -30,31 +30,31 @@ _log = logging.getLogger("leporello")
 
 
 def main() -> None:
-    """Works until the other side is gone."""
-    sys.unraisablehook = threading.excepthook = _tell
+    """Runs orders until the driver closes the connection."""
+    sys.unraisablehook = threading.excepthook = _log_ignored
     try:
         connection = connected()
         memory, remapped, spec = load(connection.recv_bytes())
         REMAPPED_PATHS.update(remapped)
         limit_memory(memory)
-        _Conversation(connection).work(spec)
-    except (EOFError, ConnectionError):  # nobody wants the answer any more
+        _DriverConnection(connection).run(spec)
+    except (EOFError, ConnectionError):  # the driver has ended
         pass
     except BaseException as error:
         [*_, place] = walk_tb(error.__traceback__)
         name, line = place[0].f_code.co_filename, place[1]
-        _log.error("a worker ends: %s (%s:%d)", told(error), name, line)
+        _log.error("a worker failed: %s (%s:%d)", error_text(error), name, line)
         os._exit(1)
 
 
-def _tell(raised: sys.UnraisableHookArgs | threading.ExceptHookArgs) -> None:
-    """Tells in a line what a stage has raised where nothing waits for it."""
+def _log_ignored(raised: sys.UnraisableHookArgs | threading.ExceptHookArgs) -> None:
+    """Logs an error that a stage raised in a thread or a finaliser, where no caller catches it."""
     if raised.exc_value is not None:
-        _log.warning("raised, and ignored: %s", told(raised.exc_value))
+        _log.warning("ignored an error in a thread or finaliser: %s", error_text(raised.exc_value))
 
 
-def _keep_log(path: Path) -> None:
-    """Has what this process tells be added to a file, which is made when there is anything."""
+def _log_to_file(path: Path) -> None:
+    """Appends log messages of this process to a file, which the first message creates."""
     handler = _LogFile(path, encoding="utf-8", errors="backslashreplace", delay=True)
     handler.setFormatter(_WithoutKeys("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.getLogger().addHandler(handler)
@@ -66,7 +66,7 @@ class _LogFile(logging.FileHandler):
         return super()._open()
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 -- logging's name
-        """Passes over a full disk, which is told of where results are written."""
+        """Ignores a full disk, which is reported when results are written."""
 
 
 class _WithoutKeys(logging.Formatter):
@@ -74,19 +74,19 @@ class _WithoutKeys(logging.Formatter):
         return redact(super().format(record))
 
 
-class _Conversation:
-    """What is said between a worker and its driver."""
+class _DriverConnection:
+    """Messages between this worker and its driver."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._worker: ShardWorker | None = None
 
-    def work(self, data: bytes) -> None:
-        """Asks for orders and answers them, again and again."""
+    def run(self, data: bytes) -> None:
+        """Requests orders and sends their results, until the driver closes the connection."""
         try:
             spec: BatchSpec = load(data)
             folder = spec.remote.here().directory if spec.remote else spec.directory
-            _keep_log(RunDirectory(folder).worker_log(this_worker()))
+            _log_to_file(RunDirectory(folder).worker_log(this_worker()))
             report = partial(self._send, "progress")
             self._worker = ShardWorker(spec, Reporter(report, self._check, spec.report_every))
         except UserError as error:
@@ -103,13 +103,13 @@ class _Conversation:
             if isinstance(message, ShardOrder):
                 yield message
             elif message == "sizes":
-                self._find_sizes()
+                self._send_sizes()
             elif message == "stop":
                 raise Stopped("")
-            else:  # what is open is to be finished
+            else:  # no more orders now: finish the open shards
                 return
 
-    def _find_sizes(self) -> None:
+    def _send_sizes(self) -> None:
         assert self._worker is not None
         try:
             self._send("sizes", self._worker.sizes())
@@ -120,5 +120,5 @@ class _Conversation:
         if self._connection.poll() and load(self._connection.recv_bytes()) == "stop":
             raise Stopped("")
 
-    def _send(self, kind: str, content: Any) -> None:  # noqa: ANN401 -- whatever is said
+    def _send(self, kind: str, content: Any) -> None:  # noqa: ANN401 -- any object
         self._connection.send_bytes(dump((kind, content)))

@@ -1,4 +1,4 @@
-"""Processes that divide and select ahead of a worker's reader."""
+"""Processes that chunk and retrieve ahead of a worker's reader."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from leporello.executors.interface import BatchSpec
 from leporello.executors.pickling import dump, load
 from leporello.executors.pipelines import Pipelines
 
-_DOCUMENTS_AHEAD = 32  # about what fills a window where each document has one question
-# Some eight novels: documents that wait for the reader are whole in memory.
+_DOCUMENTS_AHEAD = 32  # fills about one batch if each document has one question
+# Some eight novels: waiting documents are completely in memory.
 _CHARACTERS_AHEAD = 8_000_000
 
-# What is selected for an example: its hits as (start, end, score), and its notes. Spans instead of
-# chunks: the document stays where it is.
+# Selection for an example: hits as (start, end, score), unchunked characters, notes. Spans, not
+# chunks, so that the document is not sent back.
 _Spans: TypeAlias = "tuple[list[tuple[int, int, float]], int, tuple[str, ...]]"
 _Selected: TypeAlias = "dict[int, tuple[list[_Spans | ExampleError], float]]"
 
@@ -37,7 +37,7 @@ class OpenedDocument:
         number: Number of the document in its shard.
         first: Number of the first example in the shard.
         examples: Examples in task order.
-        wanted: Places of the pipelines that have any of them left to do.
+        wanted: Indices of the pipelines that have not finished all of the examples.
     """
 
     number: int
@@ -52,13 +52,13 @@ class OpenedDocument:
 
 
 class Selectors:
-    """A pool of processes. When one of them dies, so does the worker, which is how it is told."""
+    """Pool of processes. If one dies, its worker exits, so that the death is counted."""
 
     def __init__(self, spec: BatchSpec) -> None:
-        """Starts none before there is anything to do."""
+        """Prepares the pool; processes start with the first document."""
         # A fork of a process that runs a model can hang it (decision 11).
         self._pool = ProcessPoolExecutor(
-            spec.selectors, get_context("spawn"), initializer=_begin, initargs=(dump(spec),)
+            spec.selectors, get_context("spawn"), initializer=_initialize, initargs=(dump(spec),)
         )
 
     def __enter__(self) -> Selectors:
@@ -70,21 +70,21 @@ class Selectors:
     def select(
         self, documents: Iterable[OpenedDocument]
     ) -> Iterator[tuple[OpenedDocument, dict[int, TimedSelections]]]:
-        """Yields the documents in their order, each with what every wanted pipeline selects.
+        """Yields the documents in their order, with the selections of every wanted pipeline.
 
         Raises:
-            UserError: A stage met a mistake of the user's.
+            UserError: A stage found a mistake of the user.
         """
         ahead: deque[tuple[OpenedDocument, Future[bytes]]] = deque()
         for document in documents:
             work = dump((document.examples, document.wanted))
             ahead.append((document, self._pool.submit(_select, work)))
             while _is_enough(ahead):
-                yield self._taken(*ahead.popleft())
+                yield self._with_selections(*ahead.popleft())
         while ahead:
-            yield self._taken(*ahead.popleft())
+            yield self._with_selections(*ahead.popleft())
 
-    def _taken(
+    def _with_selections(
         self, document: OpenedDocument, future: Future[bytes]
     ) -> tuple[OpenedDocument, dict[int, TimedSelections]]:
         try:
@@ -113,14 +113,14 @@ def _selection(document: Document, result: _Spans | ExampleError) -> Selection |
     return Selection(hits, unchunked, notes)
 
 
-# -- in such a process -------------------------------------------------------------------------
+# -- in a process of the pool ------------------------------------------------------------------
 
 _pipelines: Pipelines | None = None
 
 
-def _begin(spec: bytes) -> None:
-    """Builds the pipelines, once a process."""
-    global _pipelines  # noqa: PLW0603 -- what an initializer makes has no other place
+def _initialize(spec: bytes) -> None:
+    """Builds the pipelines, once per process."""
+    global _pipelines  # noqa: PLW0603 -- an initializer can only set globals
     end_with_parent()
     _pipelines = Pipelines(load(spec))
 

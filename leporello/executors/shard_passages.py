@@ -1,4 +1,4 @@
-"""Passages that enrichers make of a shard's documents, kept in the store of the pipeline."""
+"""Passages that an enricher returns for a shard's documents, in the store of the pipeline."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from leporello.core.notes import collect_notes, note
 from leporello.core.passages import from_table, to_table
 from leporello.core.records import Chunk, Document, Example
 from leporello.engine.database import passages_in
-from leporello.engine.enriching import Enriching
+from leporello.engine.enriching import EnricherRunner
 from leporello.engine.failures import ExampleError
-from leporello.engine.selection import divided
+from leporello.engine.selection import document_chunks
 from leporello.engine.store import MemoryStore
 
 
 def prepare_passages(
-    store: MemoryStore, enriching: Enriching, number: int, example: Example
+    store: MemoryStore, enricher: EnricherRunner, number: int, example: Example
 ) -> None:
-    """Makes the passages of a document, which the document remembers and the store keeps.
+    """Computes or restores the passages of a document; the document and the store keep them.
 
     Args:
         store: Store of the pipeline on the shard.
-        enriching: Enricher with its readers.
+        enricher: Runner of the enricher.
         number: Number of the document in the shard.
         example: An example on the document.
 
     Raises:
-        ExampleError: The chunker or the enricher failed; a retry tries again.
-        UserError: A mistake of the user's.
+        ExampleError: The chunker or the enricher failed; a retry runs it again.
+        UserError: The user made a mistake.
     """
-    chunks, document = divided(enriching.stages.chunker, example), example.document
+    chunks, document = document_chunks(enricher.stages.chunker, example), example.document
     with collect_notes() as notes:
-        if kept := store.passages(number, document.sha256):
-            enriching.of(chunks, make=lambda: _restored(kept, document))
+        if row := store.passages(number, document.sha256):
+            enricher.passages_of(chunks, make=lambda: _restored(row, document))
             return
         try:
-            passages = enriching.of(chunks, number, store)
+            passages = enricher.passages_of(chunks, number, store)
         except ExampleError:
-            store.forget(number)  # the outputs so far led there
+            store.forget(number)  # replaying the outputs so far would fail again
             raise
     store.add_passages(number, document.sha256, {**to_table(passages), "notes": [*notes]})
 
@@ -51,7 +51,7 @@ def _restored(row: Mapping[str, Any], document: Document) -> tuple[Chunk, ...]:
 
 
 def passages_of(stores: Path, document: Document) -> tuple[Chunk, ...]:
-    """Returns the passages that a run made of a document; none where it made none.
+    """Returns the passages that a run stored for a document; empty without an enricher.
 
     Args:
         stores: Folder of the stores of the pipeline on the task.

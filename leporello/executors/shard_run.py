@@ -1,4 +1,4 @@
-"""One shard, carried out for all pipelines of a batch."""
+"""Runs one shard for all pipelines of a batch."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from leporello.core.records import Example
 from leporello.engine.attempts import AttemptLog
 from leporello.engine.combining import CombinerRunner
 from leporello.engine.database import StoreCounts, StoreKey
-from leporello.engine.enriching import Enriching
+from leporello.engine.enriching import EnricherRunner
 from leporello.engine.failures import ALONE, TRIES, Attempts, ExampleError, enforce_deadlines
 from leporello.engine.progress import Listener
-from leporello.engine.reading import WindowReaders, restore_batch_sizes
+from leporello.engine.reading import BatchReaders, restore_batch_sizes
 from leporello.engine.rounds import Rounds, exhaust
 from leporello.engine.selection import Selection, TimedSelections, select_document
 from leporello.engine.slots import Slots
@@ -31,34 +31,34 @@ from leporello.executors.pipelines import Pipelines
 from leporello.executors.selectors import OpenedDocument, Selectors
 from leporello.executors.shard_passages import prepare_passages
 
-_TASK = -1  # in the place of a pipeline: what is begun for all of them
+_TASK = -1  # instead of the index of a pipeline: operations for all pipelines
 
 
 @dataclass
 class _Lane:
-    """One pipeline at the shard.
+    """One pipeline on the shard.
 
     Attributes:
-        place: Place of the pipeline in its batch.
-        rounds: Its examples.
-        store: Its store.
-        enriching: Its enricher; None without one.
-        share: Counts and statistics of what it did.
+        place: Index of the pipeline in the batch.
+        rounds: Rounds with the examples.
+        store: Store of the pipeline.
+        enricher: Runner of the enricher; None without one.
+        share: Counts and statistics of the pipeline.
     """
 
     place: int
     rounds: Rounds
     store: Store
-    enriching: Enriching | None
+    enricher: EnricherRunner | None
     share: PipelineShare = field(default_factory=PipelineShare)
 
 
 class ShardRun:
-    """One shard for several pipelines: opened, admitted, finished.
+    """Run of one shard for several pipelines.
 
     Attributes:
-        order: The shard that is to be worked at.
-        log: Attempts at the shard; None if none are written down.
+        order: Order of the shard.
+        log: Log of the attempts; None if attempts are not logged.
     """
 
     def __init__(
@@ -72,8 +72,8 @@ class ShardRun:
         """Opens the stores that earlier workers left.
 
         Raises:
-            UserError: A store cannot be written, or another process uses it; workers have died
-                before they had begun anything of the shard.
+            UserError: A store cannot be written, another process uses it, or workers have died
+                repeatedly on the shard.
         """
         self.order, self.log = order, log
         self._pipelines, self._listener, self._slots = pipelines, listener, slots
@@ -82,31 +82,31 @@ class ShardRun:
             log.open()
             if pipelines.spec.limits.example_timeout is not None:
                 enforce_deadlines(log.deadline)
-        self._opening = self._attempts(_TASK)
-        self._begin()
+        self._task_attempts = self._attempts(_TASK)
+        self._check_deaths()
         self._lanes = [self._lane(place) for place in order.pipelines]
 
-    def _begin(self) -> None:
-        """Gives up a shard over which workers would go on dying."""
+    def _check_deaths(self) -> None:
+        """Raises if workers would continue to die on the shard."""
         name = f"shard {self.order.shard.number} of task {self._pipelines.spec.task.name!r}"
-        most = max(self._opening.deaths.values(), default=0)
-        if self._opening.begin("open") >= TRIES:
+        most = max(self._task_attempts.deaths.values(), default=0)
+        if self._task_attempts.begin("open") >= TRIES:
             raise UserError(
-                f"{name}: workers have died {TRIES} times before they had begun anything of it: is"
-                " there memory for the model? Their words stand above"
+                f"{name}: workers have died {TRIES} times before they started it; check that there"
+                " is enough memory for the model, and see their output above"
             )
-        if most > 2 * TRIES:  # what has killed so often is not done any more
-            raise UserError(f"{name}: workers have died {most} times; their words stand above")
+        if most > 2 * TRIES:  # isolating the cause has failed
+            raise UserError(f"{name}: workers have died {most} times; see their output above")
 
     def _lane(self, place: int) -> _Lane:
         pipelines, shard = self._pipelines, self.order.shard
         spec, pipeline = pipelines.spec, pipelines.all[place]
         path = pipeline.files.store(shard.number)
         if (remote := pipelines.remote) and not path.exists():
-            remote.get(pipelines.directory.name_of(path))  # another machine has begun it
+            remote.get(pipelines.directory.name_of(path))  # another machine may have started it
         key = StoreKey(shard.number, shard.first_example, shard.examples, spec.runs[place])
         store = Store(path, key)
-        if self.order.retry and len(store.done) == shard.examples:  # else a retry goes on
+        if self.order.retry and len(store.done) == shard.examples:  # otherwise it resumes a retry
             store.retry()
         store.sizes = store.sizes or self.order.sizes
         restore_batch_sizes(pipeline.stages, store.sizes)
@@ -114,19 +114,21 @@ class ShardRun:
         runner = CombinerRunner(
             pipeline.stages, pipeline.metrics, pipeline.normalise, timeout, attempts
         )
-        readers = WindowReaders(pipeline.stages, pipelines.cache, timeout, attempts)
+        readers = BatchReaders(pipeline.stages, pipelines.cache, timeout, attempts)
         rounds = Rounds(runner, readers, store, spec.limits, self._listener, self._slots)
-        enriching = None
+        enricher = None
         if pipeline.stages.enricher is not None:
-            enriching = Enriching(pipeline.stages, readers, spec.limits, self._listener, attempts)
-        return _Lane(place, rounds, store, enriching)
+            enricher = EnricherRunner(
+                pipeline.stages, readers, spec.limits, self._listener, attempts
+            )
+        return _Lane(place, rounds, store, enricher)
 
     def _attempts(self, place: int) -> Attempts:
         if self.log is None:
             return Attempts(place)
         attempts = Attempts(place, self.log.deaths, self.log.record)
         if self.log.is_overdue:
-            attempts.cause = "took far longer than its time, and could not be interrupted"
+            attempts.cause = "exceeded its time limit by far, and could not be interrupted"
         elif self.order.cause:
             attempts.cause = f"its process {self.order.cause} each time"
         return attempts
@@ -134,20 +136,20 @@ class ShardRun:
     # -- work ------------------------------------------------------------------------------------
 
     def admit(self, selectors: Selectors | None = None) -> None:
-        """Opens the documents, selects from them, and starts their examples.
+        """Opens the documents, selects their chunks, and starts their examples.
 
         Args:
-            selectors: Processes that divide and select ahead of the reader; None does it here. A
-                shard over which a worker has died does it here, so that it is known what was begun.
+            selectors: Processes that chunk and retrieve ahead of the reader; None uses this
+                process. So does a shard on which a worker has died, to log each operation.
 
         Raises:
-            UserError: A mistake of the user's.
-            Stopped: The run is to end.
+            UserError: The user made a mistake.
+            Stopped: The run was asked to stop.
         """
         shard = self.order.shard
         if all(len(lane.store.done) == shard.examples for lane in self._lanes):
             return
-        enriches = any(lane.enriching for lane in self._lanes)  # with a reader, which is here
+        enriches = any(lane.enricher for lane in self._lanes)  # uses the reader of this process
         if selectors and not enriches and not (self.log and self.log.deaths):
             for document, selected in selectors.select(self._opened()):
                 self._add(document, selected)
@@ -156,13 +158,15 @@ class ShardRun:
             self._add(document, {})
 
     def _documents(self) -> Iterator[tuple[Example, ...]]:
-        """Yields the examples on each document; of one that killed its worker, without opening."""
-        shard, deaths = self.order.shard, self._opening.deaths
+        """Yields the examples on each document, without opening those that killed their workers."""
+        shard, deaths = self.order.shard, self._task_attempts.deaths
         numbers = range(len(shard.documents))
-        closed = {n: self._opening.cause for n in numbers if deaths["open", _TASK, n] >= TRIES}
+        closed = {
+            n: self._task_attempts.cause for n in numbers if deaths["open", _TASK, n] >= TRIES
+        }
         documents = self._pipelines.tasks.documents(shard, closed)
         for number in numbers:
-            self._opening.begin("open", number)
+            self._task_attempts.begin("open", number)
             yield next(documents)
 
     def _opened(self) -> Iterator[OpenedDocument]:
@@ -189,14 +193,14 @@ class ShardRun:
         self._listener.document()
 
     def _select(self, lane: _Lane, document: OpenedDocument) -> TimedSelections:
-        """Selects from a document; for one that has killed its worker, example by example."""
+        """Selects for the examples on a document; one at a time if it killed its workers."""
         timeout, stages = self._pipelines.spec.limits.example_timeout, lane.rounds.runner.stages
         attempts = lane.rounds.attempts
-        sound = next((example for example in document.examples if not example.fault), None)
-        if lane.enriching and sound:
+        valid = next((example for example in document.examples if not example.fault), None)
+        if lane.enricher and valid:
             started = time.monotonic()
             try:
-                prepare_passages(lane.store, lane.enriching, document.number, sound)
+                prepare_passages(lane.store, lane.enricher, document.number, valid)
             except ExampleError as error:
                 failed = (
                     ExampleError("task", e.fault) if e.fault else error for e in document.examples
@@ -219,11 +223,11 @@ class ShardRun:
         return all(lane.rounds.is_idle for lane in self._lanes)
 
     def finish(self) -> ShardResult:
-        """Finishes what is active, and closes the stores.
+        """Finishes all active examples, and closes the stores.
 
         Raises:
-            UserError: As `admit`; or a store cannot be written.
-            Stopped: The run is to end.
+            UserError: The user made a mistake, or a store cannot be written.
+            Stopped: The run was asked to stop.
         """
         for lane in self._lanes:
             lane.share.examples += exhaust(lane.rounds.finish())
@@ -237,22 +241,22 @@ class ShardRun:
         return result
 
     def _publish(self) -> None:
-        """Puts the stores of a run at a URL where they belong."""
+        """Uploads the stores if the run is at a URL."""
         if remote := self._pipelines.remote:
             paths = (lane.store.path for lane in self._lanes)
             remote.put(*map(self._pipelines.directory.name_of, paths))
 
     def close(self) -> None:
-        """Closes the files of a shard that is left as it is."""
+        """Closes the files of an unfinished shard."""
         for lane in self._lanes:
             lane.store.close()
-        with suppress(UserError):  # the reason for leaving the shard is the one to tell
+        with suppress(UserError):  # the error that ended the shard is reported instead
             self._publish()
         if self.log:
             self.log.close(finished=False)
 
     def result(self, outcome: str = "finished", error: str = "") -> ShardResult:
-        """Returns what was done, and how it ended."""
+        """Returns the result of the shard so far."""
         for lane in self._lanes:
             lane.share.reading = lane.rounds.readers.statistics
         return ShardResult(

@@ -1,5 +1,5 @@
-"""What is run: a pipeline on a task, its signature, its shards, and the directory that it leaves.
+"""Jobs: a pipeline on a task, with its signature, its shards, and its files in a run's directory.
 
-It may read and write files of a run, and runs nothing itself. Begin with `jobs`, then `directory`;
-`shards` cuts a task, and `files` merges what the shards leave into predictions.jsonl.
+The package reads and writes files of a run, and does not run pipelines. Start with `jobs`, then
+`directory`; `shards` splits a task, and `files` merges the stores into predictions.jsonl.
 """

@@ -1,4 +1,4 @@
-"""Checksums of results: what compares, reports and submits reads what the run wrote."""
+"""Checksums of results, by which other commands detect files that changed after the run."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from leporello.core.records import JSON
 
 _log = logging.getLogger("leporello")
 
-MERGED = ".merged.json"  # beside the results: what they hold, and their checksums
+MERGED = ".merged.json"  # file beside the results, with their shards and checksums
 _SUM = "sum"
-_OLD = {"limit", "shards", "examples", "failures"}  # of marks before they had a checksum
+_OLD = {"limit", "shards", "examples", "failures"}  # keys of older marks, without a checksum
 
 
 def checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """Returns the SHA-256 of files of a folder, by name; nothing for what is no file."""
+    """Returns the SHA-256 of files of a folder, by name; empty for missing files."""
     return {name: _sha256(folder / name) for name in names}
 
 
@@ -33,41 +33,41 @@ def _sha256(path: Path) -> str:
 
 
 def write_mark(folder: Path, mark: Mapping[str, JSON], name: str = MERGED) -> None:
-    """Writes what results hold, merged or a part of them, with a checksum of it."""
+    """Writes the mark of results, which lists their contents, with a checksum."""
     write_json(folder / name, {**mark, _SUM: digest({**mark})}, indent=None)
 
 
 def read_mark(folder: Path, name: str = MERGED) -> dict[str, Any]:
-    """Returns what results hold; nothing if that is not written, or if it was changed."""
+    """Returns the mark of results; empty if it is missing or was changed."""
     path = folder / name
     try:
         mark = read_json(path) if path.exists() else {}
     except UserError:
         mark = {_SUM: ""}
-    found = dict(mark) if isinstance(mark, dict) else {_SUM: ""}
-    if found.keys() <= _OLD or found.pop(_SUM, None) == digest(found):
-        return found
-    _log.warning("%s: changed since it was written: what it tells of is done again", path)
+    fields = dict(mark) if isinstance(mark, dict) else {_SUM: ""}
+    if fields.keys() <= _OLD or fields.pop(_SUM, None) == digest(fields):
+        return fields
+    _log.warning("%s: changed since it was written; the results that it lists are redone", path)
     return {}
 
 
 def changed(folder: Path, *names: str) -> str:
-    """Returns the first of these results that is not as the run wrote it; empty if all are."""
-    known = read_mark(folder).get("sha256", {})
+    """Returns the first of these results that changed since the run wrote it; empty without one."""
+    hashes = read_mark(folder).get("sha256", {})
     for name in names:
-        if name in known and _sha256(folder / name) != known[name]:
+        if name in hashes and _sha256(folder / name) != hashes[name]:
             return name
     return ""
 
 
 def check_results(folder: Path, *names: str) -> None:
-    """Looks whether results of a finished run are as it wrote them.
+    """Checks that results of a finished run are unchanged.
 
     Raises:
-        UserError: One is gone, or was changed since.
+        UserError: A file is missing or was changed.
     """
     if name := changed(folder, *names):
         raise UserError(
-            f"{folder / name}: is gone, or changed since the run wrote it: delete it and run the"
-            " same command again, which makes it from the journal without reading anything"
+            f"{folder / name}: is missing, or changed since the run wrote it; delete it and run"
+            " the same command again, which restores it from the stores without any read"
         )

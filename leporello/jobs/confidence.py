@@ -1,8 +1,8 @@
-"""How well confidence tells right answers from wrong ones.
+"""Measures how well confidence separates correct answers from wrong ones.
 
-Calibration error as Guo et al. 2017 have it, in bins of equal mass (Nixon et al. 2019); coverage
-and risk as selective prediction has them (Geifman and El-Yaniv 2017). An answer is as right as its
-score says, 0 to 100; where confidence is equal, no order counts.
+Calibration error follows Guo et al. 2017, with bins of equal mass (Nixon et al. 2019); coverage and
+risk follow selective prediction (Geifman and El-Yaniv 2017). The score of an answer, 0 to 100, is
+its degree of correctness. The order of answers with equal confidence does not matter.
 """
 
 from __future__ import annotations
@@ -13,36 +13,37 @@ from operator import itemgetter
 from statistics import fmean
 from typing import TypeAlias
 
-# Of answers: (confidence 0 to 1, score 0 to 100).
+# Pairs of confidence, 0 to 1, and score, 0 to 100.
 Answers: TypeAlias = Sequence[tuple[float, float]]
 
 _COVERAGES = (50, 80, 90)  # per cent
-# What `selectivity` may say.
-TOLD = ("answers", "withheld", "ece", "aurc", *(f"at_{share}" for share in _COVERAGES))
-_BINS, _IN_BIN = 10, 10  # at most so many bins, of so many answers at least
+# Keys of the numbers that `selectivity` returns.
+SELECTIVITY_KEYS = ("answers", "withheld", "ece", "aurc", *(f"at_{share}" for share in _COVERAGES))
+_MOST_BINS, _LEAST_ANSWERS = 10, 10  # number of bins, and of answers per bin
 _FULL = 100.0
 
 
 def selectivity(answers: Answers, withheld: int = 0) -> dict[str, float]:
-    """Returns what the confidence of answers is worth; empty where there are none.
+    """Returns the quality of the confidence of answers; empty without answers.
 
     Returns:
         `ece`, the expected calibration error, and `aurc`, the area under the risk-coverage curve,
-        0 to 1, the less the better; `at_50`, `at_80`, `at_90`: mean score of the surest half of the
-        answers, and so on; the number of `answers`, and of those `withheld`, if any are.
+        0 to 1, lower is better; `at_50`, `at_80`, `at_90`: mean score of the 50, 80 and 90 % of
+        answers with the highest confidence; the numbers of `answers` and `withheld` answers,
+        unless 0.
 
     Args:
         answers: Answers that were given.
-        withheld: Number of answers that were not given for want of confidence.
+        withheld: Number of answers that were withheld because of low confidence.
     """
-    told: dict[str, float] = {"answers": len(answers), "withheld": withheld}
-    told = {name: count for name, count in told.items() if count}
+    counts: dict[str, float] = {"answers": len(answers), "withheld": withheld}
+    counts = {name: count for name, count in counts.items() if count}
     if not answers:
-        return told
+        return counts
     means = scores_by_coverage(answers)
-    gaps = (len(own) * abs(_FULL * sure - score) for own, sure, score in reliability(answers))
+    gaps = (len(group) * abs(_FULL * mean - score) for group, mean, score in reliability(answers))
     return {
-        **told,
+        **counts,
         "ece": round(sum(gaps) / _FULL / len(answers), 4),
         "aurc": round(1 - fmean(means) / _FULL, 4),
         **{f"at_{n}": round(means[-(-n * len(means) // 100) - 1], 4) for n in _COVERAGES},
@@ -50,22 +51,22 @@ def selectivity(answers: Answers, withheld: int = 0) -> dict[str, float]:
 
 
 def reliability(answers: Answers) -> Iterator[tuple[Answers, float, float]]:
-    """Yields bins of about as many answers each, with their mean confidence and mean score."""
+    """Yields bins of about equal size, with their mean confidence and mean score."""
     ranked = sorted(answers, key=itemgetter(0))
-    count = max(1, min(_BINS, len(ranked) // _IN_BIN))
+    count = max(1, min(_MOST_BINS, len(ranked) // _LEAST_ANSWERS))
     start = 0
     for index in range(count):
         end = len(ranked) * (index + 1) // count
         while 0 < end < len(ranked) and ranked[end][0] == ranked[end - 1][0]:
-            end += 1  # equals stand in one bin
-        if own := ranked[start:end]:
-            yield own, fmean(c for c, _ in own), fmean(s for _, s in own)
+            end += 1  # equal confidence belongs to one bin
+        if in_bin := ranked[start:end]:
+            yield in_bin, fmean(c for c, _ in in_bin), fmean(s for _, s in in_bin)
             start = end
 
 
 def scores_by_coverage(answers: Answers) -> list[float]:
-    """Returns the mean score of the surest answer, of the two surest ones, and so on."""
+    """Returns the mean scores of the 1, 2, … answers with the highest confidence."""
     ranked = sorted(answers, key=itemgetter(0), reverse=True)
     groups = (list(group) for _, group in groupby(ranked, key=itemgetter(0)))
-    scores = (mean for own in groups for mean in [fmean(s for _, s in own)] * len(own))
+    scores = (mean for group in groups for mean in [fmean(s for _, s in group)] * len(group))
     return [total / count for count, total in enumerate(accumulate(scores), 1)]

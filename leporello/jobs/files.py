@@ -1,8 +1,8 @@
-"""The files of one pipeline on one task in a run's directory: stores, and results made of them.
+"""Files of a job in a run's directory: stores, and the results that are merged from them.
 
 journal/PIPELINE/TASK/00000.sqlite     one store per shard
 PIPELINE/TASK/predictions.jsonl calls.jsonl failures.jsonl statistics.jsonl tracebacks/
-PIPELINE/TASK/.merged.json             what these hold, and their checksums
+PIPELINE/TASK/.merged.json             shards and checksums of these results
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _STORE = ".sqlite"
 
 @dataclass(frozen=True)
 class ExampleFiles:
-    """A finished example as the results hold it.
+    """A finished example in the results.
 
     Attributes:
-        statistics: Its row of statistics.jsonl.
-        prediction: Its row of predictions.jsonl; None if it failed.
-        columns: Its calls as columns; None if it failed.
-        failure: Its row of failures.jsonl; None unless it failed.
+        statistics: Row of statistics.jsonl.
+        prediction: Row of predictions.jsonl; None if the example failed.
+        columns: Reads as columns; None if the example failed.
+        failure: Row of failures.jsonl; None unless the example failed.
     """
 
     statistics: ExampleStatistics
@@ -64,13 +64,13 @@ class ExampleFiles:
 
     @cached_property
     def calls(self) -> list[dict[str, Any]]:
-        """One mapping a read: its parts, and its `output`."""
+        """Reads with their outputs, one mapping per read; see `calls_from_row`."""
         return calls_from_row(self.columns) if self.columns else []
 
 
 @dataclass(frozen=True)
 class JobFiles:
-    """The files of one pipeline on one task.
+    """Files of one pipeline on one task.
 
     Attributes:
         directory: Directory of the run.
@@ -97,51 +97,51 @@ class JobFiles:
         return self.stores / f"{shard:05}{_STORE}"
 
     def attempts(self, shard: int) -> Path:
-        """Returns the file of what workers begin at a shard, while one works at it."""
+        """Returns the log of attempts at a shard, which exists while a worker runs it."""
         return self.stores / f"{shard:05}.attempts"
 
     @property
     def later(self) -> Path:
-        """Statistics of metrics that are computed once all is read: a line an example."""
+        """Statistics of metrics that are computed after all reads, one line per example."""
         return self.folder / ".later.jsonl"
 
-    # -- what is finished --------------------------------------------------------------------
+    # -- progress ----------------------------------------------------------------------------
 
-    def begun(self) -> list[int]:
+    def stored_shards(self) -> list[int]:
         """Returns the numbers of all shards that have a store, ascending."""
         stems = (path.stem for path in self.stores.glob(f"*{_STORE}"))
         return sorted(int(stem) for stem in stems if stem.isdecimal())
 
     def finished(self) -> dict[int, StoreCounts]:
-        """Returns the finished shards by number, from their stores, all of whose rows are checked.
+        """Returns the counts of finished shards by number, after checking all rows of the stores.
 
         Raises:
             UserError: A store cannot be read.
         """
-        counts = {shard: counts_in(self.store(shard)) for shard in self.begun()}
+        counts = {shard: counts_in(self.store(shard)) for shard in self.stored_shards()}
         return {
-            shard: one
-            for shard, one in counts.items()
-            if one.key.shard == shard and one.examples == one.key.examples > 0
+            shard: count
+            for shard, count in counts.items()
+            if count.key.shard == shard and count.examples == count.key.examples > 0
         }
 
     def merged(self) -> dict[int, StoreCounts]:
-        """Returns the shards whose examples the results hold, by number."""
+        """Returns the counts of shards that the results contain, by number."""
         shards = read_mark(self.folder).get("shards", {})
         return {int(number): StoreCounts(*counts[:2]) for number, counts in shards.items()}
 
     @property
     def is_merged(self) -> bool:
-        """Whether the results hold everything that is finished."""
+        """Whether the results contain all finished examples."""
         return all((self.folder / name).exists() for name in RESULTS) and bool(
             read_mark(self.folder)
         )
 
     def is_complete(self, limit: int | None) -> bool:
-        """Says whether nothing is left to do; of a run that is not merged, this is not known.
+        """Returns whether the results contain all examples; False if they are not merged.
 
         Args:
-            limit: Examples that are wanted at most; None wants all.
+            limit: Maximum number of examples; None for all.
         """
         if not self.is_merged:
             return False
@@ -155,7 +155,7 @@ class JobFiles:
     # -- finished examples -------------------------------------------------------------------
 
     def statistics(self) -> Iterator[ExampleStatistics]:
-        """Yields what tables need of all finished examples, in task order.
+        """Yields the statistics of all finished examples, in the order of the task.
 
         Raises:
             UserError: A file is damaged, or changed since it was written.
@@ -169,7 +169,7 @@ class JobFiles:
         yield from map(ExampleStatistics.from_row, rows)
 
     def examples(self) -> Iterator[ExampleFiles]:
-        """Yields all finished examples with everything that is known of them, in task order.
+        """Yields all finished examples with all rows, in the order of the task.
 
         Raises:
             UserError: A file is damaged, or changed since it was written.
@@ -186,22 +186,22 @@ class JobFiles:
                 yield ExampleFiles(example, next(predictions), next(calls)["calls"])
 
     def row(self, example_id: str) -> FinishedRow | None:
-        """Returns one finished example from its store, by an index; None if it is not finished.
+        """Returns a finished example from its store, by id; None if it is not finished.
 
         Raises:
             UserError: A store is damaged.
         """
-        rows = (row for n in self.begun() for row in finished_in(self.store(n), example_id))
+        rows = (row for n in self.stored_shards() for row in finished_in(self.store(n), example_id))
         return next(rows, None)
 
     def _rows(self) -> Iterator[FinishedRow]:
-        for shard in self.begun():
+        for shard in self.stored_shards():
             yield from finished_in(self.store(shard))
 
     # -- results -----------------------------------------------------------------------------
 
     def results(self) -> list[Path]:
-        """Returns what the driver writes: everything but stores."""
+        """Returns the files that the driver writes: all but stores."""
         names = (MERGED, *RESULTS, METRICS_FILE, "timings.json", "verify.json", TRACEBACKS)
         return [self.folder / name for name in names]
 
@@ -213,13 +213,14 @@ class JobFiles:
         complete: bool,
         later: JsonTable | None = None,
     ) -> None:
-        """Writes the results of all finished examples, in task order, in bounded memory.
+        """Writes the results of all finished examples, in the order of the task, in bounded memory.
 
         Args:
-            summary: Summary to which each finished example is added.
-            limit: Examples that were wanted at most; None wants all.
+            summary: Summary to which finished examples are added.
+            limit: Maximum number of examples of the run; None for all.
             complete: Whether every shard is finished.
-            later: Statistics that no store holds, by the example's number; None if there are none.
+            later: Statistics of metrics that are computed after all reads, by the number of the
+                example; None without any.
 
         Raises:
             OSError: The results cannot be written.
@@ -229,7 +230,7 @@ class JobFiles:
         self.folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             files = [stack.enter_context(atomically(self.folder / n)).buffer for n in RESULTS]
-            for shard in self.begun():
+            for shard in self.stored_shards():
                 examples = failures = 0
                 for row in finished_in(self.store(shard)):
                     predictions, calls, failed, statistics = files
@@ -246,14 +247,14 @@ class JobFiles:
             self.unmark()
 
     def _write_traceback(self, row: FinishedRow) -> None:
-        """Writes the traceback of a failure; equal ones share a file."""
+        """Writes the traceback of a failure; equal tracebacks share a file."""
         if row.traceback:
             path = self.folder / json.loads(row.prediction)["traceback"]
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(row.traceback)
 
     def write_metrics(self, row: Mapping[str, JSON]) -> None:
-        """Writes metrics.json, whose checksum joins those of finished results."""
+        """Writes metrics.json, and adds its checksum to those of finished results."""
         write_json(self.folder / METRICS_FILE, {**row})
         if mark := read_mark(self.folder):
             mark["sha256"] = {**mark["sha256"], **checksums(self.folder, [METRICS_FILE])}
@@ -261,12 +262,12 @@ class JobFiles:
 
     @property
     def has_metrics(self) -> bool:
-        """Whether metrics.json is there, as it was written."""
-        there = (self.folder / METRICS_FILE).exists()
-        return there and not changed(self.folder, METRICS_FILE)
+        """Whether metrics.json exists and is unchanged."""
+        exists = (self.folder / METRICS_FILE).exists()
+        return exists and not changed(self.folder, METRICS_FILE)
 
     def discard(self) -> None:
-        """Removes everything."""
+        """Removes all stores and results."""
         shutil.rmtree(self.stores, ignore_errors=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 

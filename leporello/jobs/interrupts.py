@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: the first asks for a clean end, the second ends at once."""
+"""Handlers of Ctrl-C, SIGTERM and SIGHUP: the first signal stops cleanly, the second at once."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from leporello.core.errors import Interrupted, Stopped
 
 
 class Interrupts:
-    """Notes the first signal, raises Interrupted at the second, and waits for nothing at more.
+    """Records the first signal, raises Interrupted at the second, and exits at the third.
 
     Attributes:
-        signal: Number of the first signal that came; 0 if none.
+        signal: Number of the first signal; 0 before it.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Interrupts:
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
-            if handler is not None:  # one of another language's, which Python cannot set
+            if handler is not None:  # None: not set by Python, which cannot restore it
                 signal.signal(number, handler)
 
     def _note(self, number: int, _: FrameType | None) -> None:
@@ -43,14 +43,14 @@ class Interrupts:
             raise Interrupted
         self.signal = number
         signals.remember(number)
-        # Not print: a handler may have come in the middle of one.
-        os.write(2, b"\nending after what is being read; once more ends at once\n")
+        # Not print: the signal may have interrupted a print.
+        os.write(2, b"\nstopping after the current read; interrupt again to stop at once\n")
 
     def cancel(self) -> None:
-        """Asks for a clean end, as a signal does."""
+        """Requests a clean stop, as a signal does."""
         self.signal = signal.SIGINT
 
     def check(self) -> None:
-        """Raises `Stopped` if a signal has come."""
+        """Raises `Stopped` after a signal."""
         if self.signal:
             raise Stopped("interrupted")

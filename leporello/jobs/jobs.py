@@ -1,4 +1,4 @@
-"""What is run: each pipeline on each task, checked before any work."""
+"""Jobs: pairs of pipeline and task, which are checked before any work."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class Job:
     """One pipeline on one task, checked and ready.
 
     Attributes:
-        pipeline: One point of a sweep, if it sweeps.
-        task: The task as declared.
-        source: The task, built; its data has been checked.
-        signature: Values that the results depend on.
-        placement: Executor that it runs on, and the number and size of its workers.
+        pipeline: Pipeline, or one point of a sweep.
+        task: Task as declared.
+        source: Task as an object; its data has been checked.
+        signature: Values that determine the results.
+        placement: Executor, and the number and size of its workers.
     """
 
     pipeline: PipelineSpec
@@ -70,16 +70,16 @@ class Job:
 
     @property
     def name(self) -> str:
-        """As a person would say it."""
+        """Name for messages."""
         return f"{self.pipeline.name} on {self.task.name}"
 
     def row(self, limit: int | None) -> dict[str, Any]:
-        """Returns the job as the manifest holds it."""
+        """Returns the job as a row of the manifest."""
         names = {"pipeline": self.pipeline.name, "task": self.task.name}
         return {**names, "examples": self.expected(limit), "signature": dict(self.signature)}
 
     def expected(self, limit: int | None) -> int | None:
-        """Returns how many examples there are, where the task knows; at most the limit.
+        """Returns the number of examples, at most the limit; None if it is unknown.
 
         Raises:
             UserError: The task fails.
@@ -92,11 +92,11 @@ class Job:
 
     @property
     def metrics(self) -> tuple[MetricEntry, ...]:
-        """The metrics that count."""
+        """Metrics of the job."""
         return self.task.metrics_of(self.source)
 
     def current_data(self) -> str:
-        """Returns the fingerprint that the task's data has now.
+        """Returns the current fingerprint of the task's data.
 
         Raises:
             UserError: The task fails.
@@ -107,16 +107,17 @@ class Job:
 
 @dataclass(frozen=True)
 class RunContext:
-    """What a run works with.
+    """Settings of a run that all of its jobs share.
 
     Attributes:
         directory: Directory of the run.
-        limits: Numbers that results depend on.
-        limit: Examples a task at most.
-        cache: Cache of what is derived; None caches nothing.
+        limits: Limits of batches, shards and time.
+        limit: Maximum number of examples per task; None for all.
+        cache: Cache; None disables caching.
         check: Function that is called between steps; raises `Stopped` to end the run.
-        remote: The run at a URL, of which the directory is a copy; None if it is at none.
-        supervised: Whether a run of 0 workers has one where a stage may end or hang its process.
+        remote: Run at a URL, of which the directory is a copy; None for a local run.
+        supervised: Whether a run with 0 workers uses one worker if a stage could end or hang its
+            process.
     """
 
     directory: RunDirectory
@@ -129,23 +130,23 @@ class RunContext:
 
 
 def prepare(options: JobOptions) -> list[Job]:
-    """Checks everything that a run needs, before any work.
+    """Builds and checks the jobs of a run, before any work.
 
     Raises:
-        UserError: Whatever is wrong, all of it where it can be known at once.
+        UserError: The options, the config or the data have faults; reports all of them if possible.
     """
     pipelines, tasks, config = options.pipelines, options.tasks, options.config
     suite, split, overrides = options.suite, options.split, options.settings
     flags = placement_flags(options.placement)
     declared = Layers(config).pipelines if suite else ()
-    wanted = suite_named(suite, config).jobs(pipelines, tasks, declared) if suite else []
-    names = [*dict.fromkeys(pipeline for pipeline, _, _ in wanted)] or pipelines
-    loaded = load_config(config, [*_laid_under(flags), *overrides], names)
+    in_suite = suite_named(suite, config).jobs(pipelines, tasks, declared) if suite else []
+    names = [*dict.fromkeys(pipeline for pipeline, _, _ in in_suite)] or pipelines
+    loaded = load_config(config, [*_ray_overrides(flags), *overrides], names)
     entries = [*map(entry_of, specs_of(options.metrics))]
-    asked = (
+    selected = (
         [
-            (point, task.with_split(own) if own and task.has_splits else task)
-            for p, t, own in wanted
+            (point, task.with_split(of_task) if of_task and task.has_splits else task)
+            for p, t, of_task in in_suite
             for task in loaded.tasks_named([t])
             for point in loaded.select([p])
         ]
@@ -154,104 +155,106 @@ def prepare(options: JobOptions) -> list[Job]:
     )
     pairs = [
         (pipeline, (task.with_split(split) if split else task).with_metrics(entries))
-        for pipeline, task in asked
+        for pipeline, task in selected
     ]
     if overrides and not names:
         _check_overridden(loaded.default_pipeline, pairs)
-    placed = _placements([pipeline for pipeline, _ in pairs], flags)
+    placements = _placements([pipeline for pipeline, _ in pairs], flags)
     check_files(pipeline for pipeline, _ in pairs)
     sources: dict[str, Task] = {task.name: task.spec.build() for _, task in pairs}
-    counting = {task.name: task.metrics_of(sources[task.name]) for _, task in pairs}
-    prints = _fingerprints(sources, counting, tasks or ([suite] if suite else []))
-    pairs = [(pipeline, task) for pipeline, task in pairs if task.name in prints]
+    metrics = {task.name: task.metrics_of(sources[task.name]) for _, task in pairs}
+    data = _fingerprints(sources, metrics, tasks or ([suite] if suite else []))
+    pairs = [(pipeline, task) for pipeline, task in pairs if task.name in data]
     for pipeline, task in pairs:
-        _check_roles(pipeline, task.name, counting[task.name])
-    check_files((pipeline for pipeline, _ in pairs), [prints[task.name] for _, task in pairs])
+        _check_roles(pipeline, task.name, metrics[task.name])
+    check_files((pipeline for pipeline, _ in pairs), [data[task.name] for _, task in pairs])
     signatures = [
-        job_signature(pipeline, task, prints[task.name], counting[task.name])
-        | {"threads": placed[pipeline.name].threads}
+        job_signature(pipeline, task, data[task.name], metrics[task.name])
+        | {"threads": placements[pipeline.name].threads}
         for pipeline, task in pairs
     ]
     return [
-        Job(pipeline, task, sources[task.name], signature, placed[pipeline.name])
+        Job(pipeline, task, sources[task.name], signature, placements[pipeline.name])
         for (pipeline, task), signature in zip(pairs, signatures, strict=True)
     ]
 
 
 def _check_roles(pipeline: PipelineSpec, task: str, entries: Sequence[MetricEntry]) -> None:
-    """Refuses a metric that asks a reader which a pipeline lacks; tells readers nobody asks."""
+    """Raises if a metric uses a role without a reader; logs the readers that nothing uses."""
     metrics = metrics_of(entries)
-    asked = {m.role: name for name, m in metrics.items() if isinstance(m, Asks)}
-    for role, metric in asked.items():
+    used = {m.role: name for name, m in metrics.items() if isinstance(m, Asks)}
+    for role, metric in used.items():
         if len(pipeline.readers) > 1 and role not in pipeline.readers:
             raise UserError(
-                f"{pipeline.name} on {task}: the metric {metric} asks a reader of the role"
+                f"{pipeline.name} on {task}: the metric {metric} requires a reader with the role"
                 f" {role!r}{did_you_mean(role, pipeline.readers)}"
             )
     for role in pipeline.unasked():
-        if role not in asked:
-            _log.info("%s.readers.%s: nobody asks that role", pipeline.name, role)
+        if role not in used:
+            _log.info("%s.readers.%s: no stage or metric uses this role", pipeline.name, role)
 
 
 def _check_overridden(default: str, pairs: Iterable[tuple[PipelineSpec, TaskSpec]]) -> None:
-    """Refuses settings for the default pipeline where a task has another one."""
+    """Raises if `--set` changes the default pipeline, but a task has another default."""
     for pipeline, task in pairs:
         if (name := pipeline.name.partition("@")[0]) != default:
             raise UserError(
-                f"--set changes the pipeline {default!r}, and {task.name} runs {name!r} if none is"
-                f" named: run {name} --task {task.name} --set …"
+                f"--set changes the pipeline {default!r}, but the default of {task.name} is"
+                f" {name!r}; name it: run {name} --task {task.name} --set …"
             )
 
 
-def _laid_under(flags: PlacementSpec) -> list[str]:
-    """Returns the flags as overrides where they say Ray, so that `--set` may name what is its."""
+def _ray_overrides(flags: PlacementSpec) -> list[str]:
+    """Returns the flags as overrides if they select Ray, so `--set` may use parameters of Ray."""
     if flags.given.get("executor") != "ray":
         return []
     return [f"placement.{name}={json.dumps(value)}" for name, value in flags.given.items()]
 
 
 def _placements(pipelines: Iterable[PipelineSpec], flags: PlacementSpec) -> dict[str, Placement]:
-    """Returns where each pipeline runs, by name; the faults of all are told together."""
+    """Returns the placements of pipelines by name; reports all faults together."""
 
-    def placed(pipeline: PipelineSpec) -> tuple[str, Placement]:
+    def placement(pipeline: PipelineSpec) -> tuple[str, Placement]:
         return pipeline.name, pipeline.placement.under(flags, pipeline.name.partition("@")[0])
 
-    return dict(build_all(pipelines, placed))
+    return dict(build_all(pipelines, placement))
 
 
 def _fingerprints(
-    sources: Mapping[str, Task], metrics: Mapping[str, Sequence[MetricEntry]], asked: Sequence[str]
+    sources: Mapping[str, Task], metrics: Mapping[str, Sequence[MetricEntry]], names: Sequence[str]
 ) -> dict[str, str]:
-    """Reads all data once; the faults of all tasks are told together.
+    """Returns the fingerprints of all data; reports the faults of all tasks together.
 
-    A task that only a pattern asks for is left out where a file has no rows of it.
+    A task that is not in `names`, but matches a pattern, is skipped if its subset is empty.
     """
-    prints: dict[str, str] = {}
+    fingerprints: dict[str, str] = {}
     faults: list[Fault] = []
-    told: list[str] = []
+    messages: list[str] = []
     for name, source in sources.items():
         try:
             with task_errors(name):
                 metrics_of(metrics[name])
-                prints[name] = str(source.fingerprint())
+                fingerprints[name] = str(source.fingerprint())
         except EmptySubsetError as error:
-            if name in asked or len(sources) == 1 or not asked:
+            if name in names or len(sources) == 1 or not names:
                 raise
-            _log.warning("%s is left out: %s", name, error)
+            _log.warning("%s is skipped: %s", name, error)
         except ConfigError as error:
             faults += error.faults
         except UserError as error:
-            told.append(str(error))
+            messages.append(str(error))
     if faults:
         raise ConfigError(faults)
-    if told:
-        others = f"the others run with {' '.join(f'--task {name}' for name in prints)}"
-        raise UserError("\n".join([*told, *([others] if prints else [])]))
-    return prints
+    if messages:
+        flags = " ".join(f"--task {name}" for name in fingerprints)
+        raise UserError(
+            "\n".join([*messages, *([f"the others run with {flags}"] if flags else [])])
+        )
+    return fingerprints
 
 
 def job_directory(jobs: Sequence[Job], out: Path | None) -> Path:
-    """Returns where these jobs leave their files: `out`, or `runs/NAME`."""
+    """Returns the directory of a run of these jobs: `out`, or `runs/NAME`."""
     identity: JSON = [
         [job.pipeline.name, job.signature["pipeline"], job.task.name, job.signature["task"],
          job.signature["data"]]
@@ -262,26 +265,26 @@ def job_directory(jobs: Sequence[Job], out: Path | None) -> Path:
 
 
 def changes(directory: RunDirectory, job: Job) -> tuple[str, ...]:
-    """Returns each field in which a job differs from what an earlier run there was made with."""
+    """Returns the differences between the signatures of an earlier run and of a job."""
     earlier = directory.jobs().get((job.pipeline.name, job.task.name), job.signature)
     return (*differences(earlier, job.signature),)
 
 
 def finished_beside(directory: Path, jobs: Sequence[Job], limit: int | None) -> dict[str, Path]:
-    """Returns which jobs are finished in other runs beside a run's directory, and in which.
+    """Returns directories of other runs beside a run that finished its jobs, by job name.
 
     Args:
         directory: Directory of the run.
-        jobs: Jobs to look for; of the very same signature.
-        limit: Number of examples of a task at most.
+        jobs: Jobs to search; their signatures must be equal.
+        limit: Maximum number of examples per task.
     """
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for manifest in sorted(directory.parent.glob("*/manifest.json")):
-        other = RunDirectory(manifest.parent)
-        known = other.jobs() if other.path != directory else {}
+        run = RunDirectory(manifest.parent)
+        signatures = run.jobs() if run.path != directory else {}
         for job in jobs:
-            signature = known.get(key := (job.pipeline.name, job.task.name))
-            same = signature and not any(differences(signature, job.signature))
-            if same and JobFiles(other, *key).is_complete(limit):
-                found.setdefault(job.name, other.path)
-    return found
+            signature = signatures.get(key := (job.pipeline.name, job.task.name))
+            is_same = signature and not any(differences(signature, job.signature))
+            if is_same and JobFiles(run, *key).is_complete(limit):
+                paths.setdefault(job.name, run.path)
+    return paths

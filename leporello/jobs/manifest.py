@@ -1,4 +1,4 @@
-"""What made a run: versions, limits, the signature of every job, the resolved config."""
+"""Writes the manifest of a run: versions, limits, signatures of jobs, and the resolved config."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _LIBRARIES = (
 def write_manifest(
     directory: RunDirectory, jobs: Sequence[Mapping[str, Any]], limits: Mapping[str, JSON]
 ) -> None:
-    """Writes manifest.json and run.yaml; jobs and sizes of earlier runs here stay.
+    """Writes manifest.json and run.yaml; keeps jobs and sizes of earlier runs in the directory.
 
     Args:
         directory: Directory of the run.
-        jobs: Rows with `pipeline`, `task`, `examples` (None where unknown) and `signature`.
-        limits: Limits of what is under way at once.
+        jobs: Rows with `pipeline`, `task`, `examples` (None if unknown) and `signature`.
+        limits: Limits of batches, shards and time.
     """
-    fresh = {(job["pipeline"], job["task"]) for job in jobs}
+    new = {(job["pipeline"], job["task"]) for job in jobs}
     signatures = directory.jobs()
     earlier = [
         {"pipeline": job[0], "task": job[1], "examples": examples, "signature": signatures[job]}
         for job, examples in directory.expected().items()
-        if job not in fresh
+        if job not in new
     ]
     rows = [*earlier, *jobs]
     manifest: dict[str, Any] = {
@@ -65,7 +65,7 @@ def write_manifest(
 
 
 def versions() -> dict[str, JSON]:
-    """Returns what it was made with: Leporello, Python, the machine, libraries."""
+    """Returns the versions of Leporello, Python, the platform and libraries."""
     return {
         "leporello": __version__,
         "python": platform.python_version(),
@@ -83,13 +83,13 @@ def _version(package: str) -> str:
 
 
 def _git_revision() -> str:
-    """Returns the revision that Leporello's own source stands at, where it is a checkout."""
+    """Returns the git revision of Leporello's source; empty unless it is a checkout."""
     checkout = Path(__file__).parents[2]
-    if not (checkout / ".git").exists():  # installed, perhaps below a repository of the user's own
+    if not (checkout / ".git").exists():  # installed, perhaps inside a repository of the user
         return ""
     command = ["git", "-C", str(checkout), "describe", "--always", "--dirty"]
     try:
-        process = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 -- fixed words
-    except OSError:  # no git here
+        process = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 -- fixed arguments
+    except OSError:  # git is not installed
         return ""
     return process.stdout.strip()

@@ -1,4 +1,4 @@
-"""Options of commands, which are arguments of the Python functions with the same names.
+"""Options of commands, which are the arguments of the API functions with the same names.
 
 A class below is the only declaration of its options. `takes` derives a function's arguments and
 their documentation from it, `leporello.cli.options` the parameters of a command.
@@ -30,8 +30,9 @@ class ConfigOptions:
     """Options of every command that builds pipelines.
 
     Attributes:
-        model: Read with this model: a path, a hub id, openai:MODEL, ollama:MODEL, http://HOST/v1, …
-        config: Lay a YAML file of your own over the built-in one.
+        model: Read with this model: a path, a Hugging Face id, openai:MODEL, ollama:MODEL,
+            http://HOST/v1, …
+        config: Extend the built-in config with this YAML file.
         overrides: Change or sweep a parameter: retriever.k=5,10.
         cached: Use and fill the cache.
     """
@@ -43,7 +44,7 @@ class ConfigOptions:
 
     @property
     def settings(self) -> list[str]:
-        """The overrides, after one for the model if there is one."""
+        """Overrides, preceded by one for the model if it is set."""
         return [*([f"model={json.dumps(self.model)}"] if self.model else []), *self.overrides]
 
 
@@ -70,9 +71,9 @@ class JobOptions(ConfigOptions):
         pipelines: Names of pipelines or of points of a sweep, or '*' patterns. [default: the
             default pipeline]
         tasks: Run on this task. [default: the tasks of each pipeline, or the default task]
-        suite: Run a paper's table: PIPELINES are rows of it, or are run on all its tasks. Jobs that
-            are finished in another run beside --out are not run again. [default of --out:
-            runs/SUITE]
+        suite: Run a paper's table: all its rows, the rows that PIPELINES names, or other PIPELINES
+            on all its tasks. Jobs that another run in the folder of --out has finished are not run
+            again. [default of --out: runs/SUITE]
         split: Use this split of every task.
         metrics: Score with this metric in place of the task's metrics: a name, ./FILE.py:CLASS, or
             a YAML mapping with `class`.
@@ -91,13 +92,13 @@ class JobOptions(ConfigOptions):
 
     @property
     def directory(self) -> Path | None:
-        """Directory of the run; None where it is named after the pipelines and tasks."""
+        """Directory of the run; None to name it after the pipelines and tasks."""
         of_suite = Path("runs") / "-".join(filter(None, (self.suite, self.split)))
         return to_path(self.out) if self.out else of_suite if self.suite else None
 
     @property
     def placement(self) -> Mapping[str, Any]:
-        """Settings that replace those of the `placement` of every pipeline; None keeps one."""
+        """Values that replace those in the `placement` of every pipeline; None keeps a value."""
         return {}
 
 
@@ -106,7 +107,8 @@ class RunOptions(JobOptions):
     """Options of a run.
 
     Attributes:
-        update: Do again what an earlier run made with another config, source, model or data.
+        update: Recompute results that an earlier run made with another config, source, model or
+            data.
         executor: Run in processes of this machine or on a Ray cluster, in place of the pipeline's
             `placement`.
         address: Use the Ray cluster at this address. [default: start Ray on this machine]
@@ -116,8 +118,7 @@ class RunOptions(JobOptions):
         worker_gpus: Reserve this many GPUs per worker on Ray; below 1, several workers share one.
         threads: Use this many threads per worker; results may depend on it.
         limits: Sizes of batches and shards, and the time that an example may take.
-        max_failures: End the run after more failures than this number, or this share of the
-            examples.
+        max_failures: End the run after more failures than this number or share of the examples.
         verify: Run a random 5 % of the finished examples again, and report differences.
         interrupts: Signals that end the run. [default: signals of this process]
     """
@@ -136,7 +137,7 @@ class RunOptions(JobOptions):
 
     @property
     def placement(self) -> Mapping[str, Any]:
-        """Settings that replace those of the `placement` of every pipeline; None keeps one."""
+        """Values that replace those in the `placement` of every pipeline; None keeps a value."""
         return {name: getattr(self, name) for name in _PLACEMENT}
 
 
@@ -145,9 +146,9 @@ class OneJobOptions(ConfigOptions):
     """Options of commands that take one pipeline and one task.
 
     Attributes:
-        pipeline: Take this pipeline, or this point of a sweep. [default: the default pipeline]
-        task: Take the examples of this task. [default: the task of the pipeline]
-        split: Take this split of the task. [default: train, if the task has splits]
+        pipeline: Use this pipeline, or this point of a sweep. [default: the default pipeline]
+        task: Use the examples of this task. [default: the task of the pipeline]
+        split: Use this split of the task. [default: train, if the task has splits]
         out: Write the results to this path.
         update: Replace the results of an earlier command.
     """
@@ -189,7 +190,7 @@ class CalibrateOptions(TrainOptions):
 
 @dataclass(frozen=True)
 class FewShotOptions(OneJobOptions):
-    """Options of drawing examples for prompts.
+    """Options for drawing examples for prompts.
 
     Attributes:
         count: Draw this many examples; a larger number adds examples to those of a smaller one.
@@ -208,7 +209,8 @@ class TuneOptions(ConfigOptions):
 
     Attributes:
         pipeline: Tune this pipeline, which declares choices. [default: the default pipeline]
-        tasks: Score on this task; all tasks weigh the same. [default: the tasks of the pipeline]
+        tasks: Score on this task; all tasks have the same weight. [default: the tasks of the
+            pipeline]
         budget: Stop after a time, a cost, or a number of points: 30m, $2 or 200 runs.
         metric: Choose by this metric. [default: the first metric of each task]
         space: Read further choices from a YAML file: `retriever.k: [2, 4, 8]`.
@@ -235,7 +237,7 @@ class TuneOptions(ConfigOptions):
 def takes(
     options: Callable[_Parameters, _Options],
 ) -> Callable[[Callable[[_Options], _Returned]], Callable[_Parameters, _Returned]]:
-    """Returns a decorator: a function of options takes the fields of their class as arguments."""
+    """Returns a decorator, which turns a function of options into one of the options' fields."""
 
     def decorate(function: Callable[[_Options], _Returned]) -> Callable[_Parameters, _Returned]:
         @wraps(function)
@@ -246,7 +248,7 @@ def takes(
         helps = docstring(options)[1]  # type: ignore[arg-type]  # a class
         arguments = "".join(f"\n    {name}: {helps[name]}" for name in signature.parameters)
         call.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nArgs:{arguments}\n"
-        call.__signature__ = signature.replace(  # type: ignore[attr-defined]  # which `inspect` reads
+        call.__signature__ = signature.replace(  # type: ignore[attr-defined]  # `inspect` reads it
             return_annotation=inspect.signature(function).return_annotation
         )
         return call

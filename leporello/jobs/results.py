@@ -1,4 +1,4 @@
-"""What one pipeline on one task came to: its scores, failures, coverage."""
+"""Results of one pipeline on one task: scores, failures, coverage."""
 
 from __future__ import annotations
 
@@ -22,43 +22,42 @@ from leporello.metrics.own import MetricError
 from leporello.metrics.protocol import is_later
 from leporello.metrics.statistics import StatisticsTable
 
-_MISSING = "is computed once all is read, and not yet here; the same command goes on"
-_NOTES = 5  # that are told; calls.jsonl has them all
-_UNITS = ("reads", "characters", "tokens")  # of what came by a way
+_MISSING = "is computed after all reads, and is missing; run the same command to resume"
+_NOTES = 5  # most frequent notes in a table; calls.jsonl contains all
+_UNITS = ("reads", "characters", "tokens")  # of the costs of a way
 
 
 def marks(*, sees_gold: bool, normalised: bool, tuned: int = 0) -> str:
-    """Returns what a table says behind the name of a pipeline that is not like others."""
-    told = ["sees the gold"] * sees_gold + ["normalised"] * normalised
-    told += [f"tuned on {tuned:,} of these documents"] * bool(tuned)
-    return f" ({', '.join(told)})" if told else ""
+    """Returns the remarks after the name of a pipeline in tables; empty without any."""
+    remarks = ["sees the gold"] * sees_gold + ["normalised"] * normalised
+    remarks += [f"tuned on {tuned:,} of these documents"] * bool(tuned)
+    return f" ({', '.join(remarks)})" if remarks else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One line of the table of scores.
+    """One row of the table of scores.
 
     Attributes:
         pipeline: Name of the pipeline, with the sweep point.
         task: Name of the task.
-        examples: Number of examples finished, failed ones included.
-        failures: Number of examples that are scored as empty predictions.
-        empty: Number of predictions that are empty without having failed.
+        examples: Number of finished examples, including failed ones.
+        failures: Number of failed examples, which are scored as empty predictions.
+        empty: Number of empty predictions of examples that did not fail.
         scores: Scores by name, 0 to 100.
-        signatures: Signature of each metric: what exactly was computed.
-        sees_gold: Whether a stage had the references or the evidence in view (an oracle).
-        shares: Mean shares of the parts of the ledger, 0 to 1; together 1.
-        noted: Number of examples that a stage noted something of.
-        notes: Notes of most examples, with their number.
-        cured: Number of examples at which a stage failed with others, and not alone.
-        faults: Faults of metrics, with the number of examples; such a metric has no score.
-        normalised: Whether answers were brought into the form that metrics read.
-        roles: What readers of several roles came to: reads, tokens, dollars, by role.
-        tuned: Number of the documents that its parameters were chosen on by `tune`.
-        confidence: What `leporello.jobs.confidence.selectivity` says of answers with confidence,
-            by the first metric; empty where there are none.
-        ways: What came by each way through combiners that choose: examples, reads, characters of
-            what was read, tokens.
+        signatures: Signature of each metric, which identifies the exact computation.
+        sees_gold: Whether a stage saw the references or the evidence (an oracle).
+        shares: Mean shares of the coverage, 0 to 1, with sum 1.
+        noted: Number of examples with notes.
+        notes: Most frequent notes, with their number of examples.
+        cured: Number of examples at which a stage failed in a batch, but not alone.
+        faults: Errors of metrics, with the number of examples; such a metric has no score.
+        normalised: Whether the task normalised the answers before scoring.
+        roles: Reads, tokens and dollars by role, if readers of several roles were used.
+        tuned: Number of documents that `tune` used to choose the pipeline's parameters.
+        confidence: Numbers of `leporello.jobs.confidence.selectivity` by the first metric; empty
+            without answers with confidence.
+        ways: Examples, reads, characters and tokens for each way through combiners with a choice.
     """
 
     pipeline: str
@@ -82,18 +81,18 @@ class Result:
 
     @property
     def marks(self) -> str:
-        """What a table says behind the pipeline's name."""
+        """Remarks after the name of the pipeline in tables."""
         return marks(sees_gold=self.sees_gold, normalised=self.normalised, tuned=self.tuned)
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Result:
-        """Returns what `row` made."""
-        known = {field.name for field in fields(cls)}
-        others = {name: value for name, value in row.items() if name in known}
-        return cls(**others, shares={name: row.get(name, 0.0) for name in PARTS})
+        """Returns the result of a row that `row` returned."""
+        names = {field.name for field in fields(cls)}
+        values = {name: value for name, value in row.items() if name in names}
+        return cls(**values, shares={name: row.get(name, 0.0) for name in PARTS})
 
     def row(self) -> dict[str, JSON]:
-        """Returns what metrics.json holds; shares stand beside the other numbers."""
+        """Returns the row for metrics.json, with the shares as separate fields."""
         row = asdict(self)
         shares = row.pop("shares")
         return {**row, **shares}
@@ -102,7 +101,7 @@ class Result:
 def answers_of(
     examples: Iterable[ExampleStatistics], metrics: Mapping[str, Metric]
 ) -> Iterator[tuple[float, float]]:
-    """Yields confidence and score, by the first metric, of answers that were given with both."""
+    """Yields confidence and score by the first metric for answers that have both."""
     for example in examples:
         for name, metric in [*metrics.items()][:1]:
             value = example.statistics.get(name)
@@ -112,11 +111,11 @@ def answers_of(
 
 @dataclass
 class Summary:
-    """Takes finished examples, and comes to a `Result`.
+    """Aggregates finished examples to a `Result`.
 
     Attributes:
         metrics: Metrics by name.
-        tuned_on: Documents that the pipeline was chosen on.
+        tuned_on: Documents that `tune` used to choose the pipeline's parameters.
         failures: Number of failures by stage and the error's first line.
     """
 
@@ -127,10 +126,10 @@ class Summary:
     def __post_init__(self) -> None:
         self._later = {name for name, metric in self.metrics.items() if is_later(metric)}
         self._answers: list[tuple[float, float]] = []
-        self._counts = Counter[str]()  # of predictions, by what is told of them
+        self._counts = Counter[str]()  # of predictions, by property
         self._notes = Counter[str]()
         self._tuned = set[str]()
-        self._ids = array("q")  # hashes: there may be millions
+        self._ids = array("q")  # hashes, since there may be millions of ids
         self._faults: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._roles: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._ways: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -160,8 +159,8 @@ class Summary:
         self._tuned |= self.tuned_on & {shortened(example.document)}
         self._answers += answers_of([example], self.metrics)
         self._notes.update(example.notes)
-        for role, told in example.roles.items():
-            self._roles[role].update({name: n for name, n in told.items() if n is not None})
+        for role, cost in example.roles.items():
+            self._roles[role].update({name: n for name, n in cost.items() if n is not None})
         if example.way:
             tokens = example.input_tokens + example.output_tokens
             cost = {"reads": example.reads, "characters": example.characters, "tokens": tokens}
@@ -171,13 +170,13 @@ class Summary:
 
     @property
     def ways(self) -> dict[str, dict[str, int]]:
-        """What came by each way; see `Result`."""
-        return {way: {**told} for way, told in sorted(self._ways.items())}
+        """Costs of each way; see `Result`."""
+        return {way: {**cost} for way, cost in sorted(self._ways.items())}
 
     def result(
         self, pipeline: str, task: str, *, sees_gold: bool = False, normalised: bool = False
     ) -> Result:
-        """Returns what it all came to.
+        """Returns the result of all examples so far.
 
         Raises:
             UserError: A metric fails, or the task has an id twice.
@@ -186,7 +185,7 @@ class Summary:
 
         hashes = np.sort(np.array(self._ids))
         if (hashes[1:] == hashes[:-1]).any():
-            raise UserError(f"task {task!r} yields an id twice: statistics.jsonl has all of them")
+            raise UserError(f"task {task!r} yields an id twice; statistics.jsonl contains all ids")
         scores: dict[str, float] = {}
         for name, metric in self.metrics.items():
             if self._statistics[name] and name not in self._faults:
@@ -209,7 +208,7 @@ class Summary:
             notes=dict(self._notes.most_common(_NOTES)),
             cured=self._counts["cured"],
             confidence=selectivity(self._answers, self._counts["withheld"]),
-            roles={role: {**told} for role, told in self._roles.items()},
+            roles={role: {**cost} for role, cost in self._roles.items()},
             ways=self.ways,
             faults={
                 f"metric {name}: {fault}": count
@@ -219,7 +218,7 @@ class Summary:
         )
 
     def _aggregate(self, name: str, metric: Metric) -> Mapping[str, float]:
-        """Returns a metric's scores; one of the user's own that fails loses no other's."""
+        """Returns the scores of a metric; empty if it is a plug-in and fails."""
         try:
             return metric.aggregate(self._statistics[name])
         except MetricError as error:
@@ -230,7 +229,7 @@ class Summary:
 def ways_table(
     title: str, pipelines: Iterable[tuple[str, Mapping[str, Mapping[str, int]]]]
 ) -> ResultTable:
-    """Returns a row a way: how many examples came by it, and what each of them cost.
+    """Returns a table with a row per way: its share of the examples, and their mean costs.
 
     Args:
         title: Title.
@@ -240,22 +239,22 @@ def ways_table(
     for label, ways in pipelines:
         if not ways:
             continue
-        examples = sum(told["examples"] for told in ways.values())
-        for way, told in ways.items():
-            count = told["examples"]
-            each = (f"{told[unit] / count:,.1f}" if told[unit] else "–" for unit in _UNITS)
-            rows.append((label, way, f"{count:,}", f"{count / examples:.1%}", *each))
+        examples = sum(cost["examples"] for cost in ways.values())
+        for way, cost in ways.items():
+            count = cost["examples"]
+            means = (f"{cost[unit] / count:,.1f}" if cost[unit] else "–" for unit in _UNITS)
+            rows.append((label, way, f"{count:,}", f"{count / examples:.1%}", *means))
         notes.append(f"{label}: {_saved(ways, examples)}")
     heads = ("pipeline", "way", "examples", "share", *(f"{unit} each" for unit in _UNITS))
     return ResultTable(title, heads, tuple(rows), tuple(notes))
 
 
 def _saved(ways: Mapping[str, Mapping[str, int]], examples: int) -> str:
-    """Returns what is saved against all going the way whose answers cost most."""
-    told = []
+    """Returns the savings compared with the most expensive way for all examples."""
+    savings = []
     for unit in _UNITS:
-        most = max(one[unit] / one["examples"] for one in ways.values()) * examples
-        spent = sum(one[unit] for one in ways.values())
+        most = max(cost[unit] / cost["examples"] for cost in ways.values()) * examples
+        spent = sum(cost[unit] for cost in ways.values())
         if most:
-            told.append(f"{1 - spent / most:.0%} of the {unit}")
-    return f"saved, had all gone the dearest way: {', '.join(told) or 'nothing'}"
+            savings.append(f"{1 - spent / most:.0%} of the {unit}")
+    return f"saved compared with the most expensive way: {', '.join(savings) or 'nothing'}"

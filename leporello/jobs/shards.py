@@ -1,4 +1,4 @@
-"""Shards: runs of a task's documents, cut by its data alone; each is read by itself."""
+"""Splits a task into shards of consecutive documents, and reads the documents of a shard."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ class Shard:
         number: Number of the shard, from 0.
         first_document: Number of its first document in the task.
         first_example: Number of its first example in the task.
-        documents: Documents of the shard; at a limit's border the last has only the examples that
-            count.
+        documents: Documents of the shard; a limit may reduce the examples of the last one.
     """
 
     number: int
@@ -41,7 +40,7 @@ class Shard:
         return sum(document.examples for document in self.documents)
 
     def part(self, begin: int, end: int) -> Shard:
-        """Returns some of its documents, in their places in the task."""
+        """Returns the shard with some of its documents, which keep their numbers in the task."""
         before = sum(document.examples for document in self.documents[:begin])
         return Shard(
             self.number,
@@ -57,13 +56,13 @@ def cut(
     shard_bytes: int = 32_000_000,
     limit: int | None = None,
 ) -> Iterator[Shard]:
-    """Yields the shards of a task, as its layout is iterated.
+    """Splits a task into shards while its layout is iterated.
 
     Args:
         layout: Layout of the task.
-        shard_examples: Examples with which a shard ends, behind the document that has the last.
-        shard_bytes: Bytes of rows with which a shard ends likewise.
-        limit: Examples of the task at most; cuts the last document, not the order of shards.
+        shard_examples: End a shard with the document that reaches this number of examples.
+        shard_bytes: End a shard with the document that reaches this number of bytes of rows.
+        limit: Maximum number of examples; affects only the last shard. None for all.
     """
     shard, size = Shard(0, 0, 0, ()), 0
     documents: list[DocumentRows] = []
@@ -86,29 +85,29 @@ def cut(
 
 
 def _limited(layout: Iterable[DocumentRows], limit: int | None) -> Iterator[DocumentRows]:
-    wanted = sys.maxsize if limit is None else limit
-    for document in layout if wanted else ():
-        if document.examples >= wanted:
-            yield dataclasses.replace(document, examples=wanted)
+    remaining = sys.maxsize if limit is None else limit
+    for document in layout if remaining else ():
+        if document.examples >= remaining:
+            yield dataclasses.replace(document, examples=remaining)
             return
-        wanted -= document.examples
+        remaining -= document.examples
         yield document
 
 
 def layout_of(task: Task, name: str, key: JSON = None) -> Iterator[DocumentRows]:
     """Yields the layout of any task.
 
-    One that is not `Sharded` is gone through, all of its documents opened, and no id may come
-    twice; `bytes` is the size of a document's text in UTF-8.
+    A task that is not `Sharded` is iterated, which opens all of its documents and checks that ids
+    are unique; `bytes` is then the size of a document's text in UTF-8.
 
     Args:
-        task: The task whose data it is.
+        task: Task.
         name: Name of the task, for messages.
-        key: JSON that its examples depend on: the layout of one that is not `Sharded` is then kept
-            between runs, once it has been gone through to its end. None keeps nothing.
+        key: JSON that determines the examples. The complete layout of a task that is not `Sharded`
+            is cached under this key. None disables caching.
 
     Raises:
-        UserError: The task fails, or yields what is no example, or an id twice.
+        UserError: The task fails, yields an invalid example, or yields an id twice.
     """
     if _is_sharded(task):
         return _sharded_layout(task, name)
@@ -117,8 +116,8 @@ def layout_of(task: Task, name: str, key: JSON = None) -> Iterator[DocumentRows]
 
 
 def _is_sharded(task: Task) -> bool:
-    """Says whether a task's own methods find its documents: not if only `examples` is another."""
-    # A subclass that only overrides `examples` would be passed over by its parent's `layout`.
+    """Returns whether a task is `Sharded`, and its `layout` fits its `examples`."""
+    # The `layout` of the parent does not fit a subclass that only overrides `examples`.
     names = ("layout", "examples_of", "examples")
     layout, examples_of, examples = (
         next((i for i, c in enumerate(type(task).__mro__) if name in vars(c)), -1) for name in names
@@ -130,8 +129,8 @@ def _sharded_layout(task: Any, name: str) -> Iterator[DocumentRows]:  # noqa: AN
     with task_errors(name):
         for document in task.layout():
             if not isinstance(document, DocumentRows) or document.examples < 1:
-                text = f"{document!r:.80}, no DocumentRows with examples"
-                raise UserError(f"task {name!r} yields a layout of {text}")
+                text = f"{document!r:.80}, not a DocumentRows with examples"
+                raise UserError(f"task {name!r} yields a layout with {text}")
             yield document
 
 
@@ -142,10 +141,10 @@ def _iterated_layout(task: Task, name: str) -> Iterator[DocumentRows]:
 
 
 class TaskReader:
-    """Reads the documents of shards, in any order, of several at once if need be.
+    """Reads the documents of shards in any order, also of several shards in turn.
 
-    A task that is not `Sharded` is gone through, and stays open between shards: quick as long as
-    their numbers grow.
+    A task that is not `Sharded` is iterated, and stays open between shards. This is fast if the
+    numbers of the shards ascend.
     """
 
     def __init__(self, task: Task, name: str) -> None:
@@ -158,18 +157,18 @@ class TaskReader:
     def documents(
         self, shard: Shard, closed: Mapping[int, str] | None = None
     ) -> Iterator[tuple[Example, ...]]:
-        """Yields all examples on each document of a shard, in the task's order, each checked.
+        """Yields the examples on each document of a shard after checking them.
 
-        No id may come twice in a shard; over all of a task, `layout_of` and `Summary` compare.
+        Ids must be unique in a shard; `layout_of` and `Summary` check them in the complete task.
 
         Args:
-            shard: The shard whose documents are yielded.
-            closed: Reasons why documents are not to be opened, by their numbers in the shard: their
-                examples have this fault.
+            shard: Shard.
+            closed: Faults of documents that must not be opened, by their numbers in the shard;
+                their examples receive this fault.
 
         Raises:
-            UserError: The task fails, or yields what is no example; or its data have changed; or
-                its examples are not known without opening their documents.
+            UserError: The task fails, yields an invalid example, its data have changed, or it
+                cannot yield examples without opening their documents.
         """
         begin = 0
         for number, fault in sorted((closed or {}).items()):
@@ -179,11 +178,11 @@ class TaskReader:
         yield from self._documents(shard.part(begin, len(shard.documents)))
 
     def _closed(self, shard: Shard, fault: str) -> tuple[Example, ...]:
-        """Returns the examples on a shard's only document, which is not opened."""
+        """Returns the examples on a shard's only document without opening it."""
         if not hasattr(self._task, "closed"):
             raise UserError(
                 f"task {self._name!r}: document {shard.first_document + 1} cannot be opened:"
-                f" {fault}; leave it out of the data"
+                f" {fault}; remove it from the data"
             )
         [document] = shard.documents
         examples = checked(lambda: self._task.closed(document, fault), self._name)
@@ -193,18 +192,18 @@ class TaskReader:
         examples = self._examples(shard)
         ids: set[str] = set()
         for document in shard.documents:
-            together = tuple(islice(examples, document.examples))
-            for example in together:
+            on_document = tuple(islice(examples, document.examples))
+            for example in on_document:
                 if example.id in ids:
                     raise UserError(f"task {self._name!r} yields the id {example.id!r} twice")
                 ids.add(example.id)
-            shared = {id(example.document) for example in together}
-            if len(together) < document.examples or len(shared) > 1:
+            documents = {id(example.document) for example in on_document}
+            if len(on_document) < document.examples or len(documents) > 1:
                 raise UserError(
-                    f"task {self._name!r}: examples stand on other documents than when they were"
-                    " counted; its data have changed, run again"
+                    f"task {self._name!r}: examples belong to other documents than when they were"
+                    " counted, so its data have changed; run again"
                 )
-            yield together
+            yield on_document
 
     def _examples(self, shard: Shard) -> Iterator[Example]:
         if self._is_sharded:

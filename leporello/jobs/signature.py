@@ -1,4 +1,4 @@
-"""What a run's results depend on, as plain JSON that can be compared field by field."""
+"""Signatures of jobs: all inputs that determine the results, as JSON that can be compared."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from leporello.metrics import METRICS, Metric
 def job_signature(
     pipeline: PipelineSpec, task: TaskSpec, data: str, metrics: Sequence[MetricEntry] = ()
 ) -> dict[str, JSON]:
-    """Returns what the results of one pipeline on one task depend on.
+    """Returns the inputs that determine the results of one pipeline on one task.
 
     Args:
-        pipeline: Its config enters, and what its classes depend on.
-        task: Its config and class enter.
-        data: The fingerprint of the task's data.
-        metrics: Metrics that count; their classes enter.
+        pipeline: Pipeline, with its config and the dependencies of its classes.
+        task: Task, with its config and class.
+        data: Fingerprint of the task's data.
+        metrics: Metrics of the job, with their classes.
 
     Raises:
-        UserError: A model that is not there.
+        UserError: A model is missing.
     """
-    stages = (each for stage in pipeline.stages.items() for each in _depends(pipeline, *stage))
-    # The content of a task's files stands in `data`.
+    stages = (row for stage in pipeline.stages.items() for row in _depends(pipeline, *stage))
+    # `data` covers the content of a task's files.
     sources = [(spec.name, dependencies(spec.cls, {})) for spec in task.spec.all_specs()]
     sources += [(s.name, dependencies(s.cls, s.arguments())) for s in specs_of(metrics)]
     return {
@@ -41,24 +41,24 @@ def job_signature(
 
 
 def metrics_of_run(signature: Mapping[str, Any], names: Iterable[str]) -> dict[str, Metric]:
-    """Returns the metrics of these names as a run was scored by them.
+    """Returns metrics by name, with the parameters that a run was scored with.
 
     Args:
         signature: Signature of one of the run's jobs.
         names: Names of metrics in its statistics.
 
     Raises:
-        UserError: A metric of the user's own is not what or where it was.
+        UserError: A plug-in metric has changed or is missing.
     """
     wanted = [*names]
-    listed = signature["task"].get("metrics", [])
-    unneeded = METRICS.keys() - set(wanted)  # whose library may not be here
-    made = metrics_of([e for e in listed if not (isinstance(e, str) and e in unneeded)])
-    return {name: made[name] if name in made else metrics_of([name])[name] for name in wanted}
+    entries = signature["task"].get("metrics", [])
+    unneeded = METRICS.keys() - set(wanted)  # their libraries may not be installed
+    metrics = metrics_of([e for e in entries if not (isinstance(e, str) and e in unneeded)])
+    return {n: metrics[n] if n in metrics else metrics_of([n])[n] for n in wanted}
 
 
 def named_files(pipeline: PipelineSpec) -> dict[str, str]:
-    """Returns the content of the files that parameters of its stages name, by place."""
+    """Returns hashes of the files that parameters of a pipeline's stages name."""
     return files_of([*spec.arguments().values()] for spec in pipeline.all_specs())
 
 

@@ -1,6 +1,6 @@
-"""How long stages took on this machine: what `plan` estimates from.
+"""Timings of stages on this machine, from which `plan` estimates durations.
 
-One line a run and pipeline in `LEPORELLO_CACHE/timings.jsonl`; the last ones of each stage count.
+`LEPORELLO_CACHE/timings.jsonl` has one line per run and stage; the last lines of a stage are used.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from leporello.core.protocols import ANSWER
 from leporello.core.records import JSON
 
 _FILE = "timings.jsonl"
-_LAST = 10  # runs that an estimate is made from
+_LAST = 10  # runs that an estimate is based on
 
 _log = logging.getLogger("leporello")
 
 
 def selecting_key(pipeline: PipelineSpec) -> str:
-    """Returns what tells pipelines apart that divide and select otherwise."""
+    """Returns the key of a pipeline's chunking and retrieval: a hash of these stages."""
     stages = {key: pipeline.stages[key].resolved() for key in ("chunker", "retriever")}
     return digest({**stages})
 
 
 def reading_key(pipeline: PipelineSpec, role: str = ANSWER) -> str:
-    """Returns what tells pipelines apart that read otherwise, in a role."""
+    """Returns the key of a pipeline's reads in a role: a hash of the reader."""
     return digest(pipeline.readers[role].resolved())
 
 
 def sizes_key(pipeline: PipelineSpec) -> str:
-    """Returns what the sizes that its readers found themselves are kept under in a run."""
+    """Returns the key of the micro-batch sizes that a pipeline's readers determined."""
     return " ".join(reading_key(pipeline, role) for role in pipeline.readers)
 
 
 def record_timing(root: Path, key: str, unit: str, count: int, seconds: float) -> None:
-    """Notes in the cache that so many units took so long; warns if it cannot be written."""
+    """Appends a timing to the file in the cache; warns if it cannot be written."""
     if not count:
         return
     path = root / _FILE
@@ -50,15 +50,15 @@ def record_timing(root: Path, key: str, unit: str, count: int, seconds: float) -
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab", buffering=0) as file:
-            file.write(line)  # one call: lines of two processes do not mix
+            file.write(line)  # in one call, so lines of two processes do not mix
     except OSError as error:
-        _log.warning("timings are not kept for `plan`: %s: %s", path, error.strerror)
+        _log.warning("%s: timings for `plan` cannot be stored: %s", path, error.strerror)
 
 
 def timed_rates(root: Path) -> Mapping[tuple[str, str], float]:
-    """Returns the seconds of one unit by stage and unit: the median of the last runs here."""
+    """Returns the median seconds per unit in the last runs, by stage and unit."""
     seconds: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    with suppress(OSError):  # none there, or none that may be read: nothing is known
+    with suppress(OSError):  # the file is missing or not readable
         for line in (root / _FILE).read_bytes().splitlines():
             with suppress(ValueError, KeyError, TypeError, ZeroDivisionError):  # torn by a kill
                 row = json.loads(line)

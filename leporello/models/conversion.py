@@ -34,7 +34,7 @@ def convert(quantised: Path, folder: Path) -> None:
     Raises:
         UserError: The weights cannot be converted.
     """
-    with contextlib.redirect_stderr(io.StringIO()):  # progress bars that cannot be turned off
+    with contextlib.redirect_stderr(io.StringIO()):  # hides progress bars that cannot be disabled
         (_convert_gguf if quantised.is_file() else _convert_onnx)(quantised, folder)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from leporello.core.errors import UserError
 from leporello.models.locate import EMBEDDED, locate, size
 from leporello.models.naming import NamedModel, local_model, resolve
-from leporello.models.servers import SERVERS, answering
+from leporello.models.servers import SERVERS, running_servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ def known_models(folders: Iterable[Path] = ()) -> Iterator[KnownModel]:
         UserError: A folder does not exist.
     """
     for name in EMBEDDED:
-        yield _shipped(name)
-    yield from _cached()
+        yield _package_model(name)
+    yield from _hub_models()
     for folder in folders:
         if not folder.is_dir():
             raise UserError(f"{folder}: there is no such folder")
-        yield from _in_folder(folder)
-    for kind, models in answering().items():
+        yield from _folder_models(folder)
+    for kind, models in running_servers().items():
         place = SERVERS[kind].base_url
         for model in models or ():
             name = f"{kind}:{model.name}"
@@ -55,7 +55,7 @@ def known_models(folders: Iterable[Path] = ()) -> Iterator[KnownModel]:
             yield KnownModel(f"{kind}:", "", None, None, f"nothing answers at {place}")
 
 
-def _shipped(name: str) -> KnownModel:
+def _package_model(name: str) -> KnownModel:
     try:
         place = locate(name)
     except UserError as error:
@@ -64,7 +64,7 @@ def _shipped(name: str) -> KnownModel:
     return replace(model, place=f"package {EMBEDDED[name].package}")
 
 
-def _cached() -> Iterator[KnownModel]:
+def _hub_models() -> Iterator[KnownModel]:
     from huggingface_hub.constants import HF_HUB_CACHE
 
     for folder in sorted(Path(HF_HUB_CACHE).glob("models--*")):
@@ -74,10 +74,10 @@ def _cached() -> Iterator[KnownModel]:
         except UserError:  # the download is incomplete, or the model does not read text
             continue
         weights = sum(file.stat().st_size for file in folder.glob("blobs/*"))
-        yield KnownModel(name, _reader(model), model.window, weights, str(folder))
+        yield KnownModel(name, _default_reader(model), model.window, weights, str(folder))
 
 
-def _in_folder(folder: Path) -> Iterator[KnownModel]:
+def _folder_models(folder: Path) -> Iterator[KnownModel]:
     for place in (folder, *sorted(folder.iterdir())):
         if place.is_dir() or place.suffix == ".gguf":
             try:
@@ -87,8 +87,8 @@ def _in_folder(folder: Path) -> Iterator[KnownModel]:
 
 
 def _local_entry(name: str, model: NamedModel, place: str) -> KnownModel:
-    return KnownModel(name, _reader(model), model.window, size(place), place)
+    return KnownModel(name, _default_reader(model), model.window, size(place), place)
 
 
-def _reader(model: NamedModel) -> str:
+def _default_reader(model: NamedModel) -> str:
     return model.readers[0] if model.readers else ""

@@ -201,13 +201,13 @@ def _content_hash(path: Path, stamp: tuple[tuple[str, int, int], ...]) -> str:
 def _hub_revision(model: str) -> str:
     """Returns the revision that is on this machine, or else the hub's newest revision."""
     require(f"model {model!r}", "transformers")  # the only library that can load hub models
-    if cached := known_on_hub(model, "config.json"):
+    if cached := cached_hub_file(model, "config.json"):
         return f"hub:{model}@{cached.parent.name}"
     with _hub_faults(model):
         return f"hub:{model}@{_hub_info(model).sha}"
 
 
-def known_on_hub(model: str, name: str) -> Path | None:
+def cached_hub_file(model: str, name: str) -> Path | None:
     """Returns a file of a hub's model if it is on this machine."""
     if not _HUB_ID.fullmatch(model):
         return None
@@ -223,7 +223,7 @@ def hub_file(model: str, name: str, *, fetch: bool) -> Path | None:
     Raises:
         UserError: The model does not exist, or the hub cannot be reached.
     """
-    if (cached := known_on_hub(model, name)) or not fetch:
+    if (cached := cached_hub_file(model, name)) or not fetch:
         return cached
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import RemoteEntryNotFoundError

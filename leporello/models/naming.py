@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from leporello.core.errors import UserError, did_you_mean
-from leporello.models.locate import EMBEDDED, hub_file, is_quantised, known_on_hub, locate, shown
-from leporello.models.servers import SERVERS, ServedModel, served, window_of
+from leporello.models.locate import EMBEDDED, cached_hub_file, hub_file, is_quantised, locate, shown
+from leporello.models.servers import SERVERS, ServedModel, list_models, window_of
 
 Scalar: TypeAlias = str | int | None
 
@@ -38,7 +38,7 @@ _WRITTEN = 1024  # maximum number of tokens of an answer, reasoning included
 _SERVICE_WINDOW = 16_000  # tokens that every model of the services can read
 _LONGEST = 8192  # default limit of the input window of local models, in tokens
 _HEAD = 2**16  # first bytes of a GGUF file, which contain the size of the input window
-_CONTEXT = re.compile(rb"\.context_length\x04\0\0\0(....)", re.DOTALL)  # 4 is a uint32
+_CONTEXT = re.compile(rb"\.context_length\x04\0\0\0(....)", re.DOTALL)  # type 4 is uint32
 _POSITIONS = ("max_position_embeddings", "n_positions", "max_encoder_position_embeddings", "n_ctx")
 _SHIPPED = {"leporello-en": "Embedded", "leporello-style": "PairClassifier"}
 _ALIASES = {"embedded": "leporello-en"}
@@ -100,16 +100,16 @@ def resolve(word: str, *, ask: bool = True) -> NamedModel:
     word = _ALIASES.get(word, word)
     prefix, _, name = word.partition(":")
     if prefix in _SERVICES:
-        return _of_service(prefix, name)
+        return _service_model(prefix, name)
     if is_served(word):
-        return _of_server(word, ask=ask)
+        return _server_model(word, ask=ask)
     if ":" in word and not Path(word).drive and not _exists(word):
         hint = did_you_mean(prefix, (*_SERVICES, *SERVERS))
         raise UserError(f"model {shown(word)}: the prefix {shown(prefix)} is unknown{hint}")
-    return _local(word, ask=ask)
+    return _model_on_disk(word, ask=ask)
 
 
-def _of_service(prefix: str, name: str) -> NamedModel:
+def _service_model(prefix: str, name: str) -> NamedModel:
     if not name or not name.isprintable() or " " in name:
         raise UserError(f"model {shown(f'{prefix}:{name}')}: name the model, {prefix}:MODEL")
     settings: dict[str, Scalar] = {"model": name, **_SERVICES[prefix]}
@@ -118,7 +118,7 @@ def _of_service(prefix: str, name: str) -> NamedModel:
     return NamedModel(("Endpoint",), settings, _SERVICE_WINDOW, written=_WRITTEN)
 
 
-def _of_server(word: str, *, ask: bool) -> NamedModel:
+def _server_model(word: str, *, ask: bool) -> NamedModel:
     prefix, _, name = word.partition(":")
     server = SERVERS.get(prefix)
     if server is None:
@@ -129,7 +129,7 @@ def _of_server(word: str, *, ask: bool) -> NamedModel:
         if not name:
             raise UserError(f"model {shown(word)}: name the model too, {word.rstrip(':')}#MODEL")
         return _endpoint(base_url, ServedModel(name))
-    models = served(base_url, prefix if server else "")
+    models = list_models(base_url, prefix if server else "")
     if not name and len(models) == 1:
         model = models[0]
     else:
@@ -144,7 +144,7 @@ def _of_server(word: str, *, ask: bool) -> NamedModel:
 
 def _endpoint(base_url: str, model: ServedModel) -> NamedModel:
     settings: dict[str, Scalar] = {"base_url": base_url, "model": model.name}
-    if known_on_hub(model.name, "tokenizer.json"):  # vLLM serves models under their hub ids
+    if cached_hub_file(model.name, "tokenizer.json"):  # vLLM serves models under their hub ids
         settings["tokenizer"] = model.name
     written = min(_WRITTEN, model.window // 2) if model.window else _WRITTEN
     return NamedModel(("Endpoint",), settings, model.window, written=written)
@@ -153,18 +153,18 @@ def _endpoint(base_url: str, model: ServedModel) -> NamedModel:
 # -- models in this process ------------------------------------------------------------------------
 
 
-def _local(word: str, *, ask: bool) -> NamedModel:
+def _model_on_disk(word: str, *, ask: bool) -> NamedModel:
     if word in _SHIPPED:
         return NamedModel((_SHIPPED[word], "Polarity", "Precedence"), {"model": word})
     try:
         place = Path(locate(word))
-        model = local_model(place) if place.exists() else _of_hub(word, ask=ask)
+        model = local_model(place) if place.exists() else _hub_model(word, ask=ask)
     except UserError as error:
-        raise UserError(f"{error}; {_likely(word)}{_allowed()}") from error
+        raise UserError(f"{error}; {_suggestion(word)}{_allowed()}") from error
     return NamedModel(model.readers, {"model": word}, model.window, model.kind)
 
 
-def _of_hub(model: str, *, ask: bool) -> NamedModel:
+def _hub_model(model: str, *, ask: bool) -> NamedModel:
     config = hub_file(model, "config.json", fetch=ask)
     if config is None:
         raise UserError(
@@ -174,7 +174,7 @@ def _of_hub(model: str, *, ask: bool) -> NamedModel:
     tokenizer = None
     with suppress(UserError):  # optional: it rarely adds to config.json
         tokenizer = hub_file(model, "tokenizer_config.json", fetch=ask)
-    return _described(_json(config), _json(tokenizer))
+    return _model_from_config(_json(config), _json(tokenizer))
 
 
 def local_model(place: Path) -> NamedModel:
@@ -199,10 +199,10 @@ def local_model(place: Path) -> NamedModel:
         raise UserError(f"model {shown(str(place))}: the folder has no model (no config.json)")
     if (place / "modules.json").exists():
         return NamedModel(("",), {}, None, _EMBEDS)
-    return _described(_json(place / "config.json"), _json(place / "tokenizer_config.json"))
+    return _model_from_config(_json(place / "config.json"), _json(place / "tokenizer_config.json"))
 
 
-def _described(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> NamedModel:
+def _model_from_config(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> NamedModel:
     architecture = next(iter(config.get("architectures") or ()), "")
     if not architecture or "model_type" not in config:
         return NamedModel((), {}, None, "a model of unknown architecture")
@@ -213,10 +213,10 @@ def _described(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> Named
     if config.get("model_type") in ("t5", "mt5", "longt5"):  # their positions are relative
         limits = [config.get("n_positions") or 512]
     window = min(*limits, _LONGEST) if limits else None
-    return NamedModel(_readers_of(architecture, config), {}, window, f"a {architecture}")
+    return NamedModel(_reader_classes(architecture, config), {}, window, f"a {architecture}")
 
 
-def _readers_of(architecture: str, config: Mapping[str, Any]) -> tuple[str, ...]:
+def _reader_classes(architecture: str, config: Mapping[str, Any]) -> tuple[str, ...]:
     if architecture.endswith(_WRITERS):  # models for text and images have no text encoder
         return ("Seq2Seq",) if config.get("is_encoder_decoder") else _READERS["ForCausalLM"]
     fitting = (readers for end, readers in _READERS.items() if architecture.endswith(end))
@@ -239,7 +239,7 @@ def _exists(word: str) -> bool:
     return False
 
 
-def _likely(word: str) -> str:
+def _suggestion(word: str) -> str:
     """Returns a suggestion for a name that does not exist."""
     service = next((s for s, m in (("openai", "gpt-"), ("anthropic", "claude")) if m in word), "")
     if service and "/" not in word:

@@ -40,6 +40,6 @@ def refused_code(model: str, error: Exception) -> UserError | None:
     )
 
 
-def keep_token_here() -> None:
+def disable_pickle_conversion() -> None:
     """Disables a service that converts pickles, to which transformers would send the hub token."""
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")

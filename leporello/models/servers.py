@@ -66,7 +66,7 @@ class ServedModel:
     size: int | None = None
 
 
-def served(base_url: str, kind: str = "", timeout: float = _TIMEOUT) -> list[ServedModel]:
+def list_models(base_url: str, kind: str = "", timeout: float = _TIMEOUT) -> list[ServedModel]:
     """Returns the models that a server lists.
 
     Args:
@@ -77,40 +77,42 @@ def served(base_url: str, kind: str = "", timeout: float = _TIMEOUT) -> list[Ser
     Raises:
         UserError: No server answers, or its answer is not valid.
     """
-    reply = _ask(base_url, "/models", timeout, kind)
+    reply = _request_json(base_url, "/models", timeout, kind)
     entries = reply.get("data") if isinstance(reply, Mapping) else None
     if not isinstance(entries, list):
         raise UserError(
             f"{base_url} is not a model server: its /models lists no models; check the address"
         )
     entries = [entry for entry in entries if isinstance(entry, Mapping) and entry.get("id")]
-    return [ServedModel(str(e["id"]), _first(e, _WINDOWS), _size(e)) for e in entries]
+    return [ServedModel(str(e["id"]), _first_positive(e, _WINDOWS), _size(e)) for e in entries]
 
 
 def window_of(base_url: str, kind: str, model: str, timeout: float = _TIMEOUT) -> int | None:
-    """Returns the input window of a model if `served` lacks it; None if the server lacks it too."""
+    """Returns the input window of a model, for servers that do not list it; None if unknown."""
     root = base_url.removesuffix("/v1")
     with suppress(UserError):
         if kind == "ollama":
-            reply = _ask(root, "/api/show", timeout, body={"model": model})
+            reply = _request_json(root, "/api/show", timeout, body={"model": model})
             match = re.search(r"^num_ctx\s+(\d+)", str(reply.get("parameters", "")), re.MULTILINE)
             return int(match[1]) if match else _OLLAMA_WINDOW
         if kind == "lmstudio":
-            rows = _ask(root, "/api/v0/models", timeout).get("data", [])
-            return next((_first(row, _WINDOWS) for row in rows if row.get("id") == model), None)
+            rows = _request_json(root, "/api/v0/models", timeout).get("data", [])
+            return next(
+                (_first_positive(row, _WINDOWS) for row in rows if row.get("id") == model), None
+            )
         if kind in ("llamacpp", ""):
-            reply = _ask(root, "/props", timeout)
-            return _first(reply.get("default_generation_settings") or {}, ("n_ctx",))
+            reply = _request_json(root, "/props", timeout)
+            return _first_positive(reply.get("default_generation_settings") or {}, ("n_ctx",))
     return None
 
 
-def answering() -> dict[str, list[ServedModel] | None]:
+def running_servers() -> dict[str, list[ServedModel] | None]:
     """Returns the models of all `SERVERS`, queried in parallel; None if one does not answer."""
 
     def models(kind: str) -> list[ServedModel] | None:
         base_url = SERVERS[kind].base_url
         try:
-            entries = served(base_url, kind, _GLANCE)
+            entries = list_models(base_url, kind, _GLANCE)
         except UserError:
             return None
         return [
@@ -122,7 +124,7 @@ def answering() -> dict[str, list[ServedModel] | None]:
         return dict(zip(SERVERS, pool.map(models, SERVERS), strict=True))
 
 
-def _ask(
+def _request_json(
     base_url: str, path: str, timeout: float, kind: str = "", body: Mapping[str, Any] | None = None
 ) -> Any:  # noqa: ANN401 -- any JSON
     """Returns the JSON at an address; follows no redirects, and uses no proxy for this machine."""
@@ -143,11 +145,11 @@ def _ask(
         raise UserError(f"no model server answers at {base_url} ({reason}){start}") from None
 
 
-def _first(entry: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+def _first_positive(entry: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
     values = (entry.get(name) for name in names)
     return next((value for value in values if isinstance(value, int) and value > 0), None)
 
 
 def _size(entry: Mapping[str, Any]) -> int | None:
     meta = entry.get("meta")  # only llama.cpp sets it
-    return _first(meta, ("size",)) if isinstance(meta, Mapping) else None
+    return _first_positive(meta, ("size",)) if isinstance(meta, Mapping) else None

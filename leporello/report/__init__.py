@@ -1,7 +1,7 @@
-"""Reports: finished runs as one HTML file, with plots and every example.
+"""Reports on finished runs: one HTML file with tables, plots and every example.
 
-It reads runs' files by `analysis`, and the tasks' data where they are still there. Begin with
-`report`, which gathers everything and writes it by the template beside it.
+It reads the files of runs through `analysis`, and the tasks' data if they still exist. Begin with
+`report`, which collects everything and renders `page.html.jinja`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Examples as the browser of a report shows them: plain JSON, documents by excerpt."""
+"""Details of examples for the report's browser, as plain JSON with excerpts of documents."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from leporello.text.outline import place_of_span
 _EXCERPT, _SHORTEST = 400, 60  # characters of a passage
 _LONG = 4_000  # of predictions, references and questions
 _OUTPUT, _LITERAL = 1_000, 1_000
-_PASSAGES = 30  # of one input
-_PLENTY = 6_000  # characters of excerpts an example: from there on nothing need be saved
-_SPANS = 200  # of a strip
+_PASSAGES = 30  # passages per read
+_PLENTY = 6_000  # characters of excerpts per example that allow showing all hits and reads
+_SPANS = 200  # spans of a strip
 
 
 def cut(text: str, limit: int) -> str:
-    """Returns a text, or its beginning and how much is left out."""
+    """Returns a text; if it is too long, its beginning and the number of omitted characters."""
     return text if len(text) <= limit else f"{text[:limit]} [… {len(text) - limit:,} characters]"
 
 
 class ExcerptLimits(NamedTuple):
-    """How many hits and inputs of an example are shown, of each job."""
+    """Maximum numbers of hits and reads that are shown per example and job."""
 
     hits: int
     calls: int
@@ -36,11 +36,11 @@ class ExcerptLimits(NamedTuple):
 
 @dataclass
 class ExcerptBudget:
-    """How many characters of documents a report holds: so it stays small with many examples.
+    """Limits the characters of documents in a report, so that it stays small with many examples.
 
     Attributes:
-        per_example: Characters for one example; what earlier ones have left over is added.
-        left: Characters that are left so far.
+        per_example: Characters per example; unused characters are available to later examples.
+        left: Unused characters so far.
     """
 
     per_example: float
@@ -48,11 +48,11 @@ class ExcerptBudget:
 
     @property
     def limits(self) -> ExcerptLimits:
-        """What is shown of an example of each job."""
+        """Limits per example and job."""
         return ExcerptLimits(100, 30) if self.per_example >= _PLENTY else ExcerptLimits(20, 8)
 
     def excerpts(self, example: Example, spans: Iterable[tuple[int, int]]) -> dict[str, str]:
-        """Returns the beginnings of these passages, by `start-end`."""
+        """Returns the beginnings of passages, by `start-end`."""
         self.left += self.per_example
         most = max(1, int(self.left // _SHORTEST))
         distinct = list(islice(dict.fromkeys(spans), most))
@@ -74,8 +74,8 @@ class Detail:
         jobs: Jobs whose rows are shown.
         budget: Budget of excerpts.
         prompts: Renderer of exact inputs.
-        documents: Documents of the present piece: id, title, length and excerpts.
-        examples: Examples of the present piece.
+        documents: Documents of the current piece: id, title, length and excerpts.
+        examples: Examples of the current piece.
     """
 
     jobs: Sequence[JobRows]
@@ -86,36 +86,38 @@ class Detail:
     _indices: dict[str, int] = field(default_factory=dict)
 
     def add(
-        self, joined: JoinedExample, shown: Sequence[dict[str, Any] | None], *, exactly: bool
+        self, joined: JoinedExample, details: Sequence[dict[str, Any] | None], *, exactly: bool
     ) -> None:
         """Adds an example to the piece.
 
         Args:
             joined: Example with its rows.
-            shown: Details of the rows, as `job_detail` made them.
-            exactly: Whether its inputs are rendered.
+            details: Details of the rows, from `job_detail`.
+            exactly: Whether to render the exact inputs.
         """
-        row: dict[str, Any] = {"id": joined.id, "jobs": [*shown]}
+        row: dict[str, Any] = {"id": joined.id, "jobs": [*details]}
         if joined.example is not None:
-            row |= self._of_data(joined.example, shown)
+            row |= self._data_fields(joined.example, details)
             if exactly:
-                self._render(joined, joined.example, shown)
+                self._render(joined, joined.example, details)
         self.examples.append(row)
 
-    def taken(self) -> dict[str, JSON]:
-        """Returns the piece, and begins another."""
+    def take_piece(self) -> dict[str, JSON]:
+        """Returns the current piece, and starts another one."""
         piece: dict[str, JSON] = {"documents": [*self.documents], "examples": self.examples}
         self.documents, self.examples, self._indices = [], [], {}
         return piece
 
-    def _of_data(self, example: Example, shown: Sequence[dict[str, Any] | None]) -> dict[str, JSON]:
+    def _data_fields(
+        self, example: Example, details: Sequence[dict[str, Any] | None]
+    ) -> dict[str, JSON]:
         index, document = self._document(example), example.document
         evidence = [(span.start, span.end) for span in example.evidence[:_PASSAGES]]
         excerpts = self.documents[index]["excerpts"]
-        wanted = [*evidence, *(span for joined in shown if joined for span in _spans(joined))]
-        new = (span for span in wanted if f"{span[0]}-{span[1]}" not in excerpts)
+        spans = [*evidence, *(span for detail in details if detail for span in _spans(detail))]
+        new = (span for span in spans if f"{span[0]}-{span[1]}" not in excerpts)
         excerpts |= self.budget.excerpts(example, new)
-        self.documents[index]["places"] |= _places(example.document, wanted, shown)
+        self.documents[index]["places"] |= _places(example.document, spans, details)
         return {
             "question": cut(example.question, _LONG),
             "instruction": cut(example.instruction, _LONG),
@@ -145,11 +147,11 @@ class Detail:
         return self._indices[document.sha256]
 
     def _render(
-        self, joined: JoinedExample, example: Example, shown: Sequence[dict[str, Any] | None]
+        self, joined: JoinedExample, example: Example, details: Sequence[dict[str, Any] | None]
     ) -> None:
-        for job, row, detail in zip(self.jobs, joined.rows, shown, strict=True):
+        for job, row, detail in zip(self.jobs, joined.rows, details, strict=True):
             if row and detail and detail["calls"]:
-                rendered = self.prompts.of(job, row.calls[: self.budget.limits.calls], example)
+                rendered = self.prompts.render(job, row.calls[: self.budget.limits.calls], example)
                 for call, prompt in zip(detail["calls"], rendered, strict=True):
                     if prompt is not None:
                         call["prompt"] = prompt
@@ -158,9 +160,9 @@ class Detail:
 def job_detail(
     row: Row, scores: Mapping[str, float], lost_at: str, limits: ExcerptLimits
 ) -> dict[str, Any]:
-    """Returns what one job left of an example."""
+    """Returns the results of one job for an example."""
     failure, prediction = row.failure, row.prediction
-    shown: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "scores": dict(scores),
         "lost_at": lost_at,
         "calls": [],
@@ -170,12 +172,12 @@ def job_detail(
     if prediction is None:
         assert failure is not None
         return {
-            **shown,
+            **fields,
             "failure": {"stage": failure["stage"], "error": cut(failure["error"], _LONG)},
         }
     calls = row.calls
     return {
-        **shown,
+        **fields,
         "prediction": cut(prediction["prediction"], _LONG),
         **_raw(prediction),
         "hits": prediction["hits"][: limits.hits],
@@ -200,11 +202,11 @@ def job_detail(
 
 
 def _selected(prediction: Mapping[str, Any]) -> list[list[int]]:
-    made = prediction.get("passages", {})
+    passages = prediction.get("passages", {})
     spans = (
         span
         for rank, (start, end, _) in enumerate(prediction["hits"])
-        for span in (made[str(rank)]["spans"] if str(rank) in made else [(start, end)])
+        for span in (passages[str(rank)]["spans"] if str(rank) in passages else [(start, end)])
     )
     merged = merge(Span(*span) for span in spans)
     return [[span.start, span.end] for span in merged[:_SPANS]]
@@ -235,23 +237,23 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 def _places(
     document: Document,
-    wanted: Iterable[tuple[int, int]],
-    shown: Sequence[Mapping[str, Any] | None],
+    passages: Iterable[tuple[int, int]],
+    details: Sequence[Mapping[str, Any] | None],
 ) -> dict[str, str]:
-    """Returns where passages and cited answers stand, by `start-end`, as far as is known."""
-    answers = (call["span"] for job in shown if job for call in job["calls"] if "span" in call)
-    spans = dict.fromkeys((start, end) for start, end in (*wanted, *answers))
-    told = ((span, place_of_span(document, Span(*span))) for span in spans)
-    return {f"{start}-{end}": place for (start, end), place in told if place}
+    """Returns the known places of passages and cited answers, by `start-end`."""
+    answers = (call["span"] for job in details if job for call in job["calls"] if "span" in call)
+    spans = dict.fromkeys((start, end) for start, end in (*passages, *answers))
+    places = ((span, place_of_span(document, Span(*span))) for span in spans)
+    return {f"{start}-{end}": place for (start, end), place in places if place}
 
 
-def _spans(shown: Mapping[str, Any]) -> Iterable[tuple[int, int]]:
-    """Yields the passages whose text is shown: hits first, best first."""
-    for start, end, _ in shown["hits"]:
+def _spans(detail: Mapping[str, Any]) -> Iterable[tuple[int, int]]:
+    """Yields the passages whose text is shown; hits are first, best first."""
+    for start, end, _ in detail["hits"]:
         yield start, end
-    for passage in shown["passages"].values():
+    for passage in detail["passages"].values():
         yield from ((start, end) for start, end in passage["spans"])
-    for call in shown["calls"]:
+    for call in detail["calls"]:
         for passage in call["passages"]:
             if not isinstance(passage, str):
                 yield passage[0], passage[1]

@@ -1,4 +1,4 @@
-"""The data of the browser: a small index of every task, and its examples in packed pieces."""
+"""Packs the data of the report's browser: an index per task, and examples in compressed pieces."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Packed:
 
     Attributes:
         task: Name of the task.
-        jobs: Jobs whose examples they are.
-        index: Index that the list of examples shows, packed.
-        pieces: Pieces of a hundred examples each, packed.
-        lengths: Characters of documents, one an example; None where they are unknown.
-        scores: Scores by job, then by metric: one an example, None where there is none.
-        confidences: Confidence by job, one an example; None where it has none or was withheld.
-        notes: Notes on what is left out, and why.
+        jobs: Jobs that ran the examples.
+        index: Packed index for the list of examples.
+        pieces: Packed pieces of a hundred examples each.
+        lengths: Length of each example's document in characters; None if unknown.
+        scores: Scores by job, then by metric; one per example, or None.
+        confidences: Confidences by job; one per example, None if missing or withheld.
+        notes: Notes on omitted content, with reasons.
     """
 
     task: str
@@ -52,9 +52,9 @@ class Packed:
 
 
 def packed(value: JSON) -> str:
-    """Returns JSON as a page can hold it whatever it says: ASCII, compressed, in base64."""
+    """Returns JSON in a form that is safe in HTML: ASCII, compressed, base64."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    # No time in it: the same report has the same bytes.
+    # Without a time stamp, so that equal reports have equal bytes.
     return b64encode(gzip.compress(text.encode("ascii"), 6, mtime=0)).decode("ascii")
 
 
@@ -67,14 +67,14 @@ def pack(
     characters: float,
     inputs: int,
 ) -> Packed:
-    """Returns a task's examples: with their documents' excerpts, where the data are still there.
+    """Returns a task's examples, with excerpts of documents if the data still exist.
 
     Args:
         task: Name of the task.
-        jobs: Jobs on the task, one at least.
+        jobs: Jobs on the task, at least one.
         metrics: Names of the metrics whose scores are shown.
-        facts: Facts of what became of the examples.
-        characters: Characters of excerpts, an example.
+        facts: Traces of the examples.
+        characters: Characters of excerpts per example.
         inputs: Number of examples that are shown with their exact inputs.
     """
     signature = RunDirectory(jobs[0].run).jobs()[jobs[0].pipeline, task]
@@ -83,11 +83,12 @@ def pack(
         source = prompts.config(jobs[0].run).tasks[task].spec.build()
         rows = with_data(jobs, examples_of(source, task))
         detail = Detail(jobs, ExcerptBudget(characters), prompts)
-        return _Packing(Packed(task, jobs), scorers, facts, detail).of(rows, inputs)
+        return _Packing(Packed(task, jobs), scorers, facts, detail).pack(rows, inputs)
     except UserError as error:
         note = f"{task}: shown without its documents: {error}"
     detail = Detail(jobs, ExcerptBudget(characters), Prompts())
-    examples = _Packing(Packed(task, jobs), scorers, facts, detail).of(without_data(jobs), 0)
+    packing = _Packing(Packed(task, jobs), scorers, facts, detail)
+    examples = packing.pack(without_data(jobs), 0)
     examples.notes.insert(0, note)
     return examples
 
@@ -107,34 +108,34 @@ class _Packing:
         self.states: list[list[int]] = [[] for _ in jobs]
         self.lost: list[list[int]] = [[] for _ in jobs]
 
-    def of(self, examples: Iterable[JoinedExample], inputs: int) -> Packed:
-        """Goes through the examples, once; of so many with exact inputs."""
+    def pack(self, examples: Iterable[JoinedExample], inputs: int) -> Packed:
+        """Packs the examples in one pass; the first `inputs` of them have exact inputs."""
         for number, example in enumerate(examples):
             self._add(example, exactly=number < inputs)
             if len(self.detail.examples) == _PIECE:
-                self.result.pieces.append(packed(self.detail.taken()))
+                self.result.pieces.append(packed(self.detail.take_piece()))
         if self.detail.examples:
-            self.result.pieces.append(packed(self.detail.taken()))
+            self.result.pieces.append(packed(self.detail.take_piece()))
         self.result.index = packed(self._index())
         self.result.notes += self.detail.prompts.notes
         return self.result
 
     def _add(self, example: JoinedExample, *, exactly: bool) -> None:
-        shown = [self._job(index, example.id, row) for index, row in enumerate(example.rows)]
-        self.detail.add(example, shown, exactly=exactly)
+        details = [self._job(index, example.id, row) for index, row in enumerate(example.rows)]
+        self.detail.add(example, details, exactly=exactly)
         self.result.ids.append(example.id)
         self.questions.append(example.example.question[:_SHORT] if example.example else "")
         self.result.lengths.append(_length(example))
 
     def _job(self, index: int, example: str, row: Row | None) -> dict[str, Any] | None:
-        """Enters one job's row into the index; returns its detail."""
+        """Adds one job's row to the index, and returns its detail."""
         fact = self.facts.by_job.get(self.result.jobs[index].key, {}).get(example)
         lost_at = fact.lost_at if fact else ""
         scores = dict(self._scores(row)) if row else {}
         for name, column in self.result.scores[index].items():
             column.append(scores.get(name))
-        given = row and not row.statistics.abstained
-        self.result.confidences[index].append(row.statistics.confidence if row and given else None)
+        answered = row if row and not row.statistics.abstained else None
+        self.result.confidences[index].append(answered.statistics.confidence if answered else None)
         prediction = row.prediction if row else None
         self.predictions[index].append(prediction["prediction"][:_SHORT] if prediction else "")
         self.states[index].append(_ABSENT if row is None else _DONE if prediction else _FAILED)

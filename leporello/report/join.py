@@ -1,4 +1,4 @@
-"""Examples of a task: their rows from each pipeline, joined with the data, and facts about them."""
+"""Joins the results of each pipeline with the task's data, and collects traces of the examples."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ class JobRows:
 
     @property
     def key(self) -> tuple[Path, str, str]:
-        """What tells it from all others."""
+        """Unique key of the job."""
         return self.run, self.pipeline, self.task
 
     @property
     def files(self) -> JobFiles:
-        """Its files, which hold its finished examples."""
+        """Files of the job, which contain its finished examples."""
         return JobFiles(RunDirectory(self.run), self.pipeline, self.task)
 
 
 @dataclass(frozen=True, slots=True)
 class JoinedExample:
-    """One example, and what each job left of it.
+    """One example with the results of each job.
 
     Attributes:
         id: Id of the example.
-        example: Example; None where the data are gone.
-        rows: Rows, one a job; None where it has not finished the example.
+        example: Example; None if the data are missing.
+        rows: Rows, one per job; None if the job has not finished the example.
     """
 
     id: str
@@ -68,25 +68,25 @@ def with_data(jobs: Sequence[JobRows], examples: Iterable[Example]) -> Iterator[
     """Yields the examples that any job has finished, with their documents, in task order.
 
     Raises:
-        UserError: The data are not what they were when a job ran.
+        UserError: The data have changed since a job ran.
     """
-    heads = [FinishedExamples(job.files) for job in jobs]
+    readers = [FinishedExamples(job.files) for job in jobs]
     for example in examples:
-        rows = tuple(head.take(example.id) for head in heads)
+        rows = tuple(reader.take(example.id) for reader in readers)
         for job, row in zip(jobs, rows, strict=True):
             if row:
                 check_document(job.label, example, row)
         if any(rows):
             yield JoinedExample(example.id, example, rows)
-        if not any(head.next for head in heads):
+        if not any(reader.next for reader in readers):
             return
-    for job, head in zip(jobs, heads, strict=True):
-        head.check_end(job.label)
+    for job, reader in zip(jobs, readers, strict=True):
+        reader.check_end(job.label)
 
 
 def without_data(jobs: Sequence[JobRows]) -> Iterator[JoinedExample]:
     """Yields the examples that any job has finished, by their number in the task."""
-    # Each comes in task order, so that merging holds one row a job.
+    # All are in task order, so that merging needs only one row per job in memory.
     numbered = [_numbered(job, index) for index, job in enumerate(jobs)]
     for _, group in groupby(merge(*numbered, key=itemgetter(0)), key=itemgetter(0)):
         by_id: dict[str, list[Row | None]] = {}
@@ -105,17 +105,17 @@ def _id(row: Row) -> str:
     return row.statistics.id
 
 
-_GONE = "where answers are lost, and curves that need the documents, are left out"
+_GONE = "lost answers, and curves that need the documents, are left out"
 
 
 @dataclass
 class ExampleFacts:
-    """Of all runs.
+    """Traces and funnels of all runs.
 
     Attributes:
         by_job: Traces by run, pipeline and task, then by the example's id.
         funnels: Funnels by run, pipeline and task.
-        notes: Notes on the runs of which nothing of this is known, and why.
+        notes: Notes on the runs without traces, with reasons.
     """
 
     by_job: dict[tuple[Path, str, str], dict[str, ExampleTrace]] = field(
@@ -126,19 +126,20 @@ class ExampleFacts:
 
 
 def facts(runs: Sequence[Path]) -> ExampleFacts:
-    """Returns what became of the examples; a run whose data are gone is noted, and left out."""
-    gathered = ExampleFacts()
+    """Returns traces and funnels of the examples; runs without data are left out with a note."""
+    result = ExampleFacts()
     for run in runs:
         try:
-            funnels = count_losses(_noted(run, gathered))
+            funnels = count_losses(_traces(run, result))
         except UserError as error:
-            gathered.notes.append(f"{run.name}: {_GONE}: {error}")
+            result.notes.append(f"{run.name}: {_GONE}: {error}")
         else:
-            gathered.funnels |= {(run, funnel.pipeline, funnel.task): funnel for funnel in funnels}
-    return gathered
+            result.funnels |= {(run, funnel.pipeline, funnel.task): funnel for funnel in funnels}
+    return result
 
 
-def _noted(run: Path, gathered: ExampleFacts) -> Iterator[ExampleTrace]:
+def _traces(run: Path, result: ExampleFacts) -> Iterator[ExampleTrace]:
+    """Yields the traces of a run, and stores them in the result."""
     for trace in trace_examples(run):
-        gathered.by_job[run, trace.pipeline, trace.task][trace.id] = trace
+        result.by_job[run, trace.pipeline, trace.task][trace.id] = trace
         yield trace

@@ -1,6 +1,6 @@
 "use strict";
-// The list shows an index of a task; an example's detail lies in a piece that is unpacked when opened.
-// Everything that a run or a document says enters the page by textContent: it is never parsed.
+// The list shows the index of a task. The detail of an example is unpacked when the example is opened.
+// All texts of runs and documents are inserted with textContent, so they are never parsed as HTML.
 const ROW = 58, SPARE = 6, STATES = { absent: 0, done: 1, failed: 2 };
 const $ = id => document.getElementById(id);
 const list = $("list"), rows = $("rows"), detail = $("detail");
@@ -117,7 +117,7 @@ function draw() {
   const last = Math.min(shown.length, Math.ceil((list.scrollTop + list.clientHeight) / ROW) + SPARE);
   const made = [];
   for (let place = first; place < last; place++) made.push(row(place));
-  if (!made.length) made.push(h("div", { class: "row", role: "option", "aria-selected": "false", "aria-disabled": "true" }, "No example is like this."));
+  if (!made.length) made.push(h("div", { class: "row", role: "option", "aria-selected": "false", "aria-disabled": "true" }, "No example matches."));
   rows.replaceChildren(...made);
   if ($(`row-${at}`)) list.setAttribute("aria-activedescendant", `row-${at}`);
   else list.removeAttribute("aria-activedescendant");
@@ -208,24 +208,24 @@ function fold(title, open_, ...children) {
 function call(one, example, document_) {
   const own = one.question !== example.question ? one.question : "";
   return h("li", {},
-    facts([["round", String(one.round + 1)], ["asked", own], ["output", one.error ? "" : one.text || "(empty)"], ["score", one.score === undefined ? "" : String(one.score)],
+    facts([["round", String(one.round + 1)], ["question", own], ["output", one.error ? "" : one.text || "(empty)"], ["score", one.score === undefined ? "" : String(one.score)],
       ["not seen", one.cut ? `${one.cut.toLocaleString("en")} characters` : ""], ["cited", one.span ? placed(one.span, document_) : ""], ["error", one.error]]),
     one.prompt === undefined ? null : fold("Exact input", false, h("pre", { tabindex: "0" }, one.prompt)),
-    fold(`Passages given (${one.passages.length + one.more_passages})`, false, one.passages.map(place => passage(place, document_)), one.more_passages ? h("p", { class: "note" }, `and ${one.more_passages} more`) : null));
+    fold(`Passages (${one.passages.length + one.more_passages})`, false, one.passages.map(place => passage(place, document_)), one.more_passages ? h("p", { class: "note" }, `and ${one.more_passages} more`) : null));
 }
 
 function hit([start, end, score], made, document_) {
   if (!made) return h("li", {}, `score ${score} `, passage([start, end], document_));
   const spans = made.spans.map(span => passage(span, document_));
-  return h("li", {}, `score ${score} ${made.kind} `, h("blockquote", {}, made.text), fold(`Stands for (${spans.length})`, false, ...spans));
+  return h("li", {}, `score ${score} ${made.kind} `, h("blockquote", {}, made.text), fold(`Represents (${spans.length})`, false, ...spans));
 }
 
 function command(job, id) {
   const quoted = text => `'${text.replaceAll("'", "'\\''")}'`;
   const text = `python run_pipeline.py explain ${quoted(job.run)} ${quoted(id)}`;
   const button = h("button", { type: "button" }, "Copy");
-  button.addEventListener("click", () => navigator.clipboard.writeText(text).then(() => { button.textContent = "Copied"; }, () => { button.textContent = "Select it by hand"; }));
-  return [h("p", { class: "note" }, "All of it: "), h("pre", { tabindex: "0" }, text), button];
+  button.addEventListener("click", () => navigator.clipboard.writeText(text).then(() => { button.textContent = "Copied"; }, () => { button.textContent = "Copying failed"; }));
+  return [h("p", { class: "note" }, "Show everything: "), h("pre", { tabindex: "0" }, text), button];
 }
 
 function jobDetail(number_, job, example, document_) {
@@ -237,7 +237,7 @@ function jobDetail(number_, job, example, document_) {
   if (job === null) return node;
   node.append(...[
     job.failure ? facts([["failed in", job.failure.stage], ["error", job.failure.error]]) : null,
-    facts([["prediction", job.failure ? "" : job.prediction || "(empty)"], ["as combined", job.raw], ["lost at", job.lost_at], ["ledger", job.ledger], ["not in the text", document_ ? document_.losses.join("\n") : ""], ["notes", (job.notes || []).join("\n")]]),
+    facts([["prediction", job.failure ? "" : job.prediction || "(empty)"], ["raw answer", job.raw], ["lost at", job.lost_at], ["ledger", job.ledger], ["not in the text", document_ ? document_.losses.join("\n") : ""], ["notes", (job.notes || []).join("\n")]]),
     ...(document_ && document_.length && !job.failure ? strip(example, job, document_.length) : []),
     job.hits.length ? fold(`Hits (${job.hits.length + job.more_hits})`, false, h("ol", {}, job.hits.map((found, rank) => hit(found, job.passages[rank], document_)))) : null,
     job.calls.length ? fold(`Inputs and outputs (${job.calls.length + job.more_calls})`, false, h("ol", {}, job.calls.map(one => call(one, example, document_))), job.more_calls ? h("p", { class: "note" }, `and ${job.more_calls} more`) : null) : null,
@@ -249,7 +249,7 @@ function jobDetail(number_, job, example, document_) {
 async function open(n) {
   opened = n;
   const piece = await unpack(`piece-${task}-${Math.floor(n / index.piece)}`);
-  if (opened !== n) return; // another one was opened meanwhile
+  if (opened !== n) return; // another example was opened in the meantime
   const example = piece.examples[n % index.piece];
   const document_ = example.document === undefined ? null : piece.documents[example.document];
   const about = document_ ? `${document_.title || document_.id}, ${document_.length.toLocaleString("en")} characters` : "";

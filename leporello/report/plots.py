@@ -1,7 +1,7 @@
-"""Plots as SVG, drawn to be read in print, in the dark and without seeing colours.
+"""Draws plots as SVG that are readable in print, in dark mode and without colours.
 
-Colours come from the page's style sheet, by class; series differ in dashes and marks too. Every
-plot has a title for those who do not see it, and the numbers stand in a table beside.
+Colours come from the page's style sheet, by class; series also differ in dashes and marks. For
+screen readers, every plot has a title and a table of its numbers.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _WIDTH = 640
 _LEFT, _RIGHT, _TOP, _BOTTOM = 190, 24, 12, 46
 _ROW = 26
 _HEIGHT = 300
-_LABEL = 22  # letters: what has room beside a row
+_LABEL = 22  # maximum length of the label of a row
 _STYLES = 8
-_FEW = 8  # values of an axis that are told one by one
+_FEW = 8  # maximum number of values that are all marked on an axis
 _DECADE = 10
 
 
@@ -28,10 +28,10 @@ class Point:
     Attributes:
         x: Position to the right.
         y: Position upwards.
-        low: Lower end of its interval; equal to `y` where there is none.
+        low: Lower end of its interval; equal to `y` without an interval.
         high: Upper end of its interval.
         label: Label of the point.
-        chosen: Whether it has a ring around it.
+        chosen: Whether a ring is drawn around it.
     """
 
     x: float
@@ -44,7 +44,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Points of one kind; those of a line ascend in `x`."""
+    """Named points; the points of a line are sorted by `x`."""
 
     name: str
     points: tuple[Point, ...]
@@ -62,7 +62,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A drawing with the numbers that it shows.
+    """A drawing with a table of its numbers.
 
     Attributes:
         title: Title above it.
@@ -78,7 +78,7 @@ class Plot:
 
 
 def dots(title: str, rows: Sequence[Bar], *, top: float = 100) -> Plot:
-    """Draws scores as dots with their intervals, one a row."""
+    """Draws scores as dots with intervals, one per row."""
     height = _TOP + _ROW * len(rows) + _BOTTOM
     x = scale(0, top, _LEFT, _WIDTH - _RIGHT)
     marks = []
@@ -88,12 +88,12 @@ def dots(title: str, rows: Sequence[Bar], *, top: float = 100) -> Plot:
             marks.append(_line(x(row.low), y, x(row.high), y, "whisker"))
         marks.append(f'<circle class="dot" cx="{x(row.value):.1f}" cy="{y:.1f}" r="5"/>')
         marks.append(_text(_LEFT - 8, y + 4, row.label, "end"))
-    drawn = _framed(title, height, [*_x_axis(0, top, x, height), *marks])
-    return Plot(title, drawn, ("", "score", "from", "to"), tuple(map(_numbers, rows)))
+    svg = _framed(title, height, [*_x_axis(0, top, x, height), *marks])
+    return Plot(title, svg, ("", "score", "from", "to"), tuple(map(_numbers, rows)))
 
 
 def bars(title: str, rows: Sequence[Bar]) -> Plot:
-    """Draws shares in per cent as bars from 0 to 100, one a row."""
+    """Draws shares in per cent as bars from 0 to 100, one per row."""
     height = _TOP + _ROW * len(rows) + _BOTTOM
     x = scale(0, 100, _LEFT, _WIDTH - _RIGHT)
     marks = []
@@ -104,15 +104,15 @@ def bars(title: str, rows: Sequence[Bar]) -> Plot:
             f'<rect class="bar" x="{_LEFT}" y="{y + 4}" width="{width:.1f}" height="{_ROW - 8}"/>'
         )
         marks.append(_text(_LEFT - 8, y + _ROW / 2 + 4, row.label, "end"))
-        inside = row.value > 85  # noqa: PLR2004 -- per cent, from where the number has no room
+        inside = row.value > 85  # noqa: PLR2004 -- per cent; the number does not fit beside a longer bar
         place_of_number = x(row.value) + (-6 if inside else 6)
         kind = "inside" if inside else ""
         anchor = "end" if inside else "start"
         number = f"{row.value:.1f} %"
         marks.append(_text(place_of_number, y + _ROW / 2 + 4, number, anchor, kind))
-    drawn = _framed(title, height, [*_x_axis(0, 100, x, height), *marks])
+    svg = _framed(title, height, [*_x_axis(0, 100, x, height), *marks])
     shown = tuple((row.label, f"{row.value:.1f} %") for row in rows)
-    return Plot(title, drawn, ("", "share"), shown)
+    return Plot(title, svg, ("", "share"), shown)
 
 
 def lines(
@@ -130,20 +130,20 @@ def lines(
 
     Args:
         title: Title above the plot.
-        series: Series, with at least one point in all.
-        x_name: Name of what `x` counts.
-        y_name: Name of what `y` counts; it begins at 0.
-        joined: Whether points are joined to lines.
-        logarithmic: Whether `x`, which must be positive, is drawn so.
-        front: Points of a dotted line beside the series: the best at any cost.
-        digits: Digits behind the point, of `y` in the numbers.
+        series: Series, with at least one point in total.
+        x_name: Label of the `x` axis.
+        y_name: Label of the `y` axis, which begins at 0.
+        joined: Whether lines join the points.
+        logarithmic: Whether the `x` axis is logarithmic; `x` must then be positive.
+        front: Points of an additional dotted line, such as a Pareto front.
+        digits: Decimals of `y` in the table.
     """
     points = [*front, *(point for line in series for point in line.points)]
     transform = math.log10 if logarithmic else _identity
-    left, right = min(transform(p.x) for p in points), max(transform(p.x) for p in points)
-    if left == right:
-        left, right = left - 0.5, right + 0.5
-    linear = scale(left, right, 56, _WIDTH - _RIGHT)
+    low, high = min(transform(p.x) for p in points), max(transform(p.x) for p in points)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    linear = scale(low, high, 56, _WIDTH - _RIGHT)
     top = (max(p.high for p in points) or 1.0) * 1.05
     y = scale(0, top, _HEIGHT - _BOTTOM, _TOP)
 
@@ -157,11 +157,11 @@ def lines(
     if front:
         path = " ".join(f"{x(p.x):.1f},{y(p.y):.1f}" for p in front)
         axes.append(f'<polyline class="front" points="{path}"/>')
-    drawn = [
+    marks = [
         mark for index, line in enumerate(series) for mark in _series(line, index, x, y, joined)
     ]
     height = _HEIGHT + 18 * math.ceil(len(series) / 2)
-    svg = _framed(title, height, [*axes, *drawn, *_legend(series)])
+    svg = _framed(title, height, [*axes, *marks, *_legend(series)])
     banded = any(p.low < p.high for p in points)
     ends = ("from", "to") if banded else ()
     rows = [
@@ -204,7 +204,7 @@ def _label_of(point: Point) -> str:
 
 
 def _mark(index: int, x: float, y: float, inner: str = "") -> str:
-    """Returns a mark of the series' own form and colour."""
+    """Returns a mark in the shape and colour of a series."""
     kind, size = f"mark s{index % _STYLES}", 4.5
     match index % 4:
         case 0:
@@ -244,7 +244,7 @@ def _y_axis(top: float, y: Callable[[float], float], name: str) -> Iterable[str]
 
 
 def _x_ticks(values: Sequence[float], x: Callable[[float], float], name: str) -> Iterable[str]:
-    """Yields as many of the values as have room."""
+    """Yields the labels of values that do not overlap."""
     last = -math.inf
     for value in values:
         if x(value) - last > 48:  # noqa: PLR2004 -- a number's width
@@ -264,11 +264,11 @@ def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
 def _text(
     x: float, y: float, text: str, anchor: str, kind: str = "", *, limit: int = _LABEL
 ) -> str:
-    # The ends of names tell the points of a sweep apart.
+    # Keep the end of long names, because the points of a sweep differ there.
     short = text if len(text) <= limit else f"…{text[1 - limit :]}"
-    whole = f"<title>{escape(text)}</title>" if short != text else ""
+    tooltip = f"<title>{escape(text)}</title>" if short != text else ""
     position = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-    return f'<text class="{kind}" {position}>{escape(short)}{whole}</text>'
+    return f'<text class="{kind}" {position}>{escape(short)}{tooltip}</text>'
 
 
 def _framed(title: str, height: int, marks: Iterable[str]) -> str:
@@ -284,7 +284,7 @@ def _numbers(row: Bar) -> tuple[str, ...]:
 
 
 def scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
-    """Returns what takes `low` to `start`, `high` to `end`, and what is between in proportion."""
+    """Returns a linear function that maps `low` to `start` and `high` to `end`."""
     return lambda value: start + (value - low) / (high - low) * (end - start)
 
 
@@ -298,7 +298,7 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 def x_values(values: Collection[float], logarithmic: bool) -> list[float]:
-    """Returns where an axis is marked: at the values where they are few and whole, else evenly."""
+    """Returns the ticks of an axis: the values if they are few integers, otherwise even steps."""
     low, high = min(values), max(values)
     if logarithmic and high >= _DECADE * low:
         powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -309,7 +309,7 @@ def x_values(values: Collection[float], logarithmic: bool) -> list[float]:
 
 
 def short_number(value: float) -> str:
-    """Returns a number as an axis has room for it."""
+    """Formats a number briefly for an axis."""
     for unit, letter in ((1e6, "M"), (1e3, "k")):
         if value >= 10 * unit:
             return f"{value / unit:.3g}{letter}"

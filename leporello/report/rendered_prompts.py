@@ -1,4 +1,4 @@
-"""The exact inputs of readers, as they render them."""
+"""Renders the exact inputs of readers."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from leporello.report.join import JobRows
 
 _NO = "exact inputs are left out"
 _MOST = 20_000  # characters of one input
-_ALL = 40_000  # of all inputs of an example
+_ALL = 40_000  # characters of all inputs of an example
 
 
 @dataclass
 class Prompts:
-    """Renders inputs; from the first failure of a job's reader on, none of that job.
+    """Renders inputs; after the first failure of a job's reader, it skips that job.
 
     Attributes:
-        notes: Reasons why a job's inputs are left out, one for each such job.
+        notes: Reasons why inputs are left out, one per job.
     """
 
     notes: list[str] = field(default_factory=list)
@@ -34,27 +34,27 @@ class Prompts:
     _configs: dict[Path, Config] = field(default_factory=dict)
 
     def config(self, run: Path) -> Config:
-        """Returns a run's config, which is loaded once.
+        """Returns a run's config, loaded once.
 
         Raises:
-            ConfigError: What it names is not there any more.
+            ConfigError: A file or class that the config names does not exist any more.
         """
         if run not in self._configs:
             self._configs[run] = load_config([RunDirectory(run).config])
         return self._configs[run]
 
-    def of(
+    def render(
         self, job: JobRows, calls: Sequence[Mapping[str, Any]], example: Example
     ) -> list[str | None]:
-        """Returns the input of each call, cut in its middle where it is long; None without one."""
+        """Returns the input of each call, shortened in the middle if it is long; or None."""
         if job not in self._stages:
             self._stages[job] = self._built(job)
         prompts: list[str | None] = []
-        left = _ALL
+        remaining = _ALL
         for call in calls:
-            stages = self._stages[job] if left > 0 else None
+            stages = self._stages[job] if remaining > 0 else None
             prompt = self._rendered(job, stages, call, example) if stages else None
-            left -= len(prompt or "")
+            remaining -= len(prompt or "")
             prompts.append(prompt)
         return prompts
 
@@ -63,13 +63,13 @@ class Prompts:
         try:
             [point] = self.config(job.run).select([job.pipeline])
             stages = point.build()
-            then = directory.jobs()[job.pipeline, job.task].get("files", {})
-            changed = named_files(point) != then
+            recorded = directory.jobs()[job.pipeline, job.task].get("files", {})
+            has_changed = named_files(point) != recorded
         except UserError as error:
             self._leave_out(job, str(error))
             return None
-        if changed:
-            self._leave_out(job, "a file that its stages name has changed since")
+        if has_changed:
+            self._leave_out(job, "a file of its stages has changed since the run")
             return None
         return stages
 
@@ -78,7 +78,7 @@ class Prompts:
     ) -> str | None:
         reader = stages.reader_of(call["role"])
         if not isinstance(reader, RendersPrompt):
-            return None  # its input is the parts
+            return None  # it reads the passages without a prompt
         try:
             text = reader.render(read_from_row(call, example.document))
         except Exception as error:  # a plug-in, or a model that is not on this machine
@@ -87,8 +87,8 @@ class Prompts:
             return None
         return _shortened(text)
 
-    def _leave_out(self, job: JobRows, why: str) -> None:
-        self.notes.append(f"{job.label} on {job.task}: {_NO}: {why}")
+    def _leave_out(self, job: JobRows, reason: str) -> None:
+        self.notes.append(f"{job.label} on {job.task}: {_NO}: {reason}")
 
 
 def _shortened(text: str) -> str:

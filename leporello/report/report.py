@@ -1,4 +1,4 @@
-"""A report of finished runs: one HTML file, written by the template beside it."""
+"""Writes a report on finished runs as one HTML file, from the template `page.html.jinja`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leporello.analysis.comparison.comparison import compare
 from leporello.analysis.comparison.scores import Draws
 from leporello.analysis.comparison.tables import Comparison, TaskComparison, tables_of
 from leporello.config.sweeps import spec_of
-from leporello.core.environment.own_lines import own_errors
+from leporello.core.environment.user_code import user_code_errors
 from leporello.core.errors import UserError
 from leporello.core.files import atomically
 from leporello.core.protocols import SECTION
@@ -26,13 +26,13 @@ from leporello.report.plots import Bar, Plot, dots
 from leporello.report.sections import SECTIONS, ReportData, ReportSection
 
 _HERE = Path(__file__).parent
-# What HTML cannot hold: control characters, lone surrogates, and what is no character at all.
+# Code points that HTML does not allow: control characters, lone surrogates and noncharacters.
 _ODD = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _FULL = 100
 
 
 def score_plots(comparison: TaskComparison) -> Iterator[Plot]:
-    """Yields the scores of a task, one plot a metric."""
+    """Yields plots of the scores on a task, one per metric."""
     for metric, score in comparison.metrics.items():
         rows = [
             Bar(entry.label, entry_score.value, *(entry_score.interval or (None, None)))
@@ -45,14 +45,14 @@ def score_plots(comparison: TaskComparison) -> Iterator[Plot]:
 
 
 def write(page: Mapping[str, Any], out: Path) -> None:
-    """Writes the page, whole or not at all.
+    """Writes the page atomically.
 
     Args:
-        page: What the template shows, by name.
-        out: The file.
+        page: Values for the template, by name.
+        out: Path of the file.
 
     Raises:
-        UserError: It cannot be written there.
+        UserError: The file cannot be written.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -67,7 +67,7 @@ def write(page: Mapping[str, Any], out: Path) -> None:
         "style": Markup(style),  # noqa: S704 -- our own file
         "script": Markup(script),  # noqa: S704 -- our own file
         "policy": _policy(style, script),
-        "drawn": lambda plot: Markup(plot.svg),  # noqa: S704 -- escaped where it is made
+        "drawn": lambda plot: Markup(plot.svg),  # noqa: S704 -- `plots` escapes all texts
     }
     try:
         with atomically(out) as file:
@@ -78,25 +78,25 @@ def write(page: Mapping[str, Any], out: Path) -> None:
 
 
 def _policy(style: str, script: str) -> str:
-    """Returns what the page may load: its own style and script, and nothing else."""
-    ours = (b64encode(sha256(text.encode()).digest()).decode() for text in (style, script))
-    by_kind = (f"{k}-src 'sha256-{h}'" for k, h in zip(("style", "script"), ours, strict=True))
+    """Returns a content security policy that allows only the page's own style and script."""
+    hashes = (b64encode(sha256(text.encode()).digest()).decode() for text in (style, script))
+    by_kind = (f"{k}-src 'sha256-{h}'" for k, h in zip(("style", "script"), hashes, strict=True))
     return "; ".join(["default-src 'none'", *by_kind, "base-uri 'none'", "form-action 'none'"])
 
 
-_CHARACTERS = 30_000_000  # of excerpts in all: some 15 MB of the file
-_EACH = 100_000  # an example never has more
+_CHARACTERS = 30_000_000  # of excerpts in total: about 15 MB of the file
+_EACH = 100_000  # characters of excerpts per example
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was written.
+    """Result of `report`.
 
     Attributes:
         path: Path of the file.
         bytes: Size of the file, in bytes.
-        examples: Number of examples that it shows, over all tasks.
-        notes: Notes on what is left out, and why.
+        examples: Number of examples in the report, over all tasks.
+        notes: Notes on omitted content, with reasons.
     """
 
     path: Path
@@ -117,66 +117,70 @@ def report(
 ) -> Report:
     """Writes one self-contained HTML file about finished runs.
 
-    Pipelines are compared by the examples that all of them have finished. Documents are shown by
-    excerpt, and need the tasks' data to be where they were; without them the rest is shown.
+    Pipelines are compared on the examples that all of them have finished. Excerpts of documents
+    need the tasks' data; without the data, everything else is shown.
 
     Args:
         runs: Directories of the runs.
-        out: The file.
-        inputs: Number of examples of each task that are shown with the readers' exact inputs.
-        tasks: Names of the only tasks to show; all if empty.
+        out: Path of the file.
+        inputs: Number of examples per task that are shown with the readers' exact inputs.
+        tasks: Names of the tasks to show; all if empty.
         baseline: Label of the pipeline that the others are tested against; by default the first.
         sections: Sections between scores and examples: names, `./file.py:Class`, or YAML of a
-            mapping with `class`; all built-in ones if empty.
+            mapping with `class`; all built-in sections if empty.
         draws: Settings of the resampling.
 
     Raises:
-        UserError: There is no such run, task or baseline, nothing of a task is finished by all
-            pipelines, or the file cannot be written.
+        UserError: A run, task or baseline does not exist, the pipelines have no finished examples
+            of a task in common, or the file cannot be written.
     """
     comparison = compare(runs, baseline=baseline, tasks=tasks, common=True, draws=draws)
     example_facts = facts(runs)
-    share = _CHARACTERS / max(1, _most(comparison))
+    share = _CHARACTERS / max(1, _count_examples(comparison))
     packed = [
         pack(task.task, _jobs(task), [*task.metrics], example_facts,
              characters=min(share, _EACH), inputs=inputs)
         for task in comparison.boards
     ]  # fmt: skip
     data = ReportData(runs, comparison, packed, example_facts)
-    shown = [*_sections(data, sections)]
-    notes = [*example_facts.notes, *chain.from_iterable(one.notes for _, one in shown)]
+    all_sections = [*_sections(data, sections)]
+    notes = [
+        *example_facts.notes,
+        *chain.from_iterable(section.notes for _, section in all_sections),
+    ]
     notes += chain.from_iterable(map(_notes, comparison.boards, packed))
     page = {
         "title": f"Report on {', '.join(run.resolve().name for run in runs)}",
         "tables": tables_of(comparison),
         "scores": [plot for task in comparison.boards for plot in score_plots(task)],
-        "sections": [(name, one) for name, one in shown if _says_anything(one)],
+        "sections": [(name, section) for name, section in all_sections if _has_content(section)],
         "sources": [_source(run) for run in runs],
-        "tasks": [(one.task, one.index) for one in packed],
+        "tasks": [(examples.task, examples.index) for examples in packed],
         "pieces": [*_pieces(packed)],
         "notes": notes,
     }
     write(page, out)
-    return Report(out, out.stat().st_size, sum(len(one.ids) for one in packed), tuple(notes))
+    count = sum(len(examples.ids) for examples in packed)
+    return Report(out, out.stat().st_size, count, tuple(notes))
 
 
 def _sections(data: ReportData, names: Sequence[str]) -> Iterator[tuple[str, ReportSection]]:
-    """Yields sections, each behind its id in the page."""
+    """Yields the sections with their ids in the page."""
     for place, text in enumerate(names or SECTIONS):
-        chosen = spec_of(text, SECTION, "--section").build()
-        with own_errors(f"report --section {text}"):
-            section: object = chosen.section(data)
+        maker = spec_of(text, SECTION, "--section").build()
+        with user_code_errors(f"report --section {text}"):
+            section: object = maker.section(data)
         if not isinstance(section, ReportSection):
-            name = type(chosen).__name__
-            raise UserError(f"{name}.section returned {section!r:.80}, which is no ReportSection")
+            name = type(maker).__name__
+            raise UserError(f"{name}.section returned {section!r:.80}, not a ReportSection")
         yield text if text in SECTIONS else f"section-{place}", section
 
 
-def _says_anything(section: ReportSection) -> bool:
+def _has_content(section: ReportSection) -> bool:
     return bool(section.text or section.tables or section.plots or section.parts)
 
 
-def _most(comparison: Comparison) -> int:
+def _count_examples(comparison: Comparison) -> int:
     return sum(max(entry.examples for entry in task.entries) for task in comparison.boards)
 
 
@@ -188,11 +192,11 @@ def _jobs(comparison: TaskComparison) -> list[JobRows]:
 
 
 def _notes(comparison: TaskComparison, packed: Packed) -> Iterator[str]:
-    shared, every = comparison.entries[0].examples, len(packed.ids)
-    if shared < every:
+    common, total = comparison.entries[0].examples, len(packed.ids)
+    if common < total:
         yield (
-            f"{comparison.task}: tables compare the {shared:,} examples that all pipelines have"
-            f" finished, of {every:,}; curves and the list below show each pipeline's own"
+            f"{comparison.task}: tables compare the {common:,} examples that all pipelines have"
+            f" finished, of {total:,}; curves and the list below show all finished examples"
         )
     yield from packed.notes
 
@@ -204,7 +208,7 @@ def _pieces(packed: Sequence[Packed]) -> Iterator[tuple[str, str]]:
 
 
 def _source(run: Path) -> dict[str, str]:
-    """Returns the name of a run, its config and its manifest as they stand in its files."""
+    """Returns the name of a run, and the content of its config and manifest."""
     directory = RunDirectory(run)
     files = {"config": directory.config, "manifest": directory.manifest}
     texts = {n: f.read_text("utf-8", "replace") if f.exists() else "" for n, f in files.items()}

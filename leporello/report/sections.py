@@ -1,6 +1,6 @@
-"""The sections of a report between its scores and its examples, by their names.
+"""Sections of a report between its scores and its examples, by name.
 
-A class of the user's own is one too: `section(data)` is given all that the report knows.
+A plug-in class can be a section too: its method `section(data)` receives all data of the report.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from leporello.suites.layout import text_tables
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
-    """What a report knows.
+    """All data of a report.
 
     Attributes:
         runs: Directories of the runs.
         comparison: Comparison of their pipelines, task by task.
         packed: Examples of each task, with each job's scores.
-        facts: Facts of what became of the examples.
+        facts: Traces and funnels of the examples.
     """
 
     runs: Sequence[Path]
@@ -47,15 +47,15 @@ class ReportData:
 
 @dataclass(frozen=True, slots=True)
 class ReportSection:
-    """A section; one that has nothing but a title is left out.
+    """A section; it is left out if it has only a title.
 
     Attributes:
         title: Title of the section.
-        text: Paragraphs, parted by blank lines.
+        text: Paragraphs, separated by blank lines.
         tables: Tables.
-        plots: Plots, as `leporello.report.plots` makes them.
-        parts: Parts with facts and plots of their own.
-        notes: Notes for the head of the report: what is left out, and why.
+        plots: Plots from `leporello.report.plots`.
+        parts: Subsections with facts and plots.
+        notes: Notes for the top of the report on omitted content, with reasons.
     """
 
     title: str
@@ -67,38 +67,39 @@ class ReportSection:
 
 
 class Lost:
-    """Where answers are lost: whose proof each stage kept whole."""
+    """Plots of the funnel: the examples whose complete proof each stage kept."""
 
     def section(self, data: ReportData) -> ReportSection:
-        """Returns a plot a pipeline."""
-        found = (_funnel_plots(one.jobs, data.facts.funnels) for one in data.packed)
-        return ReportSection("Where answers are lost", plots=[*chain.from_iterable(found)])
+        """Returns one plot per pipeline."""
+        plots = (_funnel_plots(examples.jobs, data.facts.funnels) for examples in data.packed)
+        return ReportSection("Where answers are lost", plots=[*chain.from_iterable(plots)])
 
 
 def _funnel_plots(
     jobs: Sequence[JobRows], funnels: Mapping[tuple[Path, str, str], Funnel]
 ) -> Iterator[Plot]:
-    """Yields for each pipeline the share of examples whose whole proof each stage kept."""
+    """Yields for each pipeline the share of examples whose complete proof each stage kept."""
     for job in jobs:
         funnel = funnels.get(job.key)
         if funnel and funnel.steps:
-            title = f"{job.label} on {job.task}: examples whose proof each stage kept whole"
+            title = f"{job.label} on {job.task}: examples whose complete proof each stage kept"
             steps = [step for step in funnel.steps if step.of]
             labels = [f"{step.stage} ({step.lost:,} lost)" for step in steps]
             yield bars(title, [Bar(n, s.share) for n, s in zip(labels, steps, strict=True)])
 
 
 class Ways:
-    """Which of several ways answers came, where combiners choose."""
+    """Tables of the ways that combiners chose to answer."""
 
     def section(self, data: ReportData) -> ReportSection:
-        """Returns a table a task."""
+        """Returns one table per task."""
         tables = []
-        for board, one in zip(data.comparison.boards, data.packed, strict=True):
-            told = [(job.label, _ways(job)) for job in one.jobs]
-            if any(ways for _, ways in told):
-                table = ways_table(f"Ways of {board.task}", told)
-                tables.append(replace(table, notes=(*table.notes, *map(_seconds, one.jobs))))
+        for board, examples in zip(data.comparison.boards, data.packed, strict=True):
+            rows = [(job.label, _ways(job)) for job in examples.jobs]
+            if any(ways for _, ways in rows):
+                table = ways_table(f"Ways of {board.task}", rows)
+                notes = (*table.notes, *map(_seconds, examples.jobs))
+                tables.append(replace(table, notes=notes))
         return ReportSection("Ways", tables=tables)
 
 
@@ -106,8 +107,10 @@ def _seconds(job: JobRows) -> str:
     file = RunDirectory(job.run).results(job.pipeline, job.task) / "timings.json"
     timings = read_json(file) if file.exists() else {}
     roles = timings.get("roles") or {"answer": timings.get("reading", {})}
-    told = (f"{role} {one['seconds']:,.1f}" for role, one in roles.items() if "seconds" in one)
-    return f"{job.label}: seconds of reading, as last measured: {', '.join(told) or 'unknown'}"
+    seconds = (
+        f"{role} {work['seconds']:,.1f}" for role, work in roles.items() if "seconds" in work
+    )
+    return f"{job.label}: seconds of reading in the last run: {', '.join(seconds) or 'unknown'}"
 
 
 def _ways(job: JobRows) -> Mapping[str, Mapping[str, int]]:
@@ -118,49 +121,49 @@ def _ways(job: JobRows) -> Mapping[str, Mapping[str, int]]:
 
 
 class Curves:
-    """Scores against lengths, places of the answer, swept parameters and cost."""
+    """Plots of scores against length, position of the answer, swept parameters and cost."""
 
     def section(self, data: ReportData) -> ReportSection:
-        """Returns the curves that there are data for."""
+        """Returns all curves that have data."""
         tasks = zip(data.comparison.boards, data.packed, strict=True)
-        found = (curves(*task, data.facts) for task in tasks)
-        return ReportSection("Curves", plots=[*chain.from_iterable(found)])
+        plots = (curves(*task, data.facts) for task in tasks)
+        return ReportSection("Curves", plots=[*chain.from_iterable(plots)])
 
 
 class Lengths:
-    """Scores over lengths, where the runs hold several lengths of one task."""
+    """Plots of scores over lengths, for tasks that were run with several lengths."""
 
     def section(self, data: ReportData) -> ReportSection:
-        """Returns a plot a task, and the effective length of RULER's."""
+        """Returns one plot per task, and the effective length for RULER."""
         boards = data.comparison.boards
         plots = [*length_plots(boards)]
         return ReportSection("Lengths", effective_lengths(boards) if plots else "", plots=plots)
 
 
 class TrainedReaders:
-    """How the readers were trained."""
+    """Facts and curves of the training of readers."""
 
     def section(self, data: ReportData) -> ReportSection:
-        """Returns a part a trained reader."""
-        parts, notes = trainings([job for one in data.packed for job in one.jobs])
+        """Returns one part per trained reader."""
+        parts, notes = trainings([job for examples in data.packed for job in examples.jobs])
         return ReportSection("Training", parts=parts, notes=notes)
 
 
 class PapersTables:
-    """Tables of the suites whose tasks were run, with the papers' rows."""
+    """Tables of the suites whose tasks were run, with rows from the papers."""
 
     def section(self, data: ReportData) -> ReportSection:
-        """Returns the tables; what stands in the way of one is a note."""
+        """Returns the tables, and a note for each table that fails."""
         tables: list[ResultTable] = []
         notes: list[str] = []
         tasks = {board.task for board in data.comparison.boards}
         for suite in read_suites().values():
             try:
-                made = suite_tables(suite, data.runs) if any(map(suite.has, tasks)) else ()
+                suite_results = suite_tables(suite, data.runs) if any(map(suite.has, tasks)) else ()
             except UserError as error:
                 notes.append(f"no table of {suite.name}: {error}")
                 continue
-            tables += chain.from_iterable(map(text_tables, made))
+            tables += chain.from_iterable(map(text_tables, suite_results))
         return ReportSection("Papers' tables", tables=tables, notes=notes)
 
 

@@ -1,4 +1,4 @@
-"""How the readers of the runs were trained: what `train` left beside their models."""
+"""Describes the training of the runs' readers, from the records that `train` stores with models."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from leporello.report.join import JobRows
 from leporello.report.plots import Plot, Point, Series, lines
 from leporello.training.model_card import TrainingRecord, read_record
 
-# Settings that concern every reader, and those of fine-tuning that are told whatever they are.
+# Settings of all readers, and settings of fine-tuning that are shown even if they are defaults.
 _EVERY = ("preset", "validation", "holdout", "references", "choose")
 _ALWAYS = ("epochs", "learning_rate", "schedule", "best_by")
 _STEPS = "steps of the optimizer"
-_LOSSES = {"loss": "learnt", "validation_loss": "validated on"}
+_LOSSES = {"loss": "training", "validation_loss": "validation"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class TrainingSummary:
 
     Attributes:
         title: Names of the pipelines that use it.
-        facts: Names and values, for people.
-        plots: Curves of the training; none if it has not been fine-tuned.
+        facts: Names and values for display.
+        plots: Curves of the training; empty without fine-tuning.
     """
 
     title: str
@@ -41,25 +41,25 @@ class TrainingSummary:
 
 
 def trainings(jobs: Sequence[JobRows]) -> tuple[list[TrainingSummary], list[str]]:
-    """Returns how the readers that `train` made were trained, and notes on those left out."""
+    """Returns summaries of the readers that `train` made, and notes on those left out."""
     users: dict[tuple[str, JSON], list[str]] = {}
     for job in jobs:
-        for used in _models(job):
-            users.setdefault(used, []).append(job.label)
+        for key in _models(job):
+            users.setdefault(key, []).append(job.label)
     summaries, notes = [], []
     for (model, content), labels in users.items():
         names = ", ".join(dict.fromkeys(labels))
         try:
             record = _record(Path(model), content)
         except UserError as error:
-            notes.append(f"{names}: how its reader was trained is not shown: {error}")
+            notes.append(f"{names}: the training of its reader is not shown: {error}")
         else:
             summaries += [sentences_of(names, record)] if record else []
     return summaries, notes
 
 
 def _models(job: JobRows) -> Iterator[tuple[str, JSON]]:
-    """Yields the models that a job's reader has as paths, each with its content at that time."""
+    """Yields paths of the models of a job's reader, with their content hashes in the run."""
     signature: Any = RunDirectory(job.run).jobs().get((job.pipeline, job.task), {})
     reader = signature.get("pipeline", {}).get("reader", {})
     model = reader.get("model")
@@ -69,27 +69,27 @@ def _models(job: JobRows) -> Iterator[tuple[str, JSON]]:
 
 def _record(model: Path, content: JSON) -> TrainingRecord | None:
     if not model.exists():
-        raise UserError(f"there is no {model} any more")
+        raise UserError(f"{model} does not exist any more")
     record = read_record(model)
     if record and model_fingerprint(str(model)) != content:
-        raise UserError(f"what lies at {model} is another model now")
+        raise UserError(f"{model} is another model now")
     return record
 
 
 def sentences_of(names: str, record: TrainingRecord) -> TrainingSummary:
-    """Returns what a page shows of a training.
+    """Returns the summary of a training for the page.
 
     Args:
         names: Names of the pipelines that use its model.
-        record: Record as it lies beside the model.
+        record: Record of the training.
     """
     facts = {
         "trained as": f"{record.base}, its reader {record.reader}",
-        "learnt": f"{record.learnt} of {record.task}: {_counted(record.train)}",
+        "trained on": f"{record.learnt} of {record.task}: {_format_counts(record.train)}",
         "validated on": _validated(record),
         "seed": str(record.settings.get("seed", "")),
         "settings": ", ".join(_settings(record)),
-        "kept": ", ".join(f"{n} {_short(value)}" for n, value in record.kept.items()),
+        "kept checkpoint": ", ".join(f"{n} {_short(value)}" for n, value in record.kept.items()),
         "chosen on validation": ", ".join(map(str, record.chosen.values())),
         "scores on validation": ", ".join(f"{n} {v:.2f}" for n, v in record.scores.items()),
     }
@@ -98,29 +98,29 @@ def sentences_of(names: str, record: TrainingRecord) -> TrainingSummary:
     )
 
 
-def _counted(counts: Mapping[str, JSON]) -> str:
-    named = (f"{counts[name]:,} {name}" for name in ("examples", "documents", "inputs") if counts)
-    return ", ".join(named)
+def _format_counts(counts: Mapping[str, JSON]) -> str:
+    parts = (f"{counts[name]:,} {name}" for name in ("examples", "documents", "inputs") if counts)
+    return ", ".join(parts)
 
 
 def _validated(record: TrainingRecord) -> str:
     if not record.validated:
         return "nothing"
-    counted = f": {_counted(record.validation)}" if record.validation else ""
-    shared = f"; {record.shared:,} documents are learnt too: these scores flatter"
-    return f"{record.validated}{counted}{shared if record.shared else ''}"
+    counts = f": {_format_counts(record.validation)}" if record.validation else ""
+    note = f"; {record.shared:,} documents are training data too: these scores are optimistic"
+    return f"{record.validated}{counts}{note if record.shared else ''}"
 
 
 def _settings(record: TrainingRecord) -> Iterator[str]:
-    """Yields the settings that are not the defaults, and those that every curve depends on."""
+    """Yields the settings that differ from the defaults, and those that affect every curve."""
     usual = json.loads(json.dumps(asdict(Training())))
-    counted = "batch_tokens" if record.settings.get("batch_tokens") else "batch_size"
-    shown = (*_ALWAYS, counted) if record.curves else ()
+    batch_setting = "batch_tokens" if record.settings.get("batch_tokens") else "batch_size"
+    always_shown = (*_ALWAYS, batch_setting) if record.curves else ()
     for name, value in record.settings.items():
         concerns = name in _EVERY or (record.curves and name != "seed")
-        if concerns and (name in shown or value != usual.get(name)):
-            listed = value if isinstance(value, list) else [value]
-            yield f"{name} {' | '.join(map(_short, listed))}"
+        if concerns and (name in always_shown or value != usual.get(name)):
+            values = value if isinstance(value, list) else [value]
+            yield f"{name} {' | '.join(map(_short, values))}"
 
 
 def _short(value: JSON) -> str:
@@ -131,43 +131,43 @@ def _short(value: JSON) -> str:
 
 
 def _plots(record: TrainingRecord) -> Iterator[Plot]:
-    """Yields losses, and the metric where it was measured, one line a learning rate."""
+    """Yields plots of the losses and of the metric, with one line per learning rate."""
     rates = record.curves
-    if len(rates) == 1:  # both losses go into one plot, where they part is where it overfits
+    if len(rates) == 1:  # both losses in one plot, which shows overfitting
         [rate] = rates
         series = [_series(record, rate, kind, name) for kind, name in _LOSSES.items()]
-        yield from _drawn(record, "Loss", "loss", series)
+        yield from _plot(record, "Loss", "loss", series)
     else:
         for kind, name in _LOSSES.items():
             series = [_series(record, rate, kind, f"learning rate {rate}") for rate in rates]
-            yield from _drawn(record, f"Loss on what is {name}", "loss", series)
+            yield from _plot(record, f"Loss on the {name} data", "loss", series)
     series = [_series(record, rate, "validation_score", f"learning rate {rate}") for rate in rates]
-    yield from _drawn(record, f"{record.metric} on validation", record.metric, series)
+    yield from _plot(record, f"{record.metric} on validation", record.metric, series)
 
 
-def _drawn(record: TrainingRecord, title: str, y: str, series: Sequence[Series]) -> Iterator[Plot]:
-    """Yields the plot, if any series has a point; the kept checkpoint has a ring."""
-    if shown := [line for line in series if line.points]:
-        ringed = any(point.chosen for line in shown for point in line.points)
-        ring = ": the kept checkpoint has a ring" if ringed else ""
-        whole = f"{title}, {record.pipeline} on {record.task}{ring}"
-        yield lines(whole, shown, x_name=_STEPS, y_name=y, digits=4)
+def _plot(record: TrainingRecord, title: str, y: str, series: Sequence[Series]) -> Iterator[Plot]:
+    """Yields the plot, if any series has a point; a ring marks the kept checkpoint."""
+    if nonempty := [line for line in series if line.points]:
+        ringed = any(point.chosen for line in nonempty for point in line.points)
+        suffix = ": the kept checkpoint has a ring" if ringed else ""
+        title = f"{title}, {record.pipeline} on {record.task}{suffix}"
+        yield lines(title, nonempty, x_name=_STEPS, y_name=y, digits=4)
 
 
 def _series(record: TrainingRecord, rate: str, kind: str, name: str) -> Series:
     rows = [row for row in record.curves[rate] if kind in row]
     finite = [row for row in rows if math.isfinite(row[kind])]
-    lost = f" ({len(rows) - len(finite):,} no numbers)" if len(finite) < len(rows) else ""
-    points = (_point(row["step"], row[kind], _kept(record, rate, kind, row)) for row in finite)
-    return Series(f"{name}{lost}", tuple(points))
+    suffix = f" ({len(rows) - len(finite):,} not finite)" if len(finite) < len(rows) else ""
+    points = (_point(row["step"], row[kind], _is_kept(record, rate, kind, row)) for row in finite)
+    return Series(f"{name}{suffix}", tuple(points))
 
 
-def _kept(record: TrainingRecord, rate: str, kind: str, row: Mapping[str, float]) -> bool:
-    """Says whether a row tells of the checkpoint that was kept; losses on the way tell of none."""
-    kept: Mapping[str, Any] = record.kept
-    same = kept.get("step") == row["step"] and f"{kept.get('learning rate', 0):g}" == rate
-    return kind != "loss" and same
+def _is_kept(record: TrainingRecord, rate: str, kind: str, row: Mapping[str, float]) -> bool:
+    """Returns whether a row belongs to the kept checkpoint; training losses never do."""
+    checkpoint: Mapping[str, Any] = record.kept
+    is_step = checkpoint.get("step") == row["step"]
+    return kind != "loss" and is_step and f"{checkpoint.get('learning rate', 0):g}" == rate
 
 
-def _point(step: float, value: float, kept: bool) -> Point:
-    return Point(step, value, value, value, f"{step:.6g} (kept)" if kept else "", kept)
+def _point(step: float, value: float, is_kept: bool) -> Point:
+    return Point(step, value, value, value, f"{step:.6g} (kept)" if is_kept else "", is_kept)

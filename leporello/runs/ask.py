@@ -20,14 +20,14 @@ from leporello.core.notes import collect_notes
 from leporello.core.passages import spans_of
 from leporello.core.records import JSON, Coverage, Document, Example, Output, Prediction, Read, Span
 from leporello.engine.combining import CombinerRunner
-from leporello.engine.enriching import Enriching
+from leporello.engine.enriching import EnricherRunner
 from leporello.engine.failures import ExampleError
 from leporello.engine.progress import Listener, Progress, ProgressListener
-from leporello.engine.reading import WindowReaders
+from leporello.engine.reading import BatchReaders
 from leporello.engine.results.finished import FinishedExample, cost_of
 from leporello.engine.results.serialization import prediction_of
 from leporello.engine.rounds import Rounds, rounds
-from leporello.engine.selection import divided, select_document
+from leporello.engine.selection import document_chunks, select_document
 from leporello.engine.store import MemoryStore
 from leporello.jobs.options import AskOptions
 from leporello.loaders.collection import load_collection
@@ -127,7 +127,7 @@ class Session:
         self._cache = Cache(cache_directory()) if self.settings.cached else None
         if self._cache:
             self.document.use_cache(self._cache)
-        self._readers = WindowReaders(self.stages, self._cache)
+        self._readers = BatchReaders(self.stages, self._cache)
 
     @classmethod
     def open(cls, files: Sequence[Path], settings: AskSettings = AskSettings()) -> Session:
@@ -168,7 +168,7 @@ class Session:
             UserError: The model does not exist, or the reader has no model.
         """
         self.stages = self.settings.build(model)
-        self._readers = WindowReaders(self.stages, self._cache)
+        self._readers = BatchReaders(self.stages, self._cache)
 
     @property
     def follows_up(self) -> bool:
@@ -303,9 +303,9 @@ class Session:
 
     def _prepare(self, example: Example, listener: Listener) -> None:
         """Makes the passages of the document first, as it may take minutes and needs progress."""
-        enriching = Enriching(self.stages, self._readers, listener=listener)
+        enricher = EnricherRunner(self.stages, self._readers, listener=listener)
         with suppress(ExampleError), collect_notes():  # selecting repeats them for each question
-            enriching.of(divided(self.stages.chunker, example))
+            enricher.passages_of(document_chunks(self.stages.chunker, example))
 
 
 def ask(
@@ -361,5 +361,5 @@ def _spans(finished: FinishedExample, raw: JSON) -> tuple[Span, ...]:
         return tuple(dict.fromkeys(typed.spans.values()))
     outputs = [call.reply for call in finished.calls if isinstance(call.reply, Output)]
     same = [output for output in outputs if output.span is not None and output.text == raw]
-    ranked = sorted(same, key=lambda output: -(output.score or 0.0))
-    return tuple(dict.fromkeys(output.span for output in ranked if output.span))
+    by_score = sorted(same, key=lambda output: -(output.score or 0.0))
+    return tuple(dict.fromkeys(output.span for output in by_score if output.span))

@@ -70,7 +70,7 @@ class Batch:
         self._sizes = context.directory.sizes().get(sizes_key(jobs[0].pipeline), {})
         self._finished = [files.merged() for files in self.files]
         for job, files in zip(jobs, self.files, strict=True):
-            if files.is_merged or files.begun():
+            if files.is_merged or files.stored_shards():
                 collect_reuse(undeclared(spec.cls for spec in job.pipeline.all_specs()))
         self._expected = jobs[0].expected(context.limit)
         self.was_merged = all(files.is_merged and files.has_metrics for files in self.files)

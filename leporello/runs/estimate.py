@@ -71,7 +71,7 @@ class WorkEstimate:
             for examples in self._documents:
                 self._try(examples[:_EXAMPLES])
 
-    def of(self, count: int, examples: int) -> int:
+    def extrapolate(self, count: int, examples: int) -> int:
         """Extrapolates a count from the sample to a number of examples."""
         return round(count / self.examples * examples) if self.examples else 0
 

@@ -103,8 +103,8 @@ def check_table(path: Path) -> None:
         raise UserError(f"{path}: the name of a table must end with .csv or .parquet")
     folder = path.absolute().parent
     if path.is_dir() or not folder.is_dir():
-        why = "is a folder" if path.is_dir() else f"there is no folder {folder}"
-        raise UserError(f"{path}: cannot be written: {why}")
+        reason = "is a folder" if path.is_dir() else f"there is no folder {folder}"
+        raise UserError(f"{path}: cannot be written: {reason}")
     if not os.access(path if path.exists() else folder, os.W_OK):
         raise UserError(f"{path}: cannot be written: permission denied")
     if path.suffix.lower() == ".parquet":

@@ -17,7 +17,7 @@ from leporello.core.calls.contracts import asks_question, indexers
 from leporello.core.calls.derived import cached_passages
 from leporello.core.calls.segments import cached_chunks, index_keys
 from leporello.core.records import Chunk, Example
-from leporello.engine.enriching import makers
+from leporello.engine.enriching import passage_stages
 from leporello.engine.selection import by_document
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
@@ -171,15 +171,15 @@ class _RunCounter:
         for first, group in by_document(examples):
             numbers = range(first, first + len(group))
             group[0].document.use_cache(self.cache)
-            counted: set[tuple[str, ...]] = set()
+            counted_keys: set[tuple[str, ...]] = set()
             for job in jobs:
                 if job.count(numbers):
-                    self._count_document(job, group, counted)
+                    self._count_document(job, group, counted_keys)
         for job in jobs:
             self._estimate(job)
 
     def _count_document(
-        self, job: _JobCounter, group: Sequence[Example], counted: set[tuple[str, ...]]
+        self, job: _JobCounter, group: Sequence[Example], counted_keys: set[tuple[str, ...]]
     ) -> None:
         planned, document = job.planned, group[0].document
         planned.documents += 1
@@ -190,8 +190,8 @@ class _RunCounter:
             keys.append([*self.steps].index(key))
             if planned.pipeline not in step.pipelines:
                 step.pipelines.append(planned.pipeline)
-            if key not in counted:
-                counted.add(key)
+            if key not in counted_keys:
+                counted_keys.add(key)
                 step.needed += len(cached)
                 step.kept += sum(cached)
         planned.steps = tuple(keys)
@@ -212,7 +212,7 @@ class _RunCounter:
         label = _label(chunker)
         yield ("chunks", label, task), [chunks is not None for chunks in chunk_lists]
         if job.stages.enricher is not None:
-            enrichers = makers(job.stages)
+            enrichers = passage_stages(job.stages)
             chunk_lists = [c and cached_passages(c, enrichers) for c in chunk_lists]
             label = " of ".join((*map(_label, enrichers), label))
             yield ("passages", label, task), [chunks is not None for chunks in chunk_lists]
@@ -234,8 +234,8 @@ class _RunCounter:
         remaining = planned.examples - planned.done
         estimate = job.estimate
         estimate.look(job.files if job.done else None)
-        planned.calls = estimate.of(estimate.reads, remaining)
-        planned.tokens = estimate.of(estimate.tokens, remaining)
+        planned.calls = estimate.extrapolate(estimate.reads, remaining)
+        planned.tokens = estimate.extrapolate(estimate.tokens, remaining)
         planned.at_least = estimate.tried
         planned.select_seconds = self._seconds(
             selecting_key(pipeline), "character", planned.characters

@@ -175,10 +175,10 @@ def run(options: RunOptions) -> Run:
 def _locked(path: Path) -> Iterator[tuple[RunDirectory, RemoteRun | None]]:
     """Locks a run's directory, or the local copy of a run at a URL."""
     if not isinstance(path, RemotePath):
-        with (directory := RunDirectory(path)).held():
+        with (directory := RunDirectory(path)).locked():
             yield directory, None
         return
-    with remote_run(str(path)) as run, (directory := RunDirectory(run.directory)).held():
+    with remote_run(str(path)) as run, (directory := RunDirectory(run.directory)).locked():
         yield directory, run
 
 
@@ -277,10 +277,12 @@ def _compare(directory: RunDirectory, jobs: Sequence[Job], limits: Limits, *, up
     directory.check_version()
     directory.check_stores()
     changed_limits = limits.differences(directory.limits())
-    changed = {job.name: (*changes(directory, job), *changed_limits) for job in jobs}
-    stale = [job for job in jobs if changed[job.name]]
+    differences = {job.name: (*changes(directory, job), *changed_limits) for job in jobs}
+    stale = [job for job in jobs if differences[job.name]]
     if stale and not update:
-        listing = "\n".join(f"  {job.name}: {text}" for job in stale for text in changed[job.name])
+        listing = "\n".join(
+            f"  {job.name}: {text}" for job in stale for text in differences[job.name]
+        )
         raise UserError(
             f"{directory.path} was created with other settings:\n{listing}\n"
             "run with --update to repeat the affected examples, or choose another --out"

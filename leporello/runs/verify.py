@@ -15,7 +15,7 @@ from leporello.core.files import write_json
 from leporello.core.records import JSON
 from leporello.engine.combining import CombinerRunner
 from leporello.engine.progress import Progress, ProgressListener
-from leporello.engine.reading import WindowReaders, restore_batch_sizes
+from leporello.engine.reading import BatchReaders, restore_batch_sizes
 from leporello.engine.results.finished import FinishedRow
 from leporello.engine.rounds import Rounds, exhaust
 from leporello.engine.selection import by_document, select_document
@@ -97,7 +97,7 @@ def _run_again(job: Job, context: RunContext, chosen: Collection[int]) -> dict[i
     restore_batch_sizes(stages, context.directory.sizes().get(sizes_key(job.pipeline), {}))
     normalise = normalizer_of(job.source, wanted=job.pipeline.normalised)
     runner = CombinerRunner(stages, {}, normalise, timeout)
-    readers, store = WindowReaders(stages, None, timeout), MemoryStore()
+    readers, store = BatchReaders(stages, None, timeout), MemoryStore()
     with Progress(f"verifying {job.name}", len(chosen)) as progress:
         listener = ProgressListener(progress, lambda: context.check(progress))
         rounds = Rounds(runner, readers, store, context.limits, listener)

@@ -127,21 +127,21 @@ class _FollowedJob:
 
     def update(self) -> None:
         """Reads the stores that have changed; finished ones add their statistics."""
-        for shard in self.files.begun():
-            changed = self.files.store(shard).stat().st_mtime_ns
-            if self._finished.get(shard) != changed:
-                self._read(shard, changed)
+        for shard in self.files.stored_shards():
+            modified = self.files.store(shard).stat().st_mtime_ns
+            if self._finished.get(shard) != modified:
+                self._read(shard, modified)
         finished = sum(counts.examples for counts in self.counts.values())
         self.history.append((time.monotonic(), finished))
 
-    def _read(self, shard: int, changed: int) -> None:
+    def _read(self, shard: int, modified: int) -> None:
         if self._finished.pop(shard, None):  # its failed examples were run again
             self._finished.clear()
             self.statistics.clear()
         counts = self.counts[shard] = counts_in(self.files.store(shard))
         if counts.examples < counts.key.examples or not counts.examples:
             return
-        self._finished[shard] = changed
+        self._finished[shard] = modified
         for row in finished_in(self.files.store(shard)):
             for name, value in json.loads(row.statistics)["statistics"].items():
                 if value is not None:

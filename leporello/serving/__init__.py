@@ -1,7 +1,7 @@
-"""The page of `serve`: one's own files in the browser, with questions and answers beside them.
+"""Serves documents to a browser page, to programs over HTTP, and to agents over MCP.
 
-`app` answers on this machine only, and only to requests with the token; `documents` has what is
-open. The page is `page.html`, `page.css` over the report's, and `page.js`.
+`app` accepts only requests from this machine with the token; `documents` stores open documents.
+The page consists of `page.html`, `page.js` and `page.css`, which extends the report's style.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Application of the page, and the server that runs it on this machine until it is stopped."""
+"""Web application of the page, and the local server that runs it."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _LONGEST = 10_000  # characters of a question
 
 
 def application(documents: OpenDocuments) -> Starlette:
-    """Returns the application, which whoever reaches it may ask anything."""
+    """Returns the application without access control, which `AccessControl` adds."""
     answers = _Answers(documents)
     routes = [
         *(Route(path, partial(_asset, *asset)) for path, asset in _ASSETS.items()),
-        Route("/documents", answers.listed),
+        Route("/documents", answers.list_documents),
         Route("/documents", answers.add, methods=["POST"]),
         *tool_routes(answers.session),
         Route("/documents/{number:int}", answers.turns),
@@ -58,7 +58,7 @@ async def _asset(kind: str, files: list[Path], _: Request) -> Response:
 
 
 def _json(value: Any, status: int = 200) -> Response:  # noqa: ANN401 -- any JSON
-    # In ASCII: a broken file's lone surrogates have no UTF-8.
+    # As ASCII, because UTF-8 cannot encode the lone surrogates of broken files.
     return Response(json.dumps(value), status, media_type="application/json")
 
 
@@ -66,9 +66,9 @@ class _Answers:
     def __init__(self, documents: OpenDocuments) -> None:
         self.documents = documents
 
-    async def listed(self, _: Request) -> Response:
-        listed = [about(*entry).model_dump() for entry in enumerate(self.documents.sessions)]
-        return _json({"documents": listed, "largest": self.documents.largest})
+    async def list_documents(self, _: Request) -> Response:
+        entries = [about(*entry).model_dump() for entry in enumerate(self.documents.sessions)]
+        return _json({"documents": entries, "largest": self.documents.largest})
 
     async def add(self, request: Request) -> Response:
         name = request.query_params.get("name", "")
@@ -79,7 +79,7 @@ class _Answers:
         return _json(about(number, self.documents.sessions[number]).model_dump())
 
     async def turns(self, request: Request) -> Response:
-        return _json([turn(*each) for each in self._session(request).turns])
+        return _json([turn(question, answer) for question, answer in self._session(request).turns])
 
     async def text(self, request: Request) -> Response:
         start, end = (_number(request, name) for name in ("start", "end"))
@@ -89,11 +89,11 @@ class _Answers:
         session = self._session(request)
         question = (await request.body()).decode("utf-8", "replace").strip()
         if len(question) > _LONGEST:
-            return _json({"error": f"a question has {_LONGEST:,} characters at most"}, 413)
+            return _json({"error": f"a question may have at most {_LONGEST:,} characters"}, 413)
         return StreamingResponse(_steps(session, question), media_type="application/x-ndjson")
 
     def session(self, number: int) -> Session:
-        """Returns the conversation about a document, or refuses the request."""
+        """Returns the conversation about a document, or raises `HTTPException`."""
         if number >= len(self.documents.sessions):
             raise HTTPException(404, f"There is no document {number}; /documents lists them.")
         return self.documents.sessions[number]
@@ -110,20 +110,20 @@ def _number(request: Request, name: str) -> int:
 
 
 class _Steps(Cancellable):
-    """Hands on what a session does; ends it once nobody listens."""
+    """Forwards progress events of a session, which can be cancelled."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self.tell = tell
+    def __init__(self, send: Callable[[str], None]) -> None:
+        self.send = send
 
     def reading(self, reads: int) -> None:
-        self.tell(f"reading {reads} input{'s' * (reads > 1)}")
+        self.send(f"reading {reads} input{'s' * (reads > 1)}")
 
     def has_read(self, statistics: ReadStatistics) -> None:
-        self.tell(f"{statistics.reads + statistics.cached} read")
+        self.send(f"{statistics.reads + statistics.cached} read")
 
 
 async def _steps(session: Session, question: str) -> AsyncIterator[bytes]:
-    """Yields a line of JSON a step, the last of which has the answer or an error."""
+    """Yields one line of JSON per step; the last line has the answer or an error."""
     events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
@@ -143,7 +143,7 @@ async def _steps(session: Session, question: str) -> AsyncIterator[bytes]:
         else:
             send({"answer": turn(question, answer)})
 
-    # A daemon: what a model reads for long does not keep the server from ending.
+    # A daemon thread, so that a long read of a model does not delay the end of the server.
     threading.Thread(target=work, daemon=True).start()
     event: dict[str, Any] = {"step": "looking for passages"}
     try:
@@ -156,27 +156,27 @@ async def _steps(session: Session, question: str) -> AsyncIterator[bytes]:
         steps.cancel()
 
 
-_SECONDS = 2  # that open connections have when it ends
+_SECONDS = 2  # grace period of open connections when the server stops
 
 
 def serve(session: Session, port: int = 0, ready: Callable[[str], None] = print) -> None:
     """Serves a conversation until Ctrl-C or SIGTERM.
 
     Args:
-        session: Conversation about the files that are given.
-        port: Port on 127.0.0.1; 0 takes a free one.
-        ready: Function that is told the address, with its token, once connections are taken.
+        session: Conversation about the files from the command line.
+        port: Port on 127.0.0.1; 0 chooses a free port.
+        ready: Function that receives the address with the token when the server is ready.
 
     Raises:
-        UserError: The port is taken, or may not be used.
-        KeyboardInterrupt: It was told to end, and has.
+        UserError: The port is in use, or not allowed.
+        KeyboardInterrupt: The server was stopped.
     """
     import uvicorn
 
     try:
         listening = socket.create_server(("127.0.0.1", port))
     except (OSError, OverflowError) as error:
-        raise UserError(f"port {port} of 127.0.0.1 cannot be had: {error}") from None
+        raise UserError(f"port {port} of 127.0.0.1 is not available: {error}") from None
     with listening:
         port, token = listening.getsockname()[1], secrets.token_urlsafe(32)
         app = AccessControl(application(OpenDocuments([session])), token, port)
@@ -201,15 +201,15 @@ _HEADERS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class AccessControl:
-    """Lets a request through that names this server, has the token and comes from its own page.
+    """Refuses requests for another host, without the token, or from pages of other sites.
 
-    The token stands in the address at first and in a cookie afterwards; a program sends it as a
-    bearer's.
+    The token is part of the first address, and a cookie afterwards; programs send it as a bearer
+    token.
 
     Attributes:
-        app: Application behind it.
+        app: Application that is protected.
         token: Secret of this server.
-        port: Port that it listens on.
+        port: Port of this server.
     """
 
     app: ASGIApp
@@ -217,42 +217,42 @@ class AccessControl:
     port: int
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request itself, or hands it on."""
+        """Refuses a request, or passes it to the application."""
         if scope["type"] != "http":
-            raise ValueError(f"nothing here speaks {scope['type']}")
+            raise ValueError(f"the protocol {scope['type']} is not supported")
         request, cookie = Request(scope), f"leporello-{self.port}"
-        arrives = request.url.path == "/" and self._is_token(request.query_params.get("token"))
+        is_first = request.url.path == "/" and self._is_token(request.query_params.get("token"))
 
-        async def told(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.update(_HEADERS)
-                if arrives:
+                if is_first:
                     value = f"{cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
                     headers.append("set-cookie", value)
             await send(message)
 
         bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
-        known = arrives or any(map(self._is_token, (request.cookies.get(cookie), bearer)))
-        refusal = self._refusal(request, known=known)
-        page = request.url.path == "/"
-        as_json = {"error": refusal}
-        no = PlainTextResponse(refusal, 403) if page else JSONResponse(as_json, 403)
-        answer: ASGIApp = no if refusal else self.app
-        await answer(scope, receive, told)
+        has_token = is_first or any(map(self._is_token, (request.cookies.get(cookie), bearer)))
+        app = self.app
+        if reason := self._refusal(request, has_token=has_token):
+            is_page = request.url.path == "/"
+            error = {"error": reason}
+            app = PlainTextResponse(reason, 403) if is_page else JSONResponse(error, 403)
+        await app(scope, receive, send_with_headers)
 
     def _is_token(self, text: str | None) -> bool:
         return hmac.compare_digest((text or "").encode(), self.token.encode())
 
-    def _refusal(self, request: Request, *, known: bool) -> str:
-        """Returns why a request is refused; empty if it is not."""
-        # A site whose name is made to lead here (DNS rebinding) says that name.
+    def _refusal(self, request: Request, *, has_token: bool) -> str:
+        """Returns the reason to refuse a request; empty if it is accepted."""
+        # With DNS rebinding, another site's name resolves to this machine; `host` reveals it.
         hosts = [f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")]
         if request.headers.get("host") not in hosts:
-            return "This server answers to 127.0.0.1 alone."
-        if not known:
-            return "Open the address that `serve` printed, or send its token as a bearer's."
+            return "This server accepts only requests to 127.0.0.1 or localhost."
+        if not has_token:
+            return "Open the address that `serve` printed, or send its token as a bearer token."
         origin = request.headers.get("origin")
         if origin is not None and origin not in [f"http://{host}" for host in hosts]:
-            return "Another site's page asked for this."
+            return "Requests from pages of other sites are not allowed."
         return ""

@@ -1,4 +1,4 @@
-"""What is open in the page: the files that were given, and those that were added in the browser."""
+"""Stores the documents that are open in the page, including files added in the browser."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from leporello.runs.ask import Answer, Session
 from leporello.serving.tools import as_utf8, name_of
 from leporello.text.outline import place_of_span
 
-_PIECE = 20_000  # characters that are sent at once, at most
-_PASSAGES, _EXCERPT = 200, 600  # of an answer; characters of each
+_PIECE = 20_000  # characters of text per response
+_PASSAGES, _EXCERPT = 200, 600  # passages per answer, characters per passage
 _MARGIN = re.compile(r"[\x00-\x1f\x7f/\\]+")
 
 
 class DocumentEntry(BaseModel):
-    """A document that can be asked."""
+    """An open document."""
 
-    number: int = Field(description="Number by which requests name it.")
+    number: int = Field(description="Number of the document in requests.")
     name: str = Field(description="Name of the file or collection.")
-    length: int = Field(description="Characters of its text.")
-    notes: list[str] = Field(description="What of the file is no text, or was guessed.")
-    follows_up: bool = Field(description="Whether its page understands follow-ups.")
+    length: int = Field(description="Length of its text in characters.")
+    notes: list[str] = Field(description="Content of the file that is not text, and guesses.")
+    follows_up: bool = Field(description="Whether the page supports follow-up questions.")
 
 
 class TooLargeError(UserError):
-    """A file is larger than the page takes."""
+    """A file is larger than the page accepts."""
 
 
 @dataclass
 class OpenDocuments:
-    """Conversations by number, one a document.
+    """Conversations by number, one per document.
 
     Attributes:
-        sessions: Conversations; the first is about the files that were given.
-        largest: Bytes of a file that is added, at most.
-        room: Bytes of files that may still be added.
+        sessions: Conversations; the first is about the files from the command line.
+        largest: Maximum size of an added file in bytes.
+        room: Remaining bytes for added files.
     """
 
     sessions: list[Session]
@@ -54,10 +54,10 @@ class OpenDocuments:
     room: int = field(default=256 * 2**20)
 
     async def add(self, name: str, data: AsyncIterator[bytes]) -> int:
-        """Takes a file in, which is on disk no longer than it is read; returns its number.
+        """Adds a file and returns its number; the copy on disk is deleted after loading.
 
         Raises:
-            UserError: It is too large, or cannot be read.
+            UserError: The file is too large, or cannot be read.
         """
         with TemporaryDirectory(prefix="leporello-") as folder:
             path = Path(folder) / _file_name(name)
@@ -70,24 +70,24 @@ class OpenDocuments:
         return len(self.sessions) - 1
 
     async def _write(self, path: Path, data: AsyncIterator[bytes]) -> None:
-        size, most = 0, min(self.largest, self.room)
+        size, limit = 0, min(self.largest, self.room)
         with path.open("wb") as file:
             async for block in data:
                 size += len(block)
-                if size > most:
-                    raise TooLargeError(f"{path.name}: is larger than the {most:,} bytes left")
+                if size > limit:
+                    raise TooLargeError(f"{path.name}: exceeds the limit of {limit:,} bytes")
                 file.write(block)
         self.room -= size
 
 
 def _file_name(name: str) -> str:
-    """Returns a name that stays in its folder, with the suffix that it had."""
-    own = Path(_MARGIN.sub("_", name.replace("\\", "/").rpartition("/")[2]) or "file")
-    return f"{own.stem[:50].lstrip('.') or 'file'}{own.suffix[:12]}"
+    """Returns a safe file name without folders, with the original suffix."""
+    path = Path(_MARGIN.sub("_", name.replace("\\", "/").rpartition("/")[2]) or "file")
+    return f"{path.stem[:50].lstrip('.') or 'file'}{path.suffix[:12]}"
 
 
 def about(number: int, session: Session) -> DocumentEntry:
-    """Returns what is told of a document that is open."""
+    """Returns the description of an open document."""
     document = session.document
     return DocumentEntry(
         number=number,
@@ -99,24 +99,24 @@ def about(number: int, session: Session) -> DocumentEntry:
 
 
 def turn(asked: str, answer: Answer) -> dict[str, Any]:
-    """Returns a question and its answer as the page shows them: long passages by excerpt."""
+    """Returns a question and its answer for the page, with excerpts of long passages."""
     row = answer.row()
     passages = [
         {**passage, "text": passage["text"][:_EXCERPT]} for passage in row["passages"][:_PASSAGES]
     ]
-    told = {"asked": asked, "told": answer.told, "ledger": [*answer.ledger]}
-    return {**row, **told, "passages": passages}
+    texts = {"asked": asked, "told": answer.told, "ledger": [*answer.ledger]}
+    return {**row, **texts, "passages": passages}
 
 
 def piece(document: Document, start: int, end: int) -> dict[str, Any]:
-    """Returns a stretch of the text, where it stands, and the places that begin in it."""
+    """Returns a range of the text, its place, and the places that begin in it."""
     start = max(0, min(start, len(document.text)))
     end = max(start, min(end, start + _PIECE, len(document.text)))
-    stretches: list[Member | Place] = [*document.members, *document.places]
+    all_places: list[Member | Place] = [*document.members, *document.places]
     places = [
-        {"name": name_of(document, stretch), "start": stretch.start}
-        for stretch in stretches
-        if start <= stretch.start < end
+        {"name": name_of(document, place), "start": place.start}
+        for place in all_places
+        if start <= place.start < end
     ]
-    place = place_of_span(document, Span(start, end))
-    return {"start": start, "text": document.text[start:end], "place": place, "places": places}
+    text, name = document.text[start:end], place_of_span(document, Span(start, end))
+    return {"start": start, "text": text, "place": name, "places": places}

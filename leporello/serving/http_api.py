@@ -1,4 +1,4 @@
-"""The tools of `tools` over HTTP, the document that describes them (OpenAPI), and a page of it."""
+"""Serves the functions of `tools` over HTTP, with an OpenAPI description and a page of it."""
 
 from __future__ import annotations
 
@@ -24,61 +24,61 @@ from leporello.serving.tools import TOOLS, parameters_of, purpose_of
 
 _OPENAPI, _REFERENCES = "3.1.0", "#/components/schemas/{model}"
 _SUMMARY = (
-    "Questions to the documents that are open here. Requests have the header"
-    " `Authorization: Bearer TOKEN`, with the token of the address that was printed."
+    "Ask questions about the open documents. Requests need the header"
+    " `Authorization: Bearer TOKEN`, with the token from the address that `serve` printed."
 )
-_LARGEST = 1_000_000  # bytes of a request
+_LARGEST = 1_000_000  # maximum size of a request in bytes
 
 
 class ErrorReply(BaseModel):
-    """Why there is no answer."""
+    """The request failed."""
 
-    error: str = Field(description="A sentence for a person.")
+    error: str = Field(description="Error message.")
 
 
 class DocumentsReply(BaseModel):
-    """All documents."""
+    """All open documents."""
 
     documents: list[DocumentEntry]
-    largest: int = Field(description="Bytes of a file that may be added.")
+    largest: int = Field(description="Maximum size of an added file in bytes.")
 
 
 def tool_routes(session_of: Callable[[int], Session]) -> list[Route]:
-    """Returns the routes of tools, of their description and its page.
+    """Returns the routes of the tools, of their description and its page.
 
     Args:
-        session_of: Function that finds a conversation by its document's number, or raises
-            `HTTPException`.
+        session_of: Function that returns the conversation about the document with a number, or
+            raises `HTTPException`.
     """
     return [
-        *(Route(f"/{t.__name__}", _answering(t, session_of), methods=["POST"]) for t in TOOLS),
-        Route("/openapi.json", _described),
+        *(Route(f"/{t.__name__}", _endpoint(t, session_of), methods=["POST"]) for t in TOOLS),
+        Route("/openapi.json", _description),
         Route("/docs", _page),
     ]
 
 
 async def refused(_: Request, error: Exception) -> Response:
-    """Returns an error as JSON with a sentence."""
+    """Returns an error as JSON with a message."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     detail = (
         error.detail if isinstance(error, HTTPException) else f"{type(error).__name__}: {error}"
     )
-    told = {
-        "Not Found": "There is nothing at this address; /docs lists what there is.",
-        "Method Not Allowed": "This address takes another method; /docs tells which.",
+    messages = {
+        "Not Found": "This address does not exist; /docs lists all addresses.",
+        "Method Not Allowed": "This address needs another method; see /docs.",
     }
-    return JSONResponse({"error": told.get(detail, detail)}, status)
+    return JSONResponse({"error": messages.get(detail, detail)}, status)
 
 
-def _answering(
+def _endpoint(
     tool: Callable[..., BaseModel], session_of: Callable[[int], Session]
 ) -> Callable[[Request], Awaitable[Response]]:
-    takes = _request_of(tool)
+    model = _request_of(tool)
 
     async def answer(request: Request) -> Response:
         try:
-            given = dict(takes.model_validate_json(await _body(request)))
-            reply = await run_in_threadpool(tool, session_of(given.pop("document")), **given)
+            values = dict(model.model_validate_json(await _body(request)))
+            reply = await run_in_threadpool(tool, session_of(values.pop("document")), **values)
         except ValidationError as error:
             raise HTTPException(422, _sentence(error)) from None
         except UserError as error:
@@ -93,20 +93,21 @@ async def _body(request: Request) -> bytes:
     async for block in request.stream():
         body += block
         if len(body) > _LARGEST:
-            raise HTTPException(413, f"A request has {_LARGEST:,} bytes at most.")
+            raise HTTPException(413, f"A request may have at most {_LARGEST:,} bytes.")
     return body
 
 
 def _sentence(error: ValidationError) -> str:
     places = (
-        (".".join(map(str, one["loc"])) or "the request", one["msg"]) for one in error.errors()
+        (".".join(map(str, fault["loc"])) or "the request", fault["msg"])
+        for fault in error.errors()
     )
     return "; ".join(f"{place}: {message}" for place, message in places)
 
 
 @cache
 def _request_of(tool: Callable[..., BaseModel]) -> type[BaseModel]:
-    """Returns the model of a tool's parameters, with the document's number."""
+    """Returns the model of a tool's request: its parameters and the document's number."""
     fields: dict[str, Any] = {
         p.name: (p.annotation, ... if p.default is p.empty else p.default)
         for p in parameters_of(tool)
@@ -118,7 +119,7 @@ def _request_of(tool: Callable[..., BaseModel]) -> type[BaseModel]:
 
 @cache
 def openapi() -> Mapping[str, Any]:
-    """Returns the description of the HTTP API, as OpenAPI has it."""
+    """Returns the OpenAPI description of the HTTP API."""
     replies = {tool: signature(tool, eval_str=True).return_annotation for tool in TOOLS}
     shown = [ErrorReply, DocumentsReply, *replies.values()]
     _, schemas = models_json_schema(
@@ -128,10 +129,10 @@ def openapi() -> Mapping[str, Any]:
     )
     name = {"name": "name", "in": "query", "schema": {"type": "string"}}
     file = {"content": {"application/octet-stream": {}}, "required": True}
-    adds = _operation("Adds a file of that name as another document.", DocumentEntry)
+    adds = _operation("Adds a file as another document.", DocumentEntry)
     paths: dict[str, Any] = {
         "/documents": {
-            "get": _operation("Lists the documents that can be asked.", DocumentsReply),
+            "get": _operation("Lists the open documents.", DocumentsReply),
             "post": adds | {"parameters": [name], "requestBody": file},
         }
     }
@@ -140,7 +141,7 @@ def openapi() -> Mapping[str, Any]:
         paths[f"/{tool.__name__}"] = {
             "post": _operation(purpose_of(tool), reply) | {"requestBody": body}
         }
-    bearer = {"type": "http", "scheme": "bearer", "description": "The token of the address."}
+    bearer = {"type": "http", "scheme": "bearer", "description": "Token from the address."}
     return {
         "openapi": _OPENAPI,
         "info": {"title": "Leporello", "version": __version__, "summary": _SUMMARY},
@@ -151,10 +152,11 @@ def openapi() -> Mapping[str, Any]:
 
 
 def _operation(purpose: str, reply: type[BaseModel]) -> dict[str, Any]:
-    failed = {"description": "What is wrong.", "content": _content(ErrorReply)}
-    done = {"description": reply.__doc__ or "", "content": _content(reply)}
-    summary, _, more = purpose.partition("\n\n")
-    return {"summary": summary, "description": more, "responses": {"200": done, "4XX": failed}}
+    failure = {"description": "Error message.", "content": _content(ErrorReply)}
+    success = {"description": reply.__doc__ or "", "content": _content(reply)}
+    summary, _, details = purpose.partition("\n\n")
+    responses = {"200": success, "4XX": failure}
+    return {"summary": summary, "description": details, "responses": responses}
 
 
 def _content(model: type[BaseModel]) -> dict[str, Any]:
@@ -162,7 +164,7 @@ def _content(model: type[BaseModel]) -> dict[str, Any]:
     return {"application/json": {"schema": reference}}
 
 
-async def _described(_: Request) -> Response:
+async def _description(_: Request) -> Response:
     return JSONResponse(openapi())
 
 

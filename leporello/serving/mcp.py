@@ -1,4 +1,4 @@
-"""The tools of `tools` for agents, by the Model Context Protocol over standard input and output."""
+"""Serves the functions of `tools` to agents with the Model Context Protocol over standard I/O."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _ONLY_READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 
 def mcp_server(session: Session) -> MCPServer:
-    """Returns a server whose tools are about one document; its `run` serves until input ends."""
+    """Returns a server with tools for one document; its method `run` serves until input ends."""
     name, length = as_utf8(session.document.id), len(session.document.text)
     server = MCPServer(
         "leporello",
         version=__version__,
-        instructions=f"Answers from {name} ({length:,} characters), which need not be read whole."
-        " Each answer has its passages and a ledger: what was read, and what was not.",
+        instructions=f"Answers questions about {name} ({length:,} characters) without reading it"
+        " completely. Each answer has its passages and a ledger: how much was read.",
         log_level="WARNING",
     )
     for tool in TOOLS:
@@ -36,15 +36,15 @@ def mcp_server(session: Session) -> MCPServer:
 
 
 def _bound(tool: Callable[..., BaseModel], session: Session) -> Callable[..., BaseModel]:
-    """Returns a tool without its first parameter; the user's mistakes are told to the agent."""
+    """Returns a tool without its first parameter, which reports user errors to the agent."""
 
     @wraps(tool)
-    def call(**given: object) -> BaseModel:
+    def call(**values: object) -> BaseModel:
         try:
-            return tool(session, **given)
+            return tool(session, **values)
         except UserError as error:
             raise ToolError(str(error)) from error
 
-    own = signature(tool, eval_str=True).replace(parameters=parameters_of(tool))
-    call.__signature__ = own  # type: ignore[attr-defined]  # what the schema is made of
+    public = signature(tool, eval_str=True).replace(parameters=parameters_of(tool))
+    call.__signature__ = public  # type: ignore[attr-defined]  # the server makes a schema of it
     return call

@@ -1,6 +1,6 @@
 "use strict";
-// The text is here by pieces around what is looked at, however long the document is. All that a
-// document or a model says enters the page by textContent: it is never parsed.
+// Only the pieces of text around the visible part are loaded, for documents of any length. All texts of
+// documents and models are inserted with textContent, so they are never parsed as HTML.
 const PIECE = 8000, MOST = 6, NEAR = 600;
 const $ = id => document.getElementById(id);
 const view = $("text");
@@ -26,7 +26,7 @@ const counted = number => number.toLocaleString("en");
 
 // ---- the text
 
-// Offsets count code points, as Python does; a text in JavaScript has surrogate pairs.
+// Offsets count code points as in Python, although strings in JavaScript contain surrogate pairs.
 function segments(data, letters) {
   const end = data.start + letters.length, cuts = new Set([data.start, end]);
   const starts = new Map(data.places.map(place => [place.start, []]));
@@ -63,14 +63,14 @@ async function go(offset, focus) {
   target = offset;
   const wanted = [number - 1, number, number + 1].filter(n => 0 <= n && n <= last());
   const found = await Promise.all(wanted.map(piece));
-  if (about !== open || target !== offset) return; // something else was opened meanwhile
+  if (about !== open || target !== offset) return; // something else was opened in the meantime
   pieces = found;
   view.replaceChildren(...pieces.map(one => one.node));
   const node = $("target") || pieces[wanted.indexOf(number)].node;
   const apart = node.getBoundingClientRect().top - view.getBoundingClientRect().top;
   view.scrollTop += apart - view.clientHeight / 3;
   if (focus) view.focus();
-  tell();
+  showPosition();
 }
 
 async function grow() {
@@ -101,8 +101,8 @@ async function grow() {
   } finally { moving = false; }
 }
 
-// Says which part is in sight: the piece in the middle, and how far into it.
-function tell() {
+// Shows the position of the visible part: the piece in the middle, and the offset in it.
+function showPosition() {
   const middle = view.getBoundingClientRect().top + view.clientHeight / 2;
   const seen = pieces.findLast(one => one.node.getClientRects().length && one.node.getBoundingClientRect().top <= middle) || pieces[0];
   if (!seen) return;
@@ -139,7 +139,7 @@ function shown(turn) {
   const passage = one => h("li", {}, goTo(turn, { start: one.span.start, place: one.place }), h("span", { class: "note" }, `score ${one.score.toPrecision(4)}${one.read ? "" : ", not read"}`), h("blockquote", {}, one.text));
   return h("article", { class: "turn" },
     h("h2", {}, turn.asked),
-    turn.question !== turn.asked ? h("p", { class: "note" }, `asked: ${turn.question}`) : null,
+    turn.question !== turn.asked ? h("p", { class: "note" }, `rewritten as: ${turn.question}`) : null,
     h("p", { class: "told" }, turn.told),
     where ? goTo(turn, where) : null,
     turn.items.length ? fold(`Items (${turn.items.length})`, h("ol", {}, turn.items.map(item => h("li", {}, item.text, item.passages.map(one => goTo(turn, one)))))) : null,
@@ -169,9 +169,9 @@ async function ask() {
     if (event.step) say(event.step);
     turn = event.answer || turn;
   }
-  if (!turn) throw new Error("the server has ended");
+  if (!turn) throw new Error("the server has stopped");
   say("");
-  if (about !== open) return; // its answers are shown when it is opened again
+  if (about !== open) return; // the answer is shown when the document is opened again
   $("turns").prepend(shown(turn));
   $("question").select();
   mark(turn);
@@ -186,7 +186,7 @@ async function show(one) {
   marks = [];
   $("title").textContent = document.title = one.name;
   $("position").max = Math.max(0, one.length - 1);
-  $("alone").textContent = one.follows_up ? "A follow-up is understood by the questions before it." : "Each question stands alone: the reader does not write.";
+  $("alone").textContent = one.follows_up ? "Follow-up questions may refer to earlier questions." : "This reader does not support follow-up questions.";
   const turns = await get(`/documents/${one.number}`);
   if (open !== one) return;
   $("turns").replaceChildren(...turns.reverse().map(shown), ...one.notes.map(note => h("p", { class: "note" }, note)));
@@ -204,7 +204,7 @@ async function list(chosen) {
 
 async function add(file) {
   if (!file) return;
-  if (file.size > largest) throw new Error(`${file.name}: is larger than ${counted(largest)} bytes`);
+  if (file.size > largest) throw new Error(`${file.name}: exceeds the limit of ${counted(largest)} bytes`);
   say(`reading ${file.name}`);
   const { number } = await get(`/documents?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
   await list(number);
@@ -218,7 +218,7 @@ async function find(jump) {
   $("places").replaceChildren(...found.map(place => h("option", { value: place.name })));
   const same = found.find(place => place.name === $("goto").value) || (jump && found[0]);
   if (same) await go(same.start);
-  else if (jump) say("there is no such place");
+  else if (jump) say("this place was not found");
 }
 
 function onKey(event) {
@@ -230,9 +230,9 @@ function onKey(event) {
 }
 
 function begin() {
-  history.replaceState(null, "", "/"); // the token stays out of sight and of bookmarks
+  history.replaceState(null, "", "/"); // keep the token out of the address bar and bookmarks
   let waiting = 0;
-  view.addEventListener("scroll", () => { if (!waiting) waiting = requestAnimationFrame(() => { waiting = 0; tell(); grow().catch(complain); }); });
+  view.addEventListener("scroll", () => { if (!waiting) waiting = requestAnimationFrame(() => { waiting = 0; showPosition(); grow().catch(complain); }); });
   document.addEventListener("keydown", onKey);
   $("form").addEventListener("submit", event => {
     event.preventDefault();

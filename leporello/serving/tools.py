@@ -1,6 +1,6 @@
-"""What programs and agents ask of documents: an answer, passages, an outline, each with a ledger.
+"""Tools for programs and agents: an answer, passages, an outline, each with the coverage.
 
-`http_api` and `mcp` have the same three over HTTP and MCP. Replies are UTF-8, and have a limit.
+`http_api` and `mcp` serve these tools over HTTP and MCP. Replies are limited in size and in UTF-8.
 """
 
 from __future__ import annotations
@@ -21,57 +21,57 @@ from leporello.runs.ask import Session
 from leporello.text.outline import cited
 
 _LONGEST = 4_000  # characters of a passage
-_PIECE = 20_000  # characters of a stretch that is asked for
+_PIECE = 20_000  # characters of a requested range
 
-Question = Annotated[str, Field(description="The question, which stands alone.", max_length=10_000)]
-Most = Annotated[int, Field(description="Number of passages at most.", ge=1, le=50)]
-Start = Annotated[int, Field(description="First character of a stretch to read.", ge=0)]
-End = Annotated[int, Field(description="One past its last character; 0 reads none.", ge=0)]
-Like = Annotated[str, Field(description="Text that names must hold.", max_length=1_000)]
-Entries = Annotated[int, Field(description="Number of entries at most.", ge=1, le=2_000)]
+Question = Annotated[str, Field(description="A self-contained question.", max_length=10_000)]
+Most = Annotated[int, Field(description="Maximum number of passages.", ge=1, le=50)]
+Start = Annotated[int, Field(description="First character of a range to read.", ge=0)]
+End = Annotated[int, Field(description="End of the range (exclusive); 0 for no range.", ge=0)]
+Like = Annotated[str, Field(description="Text that names must contain.", max_length=1_000)]
+Entries = Annotated[int, Field(description="Maximum number of entries.", ge=1, le=2_000)]
 
 
 class Stretch(BaseModel):
-    """Characters of the document, and where a person finds them."""
+    """A range of characters in the document, and its place."""
 
-    start: int = Field(description="First character, from 0.")
-    end: int = Field(description="One past the last character.")
-    place: str = Field(description="Page, heading, cell or moment: `report.pdf p. 14`.")
+    start: int = Field(description="First character, starting at 0.")
+    end: int = Field(description="End of the range (exclusive).")
+    place: str = Field(description="Page, heading, cell or time, such as `report.pdf p. 14`.")
 
 
 class FoundPassage(Stretch):
     """A passage of the document."""
 
-    text: str = Field(description=f"Its text, {_LONGEST:,} characters at most if it was found.")
+    text: str = Field(description=f"Its text, at most {_LONGEST:,} characters if retrieved.")
     score: float = Field(description="Score of the retriever; higher is better.")
     read: bool = Field(description="Whether the reader saw any of it.")
-    kind: str = Field(description="How it came about: verbatim, summary, context.")
+    kind: str = Field(description="Origin of the text: verbatim, summary, context.")
 
 
 class LedgerReply(BaseModel):
-    """What became of the whole file: an answer is only as good as what was read."""
+    """Coverage of the file: the reader can only answer from the text that it read."""
 
     document: int = Field(description="Characters of the document's text.")
     selected: int = Field(description="Characters of the passages.")
     read: int = Field(description="Characters that the reader saw.")
-    told: list[str] = Field(description="All of it in sentences, and what of the file is no text.")
+    told: list[str] = Field(description="The coverage in sentences, and content that is not text.")
 
 
 class AnswerReply(BaseModel):
-    """An answer and what it rests on."""
+    """An answer with its sources."""
 
-    answer: str = Field(description="The answer in words, also where there is none.")
-    found: bool = Field(description="Whether the document says so, as far as the reader knows.")
-    stands: list[Stretch] = Field(description="Where the answer was copied from, best first.")
-    passages: list[FoundPassage] = Field(description="What was selected, best first.")
+    answer: str = Field(description="The answer, or a sentence that the document has none.")
+    found: bool = Field(description="Whether the document has an answer, according to the reader.")
+    stands: list[Stretch] = Field(description="Sources of the copied answer, best first.")
+    passages: list[FoundPassage] = Field(description="Retrieved passages, best first.")
     more_passages: int = Field(description="Number of passages that are not shown.")
-    notes: list[str] = Field(description="What the stages noted: that they found nothing.")
-    cost: Cost = Field(description="What reading took.")
+    notes: list[str] = Field(description="Notes of the stages, such as an empty result.")
+    cost: Cost = Field(description="Cost of the reads.")
     ledger: LedgerReply
 
 
 class PassagesReply(BaseModel):
-    """Passages, which no model has read."""
+    """Passages that no model has read."""
 
     passages: list[FoundPassage] = Field(description="Passages, best first.")
     more_passages: int = Field(description="Number of passages that are not shown.")
@@ -82,11 +82,11 @@ class OutlineEntry(Stretch):
     """A file, a heading or another place of the document."""
 
     name: str
-    level: int = Field(description="Depth: 0 is a file, 1 the top of its headings.")
+    level: int = Field(description="Depth: 0 for a file, 1 for its top headings.")
 
 
 class OutlineReply(BaseModel):
-    """What is where in the document."""
+    """Outline of the document."""
 
     name: str = Field(description="Name of the document.")
     entries: list[OutlineEntry] = Field(description="Files, headings or pages, in order.")
@@ -98,15 +98,15 @@ def ask(session: Session, question: Question, most: Most = 5) -> AnswerReply:
     """Answers a question about the document.
 
     Raises:
-        UserError: A stage failed, with its reason.
+        UserError: A stage failed; the message has the reason.
     """
     [answer] = session.answers([question], Silent())
     document = answer.document
     return AnswerReply(
         answer=as_utf8(answer.told),
         found=answer.found,
-        stands=[Stretch(**_stretch(document, span)) for span in answer.spans[:most]],
-        passages=[*map(_found, answer.passages[:most])],
+        stands=[Stretch(**_range_fields(document, span)) for span in answer.spans[:most]],
+        passages=[*map(_found_passage, answer.passages[:most])],
         more_passages=max(0, len(answer.passages) - most),
         notes=[*map(as_utf8, answer.notes)],
         cost=answer.cost,
@@ -117,44 +117,45 @@ def ask(session: Session, question: Question, most: Most = 5) -> AnswerReply:
 def passages(
     session: Session, question: Question = "", start: Start = 0, end: End = 0, most: Most = 5
 ) -> PassagesReply:
-    """Finds the passages that have to do with a question, or reads a stretch of the document.
+    """Finds the passages that are relevant to a question, or returns a range of the document.
 
-    No model is asked; `start` and `end` as `outline` or another passage gave them.
+    No model is used. Take `start` and `end` from `outline` or from another passage.
 
     Raises:
-        UserError: A stage failed, with its reason.
+        UserError: A stage failed; the message has the reason.
     """
     document = session.document
     if end > start:
         span = Span(min(start, len(document.text)), min(end, start + _PIECE, len(document.text)))
         text = document.text[span.start : span.end]
-        found: Sequence[CitedPassage] = [CitedPassage(span, text, 0.0, cited(document, span), True)]
+        hits: Sequence[CitedPassage] = [CitedPassage(span, text, 0.0, cited(document, span), True)]
         coverage, longest = Coverage.of(len(document.text), document.losses, [span], [span]), _PIECE
     else:
-        (found, coverage), longest = session.select(question), _LONGEST
+        (hits, coverage), longest = session.select(question), _LONGEST
     return PassagesReply(
-        passages=[_found(passage, longest) for passage in found[:most]],
-        more_passages=max(0, len(found) - most),
+        passages=[_found_passage(passage, longest) for passage in hits[:most]],
+        more_passages=max(0, len(hits) - most),
         ledger=_ledger(document, coverage),
     )
 
 
 def outline(session: Session, like: Like = "", most: Entries = 200) -> OutlineReply:
-    """Lists the document's files and headings, or its pages, and where each begins and ends."""
+    """Lists the document's files and headings, or its pages, with their start and end."""
     document = session.document
-    # Pages tell something only where there are no headings, or where one looks for them.
-    of = document.sections or document.places
-    stretches = (*document.members, *of, *(document.places if like and document.sections else ()))
-    named = [(name_of(document, stretch), stretch) for stretch in stretches]
-    listed = [(name, one) for name, one in named if like.casefold() in name.casefold()]
-    listed.sort(key=lambda pair: (pair[1].start, -pair[1].end))
+    # Pages are listed only without headings, or if the caller searches for names.
+    headings = document.sections or document.places
+    pages = document.places if like and document.sections else ()
+    items = (*document.members, *headings, *pages)
+    pairs = [(name_of(document, item), item) for item in items]
+    matches = [(name, item) for name, item in pairs if like.casefold() in name.casefold()]
+    matches.sort(key=lambda pair: (pair[1].start, -pair[1].end))
     return OutlineReply(
         name=as_utf8(document.id),
         entries=[
-            OutlineEntry(**_stretch(document, one), name=as_utf8(name), level=_level(one))
-            for name, one in listed[:most]
+            OutlineEntry(**_range_fields(document, item), name=as_utf8(name), level=_level(item))
+            for name, item in matches[:most]
         ],
-        more_entries=max(0, len(listed) - most),
+        more_entries=max(0, len(matches) - most),
         ledger=_ledger(document, Coverage.of(len(document.text), document.losses, (), ())),
     )
 
@@ -163,28 +164,28 @@ TOOLS: tuple[Callable[..., BaseModel], ...] = (ask, passages, outline)
 
 
 def parameters_of(tool: Callable[..., BaseModel]) -> list[Parameter]:
-    """Returns a tool's parameters besides the conversation, with their annotations."""
+    """Returns a tool's parameters except the conversation, with their annotations."""
     return [*signature(tool, eval_str=True).parameters.values()][1:]
 
 
 def purpose_of(tool: Callable[..., BaseModel]) -> str:
-    """Returns what a tool is for, as its docstring says it."""
+    """Returns the description of a tool from its docstring."""
     return (getdoc(tool) or "").partition("\n\nRaises:")[0]
 
 
-def name_of(document: Document, stretch: Member | Place | Section) -> str:
-    """Returns the name of something that stands in a document, with its file in a collection."""
-    name = stretch.title if isinstance(stretch, Section) else stretch.name
-    if not document.members or isinstance(stretch, Member):
+def name_of(document: Document, item: Member | Place | Section) -> str:
+    """Returns the name of a file, heading or place; in a collection, with the file's name."""
+    name = item.title if isinstance(item, Section) else item.name
+    if not document.members or isinstance(item, Member):
         return name
-    return f"{document.members[member_at(document, stretch.start)].name} {name}"
+    return f"{document.members[member_at(document, item.start)].name} {name}"
 
 
-def _level(stretch: Member | Place | Section) -> int:
-    return stretch.level if isinstance(stretch, Section) else int(not isinstance(stretch, Member))
+def _level(item: Member | Place | Section) -> int:
+    return item.level if isinstance(item, Section) else int(not isinstance(item, Member))
 
 
-def _found(passage: CitedPassage, longest: int = _LONGEST) -> FoundPassage:
+def _found_passage(passage: CitedPassage, longest: int = _LONGEST) -> FoundPassage:
     span = passage.span
     return FoundPassage(
         start=span.start,
@@ -197,21 +198,21 @@ def _found(passage: CitedPassage, longest: int = _LONGEST) -> FoundPassage:
     )
 
 
-def _stretch(document: Document, at: Span | Member | Place | Section) -> dict[str, Any]:
-    place = cited(document, Span(at.start, at.end))
-    return {"start": at.start, "end": at.end, "place": as_utf8(place)}
+def _range_fields(document: Document, item: Span | Member | Place | Section) -> dict[str, Any]:
+    place = cited(document, Span(item.start, item.end))
+    return {"start": item.start, "end": item.end, "place": as_utf8(place)}
 
 
 def _ledger(document: Document, coverage: Coverage) -> LedgerReply:
-    told: Iterable[str] = (ledger_line(asdict(coverage)), *loss_lines(document.losses))
+    sentences: Iterable[str] = (ledger_line(asdict(coverage)), *loss_lines(document.losses))
     return LedgerReply(
         document=coverage.document,
         selected=coverage.selected,
         read=coverage.read,
-        told=[*map(as_utf8, (*told, *document.notes))],
+        told=[*map(as_utf8, (*sentences, *document.notes))],
     )
 
 
 def as_utf8(text: str) -> str:
-    """Returns a text with `?` for what a broken file has and UTF-8 has not."""
+    """Returns a text in which `?` replaces lone surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()

@@ -51,12 +51,12 @@ class Location:
 
     def info(self) -> Mapping[str, Any]:
         """Returns the current metadata: `type`, `size`, and more."""
-        return dict(self._do(lambda system, path: system.info(path)))
+        return dict(self._call(lambda system, path: system.info(path)))
 
     def files(self, under: str = "") -> dict[str, Mapping[str, Any]]:
         """Returns the metadata of all files of a folder, by name; empty without files."""
         with suppress(MissingError):
-            root, entries = self._do(
+            root, entries = self._call(
                 lambda system, path: (path, system.find(path, detail=True)), under
             )
             start = len(root.removesuffix(under).rstrip("/")) + 1
@@ -94,7 +94,7 @@ class Location:
         for part in parts.values():
             part.parent.mkdir(parents=True, exist_ok=True)
         paths = list(map(str, parts.values()))
-        self._do(lambda system, root: system.get(_below(root, parts), paths))
+        self._call(lambda system, root: system.get(_paths(root, parts), paths))
         for name, part in parts.items():
             part.replace(files[name])
 
@@ -102,7 +102,7 @@ class Location:
         """Uploads files, several at once; no incomplete file ever has its final name."""
 
         def copy(system: Any, root: str) -> None:  # noqa: ANN401 -- fsspec has no types
-            paths, local = _below(root, files), list(map(str, files.values()))
+            paths, local = _paths(root, files), list(map(str, files.values()))
             if system.async_impl:  # an object store, which writes atomically
                 with suppress(FileExistsError):  # raised if `create` is set and the file exists
                     system.put(local, paths, mode="create" if create else "overwrite")
@@ -115,19 +115,19 @@ class Location:
                     system.put_file(file, part)
                     system.mv(part, path)
 
-        self._do(copy)
+        self._call(copy)
 
     def read(self, name: str) -> bytes | None:
         """Returns the content of a small file; None if it does not exist."""
         with suppress(MissingError):
-            return bytes(self._do(lambda system, path: system.cat_file(path), name))
+            return bytes(self._call(lambda system, path: system.cat_file(path), name))
         return None
 
     def remove(self, names: Collection[str]) -> None:
         """Removes files; ignores missing ones."""
         with suppress(MissingError):
             if names:
-                self._do(lambda system, root: system.rm(_below(root, names)))
+                self._call(lambda system, root: system.rm(_paths(root, names)))
 
     def _fetch(self, version: str, path: Path) -> Path:
         """Downloads a file under a temporary name, and renames it."""
@@ -143,8 +143,8 @@ class Location:
         copy.parent.mkdir(exist_ok=True)
         return part.replace(copy)
 
-    def _do(self, action: Callable[[Any, str], T], name: str = "") -> T:
-        with _explained(f"{self.url}/{name}" if name else self.url):
+    def _call(self, action: Callable[[Any, str], T], name: str = "") -> T:
+        with _user_errors(f"{self.url}/{name}" if name else self.url):
             if is_web(self.url):
                 from leporello.storage.http import WebFileSystem
 
@@ -152,7 +152,7 @@ class Location:
             import fsspec
 
             system, root = fsspec.url_to_fs(expanded(self.url))
-            [path] = _below(root, [name])
+            [path] = _paths(root, [name])
             system.invalidate_cache(path)  # the cached listing may be outdated
             return action(system, path)
 
@@ -171,7 +171,9 @@ def is_web(url: str) -> bool:
 
 def local_copy(kind: str, url: str) -> Path:
     """Returns the path of this machine's copy: `LEPORELLO_CACHE/KIND/HASH/NAME`."""
-    name = _UNSAFE.sub("-", url.partition("?")[0].rpartition("/")[2])[-100:]  # names have a limit
+    name = _UNSAFE.sub("-", url.partition("?")[0].rpartition("/")[2])[
+        -100:
+    ]  # file names have a limited length
     return cache_directory() / kind / hashlib.sha256(url.encode()).hexdigest()[:16] / name
 
 
@@ -183,12 +185,12 @@ def expanded(url: str) -> str:
     return f"{protocol}://{authority}{slash}{VARIABLE.sub(lambda match: key(match[0]), path)}"
 
 
-def _below(root: str, names: Collection[str]) -> list[str]:
+def _paths(root: str, names: Collection[str]) -> list[str]:
     return [f"{root.rstrip('/')}/{name}" if name else root for name in names]
 
 
 @contextmanager
-def _explained(url: str) -> Iterator[None]:
+def _user_errors(url: str) -> Iterator[None]:
     """Converts errors of a protocol's libraries to `UserError`."""
     try:
         yield

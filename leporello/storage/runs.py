@@ -168,14 +168,14 @@ def remote_run(url: str) -> Iterator[RemoteRun]:
         except Timeout:
             raise UserError(f"{url}: another process is running there") from None
         run.token = take_lock(Location(url), file)
-        stack.enter_context(_refreshed(run, file))
+        stack.enter_context(_refreshed_lock(run, file))
         run.resume()
         _log.info("%s: its copy on this machine is %s", url, run.directory)
         yield run
 
 
 @contextmanager
-def _refreshed(run: RemoteRun, file: Path) -> Iterator[None]:
+def _refreshed_lock(run: RemoteRun, file: Path) -> Iterator[None]:
     """Refreshes a run's lock in a thread until the block ends, and then releases it."""
     location, ended = Location(run.url), threading.Event()
 

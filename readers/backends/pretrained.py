@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 from leporello.models.locate import loadable
-from leporello.models.safety import keep_token_here, refuse_pickles, refused_code
+from leporello.models.safety import disable_pickle_conversion, refuse_pickles, refused_code
 from leporello.readers.batching.memo import TokenMemo
 from leporello.readers.prompting.template import encodable
 
@@ -213,7 +213,7 @@ def read_weights(
     """
     import transformers
 
-    keep_token_here()
+    disable_pickle_conversion()
     with faults_explained(model), quiet():
         location = loadable(model)
         refuse_pickles(model, [Path(location)], CONVERT.format(architecture, location))

@@ -12,7 +12,7 @@ from typing import Any
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 from leporello.models.locate import loadable
-from leporello.models.safety import keep_token_here
+from leporello.models.safety import disable_pickle_conversion
 from leporello.readers.backends.backend import Precision, torch_dtype
 from leporello.readers.backends.decoding import Decoding, end_tokens
 from leporello.readers.backends.pretrained import Tokens, read_config
@@ -90,7 +90,7 @@ def load(model: str, dtype: Precision, device: str) -> Served:
     _check_device(device)
     from vllm import LLM
 
-    keep_token_here()
+    disable_pickle_conversion()
     location = loadable(model)
     config, settings = _configs(model, location)
     try:

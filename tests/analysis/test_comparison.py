@@ -228,7 +228,7 @@ def test_a_ladder(run_of: Callable[..., Path], folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "message"), [("nowhere", "no run lies there"), ("twice", "is named twice")]
+    ("path", "message"), [("nowhere", "is not a run"), ("twice", "is named twice")]
 )
 def test_mistakes(path: str, message: str, run_of: Callable[..., Path]) -> None:
     """A directory without a run, and a directory that is named twice, are reported."""

@@ -137,7 +137,7 @@ def test_on_the_command_line(result: Run, tmp_path: Path) -> None:
         "export", result.directory, "--format", "trec", "--out", tmp_path / "o"
     ).stdout
     assert (tmp_path / "o/breaks/mills.run") in map(Path, output.split())
-    assert "no run lies there" in leporello("export", tmp_path, "--format", "trec", status=2).stderr
+    assert "is not a run" in leporello("export", tmp_path, "--format", "trec", status=2).stderr
     for write in (write_parquet, write_trec):
-        with pytest.raises(UserError, match="no run lies there"):
+        with pytest.raises(UserError, match="is not a run"):
             write(tmp_path, tmp_path)

@@ -183,11 +183,13 @@ def test_a_reference_counts_if_it_is_specific() -> None:
     text = "No. The grey goose came, and a grey Goose left. " + "It rained. " * 21
     gold = gold_of(_example(text, references=("the grey goose", "no", "it rained")))
     assert gold is not None
-    assert [text[way[0].start : way[0].end] for way in gold.alternatives] == [
+    assert [
+        text[alternative[0].start : alternative[0].end] for alternative in gold.alternatives
+    ] == [
         "grey goose",
         "grey Goose",
     ]
-    assert gold.kept(text, [gold.alternatives[1][0]]) == 1
+    assert gold.covered_share(text, [gold.alternatives[1][0]]) == 1
     assert gold_of(_example(text, references=("came",), choices=("came", "left"))) is None
     assert gold_of(_example(text, references=("came",))) is not None
 
@@ -203,7 +205,7 @@ def test_explain_without_an_example_prints_the_funnel(directory: Path) -> None:
     """It prints one table per pipeline with ids of lost examples, or JSON."""
     output = " ".join(_output("explain", directory).split())
     assert "two on rows 9 examples: 7 with gold evidence, 1 without, with a reference" in output
-    assert "not wholly read: cut" in output
+    assert "not completely read: cut" in output
     assert "@1 55.4 @2 75.0" in output
     assert "█" in output
     rows = json.loads(_output("explain", directory, "--json"))
@@ -223,7 +225,7 @@ def test_explain_shows_one_stage(directory: Path) -> None:
     assert "exploded" in failed
     assert "whole in chunk 1" in failed
     reader = _output("explain", directory, "failed", "--stage", "reader")
-    assert "nothing is kept of the reader's work" in reader
+    assert "no output of the reader is stored" in reader
     wrong = _output("explain", directory, "right", "--stage", "raeder")
     assert "did you mean 'reader'" in wrong
 
@@ -240,5 +242,5 @@ def test_changed_data_are_reported(directory: Path) -> None:
             with pytest.raises(UserError, match="'missed' is missing or out of order; restore"):
                 analyze_run(directory)
         path.write_text(before)
-    with pytest.raises(UserError, match="no run lies there"):
+    with pytest.raises(UserError, match="is not a run"):
         funnels(directory.parent)

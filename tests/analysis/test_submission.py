@@ -114,7 +114,7 @@ def config(tmp_path: Path) -> Path:
         f" metrics: [{metric}]}}"
         for task, metric in SCORES["scrolls"].items()
     ]
-    listed = [
+    lines_of_config = [
         "pipelines:",
         f"  echo: {{{stages}, combiner: {{class: ./echo.py:Echo}}}}",
         f"  fails: {{{stages}, combiner: {{class: ./echo.py:Echo, fail: qasper 1}}}}",
@@ -123,7 +123,7 @@ def config(tmp_path: Path) -> Path:
         *tasks,
     ]
     path = tmp_path / "mine.yaml"
-    path.write_text("\n".join(listed), encoding="utf-8")
+    path.write_text("\n".join(lines_of_config), encoding="utf-8")
     return path
 
 
@@ -159,7 +159,7 @@ def test_an_incomplete_benchmark_is_not_submitted(config: Path, tmp_path: Path) 
     run(["echo"], TASKS[:1], config=[config], out=tmp_path / "two", workers=0)
     with pytest.raises(UserError, match=r"qasper: 1 ids are missing \(qasper-2\)"):
         submit([tmp_path / "one", tmp_path / "two"], "scrolls", tmp_path / "s.csv")
-    with pytest.raises(UserError, match="no run lies there"):
+    with pytest.raises(UserError, match="is not a run"):
         submit([tmp_path / "none"], "scrolls", tmp_path / "s.csv")
     assert not (tmp_path / "s.csv").exists()
 

@@ -58,6 +58,6 @@ def test_wandb(result: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_no_run(tmp_path: Path) -> None:
     """A directory without a finished run is reported before the tracker is called."""
-    with pytest.raises(UserError, match="no run lies there"):
+    with pytest.raises(UserError, match="is not a run"):
         track(tmp_path, "mlflow")
-    assert "no run lies there" in leporello("track", tmp_path, "--to", "wandb", status=2).stderr
+    assert "is not a run" in leporello("track", tmp_path, "--to", "wandb", status=2).stderr

@@ -120,11 +120,11 @@ class Workplace:
     def _count(self, tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         offsets = tokenizer.offsets
 
-        def counted(this: Any, text: str) -> Any:
+        def counting(this: Any, text: str) -> Any:
             self.calls["tokens"] += 1
             return offsets(this, text)
 
-        monkeypatch.setattr(tokenizer, "offsets", counted)
+        monkeypatch.setattr(tokenizer, "offsets", counting)
 
     def stage(self, name: str) -> Any:
         """Returns a class of the plug-in."""
@@ -219,7 +219,7 @@ def test_chunks_for_a_question_are_cached_by_question(work: Workplace, cache: Ca
     assert work.calls_of(cache, work.pipeline(), None, ("Who?",)) == NOTHING
 
 
-# -- the same results, wherever they come from -----------------------------------------------------
+# -- damaged entries ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("damage", ["torn", "flipped"])
@@ -294,7 +294,7 @@ def test_an_index_cannot_be_written_to(work: Workplace) -> None:
     assert "read-only" in str(error)
 
 
-# -- what a retriever with an index must be --------------------------------------------------------
+# -- methods of a retriever with an index ---------------------------------------------------------
 
 
 def takes(*names: str, returns: str = "None") -> Any:
@@ -317,8 +317,8 @@ INDEX, SEARCH = takes("chunks"), takes("index", "questions")
 @pytest.mark.parametrize(
     ("methods", "message"),
     [
-        ({"index": INDEX}, "Mine has a method 'index' and no 'search'; a retriever whose index"),
-        ({"search": SEARCH}, "Mine has a method 'search' and no 'index'"),
+        ({"index": INDEX}, "Mine has a method 'index' but no 'search'; a retriever with a"),
+        ({"search": SEARCH}, "Mine has a method 'search' but no 'index'"),
         (
             {"index": takes("documents"), "search": SEARCH},
             "Mine.index takes (documents); it must take (chunks)",
@@ -337,7 +337,7 @@ INDEX, SEARCH = takes("chunks"), takes("index", "questions")
         ),
         (
             {"__init__": takes("k"), "index": INDEX, "search": SEARCH, "search_only": ("kk",)},
-            "Mine.search_only names 'kk', which is no parameter; did you mean 'k'",
+            "Mine.search_only contains 'kk', which is not a parameter; did you mean 'k'",
         ),
     ],
 )  # fmt: skip

@@ -139,8 +139,8 @@ def test_a_fingerprint_covers_the_parameters() -> None:
 
 def test_equal_values_of_other_types_differ(tmp_path: Path) -> None:
     """1, 1.0 and True are equal in Python but have different fingerprints."""
-    mine = find_class("mine.py:Mine", KINDS["chunker"], plug_in(tmp_path / "here"))
-    stages = [mine(k=1), mine(k=1.0), mine(k=True)]
+    plug_in_class = find_class("mine.py:Mine", KINDS["chunker"], plug_in(tmp_path / "here"))
+    stages = [plug_in_class(k=1), plug_in_class(k=1.0), plug_in_class(k=True)]
     assert stages[0] == stages[1] == stages[2]
     assert len({canonical(fingerprint_of(stage)) for stage in stages}) == 3
     assert len({memo_key(stage) for stage in stages}) == 3
@@ -148,13 +148,13 @@ def test_equal_values_of_other_types_differ(tmp_path: Path) -> None:
 
 def test_a_fingerprint_covers_the_content_of_files(tmp_path: Path) -> None:
     """A parameter that names a file counts by the file's content."""
-    mine = find_class("mine.py:Mine", KINDS["chunker"], plug_in(tmp_path / "here"))
+    plug_in_class = find_class("mine.py:Mine", KINDS["chunker"], plug_in(tmp_path / "here"))
     stop = tmp_path / "stop.txt"
     stop.write_text("the")
-    before = fingerprint_of(mine(stop=stop))
+    before = fingerprint_of(plug_in_class(stop=stop))
     stop.write_text("the a")
-    assert fingerprint_of(mine(stop=stop))["files"] != before["files"]
-    assert "files" not in fingerprint_of(mine())
+    assert fingerprint_of(plug_in_class(stop=stop))["files"] != before["files"]
+    assert "files" not in fingerprint_of(plug_in_class())
 
 
 def tokenizer_file(folder: Path, *words: str) -> Path:
@@ -277,8 +277,8 @@ def test_a_class_whose_parameters_are_unknown_has_a_signature() -> None:
 
 def test_every_library_of_a_plug_in_counts(tmp_path: Path) -> None:
     """Any library may affect results, except those imported only for type checkers."""
-    mine = find_class("mine.py:Mine", KINDS["chunker"], plug_in(tmp_path / "here"))
-    assert fingerprint_of(mine())["libraries"] == {"idna": metadata.version("idna")}
+    plug_in_class = find_class("mine.py:Mine", KINDS["chunker"], plug_in(tmp_path / "here"))
+    assert fingerprint_of(plug_in_class())["libraries"] == {"idna": metadata.version("idna")}
 
 
 def test_a_fingerprint_contains_no_secrets(tmp_path: Path) -> None:

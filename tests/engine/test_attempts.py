@@ -1,4 +1,4 @@
-"""What a worker dies over: what counts, and what is done then."""
+"""Deaths of workers: how they are counted, and how the item that kills is isolated."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ WINDOW: Phase = ("window", 0, 2, 0)
 
 
 class DiedError(BaseException):
-    """Stands for the death of a worker."""
+    """Simulates the death of a worker."""
 
 
 def log_in(folder: Path, **options: Any) -> AttemptLog:
-    """Returns a log that another attempt would make."""
+    """Returns the log of another attempt."""
     return AttemptLog(folder / "stores" / "00000.attempts", **{"driver": "first", **options})
 
 
 def died(folder: Path, *phases: Phase, **options: Any) -> Counter[Phase]:
-    """Begins an attempt, begins all this, and dies; returns what had counted by then."""
+    """Starts an attempt and operations, and dies; returns the deaths that counted before."""
     log = log_in(folder, **options)
     log.open()
     for phase in phases:
         log.record(phase)
-    log.close(finished=False)  # no more than the end of the process does
+    log.close(finished=False)  # as at the end of the process
     return log.deaths
 
 
 def counted(folder: Path, **options: Any) -> dict[Phase, int]:
-    """Returns what counts when the next attempt begins."""
+    """Returns the deaths that count when the next attempt starts."""
     log = log_in(folder, **options)
     log.open()
     log.close(finished=False)
     return dict(log.deaths)
 
 
-# -- what counts ---------------------------------------------------------------------------------
+# -- counting ------------------------------------------------------------------------------------
 
 
-def test_what_was_begun_last_is_blamed(tmp_path: Path) -> None:
-    """Each death once, over all attempts, whose numbers grow."""
+def test_a_death_counts_against_the_last_operation(tmp_path: Path) -> None:
+    """Each death counts once, over all attempts, whose numbers ascend."""
     assert not died(tmp_path, ("select", 0, 1), WINDOW)
     assert died(tmp_path, WINDOW) == {WINDOW: 1}
     assert died(tmp_path, ("combine", 0, 3)) == {WINDOW: 2}
@@ -68,14 +68,14 @@ def test_what_was_begun_last_is_blamed(tmp_path: Path) -> None:
     assert not counted(tmp_path)
 
 
-def test_a_worker_that_had_begun_nothing_blames_nothing(tmp_path: Path) -> None:
-    """It may have died before."""
+def test_a_death_before_any_operation_does_not_count(tmp_path: Path) -> None:
+    """The worker may have died before the shard."""
     died(tmp_path)
     assert not counted(tmp_path)
 
 
-def test_deaths_under_another_driver_count_nothing(tmp_path: Path) -> None:
-    """The run was killed from outside; what counted before still does."""
+def test_deaths_under_another_driver_do_not_count(tmp_path: Path) -> None:
+    """The run was killed from outside; earlier deaths still count."""
     died(tmp_path, WINDOW)
     assert died(tmp_path, WINDOW) == {WINDOW: 1}
     assert counted(tmp_path, driver="second") == {WINDOW: 1}
@@ -83,8 +83,8 @@ def test_deaths_under_another_driver_count_nothing(tmp_path: Path) -> None:
     assert counted(tmp_path, driver="second") == {WINDOW: 2}
 
 
-def test_a_deadline_that_was_enforced_counts_at_once(tmp_path: Path) -> None:
-    """And is told as what it was; a file that is empty tells that none was."""
+def test_an_exceeded_deadline_counts_as_all_tries(tmp_path: Path) -> None:
+    """The log reports it; an empty file means that no deadline was exceeded."""
     died(tmp_path, WINDOW)
     log_in(tmp_path).deadline.write_text("")
     assert counted(tmp_path) == {WINDOW: 1}
@@ -99,8 +99,8 @@ def test_a_deadline_that_was_enforced_counts_at_once(tmp_path: Path) -> None:
     assert not log_in(tmp_path).is_overdue
 
 
-def test_a_line_that_is_torn_is_as_if_it_had_not_been_begun(tmp_path: Path) -> None:
-    """And spoils no line that comes after it."""
+def test_a_truncated_line_counts_as_not_started(tmp_path: Path) -> None:
+    """It does not damage the lines after it."""
     died(tmp_path, ("select", 0, 1), WINDOW)
     path = log_in(tmp_path).path
     path.write_bytes(path.read_bytes()[:-3])
@@ -108,63 +108,62 @@ def test_a_line_that_is_torn_is_as_if_it_had_not_been_begun(tmp_path: Path) -> N
     assert counted(tmp_path) == {("select", 0, 1): 1, WINDOW: 1}
 
 
-# -- what is done then ---------------------------------------------------------------------------
+# -- isolation -----------------------------------------------------------------------------------
 
 
 @dataclass
 class Worker:
-    """A process that reads, or dies over one question or another.
+    """A process that reads, or dies at some questions.
 
     Attributes:
-        poison: Questions that it dies over.
-        deaths: Number of its deaths.
-        windows: Questions that it has answered, window by window.
+        poison: Questions that kill it.
+        deaths: Number of deaths by operation.
+        batches: Questions that it has answered, batch by batch.
     """
 
     poison: tuple[str, ...] = ()
     deaths: Counter[Phase] = field(default_factory=Counter)
-    windows: list[list[str]] = field(default_factory=list)
+    batches: list[list[str]] = field(default_factory=list)
     died: int = 0
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         questions = [read.question for read in inputs]
         if {*questions} & {*self.poison}:
             raise DiedError
-        self.windows.append(questions)
+        self.batches.append(questions)
         return [Output(f"{question} {len(inputs)}") for question in questions]
 
     def count(self, texts: Sequence[str]) -> list[int]:
         return [0 for _ in texts]
 
-    def finish(self, path: Path, asked: Sequence[Example], combiner: Any = None) -> list[Any]:
-        """Returns the rows once the shard is finished, however often a worker dies over it."""
+    def finish(self, path: Path, examples: Sequence[Example], combiner: Any = None) -> list[Any]:
+        """Runs the shard again after each death, and returns its rows once it is finished."""
         stages = Pipeline(Words(), All(), self, combiner or Stuff())
+        limits = Limits(max_active=8, window=4)
         while True:
-            begun: list[Phase] = []
-            attempts = Attempts(0, self.deaths, begun.append)
+            started: list[Phase] = []
+            attempts = Attempts(0, self.deaths, started.append)
             try:
-                return rows_of(
-                    path, asked, stages, Limits(max_active=8, window=4), attempts=attempts
-                )
+                return rows_of(path, examples, stages, limits, attempts=attempts)
             except DiedError:
                 self.died += 1
-                self.deaths[begun[-1]] += 1
+                self.deaths[started[-1]] += 1
 
 
 @pytest.fixture(autouse=True)
 def no_catching(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A death cannot be caught, as whatever else a stage raises is."""
+    """A death cannot be caught, unlike other errors of a stage."""
 
-    def passing(of: Any) -> Any:
-        def called(*given: Any) -> Any:
-            if isinstance(given[-1], DiedError):
-                raise given[-1]
-            return of(*given)
+    def raising_deaths(function: Any) -> Any:
+        def call(*args: Any) -> Any:
+            if isinstance(args[-1], DiedError):
+                raise args[-1]
+            return function(*args)
 
-        return called
+        return call
 
-    monkeypatch.setattr(ExampleError, "of", staticmethod(passing(ExampleError.of)))
-    monkeypatch.setattr(reading, "read_error", passing(failures.read_error))
+    monkeypatch.setattr(ExampleError, "of", staticmethod(raising_deaths(ExampleError.of)))
+    monkeypatch.setattr(reading, "read_error", raising_deaths(failures.read_error))
 
     def call(reader: Any, inputs: Sequence[Read]) -> list[Output]:
         return list(reader.read(inputs))
@@ -173,37 +172,37 @@ def no_catching(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def examples(questions: Sequence[str]) -> list[Example]:
-    """Returns one on a document each."""
+    """Returns one example per question, each on its own document."""
     return [Example(f"e{n}", Document(f"d{n}", "w"), q) for n, q in enumerate(questions)]
 
 
 QUESTIONS = [f"q{n}" for n in range(12)]
 
 
-def test_of_a_window_that_kills_the_read_that_kills_alone_fails(tmp_path: Path) -> None:
-    """After three deaths its reads are read one by one; windows before and after stay whole."""
+def test_only_the_read_that_kills_alone_fails(tmp_path: Path) -> None:
+    """After three deaths the reads of a batch run one at a time; other batches do not change."""
     worker = Worker(poison=("q5",))
     rows = worker.finish(tmp_path / "j.sqlite", examples(QUESTIONS))
     failed = [row["failure"] for row in rows if "failure" in row]
     assert [(row["id"], row["stage"], row["error"]) for row in failed] == [("e5", "reader", CAUSE)]
-    told = [row["prediction"]["prediction"] for row in rows if "prediction" in row]
-    assert told == [
+    answers = [row["prediction"]["prediction"] for row in rows if "prediction" in row]
+    assert answers == [
         "q0 4", "q1 4", "q2 4", "q3 4", "q4 1", "q6 1", "q7 1", "q8 4", "q9 4", "q10 4", "q11 4"
     ]  # fmt: skip
     assert worker.died == TRIES + 1
     assert worker.deaths == {("window", 0, 4, 0): TRIES, ("read", 0, 5, 0): 1}
 
 
-def test_two_reads_of_a_window_may_kill(tmp_path: Path) -> None:
-    """Each is found, with one more death."""
+def test_two_reads_of_a_batch_may_kill(tmp_path: Path) -> None:
+    """Each read is isolated by one more death."""
     worker = Worker(poison=("q5", "q7"))
     rows = worker.finish(tmp_path / "j.sqlite", examples(QUESTIONS))
     assert [row["failure"]["id"] for row in rows if "failure" in row] == ["e5", "e7"]
     assert worker.died == TRIES + 2
 
 
-def test_a_worker_that_dies_twice_over_a_window_changes_nothing(tmp_path: Path) -> None:
-    """The third time it is read as ever."""
+def test_two_deaths_at_a_batch_change_nothing(tmp_path: Path) -> None:
+    """The third time the complete batch is read."""
 
     @dataclass
     class Twice(Worker):
@@ -212,16 +211,15 @@ def test_a_worker_that_dies_twice_over_a_window_changes_nothing(tmp_path: Path) 
                 raise DiedError
             return super().read(inputs)
 
-    asked = examples(QUESTIONS)
     worker = Twice()
-    found = worker.finish(tmp_path / "j.sqlite", asked)
+    rows = worker.finish(tmp_path / "j.sqlite", examples(QUESTIONS))
     assert worker.died == TRIES - 1
-    assert found == Worker().finish(tmp_path / "whole.sqlite", asked)
+    assert rows == Worker().finish(tmp_path / "unbroken.sqlite", examples(QUESTIONS))
 
 
 @dataclass(frozen=True)
 class Deadly:
-    """Dies over a question, in its second round."""
+    """Dies at a question, in the second round."""
 
     worker: Worker
     question: str = "q5"
@@ -235,7 +233,7 @@ class Deadly:
 
 
 def test_an_example_whose_combiner_kills_fails_alone(tmp_path: Path) -> None:
-    """Whatever has been read for it already; the others are what they are without it."""
+    """Also after it has received outputs; the other examples do not change."""
     worker = Worker()
     rows = worker.finish(tmp_path / "j.sqlite", examples(QUESTIONS), Deadly(worker))
     failed = [row["failure"] for row in rows if "failure" in row]
@@ -246,18 +244,18 @@ def test_an_example_whose_combiner_kills_fails_alone(tmp_path: Path) -> None:
     assert len(rows) == len(QUESTIONS)
 
 
-def test_loading_is_begun_on_the_way_and_what_loads_goes_on() -> None:
-    """A death while the model is loaded is no fault of the window that needs it first."""
-    begun: list[Phase] = []
-    attempts = Attempts(record=begun.append)
+def test_loading_is_logged_before_the_operation_continues() -> None:
+    """A death while the model is loaded does not count against the first batch."""
+    started: list[Phase] = []
+    attempts = Attempts(record=started.append)
     attempts.begin("window", 7)
     with attempts.loading():
-        begun.append(("loaded",))
-    assert begun == [("window", 0, 7), ("load", 0), ("loaded",), ("window", 0, 7)]
+        started.append(("loaded",))
+    assert started == [("window", 0, 7), ("load", 0), ("loaded",), ("window", 0, 7)]
 
 
-def test_a_model_that_kills_whoever_loads_it_ends_the_run() -> None:
-    """After three deaths, with a word about memory; nothing that is read is blamed."""
+def test_a_model_that_kills_workers_while_it_loads_ends_the_run() -> None:
+    """After three deaths, with advice about memory; no read fails."""
     attempts = Attempts(deaths=Counter({("load", 0): 3}))
     with pytest.raises(UserError, match="while they loaded the model"), attempts.loading():
         pytest.fail("it is not loaded again")

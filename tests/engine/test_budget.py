@@ -1,4 +1,4 @@
-"""A budget of one question: what it has room for is read, the rest is told and never lost."""
+"""Budget of a question: reads within it are read, others are reported as cut."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def _over(row: dict[str, Any]) -> list[bool]:
 
 
 @pytest.mark.parametrize("budget", [Budget(reads=4), Budget(tokens=300), Budget(seconds=1e-9)])
-def test_what_has_no_room_is_not_read_and_stands_in_the_ledger(budget: Budget) -> None:
-    """The best-ranked hits are read, the rest is cut; the question has an answer all the same."""
+def test_reads_over_the_budget_are_not_read_and_counted_as_cut(budget: Budget) -> None:
+    """The best hits are read, the others are cut; the question still has an answer."""
     for row in rows_of(None, EXAMPLES, _stages(budget)):
         over = _over(row)
         assert 0 < sum(over) < len(over) == 9
@@ -51,24 +51,24 @@ def test_what_has_no_room_is_not_read_and_stands_in_the_ledger(budget: Budget) -
 
 
 def test_a_budget_without_room_for_one_read_fails_the_question() -> None:
-    """It says how much the read would have taken."""
+    """The error names the tokens of the read."""
     for row in rows_of(None, EXAMPLES, _stages(Budget(tokens=5))):
         assert "the budget (5 tokens) is too small for one read of" in row["failure"]["error"]
 
 
-def test_all_roles_share_it_and_a_resumed_shard_spends_the_same(tmp_path: Path) -> None:
-    """Killed at every commit, it has the same rows."""
+def test_all_roles_share_the_budget_and_a_resumed_shard_spends_the_same(tmp_path: Path) -> None:
+    """A shard that is killed at any commit has the same rows in the end."""
     stages = _stages(Budget(tokens=700), MapReduce(map_role="sum"))
     limits = Limits(max_active=4, window=5)
-    whole = rows_of(None, EXAMPLES, stages, limits)
-    assert any(sum(_over(row)) for row in whole)
+    expected = rows_of(None, EXAMPLES, stages, limits)
+    assert any(sum(_over(row)) for row in expected)
     tries = [*resumed(lambda path: rows_of(path, EXAMPLES, stages, limits), tmp_path)]
     assert len(tries) > 8
-    assert all(rows == whole for rows in tries)
+    assert all(rows == expected for rows in tries)
 
 
-def test_a_reader_with_slots_keeps_it_too() -> None:
-    """One read of a question after the other."""
+def test_a_reader_with_slots_respects_the_budget() -> None:
+    """The reads of a question run one at a time."""
     stages = Pipeline(Sentences(size=60), BM25(k=9), Echo(), ReadEach(), budget=Budget(reads=2))
     with Slots(4) as slots:
         rows = rows_of(None, EXAMPLES, stages, slots=slots)

@@ -1,4 +1,4 @@
-"""Rows as columns: nothing is lost, and many reads take few bytes."""
+"""Rows as columns: no value is lost, and many reads take few bytes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ VALUES = st.recursive(
     lambda values: st.lists(values, max_size=2) | st.dictionaries(st.sampled_from("ab"), values),
     max_leaves=4,
 )
-# Columns of one kind too, which are packed in different ways.
+# Also columns of one kind, which are packed in different ways.
 COLUMNS = (
     st.lists(VALUES, min_size=1, max_size=30)
     | st.lists(st.integers(-2, 2), min_size=1, max_size=30)
@@ -56,10 +56,10 @@ def as_text(value: Any) -> str:
 @given(st.dictionaries(st.sampled_from("xyz"), COLUMNS, min_size=1))
 @example({"x": [0.0, -0.0], "y": [[0], [False]]})
 @example({"x": [0.0, 0], "y": [True, 1]})
-def test_columns_come_back_as_the_rows_they_were(drawn: dict[str, list[Any]]) -> None:
-    """With their types, through JSON."""
-    count = min(map(len, drawn.values()))
-    rows = [{name: drawn[name][place] for name in drawn} for place in range(count)]
+def test_columns_restore_their_rows(values: dict[str, list[Any]]) -> None:
+    """With their types, after a round trip through JSON."""
+    count = min(map(len, values.values()))
+    rows = [{name: values[name][index] for name in values} for index in range(count)]
     columns = json.loads(json.dumps(to_columns(rows)))
     assert as_text(from_columns(columns, count)) == as_text(rows)
 
@@ -76,14 +76,14 @@ def test_columns_come_back_as_the_rows_they_were(drawn: dict[str, list[Any]]) ->
         (["n", "y", None, "n", "y"], ["n", "y", None, "n", "y"]),
     ],
 )
-def test_a_column_is_what_is_shortest(values: list[Any], column: Any) -> None:
-    """Once, runs, a digit a row, or as it is."""
+def test_a_column_has_the_shortest_form(values: list[Any], column: Any) -> None:
+    """A constant, runs, one digit per row, or all values."""
     assert to_columns([{"x": value} for value in values]) == {"x": column}
 
 
 @pytest.mark.parametrize("column", [[1], {"+": [[0, 1, 4]]}, {"of": ["a"], "at": "00"}])
 def test_a_column_of_another_length_is_refused(column: Any) -> None:
-    """A damaged journal is not read as something else."""
+    """A damaged row raises instead of returning other values."""
     with pytest.raises(ValueError, match="values instead of 3"):
         from_columns({"x": column}, 3)
 
@@ -103,8 +103,8 @@ def reads(draw: st.DrawFn) -> Read:
     passages = tuple(draw(PASSAGES))
     pair = draw(st.none() | st.tuples(TEXTS, TEXTS))
     if len(passages) == 2 and draw(st.booleans()):
-        one, other = (p if isinstance(p, str) else p.text for p in passages)
-        pair = one, other
+        first, second = (p if isinstance(p, str) else p.text for p in passages)
+        pair = first, second
     return Read(passages, draw(TEXTS), draw(TEXTS), tuple(draw(st.lists(TEXTS, max_size=2))), pair)
 
 
@@ -113,12 +113,12 @@ def replies(draw: st.DrawFn) -> Reply:
     """Draws an output, or a failed read."""
     if draw(st.booleans()):
         return ReadError(draw(TEXTS), draw(TEXTS))
-    seen = draw(st.none() | st.lists(SPANS, max_size=3).map(tuple))
+    spans = draw(st.none() | st.lists(SPANS, max_size=3).map(tuple))
     return Output(
         draw(st.sampled_from(["yes", "no"]) | TEXTS),
         draw(st.none() | FLOATS),
         tuple(draw(st.lists(FLOATS, max_size=2))),
-        seen,
+        spans,
         draw(st.integers(0, 3)),
         draw(st.integers(0, 3)),
         draw(st.integers(0, 3)),
@@ -128,7 +128,7 @@ def replies(draw: st.DrawFn) -> Reply:
 
 
 def sees_all(read: Read) -> tuple[Read, Reply]:
-    """Returns the read with an output that says so."""
+    """Returns a read with an output whose spans are all of its chunks."""
     spans = tuple(p.span for p in read.passages if isinstance(p, Chunk))
     return read, Output("seen", read=spans)
 
@@ -138,21 +138,24 @@ CALLS = st.lists(st.tuples(reads(), replies()) | reads().map(sees_all), max_size
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(CALLS)
-def test_reads_and_outputs_come_back_as_they_were(calls: list[tuple[Read, Reply]]) -> None:
+def test_columns_restore_reads_and_outputs(calls: list[tuple[Read, Reply]]) -> None:
     """From the columns of a store and from those of calls.jsonl."""
     rounds = [number // 2 for number in range(len(calls))]
-    asked = reads_to_columns([(n, read) for n, (read, _) in zip(rounds, calls, strict=True)])
-    said = outputs_to_columns(calls)
-    asked, said = json.loads(json.dumps([asked, said]))
-    rows = reads_from_columns(asked)
+    columns = (
+        reads_to_columns([(n, read) for n, (read, _) in zip(rounds, calls, strict=True)]),
+        outputs_to_columns(calls),
+    )
+    read_columns, output_columns = json.loads(json.dumps(columns))
+    rows = reads_from_columns(read_columns)
     assert [row["round"] for row in rows] == rounds
     assert [read_from_row(row, DOCUMENT) for row in rows] == [read for read, _ in calls]
-    outputs = output_rows(said, len(calls))
-    back = [reply_of(row, read) for row, (read, _) in zip(outputs, calls, strict=True)]
-    assert as_text([*map(output_row, back)]) == as_text([output_row(reply) for _, reply in calls])
-    every = [(n, *call) for n, call in zip(rounds, calls, strict=True)]
-    whole = calls_from_row(json.loads(json.dumps(calls_row(every))))
-    assert [call["output"] for call in whole] == [
+    outputs = output_rows(output_columns, len(calls))
+    replies = [reply_of(row, read) for row, (read, _) in zip(outputs, calls, strict=True)]
+    expected = [output_row(reply) for _, reply in calls]
+    assert as_text([*map(output_row, replies)]) == as_text(expected)
+    with_rounds = [(n, *call) for n, call in zip(rounds, calls, strict=True)]
+    restored = calls_from_row(json.loads(json.dumps(calls_row(with_rounds))))
+    assert [call["output"] for call in restored] == [
         json.loads(json.dumps(output_row(reply))) for _, reply in calls
     ]
 
@@ -165,8 +168,8 @@ def test_thirty_thousand_pairs_take_a_few_bytes_each() -> None:
     starts = [n for n in range(len(document.text)) if document.text[n - 1 : n] in ("", "\n")]
     chunks = [document.chunk(start, start + 5) for start in starts]
     pairs = [Read(pair, pair=(pair[0].text, pair[1].text)) for pair in combinations(chunks, 2)]
-    said = [Output(chance.choice(["same", "other"]), rounded(chance.random())) for _ in pairs]
+    labels = [Output(chance.choice(["same", "other"]), rounded(chance.random())) for _ in pairs]
     assert len(pairs) == 31_125
-    outputs = outputs_to_columns([*zip(pairs, said, strict=True)])
+    outputs = outputs_to_columns([*zip(pairs, labels, strict=True)])
     assert len(json.dumps(outputs)) < 12 * len(pairs)
     assert len(json.dumps(reads_to_columns([(0, pair) for pair in pairs]))) < len(pairs)

@@ -1,4 +1,4 @@
-"""An example on its way: what its stages are given, and how their results become a prediction."""
+"""An example in the engine: inputs of its stages, and its prediction."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from leporello.engine.shard_rows import Rows, rows_of
 
 @dataclass(frozen=True)
 class Containing:
-    """The chunks that contain the question."""
+    """Returns the chunks that contain the question."""
 
     def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Raises at the question `broken`."""
@@ -46,8 +46,8 @@ class Containing:
 
 def run(examples: Sequence[Example], **stages: Any) -> Rows:
     """Returns the rows of examples."""
-    usual = {"chunker": Words(), "retriever": Containing(), "reader": Mates()}
-    return rows_of(None, examples, Pipeline(**{**usual, "combiner": TwoRounds(), **stages}))
+    defaults = {"chunker": Words(), "retriever": Containing(), "reader": Mates()}
+    return rows_of(None, examples, Pipeline(**{**defaults, "combiner": TwoRounds(), **stages}))
 
 
 def test_a_question_that_breaks_the_retriever_fails_alone() -> None:
@@ -65,15 +65,15 @@ def test_a_question_that_breaks_the_retriever_fails_alone() -> None:
 
 
 def test_a_failed_example_scores_as_an_empty_prediction() -> None:
-    """Its statistics are there, with a score of zero."""
+    """It has statistics, with a score of zero."""
     example = Example("bad", Document("d", "w"), question="broken", references=("w",))
     rows = run([example])
     [f1] = metrics_of(["f1"]).values()
     assert f1.score(rows[0]["statistics"]["f1"]) == 0.0
 
 
-def test_what_is_not_read_is_answered_at_once() -> None:
-    """`Search` with hits, `Fit` with what fits, `Generates` with whether the reader writes."""
+def test_requests_without_a_read_are_answered_at_once() -> None:
+    """`Search`, `Fit` and `Generates`."""
 
     @dataclass(frozen=True)
     class Curious:
@@ -88,7 +88,7 @@ def test_what_is_not_read_is_answered_at_once() -> None:
 
 
 def test_a_combiner_that_reads_nothing_need_not_be_a_generator() -> None:
-    """It returns its answer at once; a value that is no text is written as JSON."""
+    """It returns its answer at once; a value that is not a text is written as JSON."""
 
     @dataclass(frozen=True)
     class Count:
@@ -102,7 +102,7 @@ def test_a_combiner_that_reads_nothing_need_not_be_a_generator() -> None:
 
 
 def test_no_stage_sees_references_or_evidence() -> None:
-    """The combiner's example has neither, unless its class says that it sees the gold."""
+    """The combiner's example has neither, unless its class declares `sees_gold`."""
 
     @dataclass(frozen=True)
     class Peeking:
@@ -119,8 +119,8 @@ def test_no_stage_sees_references_or_evidence() -> None:
     assert (blind[0]["prediction"]["raw"], seeing[0]["prediction"]["raw"]) == (0, 2)
 
 
-def test_the_ledger_counts_what_was_selected_read_and_cut() -> None:
-    """Characters of the hits, of what the reader says that it saw, and of the rest."""
+def test_the_coverage_counts_selected_read_and_cut_characters() -> None:
+    """Characters of the hits, of the output's spans, and of the cut text."""
 
     @dataclass(frozen=True)
     class Short:
@@ -142,21 +142,21 @@ def test_the_ledger_counts_what_was_selected_read_and_cut() -> None:
     assert rows[0]["prediction"]["read"] == [[0, 2]]
 
 
-def test_a_document_is_divided_once_for_all_its_questions() -> None:
-    """The chunker runs once a document, the retriever gets all questions in one call."""
-    divided: list[str] = []
+def test_a_document_is_chunked_once_for_all_its_questions() -> None:
+    """The chunker runs once per document."""
+    chunked: list[str] = []
 
     @dataclass(frozen=True)
     class Counting(Words):
         def chunk(self, document: Document) -> Iterator[Span]:
-            divided.append(document.id)
+            chunked.append(document.id)
             return super().chunk(document)
 
     run(questions(30, documents=3), chunker=Counting())
-    assert divided == ["d0", "d1", "d2"]
+    assert chunked == ["d0", "d1", "d2"]
 
 
-def test_a_chunker_that_asks_for_the_question_runs_once_an_example() -> None:
+def test_a_chunker_that_takes_the_question_runs_once_per_example() -> None:
     """Its chunks may differ from question to question."""
 
     @dataclass(frozen=True)
@@ -171,8 +171,8 @@ def test_a_chunker_that_asks_for_the_question_runs_once_an_example() -> None:
     assert [row["prediction"]["hits"] for row in rows] == [[[0, 2, 1.0]], [[6, 8, 1.0]]]
 
 
-def test_scores_that_are_no_numbers_are_no_scores() -> None:
-    """NaN never reaches a file, since JSON has no such number."""
+def test_scores_that_are_not_numbers_are_ignored() -> None:
+    """NaN is not written to files, since JSON does not have it."""
 
     @dataclass(frozen=True)
     class Unsure(Mates):
@@ -183,8 +183,8 @@ def test_scores_that_are_no_numbers_are_no_scores() -> None:
     assert rows[0]["calls"][0]["output"]["score"] is None
 
 
-def test_numpy_numbers_are_as_good_as_python_ones() -> None:
-    """Offsets of a chunker that computes with arrays are written as plain numbers."""
+def test_offsets_may_be_numpy_numbers() -> None:
+    """Offsets of a chunker that computes with arrays are written as Python numbers."""
 
     @dataclass(frozen=True)
     class Arrays:
@@ -196,14 +196,14 @@ def test_numpy_numbers_are_as_good_as_python_ones() -> None:
     assert rows[0]["prediction"]["hits"] == [[0, 2, 1.0]]
 
 
-def test_a_task_may_bring_answers_into_the_form_that_its_metric_reads() -> None:
-    """The prediction is normalised, what the combiner returned is kept."""
+def test_a_task_may_normalise_answers_for_its_metric() -> None:
+    """The prediction is normalised; `raw` keeps the answer of the combiner."""
     example = Example("e", Document("d", "w"), question="w", references=("W",))
-    built = Pipeline(Words(), Containing(), Mates(), Stuff())
+    stages = Pipeline(Words(), Containing(), Mates(), Stuff())
     [row] = rows_of(
-        None, [example], built,
+        None, [example], stages,
         metrics=["exact_match"],
-        normalise=lambda text, asked: f"{text[:1].upper()}{asked.question[1:]}",
+        normalise=lambda text, example: f"{text[:1].upper()}{example.question[1:]}",
     )  # fmt: skip
     assert (row["prediction"]["prediction"], row["prediction"]["raw"]) == ("W", "w/w/1")
     [metric] = metrics_of(["exact_match"]).values()
@@ -212,10 +212,10 @@ def test_a_task_may_bring_answers_into_the_form_that_its_metric_reads() -> None:
 
 @dataclass(frozen=True)
 class Catching:
-    """Asks each word of a document; it knows only of errors that are thrown into it."""
+    """Reads each word of a document; failed reads are thrown into it."""
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Returns the outputs of one round, or the error that was thrown in."""
+        """Returns the outputs of one round, or the error that was thrown."""
         try:
             outputs = yield [Read((hit.chunk,)) for hit in hits]
         except ReadError as error:
@@ -224,7 +224,7 @@ class Catching:
 
 
 class Taking(Catching):
-    """The same, with failed reads as values."""
+    """Does the same, with failed reads as values."""
 
     takes_failed_reads = True
 
@@ -236,7 +236,7 @@ class Taking(Catching):
 
 @dataclass(frozen=True)
 class NotBad:
-    """Refuses the word `bad`."""
+    """Raises at the word `bad`."""
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns the text of each passage."""
@@ -255,7 +255,7 @@ def _shown(reply: Reply) -> str:
 def test_a_failed_read_is_a_value_for_a_combiner_that_declares_it(
     nested: bool, schema: str
 ) -> None:
-    """Into any other it is thrown, as in version 0.2; also inside another combiner."""
+    """It is thrown into other combiners; also for nested combiners."""
     example = Example("e", Document("d", "good bad fine"), "", schema=schema)
 
     def answer(combiner: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Enrichers in a run: once a document, resumed to the byte, faults told with their stage."""
+"""Enrichers in a run: once per document, resumed without changes, failures with their stage."""
 
 from __future__ import annotations
 
@@ -18,33 +18,35 @@ JOURNAL = Path("journal", "rooted", "lamps")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Returns a config, and a finished run of it over four documents."""
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Returns a config and its finished run on four documents."""
     folder = tmp_path_factory.mktemp("lamps")
     config = project(folder, examples=12, documents=4)
-    for name in ("first", "whole"):  # the first run of a process observes its start, too
+    for name in ("first", "whole"):  # the first run of a process differs, as it observes the start
         leporello(*RUN, "--config", config, "--out", folder / name, "--no-cache", status=1)
     return config, folder / "whole"
 
 
-def test_a_run_killed_at_every_commit_makes_the_same_passages(made: tuple[Path, Path]) -> None:
+def test_a_run_killed_at_every_commit_makes_the_same_passages(
+    finished_run: tuple[Path, Path],
+) -> None:
     """While an enricher reads, and after it."""
-    config, whole = made
-    stored = passages(whole)
+    config, unbroken = finished_run
+    stored = passages(unbroken)
     assert len(stored) == 4
     for commits in range(1, 99, 3):
-        out = whole.parent / f"killed {commits}"
+        out = unbroken.parent / f"killed {commits}"
         run = (*RUN, "--config", config, "--out", out, "--no-cache")
         with killed_after(commits) as killed:
             leporello(*run, status=1)
-        if killed:  # else failed examples would be tried again
+        if killed:  # otherwise failed examples would run again
             leporello(*run, status=1)
         assert passages(out) == stored
         for name in FILES:
-            assert (out / DONE / name).read_bytes() == (whole / DONE / name).read_bytes()
+            assert (out / DONE / name).read_bytes() == (unbroken / DONE / name).read_bytes()
         if not killed:
             return
-    pytest.fail("it never ends")
+    pytest.fail("the run does not finish")
 
 
 def passages(out: Path) -> list[Any]:
@@ -53,22 +55,22 @@ def passages(out: Path) -> list[Any]:
         return database.execute("SELECT document, data FROM passages").fetchall()
 
 
-def test_results_tell_what_each_passage_stands_for(made: tuple[Path, Path]) -> None:
-    """Kind, text and spans of hits; the ledger's parts are the document."""
-    rows = read_lines(made[1] / DONE / "predictions.jsonl")
-    found = [passage for row in rows for passage in row.get("passages", {}).values()]
-    assert {passage["kind"] for passage in found} == {"summary"}
-    assert all(passage["text"] and passage["spans"] for passage in found)
+def test_results_contain_the_passages_of_hits(finished_run: tuple[Path, Path]) -> None:
+    """Kind, text and spans of each passage."""
+    rows = read_lines(finished_run[1] / DONE / "predictions.jsonl")
+    hits = [passage for row in rows for passage in row.get("passages", {}).values()]
+    assert {passage["kind"] for passage in hits} == {"summary"}
+    assert all(passage["text"] and passage["spans"] for passage in hits)
     assert any(row["coverage"]["stood_for"] for row in rows)
 
 
-def test_explain_shows_what_a_passage_was_made_of(made: tuple[Path, Path]) -> None:
+def test_explain_shows_the_sources_of_a_passage(finished_run: tuple[Path, Path]) -> None:
     """Down to the document, from the store."""
-    rows = read_lines(made[1] / DONE / "predictions.jsonl")
+    rows = read_lines(finished_run[1] / DONE / "predictions.jsonl")
     row = next(row for row in rows if row.get("passages"))
-    told = leporello("explain", made[1], row["id"]).stdout
-    assert "summary" in told
-    assert "└ verbatim" in told
+    output = leporello("explain", finished_run[1], row["id"]).stdout
+    assert "summary" in output
+    assert "└ verbatim" in output
 
 
 PLUG = """
@@ -100,20 +102,20 @@ class Searches:
 
 
 @pytest.mark.parametrize(
-    ("stage", "told"),
+    ("stage", "message"),
     [
         ("{class: ./bad.py:Bad, how: none}", "must return a list of chunks and passages"),
         ("{class: ./bad.py:Bad, how: outside}", "which is outside document"),
         ("{class: ./bad.py:Bad, how: other}", "a chunk of document 'e' for document"),
         ("{class: ./bad.py:Bad, how: raises}", "cannot be summarised"),
         ("{class: ./bad.py:Bad}", "returned more than"),
-        ("./bad.py:Searches", "there is nothing to search before it has ended"),
+        ("./bad.py:Searches", "passages are only searched afterwards"),
     ],
 )
-def test_an_enricher_that_fails_fails_its_documents_questions(
-    tmp_path: Path, stage: str, told: str
+def test_the_failure_of_an_enricher_fails_the_questions_on_the_document(
+    tmp_path: Path, stage: str, message: str
 ) -> None:
-    """With the stage named; the next run of the same command tries again."""
+    """The failures name the stage; the same command tries again."""
     config = project(tmp_path, examples=3, documents=2)
     (tmp_path / "bad.py").write_text(PLUG, encoding="utf-8")
     (tmp_path / "bad.yaml").write_text(
@@ -124,17 +126,17 @@ def test_an_enricher_that_fails_fails_its_documents_questions(
         leporello("run", "bad", *HERE, *configs, "--no-cache", status=1)
         failed = read_lines(tmp_path / "out" / "bad" / "lamps" / "failures.jsonl")
         assert [row["stage"] for row in failed] == ["enricher"] * 3
-        assert all(told in row["error"] for row in failed)
+        assert all(message in row["error"] for row in failed)
 
 
-def test_plan_and_cache_tell_of_passages_and_read_nothing(tmp_path: Path) -> None:
-    """What is to be made before a run, and why after it was."""
+def test_plan_and_cache_report_passages_without_reads(tmp_path: Path) -> None:
+    """`plan` before the run, `cache why` after it."""
     config, log = project(tmp_path, 3, tmp_path / "log.txt", documents=2), tmp_path / "log.txt"
     out = ("--config", config, "--out", tmp_path / "out")
     before = leporello("plan", "rooted", *out).stdout
     assert "passages" in before
     assert not log.exists()
     leporello("run", "rooted", *HERE, *out)
-    told = leporello("cache", "why", tmp_path / "out", "q0").stdout
-    line = next(line for line in told.splitlines() if "passages" in line)
+    output = leporello("cache", "why", tmp_path / "out", "q0").stdout
+    line = next(line for line in output.splitlines() if "passages" in line)
     assert "Pairs" in line

@@ -1,4 +1,4 @@
-"""Generated schemas against real readers: nothing invalid is delivered."""
+"""Generated schemas with real readers: answers are always valid."""
 
 from __future__ import annotations
 
@@ -28,35 +28,37 @@ NAMES = ("founder", "foundingDate", "people", "price", "country", "ship_names", 
 
 
 def generated(chance: random.Random, depth: int = 0) -> Any:
-    """Returns a type of an answer, drawn at random; no value fits some of them."""
+    """Returns a random type of answer; some types allow no value."""
     names = ["text", "number", "integer", "date", "enum", "yes_no"]
     name = chance.choice([*names, *(["list", "object", "schema"] if depth < 2 else [])])
     low = chance.randint(-50, 2000)
-    more: dict[str, Any] = {}
+    details: dict[str, Any] = {}
     match name:
         case "text":
-            more = chance.choice([{}, {"maxLength": chance.randint(1, 30)}, {"pattern": "^[A-Z]"}])
+            details = chance.choice(
+                [{}, {"maxLength": chance.randint(1, 30)}, {"pattern": "^[A-Z]"}]
+            )
         case "number" | "integer":
-            more = chance.choice(
+            details = chance.choice(
                 [{}, {"minimum": low}, {"minimum": low, "maximum": low + chance.randint(-1, 500)}]
             )
         case "enum":
-            more = {"choices": chance.sample(["Norway", "Japan", "Sande", "1902", "ship"], 3)}
+            details = {"choices": chance.sample(["Norway", "Japan", "Sande", "1902", "ship"], 3)}
         case "list":
-            more = {"items": generated(chance, depth + 1), "maxItems": chance.randint(1, 4)}
-            more |= {"uniqueItems": True} if chance.random() < 0.3 else {}
+            details = {"items": generated(chance, depth + 1), "maxItems": chance.randint(1, 4)}
+            details |= {"uniqueItems": True} if chance.random() < 0.3 else {}
         case "object":
             fields = chance.sample(NAMES, chance.randint(1, 3))
-            more = {"fields": {field: generated(chance, depth + 1) for field in fields}}
+            details = {"fields": {field: generated(chance, depth + 1) for field in fields}}
         case "schema":
             inner = {field: {"type": ["string", "null"]} for field in chance.sample(NAMES, 2)}
             required = chance.sample([*inner], chance.randint(0, 2))
             return {"schema": {"type": "object", "properties": inner, "required": required}}
-    return {"type": name, **more}
+    return {"type": name, **details}
 
 
 def delivered(reader: Any, count: int, seed: int) -> tuple[int, int, int]:
-    """Returns how many schemas had a value, nothing and a failure; fails on an invalid value."""
+    """Returns the numbers of values, empty answers and failures; fails at an invalid value."""
     chance, examples = random.Random(seed), list[Example]()
     document = Document("d", TEXT)
     while len(examples) < count:
@@ -64,18 +66,18 @@ def delivered(reader: Any, count: int, seed: int) -> tuple[int, int, int]:
         examples.append(Example(f"e{len(examples)}", document, "What of the ferry?", schema=schema))
     stages = Pipeline(Sentences(1000), All(), reader, Stuff())
     rows = rows_of(None, examples, stages, Limits(20, 16))
-    values, nothing, failed = 0, 0, 0
+    values, empty, failed = 0, 0, 0
     for example, row in zip(examples, rows, strict=True):
         if "failure" in row:
             assert row["failure"]["stage"] == "answer"
             failed += 1
         elif (value := row["prediction"]["raw"]["value"]) is None:
-            nothing += 1
+            empty += 1
         else:
             formats = FormatChecker(("date",))
             Draft202012Validator(json.loads(example.schema), format_checker=formats).validate(value)
             values += 1
-    return values, nothing, failed
+    return values, empty, failed
 
 
 @pytest.mark.integration
@@ -89,9 +91,9 @@ def delivered(reader: Any, count: int, seed: int) -> tuple[int, int, int]:
     ids=lambda given: type(given).__name__,
 )
 def test_no_invalid_value_is_delivered(reader: Any, count: int) -> None:
-    """Readers of spans find a value of most schemas; a language model may fail oftener."""
-    values, nothing, failed = delivered(reader, count, seed=24)
-    assert values + nothing + failed == count
+    """Extractive readers find a value for most schemas; a language model may fail more often."""
+    values, empty, failed = delivered(reader, count, seed=24)
+    assert values + empty + failed == count
     if count == 40:
         assert values >= 20
         assert failed <= 10

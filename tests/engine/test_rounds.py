@@ -1,4 +1,4 @@
-"""Rounds: how reads become batches, how failures stay alone, what a kill leaves."""
+"""Rounds: batches, isolation of failures, and resuming after a kill."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ LONG = Example("e", Document("long", " ".join(f"w{n}" for n in range(50))), ques
 def run(
     path: Path | None, examples: Sequence[Example], limits: Limits = SMALL, **stages: Any
 ) -> Rows:
-    """Returns the rows of examples, two rounds each unless another combiner is given."""
-    usual = {"chunker": Words(), "retriever": All(), "reader": Mates(), "combiner": TwoRounds()}
-    return rows_of(path, examples, Pipeline(**{**usual, **stages}), limits)
+    """Returns the rows of examples; by default each has two rounds."""
+    defaults = {"chunker": Words(), "retriever": All(), "reader": Mates(), "combiner": TwoRounds()}
+    return rows_of(path, examples, Pipeline(**{**defaults, **stages}), limits)
 
 
 # -- batches -------------------------------------------------------------------------------------
@@ -42,8 +42,8 @@ def test_reads_of_many_examples_are_pooled() -> None:
     assert [len(batch) for batch in reader.batches] == first + second
 
 
-def test_batches_come_in_the_order_of_examples_and_places() -> None:
-    """First all first rounds of a group of `max_active` examples, then all second ones."""
+def test_batches_follow_the_order_of_examples_and_reads() -> None:
+    """In a group of `max_active` examples all first rounds precede all second rounds."""
     examples = [Example(f"e{n}", Document(f"d{n}", f"a{n} b{n}")) for n in range(3)]
     reader = Mates()
     run(None, examples, Limits(max_active=2, window=3), reader=reader)
@@ -53,7 +53,7 @@ def test_batches_come_in_the_order_of_examples_and_places() -> None:
 
 @dataclass(frozen=True)
 class Quick(Mates):
-    """Wants large batches."""
+    """Prefers large batches."""
 
     window_size = 40
 
@@ -62,7 +62,7 @@ class Quick(Mates):
 def test_a_batch_is_as_large_as_the_run_or_the_class_of_the_reader_allows(
     reader: Mates, most: int
 ) -> None:
-    """One example with more reads has several batches."""
+    """An example with more reads has several batches."""
     run(None, [LONG], Limits(max_active=5, window=8), reader=reader)
     assert max(map(len, reader.batches)) == most
 
@@ -70,15 +70,15 @@ def test_a_batch_is_as_large_as_the_run_or_the_class_of_the_reader_allows(
 # -- failures ------------------------------------------------------------------------------------
 
 
-def test_a_batch_whose_reader_raises_is_halved_until_the_failing_read_is_alone() -> None:
-    """Its example fails with the stage, and has no further rounds; the others are answered."""
+def test_a_failing_batch_is_halved_until_the_failing_read_is_isolated() -> None:
+    """Its example fails and has no further rounds; the others are answered."""
     examples = [Example(f"e{n}", Document(f"d{n}", f"w{n}"), "?") for n in range(6)]
     examples[2] = replace(examples[2], question="unreadable")
     reader = Mates()
     rows = run(None, examples, Limits(window=6), reader=reader)
     begins = [[text[:2] for text in batch] for batch in reader.batches]
-    others = ["w0", "w1", "w3", "w4", "w5"]
-    assert begins == [["w0"], ["w1"], ["w3", "w4", "w5"], others]
+    second_round = ["w0", "w1", "w3", "w4", "w5"]
+    assert begins == [["w0"], ["w1"], ["w3", "w4", "w5"], second_round]
     [failure] = [row["failure"] for row in rows if "failure" in row]
     assert (failure["id"], failure["stage"]) == ("e2", "reader")
     assert failure["error"] == "RuntimeError: cannot read this"
@@ -106,7 +106,7 @@ def test_a_failed_read_is_thrown_into_the_combiner() -> None:
 
 @dataclass(frozen=True)
 class Crowded(Mates):
-    """Fails over more than two reads of a document, which is noted on each of their batch."""
+    """Fails at more than two reads of a document; their examples receive a note."""
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns outputs."""
@@ -120,20 +120,20 @@ class Crowded(Mates):
 def test_a_run_killed_at_every_commit_ends_with_the_same_rows(
     tmp_path: Path, combiner: Any, reader: Any
 ) -> None:
-    """Answers, failures and notes: the batches that are left are those of an unbroken run."""
+    """Answers, failures and notes: a resumed run forms the batches of an uninterrupted run."""
     examples = questions(17)
     examples[8] = replace(examples[8], question="unreadable")
     expected = run(None, examples, combiner=combiner, reader=reader())
     assert sum("failure" in row for row in expected) == 1
     assert any(row.get("notes") for row in expected) == (reader is Crowded)
-    again = resumed(lambda path: run(path, examples, combiner=combiner, reader=reader()), tmp_path)
-    tries = [*again]
+    rerun = resumed(lambda path: run(path, examples, combiner=combiner, reader=reader()), tmp_path)
+    tries = [*rerun]
     assert len(tries) > 8
     assert all(rows == expected for rows in tries)
 
 
-def test_a_retriever_that_batches_questions_is_resumed_alike(tmp_path: Path) -> None:
-    """All questions of a document are examples again together, also those that are answered."""
+def test_a_resumed_retriever_receives_the_same_questions(tmp_path: Path) -> None:
+    """It receives all questions on a document in one call, also those already answered."""
 
     @dataclass(frozen=True)
     class Batching:
@@ -153,8 +153,8 @@ def test_a_finished_run_reads_nothing_again(tmp_path: Path) -> None:
     assert not reader.batches
 
 
-def test_a_smaller_limit_in_between_changes_nothing(tmp_path: Path) -> None:
-    """Batches of fewer examples are not used for the complete shard."""
+def test_a_smaller_limit_in_between_does_not_change_rows(tmp_path: Path) -> None:
+    """Outputs of a shorter shard are not used for the complete shard."""
     path, expected = tmp_path / "s.sqlite", run(None, questions(30))
     for count in (30, 4, 30):
         rows = run(path, questions(30)[:count])
@@ -162,18 +162,18 @@ def test_a_smaller_limit_in_between_changes_nothing(tmp_path: Path) -> None:
     assert rows == expected
 
 
-def test_a_mistake_of_the_users_stops_the_run_and_keeps_what_is_done(tmp_path: Path) -> None:
+def test_a_user_error_stops_the_run_and_keeps_finished_examples(tmp_path: Path) -> None:
     """A `UserError` in a stage is not a failed example."""
 
     @dataclass(frozen=True)
     class Unplugged(Mates):
         def read(self, inputs: Sequence[Read]) -> list[Output]:
             if len(self.batches) == 3:
-                raise UserError("the model is gone")
+                raise UserError("the model is missing")
             return super().read(inputs)
 
     first, second = Unplugged(), Mates()
-    with pytest.raises(UserError, match="the model is gone"):
+    with pytest.raises(UserError, match="the model is missing"):
         run(tmp_path / "s.sqlite", questions(40), reader=first)
     unbroken = Mates()
     expected = run(None, questions(40), reader=unbroken)

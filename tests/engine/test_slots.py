@@ -1,4 +1,4 @@
-"""Reads that go out as soon as there is room: the same rows in whatever order they return."""
+"""Slots: the order of replies does not change rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.combining import CombinerRunner
 from leporello.engine.database import counts_in
 from leporello.engine.failures import Attempts, Phase
-from leporello.engine.reading import WindowReaders
+from leporello.engine.reading import BatchReaders
 from leporello.engine.results.finished import FinishedExample
 from leporello.engine.rounds import Rounds
 from leporello.engine.selection import by_document, select_document
@@ -33,14 +33,14 @@ COUNT = 32
 
 @dataclass(frozen=True)
 class Hash:
-    """Answers with a hash of what it read."""
+    """Answers with a hash of the read."""
 
     depends_on_batch = False
-    asked: list[str] = field(default_factory=list)
+    read_questions: list[str] = field(default_factory=list)
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         [read] = inputs
-        self.asked.append(read.question)
+        self.read_questions.append(read.question)
         if read.question == "broken":
             raise RuntimeError("cannot read this")
         if read.question == "wrong":
@@ -55,9 +55,9 @@ class Hash:
 
 @dataclass(frozen=True)
 class LastFirst(Hash):
-    """Answers a read only once so many are asked at a time, and those that were asked last first.
+    """Waits until all slots are in use, and answers the last read first.
 
-    The last few are fewer: they are answered as soon as no more can come.
+    At the end, when fewer reads remain than slots, it does not wait for more.
     """
 
     slots: Slots | None = None
@@ -66,156 +66,156 @@ class LastFirst(Hash):
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         assert self.slots
-        ours = threading.Event()
+        is_next = threading.Event()
         with self.lock:
-            self.waiting.append(ours)
+            self.waiting.append(is_next)
             if len(self.waiting) >= min(self.slots.count, self.slots.waiting):
                 self.waiting.pop().set()
-        while not ours.wait(0.01):
-            with self.lock:  # others have returned, so that fewer are left than were waited for
+        while not is_next.wait(0.01):
+            with self.lock:  # other reads have returned, so fewer remain
                 if len(self.waiting) >= min(self.slots.count, self.slots.waiting):
                     self.waiting.pop().set()
         return super().read(inputs)
 
 
-def slid(
-    path: Path, asked: Sequence[Example], slots: Slots, reader: Any = None, **options: Any
+def run_in_slots(
+    path: Path, examples: Sequence[Example], slots: Slots, reader: Any = None, **options: Any
 ) -> Rows:
-    """Finishes the examples in slots."""
+    """Returns the rows of examples that were read in slots."""
     stages = Pipeline(Words(), All(), reader or Hash(), TwoRounds())
-    return rows_of(path, asked, stages, slots=slots, **options)
+    return rows_of(path, examples, stages, slots=slots, **options)
 
 
-def with_questions(asked: Sequence[Example], **questions: str) -> list[Example]:
+def with_questions(examples: Sequence[Example], **questions: str) -> list[Example]:
     """Returns the examples, with other questions for some ids."""
     return [
         Example(e.id, e.document, questions.get(e.id, e.question), references=e.references)
-        for e in asked
+        for e in examples
     ]
 
 
-def test_replies_out_of_order_give_the_predictions_of_windows(tmp_path: Path) -> None:
-    """As a reader of windows gives them, in the shard's order."""
+def test_replies_out_of_order_give_the_predictions_of_batches(tmp_path: Path) -> None:
+    """The rows equal those of a reader of batches, and have the shard's order."""
     examples = questions(40)
     with Slots(COUNT) as slots:
         reader = LastFirst(slots=slots)
-        finished = slid(tmp_path / "sliding.sqlite", examples, slots, reader)
-    assert [row["prediction"]["id"] for row in finished] == [example.id for example in examples]
+        rows = run_in_slots(tmp_path / "slots.sqlite", examples, slots, reader)
+    assert [row["prediction"]["id"] for row in rows] == [example.id for example in examples]
 
     @dataclass(frozen=True)
-    class Windows(Hash):
+    class Batches(Hash):
         def read(self, inputs: Sequence[Read]) -> list[Output]:
-            return [super(Windows, self).read([one])[0] for one in inputs]
+            return [super(Batches, self).read([read])[0] for read in inputs]
 
-    stages = Pipeline(Words(), All(), Windows(), TwoRounds())
-    assert finished == rows_of(tmp_path / "windows.sqlite", examples, stages)
+    stages = Pipeline(Words(), All(), Batches(), TwoRounds())
+    assert rows == rows_of(tmp_path / "batches.sqlite", examples, stages)
 
 
-def test_as_many_reads_are_under_way_as_there_are_slots(tmp_path: Path) -> None:
-    """Over examples and documents: nothing waits for the slowest of a window."""
+def test_all_slots_read_at_once(tmp_path: Path) -> None:
+    """Over examples and documents: no read waits for the slowest of a batch."""
     barrier = threading.Barrier(COUNT, timeout=60)
 
     @dataclass(frozen=True)
     class Together(Hash):
         def read(self, inputs: Sequence[Read]) -> list[Output]:
             if len(inputs[0].passages) == 1 and inputs[0].question == "w":
-                barrier.wait()  # passes only if all slots are taken at a time
+                barrier.wait()  # passes only if all slots are in use at once
             return super().read(inputs)
 
     with Slots(COUNT) as slots:
         document = Document("d", "one two")
-        asked = [Example(f"e{n}", document, "w") for n in range(COUNT)]
-        found = slid(tmp_path / "j.sqlite", asked, slots, Together())
-    assert len(found) == COUNT
+        examples = [Example(f"e{n}", document, "w") for n in range(COUNT)]
+        rows = run_in_slots(tmp_path / "s.sqlite", examples, slots, Together())
+    assert len(rows) == COUNT
 
 
-def test_examples_of_another_shard_that_finish_meanwhile_are_yielded() -> None:
-    """Two shards share the slots; their own shard yields them when it finishes."""
+def test_examples_that_finish_while_another_shard_waits_are_yielded() -> None:
+    """Two shards share the slots; each yields its examples when it finishes."""
 
-    def shard(asked: Sequence[Example]) -> tuple[Rounds, list[int]]:
+    def shard(examples: Sequence[Example]) -> tuple[Rounds, list[int]]:
         stages = Pipeline(Words(), All(), Hash(), TwoRounds())
-        run = Rounds(CombinerRunner(stages), WindowReaders(stages), MemoryStore(), slots=slots)
-        found: list[FinishedExample] = []
-        for first, group in by_document(asked):
-            found += run.add(first, group, select_document(stages, group, None).selections)
-        return run, [example.number for example in found]
+        run = Rounds(CombinerRunner(stages), BatchReaders(stages), MemoryStore(), slots=slots)
+        finished: list[FinishedExample] = []
+        for first, group in by_document(examples):
+            finished += run.add(first, group, select_document(stages, group, None).selections)
+        return run, [example.number for example in finished]
 
     with Slots(4) as slots:
-        (first, begun), (second, also) = shard(questions(1)), shard(questions(9))
-        also += [example.number for example in second.finish()]
+        (first, of_first), (second, of_second) = shard(questions(1)), shard(questions(9))
+        of_second += [example.number for example in second.finish()]
         while not first.is_idle:
             second.wait()
-        begun += [example.number for example in first.finish()]
-    assert begun == [0]
-    assert sorted(also) == [*range(9)]
+        of_first += [example.number for example in first.finish()]
+    assert of_first == [0]
+    assert sorted(of_second) == [*range(9)]
 
 
 def test_a_shard_killed_at_every_commit_ends_with_the_same_rows(tmp_path: Path) -> None:
-    """Outputs that are stored are not read again."""
-    asked = questions(17)
+    """Stored outputs are not read again."""
+    examples = questions(17)
     with Slots(4) as slots:
-        whole = slid(tmp_path / "whole.sqlite", asked, slots)
-    reads = sum(len(row["calls"]) for row in whole)
+        expected = run_in_slots(tmp_path / "unbroken.sqlite", examples, slots)
+    reads = sum(len(row["calls"]) for row in expected)
     for commits in range(2, 60, 4):
         path, first, second = tmp_path / f"killed {commits}.sqlite", Hash(), Hash()
         with killed_after(commits) as killed, Slots(1) as slots:
-            slid(path, asked, slots, first)
+            run_in_slots(path, examples, slots, first)
         assert killed
         with Slots(4) as slots:
-            assert slid(path, asked, slots, second) == whole
-        assert reads - len(first.asked) <= len(second.asked) < reads
+            assert run_in_slots(path, examples, slots, second) == expected
+        assert reads - len(first.read_questions) <= len(second.read_questions) < reads
 
 
 @pytest.mark.parametrize(
-    ("question", "told"),
+    ("question", "message"),
     [("broken", "RuntimeError: cannot read this"), ("leaves", "SystemExit: 3")],
 )
-def test_a_read_that_fails_fails_alone(tmp_path: Path, question: str, told: str) -> None:
-    """Once its round is complete; the others are answered."""
-    asked = with_questions(questions(12), e3=question)
+def test_a_read_that_fails_fails_alone(tmp_path: Path, question: str, message: str) -> None:
+    """Its example fails once the round is complete; the others are answered."""
+    examples = with_questions(questions(12), e3=question)
     with Slots(4) as slots:
-        found = slid(tmp_path / "j.sqlite", asked, slots)
-    failed = [row["failure"] for row in found if "failure" in row]
-    assert [(row["id"], row["stage"], row["error"]) for row in failed] == [("e3", "reader", told)]
-    assert len(found) == 12
+        rows = run_in_slots(tmp_path / "s.sqlite", examples, slots)
+    [failure] = [row["failure"] for row in rows if "failure" in row]
+    assert (failure["id"], failure["stage"], failure["error"]) == ("e3", "reader", message)
+    assert len(rows) == 12
 
 
-def test_a_mistake_of_the_users_ends_it_and_keeps_what_is_done(tmp_path: Path) -> None:
-    """Whichever thread meets it; the next run goes on from there."""
-    path, asked = tmp_path / "j.sqlite", questions(40)
+def test_a_user_error_ends_the_run_and_keeps_finished_examples(tmp_path: Path) -> None:
+    """In any thread; the next run resumes."""
+    path, examples = tmp_path / "s.sqlite", questions(40)
     with pytest.raises(UserError, match="the key is wrong"), Slots(COUNT) as slots:
-        slid(path, with_questions(asked, e33="wrong"), slots)
+        run_in_slots(path, with_questions(examples, e33="wrong"), slots)
     until(lambda: threading.active_count() < COUNT)
     assert counts_in(path).examples
     with Slots(COUNT) as slots:
-        resumed = slid(path, asked, slots)
-        assert resumed == slid(tmp_path / "whole.sqlite", asked, slots)
+        resumed = run_in_slots(path, examples, slots)
+        assert resumed == run_in_slots(tmp_path / "unbroken.sqlite", examples, slots)
 
 
-def test_after_a_death_one_read_is_under_way_at_a_time(tmp_path: Path) -> None:
-    """So that it is known which one kills; what has killed often enough is not read."""
-    asked = questions(6, documents=2)
-    begun: list[Phase] = []
+def test_after_a_death_reads_run_one_at_a_time(tmp_path: Path) -> None:
+    """So the read that kills is known; a read with too many deaths is not repeated."""
+    started: list[Phase] = []
     attempts = Attempts(7, cause="it died")
-    attempts.record = begun.append
+    attempts.record = started.append
     attempts.deaths[("combine", 7, 0)] = 1
     attempts.deaths[("read", 7, 2, 0)] = 3
     reader = Hash()
     with Slots(COUNT) as slots:
-        found = slid(tmp_path / "j.sqlite", asked, slots, reader, attempts=attempts)
-    failed = [(row["done"], row["failure"]["error"]) for row in found if "failure" in row]
+        examples = questions(6, documents=2)
+        rows = run_in_slots(tmp_path / "s.sqlite", examples, slots, reader, attempts=attempts)
+    failed = [(row["done"], row["failure"]["error"]) for row in rows if "failure" in row]
     assert failed == [(2, "it died")]
-    reads = [phase for phase in begun if phase[0] == "read"]
-    assert len(reads) == len(reader.asked) + 1
-    assert len(found) == 6
+    reads = [phase for phase in started if phase[0] == "read"]
+    assert len(reads) == len(reader.read_questions) + 1
+    assert len(rows) == 6
 
 
-def test_without_a_death_no_read_is_written_down(tmp_path: Path) -> None:
-    """Thousands are under way: what is written down tells nothing of them."""
-    begun: list[Phase] = []
+def test_without_a_death_reads_are_not_logged(tmp_path: Path) -> None:
+    """Thousands of reads may run at once, so the last line of the log would prove nothing."""
+    started: list[Phase] = []
     attempts = Attempts()
-    attempts.record = begun.append
+    attempts.record = started.append
     with Slots(4) as slots:
-        slid(tmp_path / "j.sqlite", questions(6), slots, attempts=attempts)
-    assert {kind for kind, *_ in begun} == {"combine"}
-    assert counts_in(tmp_path / "j.sqlite").examples == 6
+        run_in_slots(tmp_path / "s.sqlite", questions(6), slots, attempts=attempts)
+    assert {kind for kind, *_ in started} == {"combine"}
+    assert counts_in(tmp_path / "s.sqlite").examples == 6

@@ -1,4 +1,4 @@
-"""Stages are given what they ask for, and what they return is checked."""
+"""Calls of stages: their arguments, and the checks of their results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Oracle:
 
 @dataclass(frozen=True)
 class Peeks(Oracle):
-    """Looks at the evidence without saying so."""
+    """Uses the evidence without declaring it."""
 
     sees_gold = False
 
@@ -56,21 +56,21 @@ def test_only_oracles_see_the_gold() -> None:
 
 
 class Returns:
-    """Returns what it was told to."""
+    """Returns a fixed value."""
 
-    def __init__(self, what: Any) -> None:
-        self.what = what
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
     def retrieve(self, chunks: Sequence[Chunk], questions: Sequence[str]) -> Any:
-        """Whatever the question."""
-        return self.what
+        """Returns the value for all questions."""
+        return self.value
 
 
 CHUNK = chunked(STORY)[0]
 
 
 @pytest.mark.parametrize(
-    ("what", "message"),
+    ("value", "message"),
     [
         (None, "Returns.retrieve returned None; it must return one list of Hit per question"),
         ([[]], "Returns.retrieve returned 1 lists for 2 questions; it must return one list"),
@@ -83,15 +83,15 @@ CHUNK = chunked(STORY)[0]
         ([[], [Hit(chunked("x", name="e")[0], 1)]], "a chunk of document 'e' .* document 'd'"),
     ],
 )
-def test_what_is_no_list_of_hits_is_told_so(what: Any, message: str) -> None:
-    """A retriever that returns something else is named, with what it returned and should."""
+def test_a_value_that_is_not_a_list_of_hits_is_refused(value: Any, message: str) -> None:
+    """The message names the retriever, its value, and the required type."""
     examples = [Example(str(i), CHUNK.document) for i in range(2)]
     with pytest.raises(StageError, match=message):
-        retrieve(Returns(what), examples, [CHUNK])
+        retrieve(Returns(value), examples, [CHUNK])
 
 
 def test_scores_become_floats() -> None:
-    """Integers and NumPy's numbers are taken as scores, and handed on as floats."""
+    """Integers and NumPy's numbers are valid scores, and become floats."""
     scores: tuple[Any, ...] = (1, np.float32(0.5), np.float64(0.25), np.int64(-2))
     [hits] = retrieve(
         Returns(([Hit(CHUNK, s) for s in scores],)), [Example("0", CHUNK.document)], [CHUNK]
@@ -102,17 +102,17 @@ def test_scores_become_floats() -> None:
 
 
 @dataclass(frozen=True)
-class Says:
+class Returning:
     """Answers every input with the same output."""
 
     output: Output
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Whatever is asked."""
+        """Returns the output for every read."""
         return [self.output for _ in inputs]
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """No tokens."""
+        """Returns zeros."""
         return [0 for _ in texts]
 
 
@@ -137,16 +137,16 @@ PASSAGES = (CHUNK.document.chunk(10, 20), "literal text", CHUNK.document.chunk(2
         ("x", r"it must return Output\(text\)"),
     ],
 )
-def test_a_wrong_output_is_refused_with_what_is_wanted(output: Any, message: str) -> None:
-    """The message names the reader's value; an answer stands in one chunk, not across two."""
+def test_an_invalid_output_is_refused_with_the_requirement(output: Any, message: str) -> None:
+    """The message names the value; an answer must be in one chunk, not across two."""
     with pytest.raises(StageError, match=message):
-        read(Says(output), [Read(PASSAGES)])
+        read(Returning(output), [Read(PASSAGES)])
 
 
-def test_where_an_answer_stands_is_handed_on_and_kept() -> None:
-    """With plain numbers, through the journal and back; rows of old have no such field."""
-    found = Span(np.int64(12), np.int64(20))  # type: ignore[arg-type]  # as tensors give them
-    [output] = read(Says(Output("x", span=found, dollars=np.float32(0.5))), [Read(PASSAGES)])  # type: ignore[arg-type]  # likewise
+def test_the_span_of_an_answer_is_kept() -> None:
+    """As Python integers, through a row and back; older rows have no such field."""
+    span = Span(np.int64(12), np.int64(20))  # type: ignore[arg-type]  # as tensors have
+    [output] = read(Returning(Output("x", span=span, dollars=np.float32(0.5))), [Read(PASSAGES)])  # type: ignore[arg-type]  # as tensors have
     assert (output.span, type(output.span and output.span.start)) == (Span(12, 20), int)
     row = output_row(output)
     assert (row["span"], row["dollars"]) == ([12, 20], 0.5)
@@ -159,17 +159,17 @@ def test_where_an_answer_stands_is_handed_on_and_kept() -> None:
     assert output_from_row(old) == Output("x")
 
 
-def test_no_half_characters_are_handed_on() -> None:
-    """Half a surrogate pair, which no file in UTF-8 could hold, becomes U+FFFD."""
+def test_unpaired_surrogates_are_replaced() -> None:
+    """An unpaired surrogate, which UTF-8 cannot represent, becomes U+FFFD."""
 
-    class Odd(Says):
+    class Odd(Returning):
         def read(self, inputs: Sequence[Read]) -> list[Output]:
             return [Output("a\ud800b") for _ in inputs]
 
     assert [output.text for output in read(Odd(Output("")), [Read(())])] == ["a\ufffdb"]
 
 
-def test_a_wish_to_stop_is_no_failure_of_a_stage() -> None:
-    """Of an enricher that waits for its reads, say."""
+def test_stopped_is_not_a_failure_of_a_stage() -> None:
+    """For example of an enricher that waits for its reads."""
     with pytest.raises(Stopped), stage_errors("enricher"):
         raise Stopped("interrupted")

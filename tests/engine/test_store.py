@@ -1,4 +1,4 @@
-"""The store: what a kill, damage, another run or another process leaves of it."""
+"""Stores after a kill, damage, or use by another run or process."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ KEY = StoreKey(shard=3, first=20, examples=4, run="run")
 
 def answered(path: Path | None, count: int = 9, **changes: Any) -> Rows:
     """Returns the rows of questions, one of which fails."""
-    asked = questions(count)
-    asked[2] = replace(asked[2], question="unreadable")
-    return rows_of(path, asked, Pipeline(Words(), All(), Mates(), TwoRounds()), **changes)
+    examples = questions(count)
+    examples[2] = replace(examples[2], question="unreadable")
+    return rows_of(path, examples, Pipeline(Words(), All(), Mates(), TwoRounds()), **changes)
 
 
-def test_outputs_are_there_for_the_next_process(tmp_path: Path) -> None:
-    """With their notes, for examples that are not finished and documents' enrichers."""
+def test_the_next_process_loads_stored_outputs(tmp_path: Path) -> None:
+    """With their notes, for unfinished examples and for enrichers."""
     store = Store(tmp_path / "s.sqlite", KEY)
     replies: list[tuple[int, int, Read, Reply]] = [
         (21, 0, READ, Output("yes", 0.5)),
@@ -50,21 +50,21 @@ def test_outputs_are_there_for_the_next_process(tmp_path: Path) -> None:
     store.set_sizes({"batch_tokens": 500})
     store.commit()
     store.close()
-    again = Store(tmp_path / "s.sqlite", KEY)
-    outputs = again.outputs(21)
+    reopened = Store(tmp_path / "s.sqlite", KEY)
+    outputs = reopened.outputs(21)
     assert {place: (row["text"], row["error"], note) for place, (row, note) in outputs.items()} == {
         0: ("yes", None, ""),
         1: ("", "broken", "a note"),
     }
-    assert [row["text"] for row, _ in again.outputs(~0).values()] == ["summary"]
-    assert again.sizes == {"batch_tokens": 500}
-    again.forget(0)
-    again.close()
+    assert [row["text"] for row, _ in reopened.outputs(~0).values()] == ["summary"]
+    assert reopened.sizes == {"batch_tokens": 500}
+    reopened.forget(0)
+    reopened.close()
     assert not Store(tmp_path / "s.sqlite", KEY).outputs(~0)
 
 
-def test_one_example_is_found_by_its_id(tmp_path: Path) -> None:
-    """With everything that the run keeps of it; an id that is not there yields nothing."""
+def test_an_example_is_found_by_its_id(tmp_path: Path) -> None:
+    """With all of its lines; an unknown id yields no rows."""
     answered(tmp_path / "s.sqlite")
     [row] = finished_in(tmp_path / "s.sqlite", "e7")
     assert (row.number, row.id, row.failed) == (1, "e7", False)
@@ -76,7 +76,7 @@ def test_one_example_is_found_by_its_id(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
+    "key",
     [
         replace(KEY, shard=4),
         replace(KEY, examples=5),
@@ -84,32 +84,32 @@ def test_one_example_is_found_by_its_id(tmp_path: Path) -> None:
         replace(KEY, form=3),
     ],
 )
-def test_a_store_of_something_else_begins_anew(
-    tmp_path: Path, other: StoreKey, caplog: pytest.LogCaptureFixture
+def test_a_store_with_another_key_is_cleared(
+    tmp_path: Path, key: StoreKey, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A warning says so, unless only a limit ended the shard elsewhere."""
+    """With a warning, unless only a limit changed the number of examples."""
     Store(tmp_path / "s.sqlite", KEY).add_batch([(21, 0, READ, Output("yes"))])
-    store = Store(tmp_path / "s.sqlite", other)
+    store = Store(tmp_path / "s.sqlite", key)
     assert not store.outputs(21)
-    assert ("its shard is done again" in caplog.text) is (other.examples == KEY.examples)
+    assert ("its shard runs again" in caplog.text) is (key.examples == KEY.examples)
     store.close()
-    assert counts_in(tmp_path / "s.sqlite").key == other
+    assert counts_in(tmp_path / "s.sqlite").key == key
 
 
 @pytest.mark.parametrize("length", [0, 100, 5000, -1])
-def test_a_store_that_was_cut_is_done_again(tmp_path: Path, length: int) -> None:
-    """Wherever it was cut; the rows are the same in the end."""
+def test_a_truncated_store_is_cleared(tmp_path: Path, length: int) -> None:
+    """At any length; the rows are the same in the end."""
     path = tmp_path / "s.sqlite"
     expected = answered(path)
     path.write_bytes(path.read_bytes()[:length])
-    assert length == -1 or counts_in(path).examples == 0  # the last page is a free one
+    assert length == -1 or counts_in(path).examples == 0  # -1: the last page is not in use
     assert answered(path) == expected
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("commits", [5, 99])
 def test_no_changed_byte_changes_a_row(tmp_path: Path, commits: int) -> None:
-    """Either the row is not concerned, or the shard is done again; finished or not."""
+    """Either the row is not affected, or the shard runs again; finished or not."""
     path, chance = tmp_path / "s.sqlite", random.Random(0)
     expected = answered(None)
     with killed_after(commits):
@@ -128,32 +128,32 @@ def test_no_changed_byte_changes_a_row(tmp_path: Path, commits: int) -> None:
     ("before", "after"),
     [(b"failed INTEGER", b"fail\xffd INTEGER"), (b"sha256 TEXT", b"sha255 TEXT")],
 )
-def test_a_store_with_changed_tables_is_done_again(
+def test_a_store_with_changed_tables_is_cleared(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, before: bytes, after: bytes
 ) -> None:
-    """Also those that only a later write uses, and names that are not UTF-8."""
+    """Also tables that only a later write uses, and names that are not UTF-8."""
     path = tmp_path / "s.sqlite"
     expected = answered(path)
     path.write_bytes(path.read_bytes().replace(before, after))
     counts_in(path)
     assert answered(path) == expected
-    assert "damaged; its shard is done again" in caplog.text
+    assert "damaged; its shard runs again" in caplog.text
 
 
-def test_a_store_that_lost_the_row_of_a_retry_is_done_again(
+def test_a_store_without_the_row_of_retries_is_cleared(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Without it, examples that failed before would share batches."""
+    """Without this row, retried examples would share batches."""
     path = tmp_path / "s.sqlite"
     expected = answered(path)
     with sqlite3.connect(path) as database:
         database.execute("DELETE FROM meta WHERE name = 'alone'")
     assert answered(path) == expected
-    assert "damaged; its shard is done again" in caplog.text
+    assert "damaged; its shard runs again" in caplog.text
 
 
 def test_passages_are_those_of_the_text(tmp_path: Path) -> None:
-    """Those that another document's number stands at are not used."""
+    """Passages of another text or document are not used."""
     store = Store(tmp_path / "s.sqlite", KEY)
     store.add_passages(0, "hash", {"rows": 1})
     assert store.passages(0, "hash") == {"rows": 1}
@@ -162,7 +162,7 @@ def test_passages_are_those_of_the_text(tmp_path: Path) -> None:
 
 
 def test_a_changed_row_is_damage(tmp_path: Path) -> None:
-    """The checksum of the row shows it, whoever reads it."""
+    """The checksum of the row detects it."""
     path = tmp_path / "s.sqlite"
     expected = answered(path)
     with sqlite3.connect(path) as database:
@@ -174,21 +174,21 @@ def test_a_changed_row_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_store_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message says what to wait for."""
+    """The message names the reason to wait."""
     path = tmp_path / "s.sqlite"
     answered(path)
     monkeypatch.setattr("leporello.engine.database._PATIENCE", 0.01)
-    other = sqlite3.connect(path)
-    other.execute("BEGIN EXCLUSIVE")
+    database = sqlite3.connect(path)
+    database.execute("BEGIN EXCLUSIVE")
     with pytest.raises(UserError, match=r"s\.sqlite: another process uses it; wait"):
         answered(path)
 
 
 @pytest.mark.parametrize("pages", [3, 8, 9])
-def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(
+def test_a_full_disk_stops_the_run_and_keeps_finished_examples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: int
 ) -> None:
-    """The same command goes on once there is room."""
+    """The same command resumes once there is space."""
 
     def full(path: Path) -> sqlite3.Connection:
         database = connected(path)
@@ -203,10 +203,8 @@ def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(
     assert answered(path, 80) == expected
 
 
-def test_a_store_that_may_not_be_written_stops_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The message says what to do, and the file stays as it is."""
+def test_a_read_only_store_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message names the fix, and the file does not change."""
 
     def read_only(path: Path) -> sqlite3.Connection:
         database = connected(path)
@@ -224,26 +222,26 @@ def test_a_store_that_may_not_be_written_stops_the_run(
 
 
 def test_other_processes_see_each_finished_example(tmp_path: Path) -> None:
-    """When its combiner has returned, not when its shard is finished."""
-    path, seen = tmp_path / "s.sqlite", list[int]()
+    """As soon as its combiner has returned, before the shard is finished."""
+    path, counts = tmp_path / "s.sqlite", list[int]()
 
     @dataclass(frozen=True)
     class Looking(Mates):
         def read(self, inputs: Sequence[Read]) -> list[Output]:
-            seen.append(counts_in(path).examples)
+            counts.append(counts_in(path).examples)
             return super().read(inputs)
 
-    asked = [Example(f"e{n}", Document(f"d{n}", "w " * (n + 1)), "w") for n in range(5)]
-    rows_of(path, asked, Pipeline(Words(), All(), Looking(), Chain()))
-    assert seen == [0, 1, 2, 3, 4]
+    examples = [Example(f"e{n}", Document(f"d{n}", "w " * (n + 1)), "w") for n in range(5)]
+    rows_of(path, examples, Pipeline(Words(), All(), Looking(), Chain()))
+    assert counts == [0, 1, 2, 3, 4]
 
 
-def test_a_retry_reads_failed_examples_alone(tmp_path: Path) -> None:
-    """In batches of their own; the others stay as they are, and a kill changes nothing."""
+def test_a_retry_reads_failed_examples_in_separate_batches(tmp_path: Path) -> None:
+    """Other examples do not change, and neither do rows after a kill."""
     path = tmp_path / "s.sqlite"
     first = answered(path)
 
-    def again(commits: int, name: str) -> Rows:
+    def retried(commits: int, name: str) -> Rows:
         copy = tmp_path / name
         copy.write_bytes(path.read_bytes())
         store = Store(copy, StoreKey(examples=9))
@@ -253,16 +251,16 @@ def test_a_retry_reads_failed_examples_alone(tmp_path: Path) -> None:
             rows_of(copy, questions(9), Pipeline(Words(), All(), Mates(), TwoRounds()))
         return rows_of(copy, questions(9), Pipeline(Words(), All(), Mates(), TwoRounds()))
 
-    rows = again(99, "unbroken.sqlite")
+    rows = retried(99, "unbroken.sqlite")
     assert [row["done"] for row in rows if "failure" in row] == []
     assert rows[:2] + rows[3:] == first[:2] + first[3:]
     assert len(rows[2]["calls"]) == int(rows[2]["calls"][0]["output"]["text"].split("/")[-1]) + 1
     for commits in range(4):
-        assert again(commits, f"killed {commits}.sqlite") == rows
+        assert retried(commits, f"killed {commits}.sqlite") == rows
 
 
 def test_a_store_may_be_closed_twice(tmp_path: Path) -> None:
-    """As a worker does that fails after a shard is finished."""
+    """A worker does so if it fails after a shard is finished."""
     path = tmp_path / "s.sqlite"
     store = Store(path, KEY)
     store.add_batch([(21, 0, READ, Output("yes"))])

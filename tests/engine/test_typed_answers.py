@@ -1,4 +1,4 @@
-"""Typed answers on their way through the engine: asked, checked, asked once more, or failed."""
+"""Typed answers in the engine: reads, checks, retries and failures."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ DOCUMENT = Document("d", TEXT)
 
 @dataclass(frozen=True)
 class Writer:
-    """Says nonsense until it is told that it did, then what it is to say."""
+    """Answers nonsense at first, and `says` in the retry."""
 
     generates: ClassVar[bool] = True
 
     says: str
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input."""
-        again = ["An earlier answer was" in read.instruction for read in inputs]
-        return [Output(self.says if told else "who knows", probability=0.5) for told in again]
+        """Returns one output per read."""
+        retries = ["An earlier answer was" in read.instruction for read in inputs]
+        return [Output(self.says if r else "who knows", probability=0.5) for r in retries]
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns characters."""
+        """Returns the numbers of characters."""
         return [len(text) for text in texts]
 
 
-def asked(question: str, answer: Any, number: int = 0) -> Example:
-    """Returns an example with a type."""
+def example(question: str, answer: Any, number: int = 0) -> Example:
+    """Returns an example with a typed answer."""
     return Example(f"e{number}", DOCUMENT, question, schema=schema_of(answer))
 
 
@@ -57,14 +57,14 @@ def run(reader: Any, *examples: Example, path: Path | None = None) -> Rows:
 
 
 @pytest.mark.parametrize("reader", [BestSentence(), Embedded()])
-def test_a_reader_of_spans_gives_the_value_with_its_place(reader: Any) -> None:
-    """The best span that has a value of the type; what is delivered is the value."""
+def test_an_extractive_reader_gives_a_value_with_its_span(reader: Any) -> None:
+    """The value is parsed from the best span that contains one."""
     number, date = (
         row["prediction"]["raw"]
         for row in run(
             reader,
-            asked("How many people does the ferry company employ?", "integer"),
-            asked("When was the ferry company founded?", "date", 1),
+            example("How many people does the ferry company employ?", "integer"),
+            example("When was the ferry company founded?", "date", 1),
         )
     )
     assert (number["value"], date["value"]) == (1200, "1871-05-01")
@@ -72,21 +72,21 @@ def test_a_reader_of_spans_gives_the_value_with_its_place(reader: Any) -> None:
 
 
 def test_an_object_is_filled_field_by_field() -> None:
-    """By a reader that does not write; what the document does not say is null."""
+    """By a reader that does not generate text; missing values are null."""
     fields = {
         "founder": {"type": "text", "description": "Who founded the ferry company?"},
         "founded": {"type": "date", "description": "When was the ferry company founded?"},
         "price": {"type": "number", "minimum": 5000, "description": "Price of a ticket?"},
     }
-    [row] = run(Embedded(), asked("", {"fields": fields}))
+    [row] = run(Embedded(), example("", {"fields": fields}))
     raw = row["prediction"]["raw"]
     assert raw["value"] == {"founder": "Grigor Sande", "founded": "1871-05-01", "price": None}
     assert TEXT[slice(*raw["spans"]["/founder"])] == "Grigor Sande"
 
 
-def test_a_model_that_is_told_what_was_wrong_is_asked_once_more() -> None:
-    """The second answer is delivered, with the place where what was read says the same."""
-    [row] = run(Writer("It has 1200."), asked("How many?", "integer"))
+def test_an_invalid_answer_is_retried_with_the_fault() -> None:
+    """The second answer counts, with the span of the same value in the passages."""
+    [row] = run(Writer("It has 1200."), example("How many?", "integer"))
     raw = row["prediction"]["raw"]
     assert (row["prediction"]["prediction"], raw["value"]) == ("1200", 1200)
     assert TEXT[slice(*raw["spans"][""])] == "1,200"
@@ -94,24 +94,24 @@ def test_a_model_that_is_told_what_was_wrong_is_asked_once_more() -> None:
     assert len(row["calls"]) == 2
 
 
-def test_what_is_wrong_twice_fails() -> None:
-    """Nothing invalid is delivered; the failure names what was said."""
-    [row] = run(Writer("still not"), asked("How many?", "integer"))
+def test_an_answer_that_is_invalid_twice_fails() -> None:
+    """The failure quotes the answer."""
+    [row] = run(Writer("still not"), example("How many?", "integer"))
     assert row["failure"]["stage"] == "answer"
     assert "'still not' is not of type 'integer'" in row["failure"]["error"]
 
 
-def test_a_type_of_few_answers_gives_choices() -> None:
-    """Every reader that chooses knows them."""
+def test_a_type_with_few_answers_provides_choices() -> None:
+    """Readers that choose an answer receive them."""
     colours = {"type": "enum", "choices": ["Norway", "Japan"]}
-    [row] = run(BestSentence(), asked("Where is the ferry company of Quern?", colours))
+    [row] = run(BestSentence(), example("Where is the ferry company of Quern?", colours))
     assert row["prediction"]["raw"]["value"] == "Norway"
 
 
 def test_a_run_killed_between_two_tries_ends_with_the_same_rows(tmp_path: Path) -> None:
     """The second read is replayed like any other."""
-    examples = [asked("How many?", kind, n) for n, kind in enumerate(("integer", "date") * 3)]
-    whole = run(Writer("1200"), *examples)
+    examples = [example("How many?", kind, n) for n, kind in enumerate(("integer", "date") * 3)]
+    expected = run(Writer("1200"), *examples)
     tries = [*resumed(lambda path: run(Writer("1200"), *examples, path=path), tmp_path)]
     assert len(tries) > 3
-    assert all(rows == whole for rows in tries)
+    assert all(rows == expected for rows in tries)

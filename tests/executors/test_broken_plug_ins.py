@@ -1,4 +1,4 @@
-"""Broken plug-ins of all kinds: each fails with words that say what is wrong, none in silence."""
+"""Broken plug-ins of all kinds: each failure has a message that names the fault."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from leporello.core.records import DocumentRows, Place
 from leporello.engine import active_example, failures
 from leporello.engine.store import Store
 
-failures._GRACE = failures._OUTSIDE = 0.3  # the tests do not wait for long
+failures._GRACE = failures._OUTSIDE = 0.3  # so that tests need not wait
 active_example._MOST_ROUNDS = 200
 OTHER = Document("other", "bad words")
 
@@ -189,7 +189,7 @@ class Task:
         yield from self.examples_of(list(self.layout()), 0)
 """
 
-# What a plug-in of each kind does, and the words of the failure.
+# Faults of plug-ins by kind, and messages of the failures.
 RAISED = {
     "chunker": {
         "reversed": "a span needs 0 <= start <= end, got (5, 2)",
@@ -230,7 +230,7 @@ RAISED = {
         "title": "TypeError: a Read's title must be text, got PosixPath('x')",
         "yields": "a combiner must yield a list of Read, Search, Fit or Generates, got ['bad']",
         "foreign": "a passage must be text or a chunk of the example's own document",
-        "asks nothing": "asked 200 times, and has no answer yet",
+        "asks nothing": "yielded 200 times without returning an answer",
         "text": "Combiner.combine changed the text of document 'd1'",
     },
     "loader": {
@@ -240,20 +240,20 @@ RAISED = {
         "sys.exit": "): SystemExit: 0",
     },
 }  # fmt: skip
-# With a process that may be ended, though --workers 0 asks for none.
+# Faults that require a worker process, which is used in spite of --workers 0.
 ENDED = {
     "combiner": {
-        "loops": "took far longer than its time, and could not be interrupted",
-        "stops": "took far longer than its time, and could not be interrupted",
-        "calls off": "took far longer than its time, and could not be interrupted",
+        "loops": "exceeded its time limit by far, and could not be interrupted",
+        "stops": "exceeded its time limit by far, and could not be interrupted",
+        "calls off": "exceeded its time limit by far, and could not be interrupted",
         "waits": "TimeoutError: took longer than 0.5 s",
-        "asks on": "asked 200 times, and has no answer yet",
+        "asks on": "yielded 200 times without returning an answer",
     },
     "sliding": {"hangs": "TimeoutError: took longer than 0.5 s"},
 }
 REFUSED = {
     "far ids": "task 'own-far-ids' yields an id twice",
-    "fewer": "examples stand on other documents than when they were counted",
+    "fewer": "examples belong to other documents than when they were counted",
     "os._exit": "os._exit(0) was called",
 }
 CASES = [(kind, how) for group in (RAISED, ENDED) for kind, hows in group.items() for how in hows]
@@ -264,7 +264,7 @@ def _name(kind: str, how: str) -> str:
 
 
 def _config(folder: Path) -> Path:
-    """Writes three questions, of which the second is a broken plug-in's, and all pipelines."""
+    """Writes three questions, of which the second triggers the faults, and all pipelines."""
     words = ("good", "bad", "fine")
     rows = [
         {"id": f"q{n}", "document_id": f"d{n}", "document_path": f"d{n}.txt", "question": f"{w}?"}
@@ -311,39 +311,41 @@ def restored_limits() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs all of them; what ends its process in a process of its own."""
+    """Runs all pipelines; uses a worker process for those that would end this one."""
     folder = tmp_path_factory.mktemp("broken")
     line = ("--config", _config(folder), "--workers", "0", "--no-cache")
-    here = [_name(kind, how) for kind, hows in RAISED.items() for how in hows if kind != "loader"]
-    rest = [_name(kind, how) for kind, hows in ENDED.items() for how in hows]
+    raising = [
+        _name(kind, how) for kind, hows in RAISED.items() for how in hows if kind != "loader"
+    ]
+    ended = [_name(kind, how) for kind, hows in ENDED.items() for how in hows]
     loaders = [part for how in RAISED["loader"] for part in ("--task", _name("loader", how))]
-    alone = (*line, "--window", "1", "--unsupervised")
-    leporello("run", *here, *alone, "--out", folder / "out", status=1)
-    leporello("run", "good", *loaders, *alone, "--out", folder / "loaded", status=1)
+    in_process = (*line, "--window", "1", "--unsupervised")
+    leporello("run", *raising, *in_process, "--out", folder / "out", status=1)
+    leporello("run", "good", *loaders, *in_process, "--out", folder / "loaded", status=1)
     timed = ("--example-timeout", "0.5", "--out", folder / "ended")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("LEPORELLO_UNSUPERVISED")
-        done = leporello("run", *rest, *line, *timed, status=1)
-    assert "is no class of Leporello's: a process beside this one works at it" in done.stderr
+        process = leporello("run", *ended, *line, *timed, status=1)
+    assert "is not a class of Leporello: using a worker process" in process.stderr
     return folder
 
 
 @pytest.mark.parametrize(("kind", "how"), CASES)
-def test_a_broken_stage_fails_its_example_in_clear_words(runs: Path, kind: str, how: str) -> None:
-    """One failure, which says what is wrong; the other two examples are answered."""
-    place = Path("good", _name(kind, how)) if kind == "loader" else Path(_name(kind, how), "rows")
-    told = RAISED.get(kind, {}).get(how) or ENDED[kind][how]
-    out = next(p for part in ("out", "loaded", "ended") if (p := runs / part / place).exists())
+def test_a_broken_stage_fails_its_example_with_a_message(runs: Path, kind: str, how: str) -> None:
+    """One failure, which names the fault; the other two examples are answered."""
+    job = Path("good", _name(kind, how)) if kind == "loader" else Path(_name(kind, how), "rows")
+    message = RAISED.get(kind, {}).get(how) or ENDED[kind][how]
+    out = next(p for run in ("out", "loaded", "ended") if (p := runs / run / job).exists())
     [failure] = read_lines(out / "failures.jsonl")
     stage = {"sliding": "reader", "loader": "task"}.get(kind, kind)
     assert (failure["id"], failure["stage"]) == ("q1", stage)
-    assert told in failure["error"]
-    found = {row["id"]: row["prediction"] for row in read_lines(out / "predictions.jsonl")}
-    assert found == {"q0": "GOOD?", "q2": "FINE?"}
+    assert message in failure["error"]
+    answers = {row["id"]: row["prediction"] for row in read_lines(out / "predictions.jsonl")}
+    assert answers == {"q0": "GOOD?", "q2": "FINE?"}
 
 
-def test_what_is_told_of_broken_stages_is_short_and_utf_8(runs: Path) -> None:
-    """In every file of the run, whatever the text of their errors."""
+def test_files_with_errors_of_stages_are_short_and_utf_8(runs: Path) -> None:
+    """All files of the run, for any text of the errors."""
     files = [path for path in (runs / "out").rglob("*.*") if path.suffix != ".sqlite"]
     files = [path for path in files if path.is_file()]
     assert all(path.read_bytes().decode() is not None for path in files)
@@ -351,56 +353,57 @@ def test_what_is_told_of_broken_stages_is_short_and_utf_8(runs: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["forks", "leaves"])
-def test_no_process_that_a_stage_starts_outlives_the_run(tmp_path: Path, how: str) -> None:
-    """A fork goes on with nothing; both run as if there were none."""
-    given = ("--config", _config(tmp_path), "--no-cache", "--out", tmp_path / "out")
-    leporello("run", f"reader-{how}", *given, folder=tmp_path)
+def test_processes_of_stages_end_with_the_run(tmp_path: Path, how: str) -> None:
+    """A fork does not continue the run; the results do not change."""
+    options = ("--config", _config(tmp_path), "--no-cache", "--out", tmp_path / "out")
+    leporello("run", f"reader-{how}", *options, folder=tmp_path)
     assert len(read_lines(tmp_path / "out" / f"reader-{how}" / "rows" / "predictions.jsonl")) == 3
     if how == "leaves":
-        left = int((tmp_path / "left").read_text())
-        until(lambda: not is_alive(left) or "Z" in Path(f"/proc/{left}/stat").read_text())
+        pid = int((tmp_path / "left").read_text())
+        until(lambda: not is_alive(pid) or "Z" in Path(f"/proc/{pid}/stat").read_text())
 
 
-def test_an_example_without_a_record_is_no_success(tmp_path: Path) -> None:
-    """Whoever has lost it: the run has ended early, with status 1, and goes on."""
-    given = ("--config", _config(tmp_path), "--no-cache", "--out", tmp_path / "out")
-    done = leporello("run", "reader-drops", *given, status=1)
-    assert "examples have neither a prediction nor a failure; the same command" in done.stderr
+def test_a_run_with_a_missing_example_has_status_1(tmp_path: Path) -> None:
+    """The run counts as ended early, and can be resumed."""
+    options = ("--config", _config(tmp_path), "--no-cache", "--out", tmp_path / "out")
+    process = leporello("run", "reader-drops", *options, status=1)
+    assert "examples have neither a prediction nor a failure; the same command" in process.stderr
 
 
 @pytest.mark.parametrize("how", REFUSED)
-def test_a_broken_task_is_refused_in_clear_words(tmp_path: Path, how: str) -> None:
-    """Its run ends with status 2, wherever in it the fault shows."""
+def test_a_broken_task_is_refused_with_a_message(tmp_path: Path, how: str) -> None:
+    """The run ends with status 2, at any place of the fault."""
     line = ("--config", _config(tmp_path), "--workers", "0", "--no-cache", "--unsupervised")
-    given = ("--task", _name("own", how), "--out", tmp_path / "out", "--shard-examples", "2")
-    assert REFUSED[how] in leporello("run", "good", *line, *given, status=2).stderr
+    task = ("--task", _name("own", how), "--out", tmp_path / "out", "--shard-examples", "2")
+    assert REFUSED[how] in leporello("run", "good", *line, *task, status=2).stderr
 
 
 @pytest.mark.parametrize(
-    ("how", "status", "told"),
+    ("how", "status", "note"),
     [
-        ("flaky", 1, "failed with others, and not alone (reader: ConnectionError: gone for a"),
-        ("memory", 0, "was done in smaller parts, since memory did not suffice (reader: Memory"),
+        ("flaky", 1, "failed in a batch, but not alone (reader: ConnectionError: gone for a"),
+        ("memory", 0, "was processed in smaller batches, since memory ran out (reader: Memory"),
     ],
 )
-def test_what_a_smaller_window_cures_is_told(
-    tmp_path: Path, how: str, status: int, told: str
+def test_failures_of_complete_batches_are_reported(
+    tmp_path: Path, how: str, status: int, note: str
 ) -> None:
-    """With the examples, in the summary and by the status; lack of memory is no fault."""
+    """With the examples, in the summary and by the status; lack of memory is not a fault."""
     line = ("--config", _config(tmp_path), "--workers", "0", "--no-cache", "--unsupervised")
-    done = leporello("run", f"reader-{how}", *line, "--out", tmp_path / "out", status=status)
-    assert f"3x {told}" in done.stdout
+    process = leporello("run", f"reader-{how}", *line, "--out", tmp_path / "out", status=status)
+    assert f"3x {note}" in process.stdout
     rows = read_lines(tmp_path / "out" / f"reader-{how}" / "rows" / "calls.jsonl")
-    assert all(row["notes"][0].startswith(told) for row in rows)
+    assert all(row["notes"][0].startswith(note) for row in rows)
 
 
 @pytest.mark.parametrize(
     ("kind", "how"), [("retriever", "os._exit"), ("combiner", "object"), ("loader", "text")]
 )
-def test_ask_says_what_is_wrong_with_a_plug_in(tmp_path: Path, kind: str, how: str) -> None:
-    """In one sentence, with a status that is not 0."""
-    given = ("ask", tmp_path / "d1.txt", "bad words?", "--config", _config(tmp_path), "--no-cache")
+def test_ask_reports_the_fault_of_a_plug_in(tmp_path: Path, kind: str, how: str) -> None:
+    """In one sentence, with status 2."""
+    line = ("ask", tmp_path / "d1.txt", "bad words?", "--config", _config(tmp_path), "--no-cache")
     loader = json.dumps({"class": str(tmp_path / "plug.py") + ":Loader", "how": how})
-    own = ("--loader", loader, "--pipeline", "good") if kind == "loader" else ()
-    done = leporello(*given, *(own or ("--pipeline", _name(kind, how))), status=2)
-    assert RAISED[kind][how] in done.stderr
+    options: tuple[str, ...] = ("--pipeline", _name(kind, how))
+    if kind == "loader":
+        options = ("--loader", loader, "--pipeline", "good")
+    assert RAISED[kind][how] in leporello(*line, *options, status=2).stderr

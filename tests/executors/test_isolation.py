@@ -1,4 +1,4 @@
-"""Stages that raise, hang, die or return nonsense: their example fails, and nothing else."""
+"""Stages that raise, hang, die or return nonsense: only their example fails."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from leporello.testing.kills import killed_after
 QUESTIONS = ("reader: fail", "two", "retriever: raise", "reader: fail", "five") * 20
 
 
-def test_what_a_stage_raises_fails_its_example_alone(tmp_path: Path) -> None:
-    """In other processes too: the stage, the error and a file with the traceback."""
+def test_an_error_of_a_stage_fails_only_its_example(tmp_path: Path) -> None:
+    """Also in worker processes; with the stage, the error and a file with the traceback."""
     project = Project(tmp_path, "one", "two", "retriever: raise", "reader: fail", "end")
-    done = project.run(workers=2)
+    run = project.run(workers=2)
     assert project.failures() == {
         "q2": ("retriever", "LookupError: a broken question"),
         "q3": ("reader", "RuntimeError: cannot read this"),
     }
-    assert {p.id: p.prediction for p in done.predictions("mine", "rows")} == {
+    assert {p.id: p.prediction for p in run.predictions("mine", "rows")} == {
         "q0": "one!", "q1": "two!", "q4": "end!"
     }  # fmt: skip
     for row in project.rows("failures.jsonl"):
@@ -36,15 +36,15 @@ def test_what_a_stage_raises_fails_its_example_alone(tmp_path: Path) -> None:
         assert "plug.py" in trace
 
 
-def test_an_example_that_takes_too_long_fails_alone(tmp_path: Path) -> None:
-    """Selecting, combining and reading are limited, by the time of the example itself."""
-    asked = ("one", "retriever: hang", "combiner: hang", "reader: hang", "five")
-    project = Project(tmp_path, *asked)
+def test_only_an_example_that_takes_too_long_fails(tmp_path: Path) -> None:
+    """The limit applies to retriever, combiner and reader, for each example."""
+    questions = ("one", "retriever: hang", "combiner: hang", "reader: hang", "five")
+    project = Project(tmp_path, *questions)
     started = time.monotonic()
     project.run(limits=Limits(example_timeout=0.3))
     assert time.monotonic() - started < 20
-    told = {id_: (stage, error.split(" ")[0]) for id_, (stage, error) in project.failures().items()}
-    assert told == {
+    failures = project.failures()
+    assert {name: (stage, text.split(" ")[0]) for name, (stage, text) in failures.items()} == {
         "q1": ("retriever", "TimeoutError:"),
         "q2": ("combiner", "TimeoutError:"),
         "q3": ("reader", "TimeoutError:"),
@@ -52,41 +52,41 @@ def test_an_example_that_takes_too_long_fails_alone(tmp_path: Path) -> None:
 
 
 def test_a_process_that_cannot_be_interrupted_is_killed(tmp_path: Path) -> None:
-    """Code that never comes back to the interpreter is ended from outside, and not tried again."""
+    """Code that never returns to the interpreter is killed from outside, and not retried."""
     project = Project(tmp_path, "one", "retriever: hang in C", "three")
     plug_in = tmp_path / "plug.py"
-    sooner = "from leporello.engine import failures\nfailures._GRACE = 1.0\n"
-    plug_in.write_text(plug_in.read_text() + sooner)
+    shorter = "from leporello.engine import failures\nfailures._GRACE = 1.0\n"
+    plug_in.write_text(plug_in.read_text() + shorter)
     project.run(workers=1, limits=Limits(example_timeout=0.2))
     assert project.failures() == {
-        "q1": ("retriever", "took far longer than its time, and could not be interrupted")
+        "q1": ("retriever", "exceeded its time limit by far, and could not be interrupted")
     }
-    assert project.outcomes() == ["died", "died", "finished"]  # with the others, then alone
+    assert project.outcomes() == ["died", "died", "finished"]  # in a batch, then alone
 
 
-def test_failed_examples_are_tried_again_by_the_next_run(tmp_path: Path) -> None:
-    """They alone; once they are answered, nothing is left to do."""
+def test_the_next_run_retries_failed_examples(tmp_path: Path) -> None:
+    """Only these; once they are answered, the run is complete."""
     project = Project(tmp_path, "one", "reader: fail", "three", "retriever: raise")
     assert project.run().failures == 2
     before = project.logged()
     (tmp_path / "repaired").touch()
-    done = project.run()
-    assert done.failures == 1
-    assert [p.id for p in done.predictions("mine", "rows")] == ["q0", "q1", "q2"]
-    again = project.logged() - before
-    assert {what for what in again if what.startswith("read")} == {"read reader: fail"}
+    run = project.run()
+    assert run.failures == 1
+    assert [p.id for p in run.predictions("mine", "rows")] == ["q0", "q1", "q2"]
+    repeated = project.logged() - before
+    assert {entry for entry in repeated if entry.startswith("read")} == {"read reader: fail"}
     assert project.run().failures == 1
 
 
-def test_a_retry_that_is_cut_anywhere_goes_on(tmp_path: Path) -> None:
-    """The pass that tries failures again is resumed like any other."""
+def test_a_retry_that_is_killed_anywhere_is_resumed(tmp_path: Path) -> None:
+    """A retry of failures is resumed like any other run."""
     project = Project(tmp_path, *QUESTIONS)
     project.run()
     before = shutil.copytree(project.out, tmp_path / "before")
     (tmp_path / "repaired").touch()
     project.run()
     files = [project.out / "mine" / "rows" / f"{n}.jsonl" for n in ("predictions", "failures")]
-    whole = [file.read_bytes() for file in files]
+    expected = [file.read_bytes() for file in files]
     for commits in range(1, 999, 9):
         shutil.rmtree(project.out)
         shutil.copytree(before, project.out)
@@ -95,36 +95,36 @@ def test_a_retry_that_is_cut_anywhere_goes_on(tmp_path: Path) -> None:
         if not killed:
             return
         project.run()
-        assert [file.read_bytes() for file in files] == whole
+        assert [file.read_bytes() for file in files] == expected
 
 
 @pytest.mark.parametrize(("bound", "stopped"), [("1", True), ("20%", True), ("0.9", False)])
 def test_too_many_failures_end_the_run(tmp_path: Path, bound: str, stopped: bool) -> None:
-    """A number or a share; what is finished is kept, and the next run goes on."""
+    """A number or a share; finished examples are kept, and the next run resumes."""
     project = Project(tmp_path, *QUESTIONS)
     arguments = ("run", "mine", *HERE, "--config", project.config, "--out", project.out)
-    done = leporello(*arguments, "--max-failures", bound, status=1)
-    told = "ended early: " in done.stderr and "--max-failures" in done.stderr
-    assert told is stopped
+    process = leporello(*arguments, "--max-failures", bound, status=1)
+    is_reported = "ended early: " in process.stderr and "--max-failures" in process.stderr
+    assert is_reported is stopped
     finished = 100 if not stopped else len(project.failures())
     assert (len(project.failures()) < 60) is stopped
     assert finished
-    assert "examples failed:" in done.stdout
-    assert "at the retriever (LookupError)" in done.stdout
+    assert "examples failed:" in process.stdout
+    assert "at the retriever (LookupError)" in process.stdout
 
 
 @pytest.mark.parametrize("bound", ["many", "-1", "1.5", "200%"])
 def test_a_bound_that_is_neither_number_nor_share_is_refused(tmp_path: Path, bound: str) -> None:
-    """The message says what it may be."""
-    done = leporello("run", "lead", f"--max-failures={bound}", status=2, folder=tmp_path)
-    assert "must be a number of examples, as 10, or a share, as 0.05 or 5%" in done.stderr
+    """The message names the valid forms."""
+    process = leporello("run", "lead", f"--max-failures={bound}", status=2, folder=tmp_path)
+    assert "must be a number of examples, as 10, or a share, as 0.05 or 5%" in process.stderr
 
 
-def test_verify_finds_what_comes_out_otherwise(tmp_path: Path) -> None:
-    """A sample is run again from nothing kept; differences are told, and the status is 1."""
+def test_verify_reports_differences(tmp_path: Path) -> None:
+    """A sample runs again without cached outputs; after differences the status is 1."""
     project = Project(tmp_path, "one", "two", "three")
-    done = project.run(verify=True)
-    assert ([v.examples for v in done.verified], done.differing) == ([1], ())
+    run = project.run(verify=True)
+    assert ([v.examples for v in run.verified], run.differing) == ([1], ())
     report = project.out / "mine" / "rows" / "verify.json"
     assert json.loads(report.read_text()) == {"examples": 1, "differing": []}
     path = project.out / "mine" / "rows" / "predictions.jsonl"
@@ -135,26 +135,26 @@ def test_verify_finds_what_comes_out_otherwise(tmp_path: Path) -> None:
         "prediction", "?", "!"
     )  # fmt: skip
     line = ("run", "mine", *HERE, "--config", project.config, "--out", project.out)
-    shown = leporello(*line, "--verify", status=1)
-    assert "not the same again: q" in shown.stdout
+    process = leporello(*line, "--verify", status=1)
+    assert "different when repeated: q" in process.stdout
 
 
-def test_a_sweep_divides_each_document_once(tmp_path: Path) -> None:
-    """All points run over one stream of documents, in one process or beside it."""
+def test_a_sweep_chunks_each_document_once(tmp_path: Path) -> None:
+    """All points share one pass over the documents, in this process or in a worker."""
     for workers in (0, 1):
         folder = tmp_path / str(workers)
         folder.mkdir()
         project = Project(folder, "one", "two", "three", "four")
         project.run(workers=workers, overrides=["retriever.k=1,2,3"])
         logged = project.logged()
-        assert {what: n for what, n in logged.items() if what.startswith("chunk")} == {
+        assert {entry: n for entry, n in logged.items() if entry.startswith("chunk")} == {
             "chunk d0": 1, "chunk d1": 1
         }  # fmt: skip
         assert [logged[f"retrieve {k}"] for k in (1, 2, 3)] == [2, 2, 2]
 
 
-def test_data_that_changes_under_a_run_is_noticed(tmp_path: Path) -> None:
-    """A run whose data are another thing at its end than at its beginning says so."""
+def test_data_that_changes_during_a_run_is_reported(tmp_path: Path) -> None:
+    """The run compares the data at its end with those at its start."""
     project = Project(tmp_path, "one", "two")
     text = (tmp_path / "plug.py").read_text()
     rows = tmp_path / "rows.jsonl"

@@ -1,4 +1,4 @@
-"""Plug-ins that take their process with them: one example fails, and nothing else."""
+"""Plug-ins that kill their process: only their example fails."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ LEFT = "its process ended with status 0 each time"
 
 
 @pytest.mark.parametrize(
-    ("question", "stage", "told", "deaths"),
+    ("question", "stage", "message", "deaths"),
     [
-        # Three times with the other question of its document, then alone.
+        # Three times with the other question on its document, then alone.
         pytest.param("retriever: kill", "retriever", KILLED, 4, marks=pytest.mark.slow),
         pytest.param("combiner: exit", "combiner", LEFT, 3, marks=pytest.mark.slow),
-        ("reader: kill", "reader", KILLED, 5),  # three with others in a window, each of two alone
+        ("reader: kill", "reader", KILLED, 5),  # three in a batch, then each of two alone
     ],
 )
 def test_a_question_that_kills_its_worker_fails_alone(
-    tmp_path: Path, question: str, stage: str, told: str, deaths: int
+    tmp_path: Path, question: str, stage: str, message: str, deaths: int
 ) -> None:
-    """One failure, with the stage; all others are as in a run where nothing dies.
+    """One failure, with the stage; other examples are answered as without the death.
 
-    Asked for 0 workers, a pipeline with a class of somebody else has one all the same.
+    The pipeline has a plug-in, so the run uses a worker in spite of 0 workers.
     """
     project = Project(tmp_path, "one", "two", "three", question, "five", "six")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("LEPORELLO_UNSUPERVISED")
         project.run()
-    assert project.failures() == {"q3": (stage, told)}
+    assert project.failures() == {"q3": (stage, message)}
     project.holds_all_others()
     assert project.outcomes() == ["died"] * deaths + ["finished"]
     assert not list((tmp_path / "out" / "attempts").rglob("*.jsonl"))
 
 
 @pytest.mark.slow
-def test_a_read_that_kills_among_reads_under_way_at_once_fails_alone(tmp_path: Path) -> None:
-    """Where reads go out one by one, over several shards, the guilty one is found all the same."""
+def test_only_the_read_in_a_slot_that_kills_fails(tmp_path: Path) -> None:
+    """Also if reads of several shards share the slots."""
     project = Project(tmp_path, "1", "2", "3", "reader: kill", "5", "6", reader="Sliding")
     project.run(workers=1, limits=Limits(shard_examples=2))
     assert project.failures() == {"q3": ("reader", KILLED)}
     project.holds_all_others()
 
 
-def test_more_memory_than_a_worker_may_have_fails_its_example(tmp_path: Path) -> None:
-    """Where Python notices, the worker lives on."""
+def test_an_example_that_exceeds_the_memory_of_a_worker_fails(tmp_path: Path) -> None:
+    """If Python raises MemoryError, the worker continues."""
     project = Project(tmp_path, "one", "reader: eat", "three", "four")
     project.run(workers=1, overrides=["placement.worker_memory=4GiB"])
     assert project.failures() == {"q1": ("reader", "MemoryError: ")}
@@ -75,8 +75,8 @@ module.load = load
 """
 
 
-def test_a_document_that_kills_whoever_opens_it_fails_alone(tmp_path: Path) -> None:
-    """Its questions fail at the task; those on the documents beside it are answered."""
+def test_only_a_document_that_kills_when_it_is_opened_fails(tmp_path: Path) -> None:
+    """Its questions fail at the task; those on other documents are answered."""
     project = Project(tmp_path)
     (tmp_path / "plug.py").write_text(PLUG_IN + LOADER)
     for name in ("one", "deadly", "three"):
@@ -87,21 +87,21 @@ def test_a_document_that_kills_whoever_opens_it_fails_alone(tmp_path: Path) -> N
         for n in range(2)
     ]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = project.run(workers=1)
-    told = f"rows.jsonl:{{}}: document_path: {KILLED}"
+    run = project.run(workers=1)
+    message = f"rows.jsonl:{{}}: document_path: {KILLED}"
     assert project.failures() == {
-        "deadly-0": ("task", told.format(3)), "deadly-1": ("task", told.format(4))
+        "deadly-0": ("task", message.format(3)), "deadly-1": ("task", message.format(4))
     }  # fmt: skip
-    found = [prediction.id for prediction in done.predictions("mine", "rows")]
-    assert found == ["one-0", "one-1", "three-0", "three-1"]
+    answered = [prediction.id for prediction in run.predictions("mine", "rows")]
+    assert answered == ["one-0", "one-1", "three-0", "three-1"]
     assert project.outcomes() == ["died"] * 3 + ["finished"]
 
 
-def test_a_task_of_ones_own_whose_document_kills_says_which(tmp_path: Path) -> None:
-    """Unless it can tell of examples without opening their documents."""
+def test_a_plug_in_task_reports_the_document_that_kills(tmp_path: Path) -> None:
+    """If it can yield examples without opening documents, only the examples fail."""
     project = Project(tmp_path, "one")
     with pytest.raises(UserError, match="task 'deadly': document 3 cannot be opened: its process"):
         project.run(workers=1, tasks=["deadly"])
-    done = project.run("other", workers=1, tasks=["closing"])
-    assert [(f.example_id, f.stage) for f in done.failed("mine", "closing")] == [("q2", "task")]
-    assert len([*done.predictions("mine", "closing")]) == 3
+    run = project.run("other", workers=1, tasks=["closing"])
+    assert [(f.example_id, f.stage) for f in run.failed("mine", "closing")] == [("q2", "task")]
+    assert len([*run.predictions("mine", "closing")]) == 3

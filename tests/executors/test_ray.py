@@ -1,4 +1,4 @@
-"""The same run on a Ray cluster of several nodes: the same bytes, whatever is lost meanwhile."""
+"""Runs on a Ray cluster of several nodes: the same bytes as locally, also after losses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from leporello.jobs.options import JobOptions, RunOptions
 ray = pytest.importorskip("ray")
 cluster_utils = pytest.importorskip("ray.cluster_utils")
 
-# Tells where it works, and has accidents where it is told to.
+# Logs its process and node, and dies or hangs on demand.
 RETRIEVER = """
 import os, signal, time
 from dataclasses import dataclass
@@ -73,17 +73,17 @@ def cluster() -> Iterator[Any]:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_AUTH_MODE", "disabled")
         node = {"num_cpus": 1, "object_store_memory": 80_000_000, "include_dashboard": False}
-        made = cluster_utils.Cluster(initialize_head=True, head_node_args=node)
-        made.add_node(num_cpus=1, object_store_memory=80_000_000)
-        made.wait_for_nodes(timeout=180)
-        ray.init(address=made.address, log_to_driver=False, logging_level=logging.ERROR)
-        yield made
+        nodes = cluster_utils.Cluster(initialize_head=True, head_node_args=node)
+        nodes.add_node(num_cpus=1, object_store_memory=80_000_000)
+        nodes.wait_for_nodes(timeout=180)
+        ray.init(address=nodes.address, log_to_driver=False, logging_level=logging.ERROR)
+        yield nodes
         ray.shutdown()
-        made.shutdown()
+        nodes.shutdown()
 
 
 class Lamps:
-    """A project, and its runs."""
+    """A project and its runs."""
 
     def __init__(self, cluster: Any, folder: Path) -> None:
         self.cluster = cluster
@@ -92,7 +92,7 @@ class Lamps:
         (folder / "prone.py").write_text(RETRIEVER)
 
     def run(self, out: str, *overrides: str, limits: Limits = SHORT, **options: Any) -> Run:
-        """Runs it, without the cache, in shards of a few documents."""
+        """Runs the project without the cache, in shards of a few documents."""
         return run(
             ["mine"],
             config=[self.config],
@@ -104,14 +104,14 @@ class Lamps:
         )
 
     def prone(self, **parameters: Any) -> list[str]:
-        """Returns what has the retriever above in the pipeline."""
-        given = {"class": f"{self.folder}/prone.py:Prone", "log": self.log, **parameters}
-        return [f"retriever.{name}={value}" for name, value in given.items()]
+        """Returns overrides that use the retriever above."""
+        retriever = {"class": f"{self.folder}/prone.py:Prone", "log": self.log, **parameters}
+        return [f"retriever.{name}={value}" for name, value in retriever.items()]
 
-    def same(self, one: str, other: str) -> None:
+    def same(self, run: str, expected: str) -> None:
         """Compares two runs and their stores."""
-        same_bytes(self.folder / one, self.folder / other)
-        assert self.rows(one) == self.rows(other)
+        same_bytes(self.folder / run, self.folder / expected)
+        assert self.rows(run) == self.rows(expected)
 
     def rows(self, out: str) -> list[FinishedRow]:
         """Returns the rows of a run's stores."""
@@ -119,14 +119,14 @@ class Lamps:
         return [row for store in stores for row in finished_in(store)]
 
     def attempts(self, out: str) -> list[tuple[int, str]]:
-        """Returns the attempt of each line of a run's workers.jsonl, and how it ended."""
+        """Returns the attempts in workers.jsonl of a run, with their outcomes."""
         rows = read_lines(self.folder / out / "workers.jsonl")
         return sorted((row["attempt"], row["outcome"]) for row in rows)
 
 
 @pytest.fixture
 def lamps(cluster: Any, tmp_path: Path) -> Lamps:
-    """Returns a project of its own."""
+    """Returns a new project."""
     return Lamps(cluster, tmp_path)
 
 
@@ -134,15 +134,15 @@ def lamps(cluster: Any, tmp_path: Path) -> Lamps:
 def test_a_run_on_ray_leaves_the_same_bytes(lamps: Lamps) -> None:
     """Several rounds, searches, failing reads, plug-ins by file, workers with selectors."""
     lamps.run("local")
-    done = lamps.run("ray", executor="ray", workers=2, selectors=1)
-    assert 0 < done.failures < 160
+    result = lamps.run("ray", executor="ray", workers=2, selectors=1)
+    assert 0 < result.failures < 160
     lamps.same("ray", "local")
     assert lamps.attempts("ray") == [(1, "finished")] * 5
     assert not [*(lamps.folder / "ray").glob(".ray-*")]
 
 
 def test_a_worker_that_is_killed_is_replaced_and_poison_is_found(lamps: Lamps) -> None:
-    """SIGKILL once: the shard is tried again. Each time: one failure, and all else is answered."""
+    """After one SIGKILL the shard is retried; after each attempt's SIGKILL one example fails."""
     # The first 64 examples are those on the first 16 documents, four on each.
     once = lamps.prone(deadly="lamp 5?", once=lamps.folder / "once")
     lamps.run("ray", *once, executor="ray", workers=2, limit=64)
@@ -150,28 +150,28 @@ def test_a_worker_that_is_killed_is_replaced_and_poison_is_found(lamps: Lamps) -
     lamps.run("local", *once, limit=64)
     lamps.same("ray", "local")
     deadly = lamps.prone(deadly="lamp 9?")
-    done = lamps.run("poison", *deadly, executor="ray", workers=2, limit=64)
-    poisoned = [f for f in done.failed("mine", "lamps") if f.stage == "retriever"]
+    result = lamps.run("poison", *deadly, executor="ray", workers=2, limit=64)
+    poisoned = [f for f in result.failed("mine", "lamps") if f.stage == "retriever"]
     assert [failure.example_id for failure in poisoned] == ["q9"]
     assert all("its process was killed by signal 9" in f.error for f in poisoned)
-    assert len([*done.predictions("mine", "lamps")]) + done.failures == 64
+    assert len([*result.predictions("mine", "lamps")]) + result.failures == 64
 
 
 @pytest.mark.slow
-def test_a_cluster_on_which_no_worker_lives_ends_the_run(
+def test_a_cluster_on_which_all_workers_die_ends_the_run(
     lamps: Lamps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a message, rather than going round for ever."""
+    """With a message, instead of an endless loop."""
     monkeypatch.setattr(RayWorkers, "tries", 3)
     with (lamps.folder / "prone.py").open("a") as file:
-        file.write("import sys\nif sys.argv[0] == '-c':\n    os._exit(3)\n")  # but for the driver
+        file.write("import sys\nif sys.argv[0] == '-c':\n    os._exit(3)\n")  # except in the driver
     with pytest.raises(UserError, match=r"ended with status 3 before .*3 times; .*`ray status`"):
         lamps.run("ray", *lamps.prone(), executor="ray", workers=1, limit=8)
 
 
 @pytest.mark.slow
-def test_a_node_that_leaves_costs_only_what_it_was_at(lamps: Lamps) -> None:
-    """The run goes on with what is left of the cluster; the shard there counts no death."""
+def test_a_lost_node_costs_only_its_shards(lamps: Lamps) -> None:
+    """The run continues on the other nodes; the loss does not count as a death."""
     leaving = lamps.folder / "leaving.txt"
     leaving.write_text("nowhere")
     prone = lamps.prone(leaving=leaving)
@@ -197,45 +197,45 @@ def test_a_node_that_leaves_costs_only_what_it_was_at(lamps: Lamps) -> None:
     assert (2, "finished") in lamps.attempts("ray")
 
 
-def test_a_mistake_of_the_users_ends_the_run_with_its_message(lamps: Lamps) -> None:
-    """A model that cannot be loaded is told as it is here; what no node has, before any work."""
-    told = []
+def test_a_user_error_ends_the_run_with_its_message(lamps: Lamps) -> None:
+    """A missing model is reported as locally, missing capacity before any work."""
+    messages = []
     for executor in ("local", "ray"):
         with pytest.raises(UserError) as error:
             lamps.run(executor, "reader.class=Seq2Seq", "reader.model=./none", executor=executor)
-        told.append(str(error.value))
-    assert told[0] == told[1]
-    for wanted, what in (("worker_gpus=2", "2 GPU"), ("worker_memory=9TB", "GiB of memory")):
-        with pytest.raises(UserError, match=f"each worker is to reserve .*{what}.*no node of the"):
-            lamps.run("none", f"placement.{wanted}", executor="ray")
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
+    for demand, name in (("worker_gpus=2", "2 GPU"), ("worker_memory=9TB", "GiB of memory")):
+        with pytest.raises(UserError, match=f"each worker must reserve .*{name}.*no node of the"):
+            lamps.run("none", f"placement.{demand}", executor="ray")
 
 
 @pytest.mark.slow
 def test_the_command_line_takes_a_cluster_and_sends_its_own_code(lamps: Lamps) -> None:
-    """From another folder, by an address: the same bytes, tracebacks of failures included."""
+    """From another folder, with an address: the same bytes, also in tracebacks."""
     arguments = ("run", "mine", "--config", lamps.config, "--no-cache", "--limit", "60")
     leporello(*arguments, "--out", lamps.folder / "local", status=1)
-    placed = ("--executor", "ray", "--address", lamps.cluster.address, "--workers", "2")
-    leporello(*arguments, "--out", lamps.folder / "ray", *placed, status=1, folder=lamps.folder)
+    flags = ("--executor", "ray", "--address", lamps.cluster.address, "--workers", "2")
+    leporello(*arguments, "--out", lamps.folder / "ray", *flags, status=1, folder=lamps.folder)
     lamps.same("ray", "local")
 
 
 @pytest.mark.slow
-def test_where_there_is_no_cluster_the_user_is_told(tmp_path: Path) -> None:
-    """And nothing is lost."""
+def test_a_missing_cluster_is_reported(tmp_path: Path) -> None:
+    """With status 2."""
     arguments = ("run", "mine", "--config", project(tmp_path, examples=8), "--executor", "ray")
     line = command(*arguments, "--address", "127.0.0.1:1", "--out", tmp_path / "x")
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "Ray at 127.0.0.1:1 cannot be had" in done.stderr
+    process = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert process.returncode == 2
+    assert "Ray at 127.0.0.1:1 is not available" in process.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_on_a_ray_of_its_own_is_ended_and_goes_on(
+def test_a_run_that_started_ray_can_be_interrupted_and_resumed(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    """Ctrl-C ends it after what is being read; killed or not, no actor is left, nothing lost."""
+    """Ctrl-C ends it after the current read; the resumed run has the same bytes."""
     config = project(tmp_path, examples=160)
     arguments = ("run", "mine", "--config", config, "--no-cache", "--shard-examples", "32", "--out")
     leporello(*arguments, tmp_path / "local", status=1)
@@ -246,16 +246,16 @@ def test_a_run_on_a_ray_of_its_own_is_ended_and_goes_on(
     while not [*tmp_path.glob("ray/journal/**/*.sqlite")] and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(number)
-    _, told = process.communicate(timeout=180)
+    _, errors = process.communicate(timeout=180)
     assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
-    assert number == signal.SIGKILL or "ended early: interrupted; the same command" in told
+    assert number == signal.SIGKILL or "ended early: interrupted; run the same command" in errors
     leporello(*arguments, tmp_path / "ray", status=1)
     same_bytes(tmp_path / "ray", tmp_path / "local")
 
 
 @pytest.mark.slow
-def test_a_ray_of_its_own_listens_on_this_machine_alone() -> None:
-    """None of its processes can be reached from another one."""
+def test_ray_that_a_run_started_listens_only_on_this_machine() -> None:
+    """No process of Ray is reachable from another machine."""
     text = """
 import psutil
 from leporello.config.placement import Placement
@@ -265,12 +265,13 @@ processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
 listening = [c.laddr.ip for p in processes for c in p.net_connections() if c.status == "LISTEN"]
 print(len(listening) > 3 and {ip.removeprefix("::ffff:") for ip in listening})
 """
-    done = subprocess.run([sys.executable, "-c", text], check=True, capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "{'127.0.0.1'}"
+    line = [sys.executable, "-c", text]
+    process = subprocess.run(line, check=True, capture_output=True, text=True)
+    assert process.stdout.splitlines()[-1] == "{'127.0.0.1'}"
 
 
 def batch_spec(folder: Path) -> BatchSpec:
-    """Returns a batch as a driver hands it out."""
+    """Returns the batch of a driver."""
     config = folder / "mine.yaml"
     if not config.exists():
         project(folder, examples=4)
@@ -278,10 +279,10 @@ def batch_spec(folder: Path) -> BatchSpec:
     return BatchSpec([job.pipeline], [""], {}, job.task, folder, Limits(), None, 0, "d")
 
 
-def test_plug_ins_travel_and_are_found_where_they_are_put(
+def test_files_of_plug_ins_are_sent_to_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their own file, its imports and what it declares, and no other file beside the YAML."""
+    """The plug-in's file, its imports and its declared files, and no other file beside the YAML."""
     project(tmp_path, examples=4)
     monkeypatch.setenv("COLOUR", "red")
     text = (tmp_path / "plug.py").read_text()
@@ -303,28 +304,28 @@ def test_plug_ins_travel_and_are_found_where_they_are_put(
     environment = WorkerEnvironment.of(spec)
     environment.apply()
     try:
-        here = Path(REMAPPED_PATHS[str(tmp_path / "plug.py")])
-        assert here.is_relative_to(plug_ins)
-        assert str(here.parent) in sys.path
-        assert (here.parent / "words/red.txt").is_file()
+        copy = Path(REMAPPED_PATHS[str(tmp_path / "plug.py")])
+        assert copy.is_relative_to(plug_ins)
+        assert str(copy.parent) in sys.path
+        assert (copy.parent / "words/red.txt").is_file()
         assert environment.variables["COLOUR"] == "red"
     finally:
         REMAPPED_PATHS.clear()
 
 
-def test_a_worker_that_does_not_see_the_runs_directory_says_so(tmp_path: Path) -> None:
-    """On another machine it may not be there, or be another one."""
+def test_a_worker_reports_that_it_does_not_see_the_directory_of_the_run(tmp_path: Path) -> None:
+    """On another machine the directory may be missing, or a different one."""
     environment, token = WorkerEnvironment({}, (), {}), tmp_path / "elsewhere/.ray-d"
     actor = ShardActor(environment, b"", Placement("ray"), token)
     actor.send(dump("stop"))
-    kind, said = load(actor.receive())
+    kind, message = load(actor.receive())
     assert kind == "failed"
-    assert "elsewhere: machine " in said
-    assert "does not see this directory: give an --out that all machines share" in said
+    assert "elsewhere: machine " in message
+    assert "does not see this directory; use an --out that all machines share" in message
 
 
 class Clock:
-    """A clock that is set by hand."""
+    """Clock that tests set."""
 
     now = 0.0
 
@@ -332,26 +333,26 @@ class Clock:
         return self.now
 
 
-def test_workers_without_room_are_told_of_and_a_cluster_without_nodes_ends_the_run(
+def test_missing_capacity_is_reported_and_a_cluster_without_nodes_ends_the_run(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """After half a minute, once; and after ten minutes in which no node could hold a worker."""
+    """One warning after half a minute; the end after ten minutes without a node for a worker."""
     nodes, clock = [{"CPU": 4.0}], Clock()
     monkeypatch.setattr(time, "monotonic", clock)
     monkeypatch.setattr(ray_cluster, "nodes", lambda: nodes)
     monkeypatch.setattr(ray_cluster, "free_resources", lambda: {"CPU": 0.5})
     watch = CapacityWatch(Placement("ray"))
     for clock.now in (20.0, 40.0, 80.0):
-        watch.look(1, 3)
-    assert caplog.text.count("2 of 3 workers have not begun") == 1
+        watch.check(1, 3)
+    assert caplog.text.count("2 of 3 workers have not started") == 1
     assert "'CPU': 0.5" in caplog.text
     nodes.clear()
     clock.now = 400.0
-    watch.look(1, 3)
+    watch.check(1, 3)
     assert "no node of the Ray cluster has more than 0" in caplog.text
     clock.now = 1100.0
-    with pytest.raises(UserError, match="each worker is to reserve 1 CPU"):
-        watch.look(1, 3)
+    with pytest.raises(UserError, match="each worker must reserve 1 CPU"):
+        watch.check(1, 3)
 
 
 @pytest.mark.parametrize(
@@ -363,18 +364,18 @@ def test_workers_without_room_are_told_of_and_a_cluster_without_nodes_ends_the_r
         (Placement("ray", workers="auto", worker_cpus=8), 1, 1),
     ],
 )
-def test_auto_is_one_worker_a_gpu(placement: Placement, workers: int, gpus: float) -> None:
-    """Of a cluster with eight cores and two GPUs."""
-    found, count = resolved(placement, {"CPU": 8.0, "GPU": 2.0})
-    assert (count, found.worker_gpus) == (workers, gpus)
+def test_auto_means_one_worker_per_gpu(placement: Placement, workers: int, gpus: float) -> None:
+    """On a cluster with eight cores and two GPUs."""
+    result, count = resolved(placement, {"CPU": 8.0, "GPU": 2.0})
+    assert (count, result.worker_gpus) == (workers, gpus)
     assert resolved(Placement("ray", workers="auto", worker_cpus=2), {"CPU": 8.0})[1] == 4
 
 
-def test_set_may_name_what_ray_alone_knows_beside_the_flag(tmp_path: Path) -> None:
+def test_set_accepts_parameters_of_ray_with_the_flag(tmp_path: Path) -> None:
     """`--executor ray --set placement.worker_cpus=2`; without the flag it is refused."""
     config = project(tmp_path, examples=2)
-    given: dict[str, Any] = {"config": [config], "overrides": ["placement.worker_cpus=2"]}
-    [job] = prepare(RunOptions(["mine"], **given, executor="ray"))
+    options: dict[str, Any] = {"config": [config], "overrides": ["placement.worker_cpus=2"]}
+    [job] = prepare(RunOptions(["mine"], **options, executor="ray"))
     assert (job.placement.executor, job.placement.worker_cpus) == ("ray", 2)
-    with pytest.raises(UserError, match=r"worker_cpus: is Ray's alone"):
-        prepare(JobOptions(["mine"], **given))
+    with pytest.raises(UserError, match=r"worker_cpus: applies only to Ray"):
+        prepare(JobOptions(["mine"], **options))

@@ -1,4 +1,4 @@
-"""What a run keeps of millions of examples is small, and what it was."""
+"""Memory of tables for millions of examples."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ ROWS = st.lists(
 
 
 @given(ROWS)
-def test_statistics_come_back_as_they_were(rows: list[dict[str, object]]) -> None:
-    """Of whatever kinds they are, in order, one at a time and in slices."""
-    many = StatisticsTable()
+def test_a_table_restores_statistics(rows: list[dict[str, object]]) -> None:
+    """Of any kind, in order, one at a time and in slices."""
+    table = StatisticsTable()
     for row in rows:
-        many.append(row)
-    assert [*many] == rows
-    assert [many[n] for n in range(-len(many), len(many))] == rows + rows
-    assert many[1:-1] == rows[1:-1]
-    assert [[type(v) for v in row.values()] for row in many] == [
+        table.append(row)
+    assert [*table] == rows
+    assert [table[n] for n in range(-len(table), len(table))] == rows + rows
+    assert table[1:-1] == rows[1:-1]
+    assert [[type(v) for v in row.values()] for row in table] == [
         [type(v) for v in row.values()] for row in rows
     ]
 
 
 def statistics(*, counts: bool) -> StatisticsTable:
-    """Returns those of 20,000 examples, a score or counts each."""
-    many = StatisticsTable()
+    """Returns the statistics of 20,000 examples: counts or scores."""
+    table = StatisticsTable()
     for number in range(20_000):
-        many.append({"counts": [number, number + 1]} if counts else {"f1": number / 3})
-    return many
+        table.append({"counts": [number, number + 1]} if counts else {"f1": number / 3})
+    return table
 
 
 @pytest.mark.parametrize("counts", [False, True])
 def test_an_example_takes_a_few_bytes(*, counts: bool) -> None:
-    """As objects each of these would take a hundred and more."""
+    """A Python object would take more than a hundred bytes."""
     tracemalloc.start()
     try:
-        kept = statistics(counts=counts)
-        now, _ = tracemalloc.get_traced_memory()
+        table = statistics(counts=counts)
+        size, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert len(kept) == 20_000
-    assert now < 20 * 20_000
+    assert len(table) == 20_000
+    assert size < 20 * 20_000
 
 
 PLACES = """
@@ -77,17 +77,17 @@ print(peak(150_000) - few)
 """
 
 
-def test_where_rows_stand_is_on_disk() -> None:
+def test_offsets_of_rows_are_on_disk() -> None:
     """150,000 rows take a few MiB; as objects they would take some 50."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", PLACES], capture_output=True, text=True, check=True
     )
-    assert float(done.stdout) < 20
+    assert float(process.stdout) < 20
 
 
-def test_without_room_on_the_disk_the_user_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With what to do."""
+def test_a_full_disk_is_reported_with_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message names TMPDIR."""
     monkeypatch.setattr("leporello.tasks.jsonl.scan.UNPROTECTED", "PRAGMA max_page_count = 10;")
     rows = [RowPlace(n + 1, n, 1, f"question-{n}", "d", "t", "", "") for n in range(10_000)]
-    with pytest.raises(UserError, match=r"rows\.jsonl: where its rows stand .* set TMPDIR to"):
+    with pytest.raises(UserError, match=r"rows\.jsonl: the table of its rows .* set TMPDIR to"):
         PlaceTable(Path("rows.jsonl"), rows)

@@ -1,4 +1,4 @@
-"""Shards: whatever the cut, the order and the reader, the examples are those of the task."""
+"""Shards: for any size, order and reader their examples are those of the task."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ BYTES = st.sampled_from([1, 300, 2_000, 10**9])
 
 @dataclass(frozen=True)
 class Stories:
-    """A plug-in without a layout: some questions on each story."""
+    """A plug-in without a layout, with some questions on each story."""
 
     questions: tuple[int, ...] = (2, 1, 5, 1, 1, 3)
 
@@ -72,13 +72,13 @@ def lines(rows: Iterable[dict[str, Any]]) -> bytes:
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
-def questions(stories: int = 7, each: int = 5) -> Rows:
-    """Returns rows as SCROLLS has them: shuffled, some with two references, one faulty."""
+def questions(stories: int = 7, per_story: int = 5) -> Rows:
+    """Returns rows in the form of SCROLLS: shuffled, some with two references, one faulty."""
     texts = [f"A fox sat.\n\nOn gate {number}. " * (number + 1) for number in range(stories)]
     rows: Rows = [
         {"id": f"{place}-{q}", "input": f"Q{q}?\n\n{text}", "output": f"gold {reference}"}
         for place, text in enumerate(texts)
-        for q in range(each)
+        for q in range(per_story)
         for reference in range(1 + q % 2)
     ]
     random.Random(1).shuffle(rows)
@@ -86,22 +86,22 @@ def questions(stories: int = 7, each: int = 5) -> Rows:
 
 
 def ordered(stories: int = 6) -> Rows:
-    """Returns rows of summaries of a report; two on each report."""
+    """Returns rows of summaries of reports, two rows per report."""
     rows = []
     for number in range(2 * stories):
         before, report = "Say.\n\nReport:\n", f"It rained {number // 2}.\n\n"
         first, second = "Summary 1: One.\n", f"Summary 2: Two {number}.\n"
-        given = before + report + first + second
-        offsets = {"document_start_index": len(before), "document_end_index": len(given)}
-        offsets |= {"query_start_index": len(given), "query_end_index": len(given)}
+        text = before + report + first + second
+        offsets = {"document_start_index": len(before), "document_end_index": len(text)}
+        offsets |= {"query_start_index": len(text), "query_end_index": len(text)}
         starts = [len(before + report), len(before + report + first)]
-        row = {"id": str(number), "input": given, "output": "2, 1", "truncation_seperator": ""}
+        row = {"id": str(number), "input": text, "output": "2, 1", "truncation_seperator": ""}
         rows.append(row | offsets | {"inner_docs_start_indices": starts})
     return rows
 
 
 def scrolls(folder: Path, *, unpacked: bool = False) -> Task:
-    """Returns a task of SCROLLS, in a zip or out of it."""
+    """Returns a task of SCROLLS, zipped or not."""
     if unpacked:
         path = folder / "scrolls/qasper/validation.jsonl"
         path.parent.mkdir(parents=True)
@@ -125,7 +125,7 @@ def muld(folder: Path) -> Task:
 
 
 def zero_scrolls(folder: Path) -> Task:
-    """Returns a task of ZeroSCROLLS, whose prompts are taken apart."""
+    """Returns a task of ZeroSCROLLS, whose prompts are split into parts."""
     path = folder / "zero_scrolls/book_sum_sort/validation.jsonl"
     path.parent.mkdir(parents=True)
     path.write_bytes(lines(ordered()))
@@ -133,13 +133,13 @@ def zero_scrolls(folder: Path) -> Task:
 
 
 def report_sum_sort(folder: Path) -> Task:
-    """Returns the task whose examples have choices of their own on a report that they share."""
+    """Returns a task whose examples share a report and have different choices."""
     (folder / "rows.jsonl").write_bytes(lines(ordered()))
     return ReportSumSort(folder / "rows.jsonl")
 
 
 def pan21(folder: Path) -> Task:
-    """Returns a folder of problems, one of them with a truth that is none."""
+    """Returns a folder of problems, one of them with an invalid truth."""
     for number in range(1, 13):
         (folder / f"problem-{number}.txt").write_text(f"One {number}.\n\nTwo.")
     (folder / "truth-problem-3.json").write_text("[]")
@@ -153,8 +153,8 @@ def shuffle_test(folder: Path) -> Task:
     return ShuffleTest(folder / "rows.jsonl", block_sizes=(1, 2), shuffles=2)
 
 
-def rows_apart(folder: Path) -> Task:
-    """Returns rows that stand apart, on texts, ids and files, one of which is missing."""
+def mixed_rows(folder: Path) -> Task:
+    """Returns rows in mixed order, with texts, ids and files, one of which is missing."""
     (folder / "a.md").write_text("# Heading\n\ntext")
     rows: Rows = [
         {"id": "1", "document_id": "A", "evidence": ["late"]},
@@ -170,8 +170,8 @@ def rows_apart(folder: Path) -> Task:
     return JsonLines(folder / "rows.jsonl", instruction="Say.")
 
 
-def rows_together(folder: Path) -> Task:
-    """Returns rows that stand together, with blank lines between them."""
+def adjacent_rows(folder: Path) -> Task:
+    """Returns rows grouped by document, with blank lines between them."""
     (folder / "a.md").write_text("# Heading\n\ntext")
     rows: Rows = [
         {"id": "1", "document_id": "A", "evidence": ["late"]},
@@ -190,8 +190,8 @@ def rows_together(folder: Path) -> Task:
 
 
 TASKS: dict[str, Callable[[Path], Task]] = {
-    "JsonLines": rows_apart,
-    "adjacent": rows_together,
+    "JsonLines": mixed_rows,
+    "adjacent": adjacent_rows,
     "Scrolls": scrolls,
     "unpacked": lambda folder: scrolls(folder, unpacked=True),
     "Muld": muld,
@@ -211,26 +211,26 @@ def task(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def shape(groups: Iterable[Sequence[Example]]) -> list[Shape]:
-    """Returns all that examples are, document by document."""
-    found = []
+    """Returns all fields of examples, document by document."""
+    shapes = []
     for group in groups:
         document = group[0].document
         assert all(example.document is document for example in group)
-        known = (document.id, document.text, document.title, document.parts, document.sections)
-        found.append([(known, dataclasses.replace(e, document=NOWHERE)) for e in group])
-    return found
+        fields = (document.id, document.text, document.title, document.parts, document.sections)
+        shapes.append([(fields, dataclasses.replace(e, document=NOWHERE)) for e in group])
+    return shapes
 
 
 NOWHERE = Document("", "")
 
 
 def copied(task: Any) -> Task:
-    """Returns an equal task, as another process has it."""
-    same: Task = dataclasses.replace(task)
-    return same
+    """Returns a copy of a task, as in another process."""
+    copy: Task = dataclasses.replace(task)
+    return copy
 
 
-def whole(task: Task, limit: int | None = None) -> list[Shape]:
+def iterated(task: Task, limit: int | None = None) -> list[Shape]:
     """Returns a task's examples, document by document."""
     return shape(group for _, group in by_document(islice(task.examples(), limit)))
 
@@ -248,13 +248,13 @@ def read(reader: TaskReader, shards: Iterable[Shard]) -> list[Shape]:
     limit=st.none() | st.integers(0, 60),
     chance=st.randoms(use_true_random=False),
 )
-def test_shards_are_the_task(
+def test_shards_contain_all_examples_of_the_task(
     task: Task, examples: int, size: int, limit: int | None, chance: random.Random
 ) -> None:
-    """In any order, from any reader, through JSON."""
+    """In any order, from any reader, after pickling."""
     shards = [*cut(layout_of(task, "t"), examples, size, limit)]
     assert [shard.number for shard in shards] == [*range(len(shards))]
-    expected = whole(task, limit)
+    expected = iterated(task, limit)
     assert read(TaskReader(task, "t"), shards) == expected
     sent = [load(dump(shard)) for shard in shards]
     assert sent == shards
@@ -268,21 +268,21 @@ def test_shards_are_the_task(
 @few
 @given(examples=st.integers(1, 4), open_at_once=st.integers(2, 4))
 def test_several_shards_may_be_open_at_once(task: Task, examples: int, open_at_once: int) -> None:
-    """Each goes on where it was, and one that is given up spoils no other."""
+    """Each resumes at its document, and an abandoned one does not affect others."""
     shards = [*cut(layout_of(task, "t"), examples)]
     reader = TaskReader(task, "t")
     parts: dict[int, list[Any]] = {shard.number: [] for shard in shards}
     pending = iter(shards)
-    under_way = [(s, reader.documents(s)) for s in islice(pending, open_at_once)]
+    active = [(s, reader.documents(s)) for s in islice(pending, open_at_once)]
     next(reader.documents(shards[0]))
-    while under_way:
-        shard, documents = under_way.pop(0)
+    while active:
+        shard, documents = active.pop(0)
         if (group := next(documents, None)) is not None:
             parts[shard.number] += shape([group])
-            under_way.append((shard, documents))
+            active.append((shard, documents))
         else:
-            under_way += [(s, reader.documents(s)) for s in islice(pending, 1)]
-    assert [group for part in parts.values() for group in part] == whole(task)
+            active += [(s, reader.documents(s)) for s in islice(pending, 1)]
+    assert [group for part in parts.values() for group in part] == iterated(task)
 
 
 LAYOUTS = st.lists(
@@ -291,10 +291,10 @@ LAYOUTS = st.lists(
 
 
 @given(layout=LAYOUTS, examples=st.integers(1, 20), size=st.integers(1, 120))
-def test_a_shard_ends_with_the_document_by_which_it_is_full(
+def test_a_shard_ends_with_the_document_that_fills_it(
     layout: list[DocumentRows], examples: int, size: int
 ) -> None:
-    """No sooner and no later; and a limit changes no shard but its last."""
+    """Neither earlier nor later; a limit changes only the last shard."""
     shards = [*cut(iter(layout), examples, size)]
     assert [document for shard in shards for document in shard.documents] == layout
     for number, shard in enumerate(shards):
@@ -322,14 +322,14 @@ ROWS = st.lists(
 
 
 @pytest.mark.integration
-@given(drawn=ROWS, examples=st.integers(1, 8))
-def test_rows_are_found_wherever_they_stand(drawn: list[Any], examples: int) -> None:
-    """Sorted by document they are the same examples, and `adjacent` is no other task."""
+@given(values=ROWS, examples=st.integers(1, 8))
+def test_the_order_of_rows_does_not_matter(values: list[Any], examples: int) -> None:
+    """Rows that are sorted by document have the same examples, also with `adjacent`."""
     rows: list[tuple[str, bytes]] = []
-    for number, (name, gives, title, is_blank, has_id) in enumerate(drawn):
+    for number, (name, has_text, title, is_blank, has_id) in enumerate(values):
         row: dict[str, Any] = {"id": str(number), "question": title}
         row |= {"document_id": name} if has_id else {"document": f"text {name}"}
-        if has_id and (gives or name not in {before for before, _ in rows}):
+        if has_id and (has_text or name not in {before for before, _ in rows}):
             row["document"] = f"text {name} é"
         ending = b"\r\n\n" if is_blank else b"\n"
         rows.append((name + str(has_id), json.dumps(row).encode() + ending))
@@ -338,100 +338,100 @@ def test_rows_are_found_wherever_they_stand(drawn: list[Any], examples: int) -> 
         path = Path(folder) / "rows.jsonl"
         path.write_bytes(b"".join(row for _, row in rows))
         task = JsonLines(path)
-        expected = whole(task)
+        expected = iterated(task)
         assert read(TaskReader(task, "t"), cut(layout_of(task, "t"), examples)) == expected
         path.write_bytes(b"".join(row for _, row in sorted(rows, key=lambda r: first[r[0]])))
-        together = JsonLines(path, adjacent=True)
-        assert read(TaskReader(together, "t"), cut(layout_of(together, "t"), examples)) == expected
-        assert len(together) == len(task) == len(rows)
+        adjacent = JsonLines(path, adjacent=True)
+        assert read(TaskReader(adjacent, "t"), cut(layout_of(adjacent, "t"), examples)) == expected
+        assert len(adjacent) == len(task) == len(rows)
 
 
-# -- what is read, and how often -----------------------------------------------------------------
+# -- number of passes ----------------------------------------------------------------------------
 
 
 def forbidden(*_: object) -> Any:
-    """Stands for what must not be called."""
+    """Replaces a function that must not be called."""
     raise AssertionError("called")
 
 
-@pytest.mark.parametrize("make", [rows_apart, rows_together, scrolls, muld])
-def test_a_worker_needs_the_shard_alone(
+@pytest.mark.parametrize("make", [mixed_rows, adjacent_rows, scrolls, muld])
+def test_a_worker_requires_only_the_shard(
     make: Callable[[Path], Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It neither goes through the data first, nor looks for what another process found there."""
+    """It neither scans the data first, nor requires the cached layout of another process."""
     task = make(tmp_path)
-    expected, shards = whole(task), [*cut(layout_of(task, "t"), 3)]
+    expected, shards = iterated(task), [*cut(layout_of(task, "t"), 3)]
     monkeypatch.setattr(json_lines, "cached_layout", forbidden)
     monkeypatch.setattr(first_pass.RowIndex, "read", forbidden)
     json_lines._cached_layout.cache_clear()
     assert read(TaskReader(copied(task), "t"), shards) == expected
 
 
-def test_an_archive_is_gone_through_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As long as shards grow, though some are left to others."""
+def test_an_archive_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the numbers of the shards ascend, also with gaps."""
     task = scrolls(tmp_path)
     shards = [*cut(layout_of(task, "t"), 1)]
-    begun = []
+    passes = []
     lines_of = archives.Archive.lines
 
     def counted(archive: archives.Archive) -> Iterator[tuple[int, bytes]]:
-        begun.append(archive)
+        passes.append(archive)
         return lines_of(archive)
 
     monkeypatch.setattr(archives.Archive, "lines", counted)
     read(TaskReader(task, "t"), shards[::2])
-    assert len(begun) == 1
+    assert len(passes) == 1
     read(TaskReader(task, "t"), shards[1::2])
-    assert len(begun) == 2
+    assert len(passes) == 2
 
 
-def test_a_plug_in_is_gone_through_once() -> None:
-    """And again only for an earlier shard."""
-    begun = []
+def test_a_plug_in_is_iterated_once() -> None:
+    """It is iterated again only for an earlier shard."""
+    passes = []
 
     class Counted(Stories):
         def examples(self) -> Iterator[Example]:
-            begun.append(1)
+            passes.append(1)
             return super().examples()
 
     task = Counted()
     shards = [*cut(layout_of(task, "t"), 1)]
     reader = TaskReader(task, "t")
     read(reader, shards[1::2])
-    assert len(begun) == 2  # one for the layout
+    assert len(passes) == 2  # one for the layout
     read(reader, shards[:1])
-    assert len(begun) == 3
+    assert len(passes) == 3
 
 
-def test_the_layout_of_a_plug_in_is_kept_under_its_key() -> None:
-    """It is gone through once for all runs on the same data, if to its end; yielded as it goes."""
+def test_the_layout_of_a_plug_in_is_cached_under_its_key() -> None:
+    """A complete pass serves all runs on the same data."""
     task = Stories()
     assert next(layout_of(task, "t", ["stories", 1])).examples == task.questions[0]
     layout = [*layout_of(task, "t", ["stories", 1])]
-    assert [(each.examples, each.rows) for each in layout] == [(n, None) for n in task.questions]
+    assert [(d.examples, d.rows) for d in layout] == [(n, None) for n in task.questions]
     assert layout[2].bytes == len("story 2 é".encode()) * 2
-    gone = type("Gone", (Stories,), {"examples": forbidden})()
-    assert [*layout_of(gone, "t", ["stories", 1])] == layout
+    unreadable = type("Unreadable", (Stories,), {"examples": forbidden})()
+    assert [*layout_of(unreadable, "t", ["stories", 1])] == layout
     with pytest.raises(UserError, match="called"):
-        [*layout_of(gone, "t", ["stories", 2])]
+        [*layout_of(unreadable, "t", ["stories", 2])]
 
 
-def test_a_plug_in_that_overrides_the_examples_alone_is_believed(tmp_path: Path) -> None:
-    """What it inherits would find the documents that it leaves out."""
+def test_a_plug_in_may_override_only_the_examples(tmp_path: Path) -> None:
+    """The inherited `layout` would contain the documents that it omits."""
 
     class Fewer(JsonLines):
         def examples(self) -> Iterator[Example]:
             return islice(super().examples(), 2)
 
-    rows_apart(tmp_path)
+    mixed_rows(tmp_path)
     task = Fewer(tmp_path / "rows.jsonl")
     shards = [*cut(layout_of(task, "t"))]
     assert sum(shard.examples for shard in shards) == 2
-    assert read(TaskReader(task, "t"), shards) == whole(task)
+    assert read(TaskReader(task, "t"), shards) == iterated(task)
 
 
-def test_a_plug_ins_mistakes_are_told() -> None:
-    """Layouts that are none, and examples on other documents than it says."""
+def test_mistakes_of_plug_ins_are_reported() -> None:
+    """Invalid layouts, and examples on other documents than in the layout."""
     document = Document("d", "text")
 
     class Odd(Stories):
@@ -444,18 +444,18 @@ def test_a_plug_ins_mistakes_are_told() -> None:
         def layout(self) -> Iterator[Any]:
             yield from ("2", DocumentRows(2, 4))
 
-    with pytest.raises(UserError, match="task 't' yields a layout of '2', no DocumentRows"):
+    with pytest.raises(UserError, match="task 't' yields a layout with '2', not a DocumentRows"):
         [*layout_of(Odd(), "t")]
     for documents in ((DocumentRows(2, 4),), (DocumentRows(1, 4),) * 3):
-        with pytest.raises(UserError, match="its data have changed, run again"):
+        with pytest.raises(UserError, match="its data have changed; run again"):
             [*TaskReader(Odd(), "t").documents(Shard(0, 0, 0, documents))]
 
 
-@pytest.mark.parametrize("make", [rows_apart, rows_together, scrolls])
-def test_other_data_than_were_laid_out_are_told(
+@pytest.mark.parametrize("make", [mixed_rows, adjacent_rows, scrolls])
+def test_data_that_differ_from_the_layout_are_reported(
     make: Callable[[Path], Task], tmp_path: Path
 ) -> None:
-    """A worker whose file is another does not read other documents instead."""
+    """A worker with a changed file raises, and does not read other documents instead."""
     task = make(tmp_path)
     shards = [*cut(layout_of(task, "t"), 3)]
     for path in tmp_path.rglob("*.*"):
@@ -468,43 +468,41 @@ def test_other_data_than_were_laid_out_are_told(
         read(TaskReader(task, "t"), shards)
 
 
-# -- layouts that are kept -----------------------------------------------------------------------
+# -- cached layouts ------------------------------------------------------------------------------
 
 
-def test_a_file_is_gone_through_once_for_all_runs(
+def test_a_file_is_scanned_once_for_all_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its hash tells that it is the same; other parameters, or a damaged layout, read it again."""
+    """The layout is cached by hash; other parameters, or a damaged entry, scan the file again."""
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
-    task = rows_apart(tmp_path)
-    expected, fingerprint = whole(task), task.fingerprint()
-    (kept,) = (tmp_path / "cache/layouts").iterdir()
-    for content, parsed in ((kept.read_bytes(), forbidden), (kept.read_bytes()[:-9], Scan._rows)):
-        kept.write_bytes(content)
-        monkeypatch.setattr(Scan, "_rows", parsed)
+    task = mixed_rows(tmp_path)
+    expected, fingerprint = iterated(task), task.fingerprint()
+    (entry,) = (tmp_path / "cache/layouts").iterdir()
+    for content, scan in ((entry.read_bytes(), forbidden), (entry.read_bytes()[:-9], Scan._rows)):
+        entry.write_bytes(content)
+        monkeypatch.setattr(Scan, "_rows", scan)
         json_lines._cached_layout.cache_clear()
-        assert whole(task) == expected
+        assert iterated(task) == expected
         assert task.fingerprint() == fingerprint
     monkeypatch.setattr(Scan, "_rows", forbidden)
     with pytest.raises(AssertionError):
-        whole(JsonLines(tmp_path / "rows.jsonl", ignore=("x",)))
-    assert [entry.kind for entry in Cache(tmp_path / "cache").collect(0)] == ["layouts"]
-    assert whole(task) == expected
+        iterated(JsonLines(tmp_path / "rows.jsonl", ignore=("x",)))
+    assert [e.kind for e in Cache(tmp_path / "cache").collect(0)] == ["layouts"]
+    assert iterated(task) == expected
 
 
-def test_a_cache_that_cannot_be_written_is_no_hindrance(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The layout is then found again in each process."""
+def test_a_read_only_cache_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each process then scans the file again."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "file"))
-    assert len(whole(rows_apart(tmp_path))) == 4
+    assert len(iterated(mixed_rows(tmp_path))) == 4
 
 
-def test_without_room_for_a_layout_the_user_is_told() -> None:
-    """With what to do."""
-    told = "No space left on device; make room"
-    with pytest.raises(UserError, match=told), Path("/dev/full").open("wb") as file:
+def test_a_disk_that_is_too_small_for_a_layout_is_reported() -> None:
+    """The message names the fix."""
+    message = "No space left on device; free disk space"
+    with pytest.raises(UserError, match=message), Path("/dev/full").open("wb") as file:
         layouts._append(file, b"[]" * 10_000)
 
 
@@ -515,36 +513,36 @@ TEXT: dict[str, Any] = {"document": "text"}
 
 
 @pytest.mark.parametrize(
-    ("rows", "told"),
+    ("rows", "message"),
     [
         ([D | TEXT, TEXT, D], "3: document 'D' has no text: none"),
-        ([D | TEXT, TEXT, D | TEXT], "3: document 'D' has rows from line 1 on; `adjacent` rows"),
-        ([TEXT, D | TEXT, D | {"document": "x"}], "3: document 'D' is given a second text; line 2"),
-        ([D | TEXT | {"title": "T"}, D | {"title": "U"}], "2: document 'D' is given a second tit"),
+        ([D | TEXT, TEXT, D | TEXT], "3: document 'D' has rows from line 1 on; with `adjacent`,"),
+        ([TEXT, D | TEXT, D | {"document": "x"}], "3: document 'D' has a second text; line 2"),
+        ([D | TEXT | {"title": "T"}, D | {"title": "U"}], "2: document 'D' has a second title"),
         ([D | TEXT, D | {"qestion": "?"}], "2: unknown field 'qestion'; did you mean 'question'"),
         ([D | TEXT, D | {"references": "x"}], "2: references: should be a valid list"),
     ],
 )
-def test_faults_of_adjacent_rows_are_told_before_any_work(
-    tmp_path: Path, rows: Rows, told: str
+def test_faults_of_adjacent_rows_are_reported_before_any_work(
+    tmp_path: Path, rows: Rows, message: str
 ) -> None:
-    """With their lines; and a document whose rows are apart is noticed."""
+    """With their lines, also for a document whose rows are not adjacent."""
     (tmp_path / "rows.jsonl").write_bytes(lines({"id": str(n)} | r for n, r in enumerate(rows)))
-    with pytest.raises(ConfigError, match=rf"rows\.jsonl:{told}"):
+    with pytest.raises(ConfigError, match=rf"rows\.jsonl:{message}"):
         JsonLines(tmp_path / "rows.jsonl", adjacent=True).check()
 
 
-def test_what_adjacent_rows_ignore_names_no_document(tmp_path: Path) -> None:
-    """Also where it is called as the field that would; half a character is replaced."""
+def test_adjacent_rows_may_ignore_the_name_of_the_document(tmp_path: Path) -> None:
+    """Rows then differ by their texts; an unpaired surrogate is replaced."""
     rows = [D | {"id": "a", "document": "x"}, D | {"id": "b", "document": "y\ud83d"}]
     (tmp_path / "rows.jsonl").write_bytes(lines(rows))
     task = JsonLines(tmp_path / "rows.jsonl", adjacent=True, ignore=("document_id",))
-    assert [document[0][0][1] for document in whole(task)] == ["x", "y\ufffd"]
+    assert [document[0][0][1] for document in iterated(task)] == ["x", "y\ufffd"]
 
 
 @pytest.mark.integration
-def test_the_layout_takes_the_memory_of_a_row(tmp_path: Path) -> None:
-    """Twenty thousand documents are laid out and cut in the memory of some."""
+def test_the_memory_of_a_layout_does_not_grow_with_its_rows(tmp_path: Path) -> None:
+    """Twenty thousand documents are split into shards in little memory."""
     rows = ({"id": str(n), "document_id": f"d{n}", "document": "w " * 20} for n in range(20_000))
     (tmp_path / "rows.jsonl").write_bytes(lines(rows))
     tracemalloc.start()

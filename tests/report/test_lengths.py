@@ -1,4 +1,4 @@
-"""Scores over lengths in the report, and RULER's effective length."""
+"""Tests of plots of scores over lengths, and of RULER's effective length."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leporello.report.sections import Lengths, ReportData
 
 
 def board(task: str, value: float) -> TaskComparison:
-    """Returns what a comparison says of one pipeline on one task."""
+    """Returns a comparison with one pipeline on one task."""
     score = Score(value, {}, (value - 1, value), None, 9)
     entry = PipelineScores(
         "best-sentence", Path(), "best-sentence", {"string_match_all": score}, 9, 0, {}, None,
@@ -26,8 +26,8 @@ def board(task: str, value: float) -> TaskComparison:
     )
 
 
-def test_several_lengths_of_a_task_are_drawn_and_told() -> None:
-    """A plot a task, the mean of RULER's, and the longest length that is still coped with."""
+def test_several_lengths_of_a_task_are_plotted() -> None:
+    """There is one plot per task, one of RULER's mean, and a sentence on the effective length."""
     boards = [
         board("ruler/vt@length=1024", 80.0),
         board("ruler/niah_single_1@length=1024", 100.0),
@@ -36,18 +36,18 @@ def test_several_lengths_of_a_task_are_drawn_and_told() -> None:
         board("ruler/vt@length=512", 60.0),
         board("sample", 50.0),
     ]
-    found = [*boards[:2], *boards[3:]]
-    plots = [*length_plots(found)]
+    subset = [*boards[:2], *boards[3:]]
+    plots = [*length_plots(subset)]
     assert [plot.title.partition(":")[0] for plot in plots] == [
         "mean of RULER's tasks against length",
         "string_match_all against length, ruler/vt",
         "string_match_all against length, ruler/niah_single_1",
     ]
     assert [row[1:3] for row in plots[0].rows] == [("512", "80.00"), ("1024", "90.00")]
-    assert "best-sentence: 1,024 tokens (2 of 13 tasks)" in effective_lengths(found)
-    assert "none of the lengths" in effective_lengths([*found[:1], *found[3:4]])
+    assert "best-sentence: 1,024 tokens (2 of 13 tasks)" in effective_lengths(subset)
+    assert "none of the lengths" in effective_lengths([*subset[:1], *subset[3:4]])
     assert "best-sentence, seed=1: 512 tokens (1 of 13 tasks)" in effective_lengths(boards)
-    comparison = Comparison(tuple(found), DRAWS)
+    comparison = Comparison(tuple(subset), DRAWS)
     section = Lengths().section(ReportData([], comparison, [], ExampleFacts()))
     assert (len(section.plots), section.title) == (3, "Lengths")
     assert not [*length_plots(boards[-1:])]
@@ -64,9 +64,9 @@ def test_several_lengths_of_a_task_are_drawn_and_told() -> None:
         ((82.3, 78.4, 73.7, 69.1, 68.1, 65.0), None),  # LWM: "<4K"
     ],
 )
-def test_effective_length_is_that_of_the_benchmarks_table(
+def test_effective_length_equals_the_benchmarks_table(
     averages: tuple[float, ...], length: int | None
 ) -> None:
-    """Rows of the README, with their averages at 4K to 128K."""
+    """The rows are from the benchmark's README, with averages at 4K to 128K."""
     by_length = dict(zip((4, 8, 16, 32, 64, 128), averages, strict=True))
     assert effective_length(by_length) == length

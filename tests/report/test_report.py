@@ -1,4 +1,4 @@
-"""The report: one file that needs nothing else, shows what was run, and survives odd texts."""
+"""Tests of the report: a self-contained file with all results, robust against odd texts."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from leporello import Output
 
 @dataclass(frozen=True)
 class Echo:
-    '''Answers with the first passage's first words; shows its input.'''
+    '''Answers with the first words of the first passage, and renders its input.'''
     words: int = 2
 
     def read(self, inputs):
         if any("explode" in read.question for read in inputs):
             raise RuntimeError("exploded </script>")
-        return [self.said(read) for read in inputs]
+        return [self.answer(read) for read in inputs]
 
-    def said(self, read):
+    def answer(self, read):
         [chunk, *_] = read.passages
         text = " ".join(chunk.text.split()[: self.words])
         span = chunk.document.chunk(chunk.start, chunk.start + len(text)).span
@@ -96,23 +96,23 @@ def _files(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of a sweep and another pipeline; one example fails, one is hostile."""
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a sweep and another pipeline; one example fails, one has hostile texts."""
     folder = tmp_path_factory.mktemp("report")
     run(["echo", "first"], config=[_files(folder)], out=folder / "out", workers=0)
     return folder / "out"
 
 
 @pytest.fixture(scope="module")
-def page(done: Path) -> Page:
+def page(directory: Path) -> Page:
     """The report of that run."""
-    out = done.parent / "report.html"
-    report([done], out, inputs=10, draws=DRAWS)
+    out = directory.parent / "report.html"
+    report([directory], out, inputs=10, draws=DRAWS)
     return Page(out)
 
 
 def test_a_report_is_one_well_formed_file_that_loads_nothing(page: Page) -> None:
-    """No address, no source, no import; a policy that forbids them; every tag closed."""
+    """It has no URLs or imports, a policy that forbids them, and no unclosed tag."""
     assert page.unclosed == []
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", page.source)
     assert not [tag for tag, attributes in page.tags if {"src", "srcset"} & attributes.keys()]
@@ -123,26 +123,26 @@ def test_a_report_is_one_well_formed_file_that_loads_nothing(page: Page) -> None
     assert "unsafe" not in policy
 
 
-def test_a_reports_scores_are_those_of_the_run(done: Path, page: Page) -> None:
-    """In the table, and as the mean of what the list shows."""
+def test_a_report_shows_the_scores_of_the_run(directory: Path, page: Page) -> None:
+    """The table shows them, and they equal the means of the listed scores."""
     index = page.data["index-0"]
     assert [job["pipeline"] for job in index["jobs"]] == [
         "echo@retriever.k=1", "echo@retriever.k=2", "first",
     ]  # fmt: skip
     for place, job in enumerate(index["jobs"]):
-        whole = read_json(done / job["pipeline"] / "rows" / "metrics.json")
-        told, sure = whole["scores"], whole["confidence"]
-        assert sure["answers"] == 29
-        assert f"{sure['ece']:.6g}" in page.text
+        metrics = read_json(directory / job["pipeline"] / "rows" / "metrics.json")
+        expected, confidence = metrics["scores"], metrics["confidence"]
+        assert confidence["answers"] == 29
+        assert f"{confidence['ece']:.6g}" in page.text
         for name, scores in zip(index["metrics"], index["scores"][place], strict=True):
-            assert fmean(scores) == pytest.approx(told[name], abs=0.01)
-        assert f"{told['f1']:.2f} [" in page.text
+            assert fmean(scores) == pytest.approx(expected[name], abs=0.01)
+        assert f"{expected['f1']:.2f} [" in page.text
 
 
-def test_a_reports_examples_hold_what_was_run(done: Path, page: Page) -> None:
-    """Predictions, hits, what was read and cited, references, and the documents' own words."""
+def test_a_report_contains_the_examples_of_the_run(directory: Path, page: Page) -> None:
+    """It has predictions, hits, read and cited spans, references, and excerpts of documents."""
     examples = page.examples()
-    rows = [json.loads(line) for line in (done / "first/rows/predictions.jsonl").open()]
+    rows = [json.loads(line) for line in (directory / "first/rows/predictions.jsonl").open()]
     by_id = {example["id"]: example for example in examples}
     assert len(examples) == len(by_id) == 30
     for row in rows:
@@ -160,20 +160,20 @@ def test_a_reports_examples_hold_what_was_run(done: Path, page: Page) -> None:
 
 
 def test_failures_and_lost_answers_are_shown(page: Page) -> None:
-    """An example that failed says where and why; one whose evidence was missed says so."""
+    """Failed examples have stage and error; lost examples have the stage that lost them."""
     index = page.data["index-0"]
     place = index["ids"].index("q7")
     assert index["states"][0][place] == 2
     failure = page.examples()[place]["jobs"][0]["failure"]
     assert failure == {"stage": "reader", "error": "RuntimeError: exploded </script>"}
-    lost = index["lost"][2][index["ids"].index("q1")]  # `first` sees the foxes alone
+    lost = index["lost"][2][index["ids"].index("q1")]  # `first` selects only the foxes
     assert index["stages"][lost] == "retriever"
 
 
-def test_no_text_of_a_run_becomes_part_of_the_page(page: Page) -> None:
-    """Ends of scripts, lone surrogates and control characters arrive as they were, inert."""
-    hostile = HOSTILE.replace("\ud800", "\ufffd")  # as the task says it
-    [example] = [each for each in page.examples() if each["id"] == hostile]
+def test_texts_of_a_run_never_become_html(page: Page) -> None:
+    """Script tags, lone surrogates and control characters are preserved as data."""
+    hostile = HOSTILE.replace("\ud800", "\ufffd")  # as the task reads it
+    [example] = [example for example in page.examples() if example["id"] == hostile]
     assert example["question"] == f"{hostile} owls"
     document = page.data["piece-0-0"]["documents"][example["document"]]
     assert document["title"] == hostile
@@ -182,34 +182,34 @@ def test_no_text_of_a_run_becomes_part_of_the_page(page: Page) -> None:
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]", page.source)
 
 
-def test_the_curves_that_there_are_data_for_are_drawn(page: Page) -> None:
-    """Length, position, recall at k, the parameter swept over, cost; each with its numbers."""
+def test_all_curves_with_data_are_plotted(page: Page) -> None:
+    """Plots show length, position, recall at k, swept parameter and cost, each with a table."""
     for title in (
         "f1 against the length of the document",
-        "f1 against where the evidence stands",
+        "f1 against the position of the evidence",
         "Recall of the evidence by the first k hits",
         "f1 against retriever.k",
-        "f1 against seconds an example",
+        "f1 against seconds per example",
         "Risk against coverage",
         "f1 against confidence in bins",
-        "first on rows: examples whose proof each stage kept whole",
+        "first on rows: examples whose complete proof each stage kept",
     ):
         assert title in page.text
     figures = sum(tag == "figure" for tag, _ in page.tags)
     assert figures == sum(tag == "svg" for tag, _ in page.tags) > 8
 
 
-def test_without_the_data_the_rest_is_shown(done: Path, tmp_path: Path) -> None:
-    """Tables and predictions remain; the report says what is missing."""
-    for path in done.parent.iterdir():
+def test_a_report_without_the_data_shows_results(directory: Path, tmp_path: Path) -> None:
+    """Tables and predictions remain, and a note lists the missing content."""
+    for path in directory.parent.iterdir():
         if path.name != "report.html":
             (shutil.copytree if path.is_dir() else shutil.copy)(path, tmp_path / path.name)
     config = tmp_path / "out" / "run.yaml"
-    config.write_text(config.read_text().replace(str(done.parent), str(tmp_path)))
+    config.write_text(config.read_text().replace(str(directory.parent), str(tmp_path)))
     changed = [{**row, "document": f"{row['document']}!"} for row in _rows()]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in changed))
-    told = report([tmp_path / "out"], tmp_path / "report.html", draws=DRAWS)
-    assert any("shown without its documents" in note for note in told.notes)
+    result = report([tmp_path / "out"], tmp_path / "report.html", draws=DRAWS)
+    assert any("shown without its documents" in note for note in result.notes)
     page = Page(tmp_path / "report.html")
     [first, *_] = page.examples()
     assert first["jobs"][0]["prediction"] == "Red foxes"
@@ -217,27 +217,33 @@ def test_without_the_data_the_rest_is_shown(done: Path, tmp_path: Path) -> None:
     assert "shown without its documents" in page.text
 
 
-def test_a_run_that_was_killed_is_reported_as_far_as_it_came(tmp_path: Path) -> None:
-    """From its stores; pipelines are compared by what all have finished."""
+def test_a_killed_run_can_be_reported(tmp_path: Path) -> None:
+    """The report reads its stores, and compares the examples that all pipelines have finished."""
     out = tmp_path / "out"
     run(["echo", "first"], config=[_files(tmp_path)], out=out, workers=0)
     for name in ("echo@retriever.k=1", "echo@retriever.k=2", "first"):
         shutil.rmtree(out / name)
     with sqlite3.connect(out / "journal" / "first" / "rows" / "00000.sqlite") as store:
         store.execute("DELETE FROM done WHERE number > 25")
-    told = report([out], tmp_path / "report.html", draws=DRAWS)
-    assert any("examples that all pipelines have finished, of 30" in note for note in told.notes)
+    result = report([out], tmp_path / "report.html", draws=DRAWS)
+    assert any("examples that all pipelines have finished, of 30" in note for note in result.notes)
     index = Page(tmp_path / "report.html").data["index-0"]
     assert 0 in index["states"][2]
     assert len(index["ids"]) == 30
 
 
-def test_two_runs_stand_side_by_side(done: Path, tmp_path: Path) -> None:
-    """Pipelines of one name are told apart by their runs; a report twice made is the same."""
-    other = tmp_path / "again"
-    shutil.copytree(done, other)
+def test_two_runs_are_compared(directory: Path, tmp_path: Path) -> None:
+    """Labels of equal pipelines include their runs; equal reports have equal bytes."""
+    copied_run = tmp_path / "again"
+    shutil.copytree(directory, copied_run)
     for name in ("one.html", "two.html"):
-        report([done, other], tmp_path / name, tasks=["rows"], baseline="out:first", draws=DRAWS)
+        report(
+            [directory, copied_run],
+            tmp_path / name,
+            tasks=["rows"],
+            baseline="out:first",
+            draws=DRAWS,
+        )
     page = Page(tmp_path / "one.html")
     labels = [job["label"] for job in page.data["index-0"]["jobs"]]
     assert labels[2:4] == ["out:first", "again:echo@retriever.k=1"]
@@ -245,28 +251,28 @@ def test_two_runs_stand_side_by_side(done: Path, tmp_path: Path) -> None:
     assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
 
 
-def test_the_verb_writes_a_report(done: Path, tmp_path: Path) -> None:
-    """It tells where; a place that cannot be written to is the user's mistake."""
+def test_the_verb_writes_a_report(directory: Path, tmp_path: Path) -> None:
+    """It prints the path; a path that cannot be written is a user error."""
     out = tmp_path / "page.html"
-    told = CliRunner().invoke(
-        application(), ["report", str(done), "--out", str(out), "--inputs", "0"]
+    result = CliRunner().invoke(
+        application(), ["report", str(directory), "--out", str(out), "--inputs", "0"]
     )
-    assert (told.exit_code, out.exists()) == (0, True), told.output
-    assert "page.html: 30 examples," in told.output
+    assert (result.exit_code, out.exists()) == (0, True), result.output
+    assert "page.html: 30 examples," in result.output
     with pytest.raises(UserError, match="cannot be written"):
-        report([done], tmp_path / "none" / "page.html", draws=DRAWS)
-    with pytest.raises(UserError, match="no run lies there"):
+        report([directory], tmp_path / "none" / "page.html", draws=DRAWS)
+    with pytest.raises(UserError, match="is not a run"):
         report([tmp_path], out)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium")
-def test_a_browser_shows_the_examples(page: Page, done: Path) -> None:
-    """The script runs under the page's own policy, and unpacks the list."""
+def test_a_browser_shows_the_examples(page: Page, directory: Path) -> None:
+    """The script runs under the page's security policy, and unpacks the list."""
     browser = str(shutil.which("chromium"))
     shown = subprocess.run(
         [browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000",
-         "--dump-dom", (done.parent / "report.html").as_uri()],
+         "--dump-dom", (directory.parent / "report.html").as_uri()],
         capture_output=True, text=True, check=True, timeout=60,
     ).stdout  # fmt: skip
     assert "30 of 30 examples" in shown

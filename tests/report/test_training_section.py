@@ -1,4 +1,4 @@
-"""The report's section on training: what `train` left beside the models that the runs read with."""
+"""Tests of the report's section on training, from records that `train` stores with models."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from leporello.report import report
 
 
 @pytest.fixture
-def done(tmp_path: Path) -> Path:
-    """A run with two readers, of which `train` made the one; its model lies in `model`."""
+def folder_of_run(tmp_path: Path) -> Path:
+    """A folder with a run of two readers; `train` made one of them, in `model`."""
     (tmp_path / "plugin.py").write_text(PLUGIN)
     (tmp_path / "mine.yaml").write_text(CONFIG)
     texts = [("sun and beach", "warm"), ("ice and snow", "cold"), ("hot sun", "warm")]
     rows = [row(str(number), text, label) for number, (text, label) in enumerate(texts)]
     for split in ("train", "test"):
         (tmp_path / f"{split}.jsonl").write_text("".join(rows))
-    made = train("mine", "rows", config=[tmp_path / "mine.yaml"], out=tmp_path / "model")
+    training = train("mine", "rows", config=[tmp_path / "mine.yaml"], out=tmp_path / "model")
     run(
-        ["mine-trained", "plain"], ["rows"], config=[tmp_path / "mine.yaml", made.config],
+        ["mine-trained", "plain"], ["rows"], config=[tmp_path / "mine.yaml", training.config],
         split="test", out=tmp_path / "run", workers=0,
     )  # fmt: skip
     return tmp_path
 
 
-def shown(folder: Path) -> tuple[Page, list[str]]:
-    """Returns the report, and what it leaves out."""
-    told = report([folder / "run"], folder / "page.html", draws=DRAWS)
-    return Page(folder / "page.html"), [note for note in told.notes if "trained" in note]
+def report_of(folder: Path) -> tuple[Page, list[str]]:
+    """Returns the report, and its notes on training."""
+    result = report([folder / "run"], folder / "page.html", draws=DRAWS)
+    return Page(folder / "page.html"), [note for note in result.notes if "training" in note]
 
 
-def changed(folder: Path, **values: Any) -> None:
-    """Changes the record beside the model."""
+def change_record(folder: Path, **values: Any) -> None:
+    """Changes the training record of the model."""
     file = folder / "model" / "training.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **values}))
 
 
 def _curve(scale: float) -> list[dict[str, float]]:
-    """Returns a curve as fine-tuning leaves it."""
+    """Returns a curve in the format of fine-tuning."""
     rows: list[dict[str, float]] = []
     for epoch in (1, 2):
         rows.append({"step": 10 * epoch - 5, "epoch": epoch - 0.5, "loss": scale / epoch})
@@ -56,60 +56,60 @@ def _curve(scale: float) -> list[dict[str, float]]:
     return rows
 
 
-def test_a_reader_without_a_curve_has_its_facts(done: Path) -> None:
-    """Once, for the one pipeline that was trained; and no plot."""
-    page, notes = shown(done)
+def test_a_reader_without_a_curve_has_its_facts(folder_of_run: Path) -> None:
+    """The section has one part, for the trained pipeline, without a plot."""
+    page, notes = report_of(folder_of_run)
     section = page.source.partition('<section id="training">')[2].partition("</section>")[0]
     assert re.findall("<h3>(.*)</h3>", section) == ["mine-trained"]
     for fact in ("mine, its reader Words", "split train of rows: 3 examples", "nothing", "seed"):
         assert fact in section
     assert "<svg" not in section
-    assert "epochs" not in section  # which no such reader has
+    assert "epochs" not in section  # a setting of fine-tuning only
     assert 'href="#training"' in page.source
     assert (page.unclosed, notes) == ([], [])
 
 
-def test_losses_and_the_metric_are_drawn_with_the_kept_checkpoint(done: Path) -> None:
-    """One line a learning rate; what became no number is left out, and said; numbers below."""
+def test_plots_mark_the_kept_checkpoint(folder_of_run: Path) -> None:
+    """One line per learning rate; values that are not finite are left out with a note."""
     diverged = [*_curve(4.0), {"step": 25, "epoch": 2.5, "loss": math.nan}]
-    kept = {"learning rate": 0.001, "step": 20, "epoch": 2.0, "validation loss": 0.625}
+    checkpoint = {"learning rate": 0.001, "step": 20, "epoch": 2.0, "validation loss": 0.625}
     curves = {"0.001": _curve(1.0), "0.1": diverged}
-    changed(done, curves=curves, kept=kept, metric="f1", scores={"f1": 80.0})
-    page, _ = shown(done)
+    change_record(folder_of_run, curves=curves, kept=checkpoint, metric="f1", scores={"f1": 80.0})
+    page, _ = report_of(folder_of_run)
     section = page.source.partition('<section id="training">')[2].partition("</section>")[0]
     titles = re.findall("<figcaption>(.*)</figcaption>", section)
     ring = "mine-trained on rows: the kept checkpoint has a ring"
     assert titles == [
-        "Loss on what is learnt, mine-trained on rows",
-        f"Loss on what is validated on, {ring}",
+        "Loss on the training data, mine-trained on rows",
+        f"Loss on the validation data, {ring}",
         f"f1 on validation, {ring}",
     ]
     assert section.count('class="ring"') == 2
     assert "<td>20 (kept)</td><td>0.6250</td>" in section
-    assert "learning rate 0.1 (1 no numbers)" in section
+    assert "learning rate 0.1 (1 not finite)" in section
     assert "nan" not in section
     assert "learning rate 0.001, step 20, epoch 2, validation loss 0.625" in section
-    changed(done, curves={"0.001": _curve(1.0)})
-    titles = re.findall("<figcaption>(.*)</figcaption>", shown(done)[0].source)
-    assert f"Loss, {ring}" in titles  # both losses of one learning rate stand side by side
+    change_record(folder_of_run, curves={"0.001": _curve(1.0)})
+    titles = re.findall("<figcaption>(.*)</figcaption>", report_of(folder_of_run)[0].source)
+    assert f"Loss, {ring}" in titles  # one plot has both losses of a single learning rate
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda model: shutil.move(model, model.with_name("moved")), "any more"),
         (lambda model: (model / "words.json").write_text("{}"), "is another model now"),
         (lambda model: (model.parent / "training.json").write_text("[1]"), "is damaged"),
     ],
 )
-def test_a_model_that_is_gone_or_another_is_said_in_one_line(
-    done: Path, change: Any, told: str
+def test_a_missing_or_changed_model_is_a_note(
+    folder_of_run: Path, change: Any, message: str
 ) -> None:
-    """The rest of the report is as it was."""
-    change(done / "model" / "model")
-    page, notes = shown(done)
+    """The rest of the report is shown."""
+    change(folder_of_run / "model" / "model")
+    page, notes = report_of(folder_of_run)
     assert 'id="training"' not in page.source
     [note] = notes
-    assert note.startswith("mine-trained: how its reader was trained is not shown: ")
-    assert told in note
+    assert note.startswith("mine-trained: the training of its reader is not shown: ")
+    assert message in note
     assert note in page.text

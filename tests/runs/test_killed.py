@@ -132,19 +132,19 @@ def test_a_signal_ends_the_run_cleanly_and_shows_how_to_resume(
 ) -> None:
     """The status is 130, 143 or 129; the current batch is stored; the same command resumes."""
     config = project(tmp_path, examples=60)
-    leporello(*ARGUMENTS, config, "--out", tmp_path / "whole", "--no-cache", status=1)
+    leporello(*ARGUMENTS, config, "--out", tmp_path / "expected", "--no-cache", status=1)
     out = tmp_path / "out"
     process = _start(config, out, "--no-cache", "--workers", str(workers), seconds=0.15)
     until(lambda: stored(out) > 0)
     process.send_signal(number)
     _, output = process.communicate()
     assert process.returncode == 128 + number
-    assert "ending after what is being read; once more ends at once" in output
-    assert "ended early: interrupted; the same command goes on from here" in output
+    assert "stopping after the current read; interrupt again to stop at once" in output
+    assert "ended early: interrupted; run the same command again to resume" in output
     assert stored(out)
     assert (out / "mine" / "lamps" / "predictions.jsonl").exists()
     leporello(*ARGUMENTS, config, "--out", out, "--no-cache", status=1)
-    same_bytes(out, tmp_path / "whole")
+    same_bytes(out, tmp_path / "expected")
 
 
 def test_a_second_ctrl_c_ends_the_run_at_once(tmp_path: Path) -> None:
@@ -154,12 +154,12 @@ def test_a_second_ctrl_c_ends_the_run_at_once(tmp_path: Path) -> None:
     until(began(tmp_path).exists)
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
-    while "once more ends at once" not in process.stderr.readline():
+    while "interrupt again to stop at once" not in process.stderr.readline():
         pass
     process.send_signal(signal.SIGINT)
     _, output = process.communicate()
     assert process.returncode == 130
-    assert "interrupted; the same command goes on from here" in output
+    assert "interrupted; run the same command again to resume" in output
 
 
 def test_a_second_process_on_one_run_names_the_first(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_second_process_on_one_run_names_the_first(tmp_path: Path) -> None:
         until((out / "run.yaml").exists)
         second = leporello(*ARGUMENTS, config, "--out", out, status=2)
         assert f"process {first.pid} on " in second.stderr
-        assert "is running there; wait for it, or give another --out" in second.stderr
+        assert "is running there; wait for it, or use another --out" in second.stderr
         first.kill()
 
 
@@ -191,7 +191,7 @@ def test_a_full_disk_stops_the_run_with_a_message_and_nothing_is_lost(
 ) -> None:
     """With more space, the run resumes to the same bytes, whether stores or results failed."""
     config = project(tmp_path, examples=200)
-    expected, out = tmp_path / "whole", tmp_path / "out"
+    expected, out = tmp_path / "expected", tmp_path / "out"
     arguments = (*ARGUMENTS, config, "--shard-examples", "10")
     leporello(*arguments, "--out", expected, status=1)
     sizes = [path.stat().st_size for path in (expected / "journal").rglob("*.sqlite")]
@@ -202,7 +202,7 @@ def test_a_full_disk_stops_the_run_with_a_message_and_nothing_is_lost(
     line = (*arguments, "--out", out, "--no-cache", "--workers", workers)
     error = _with_file_limit(min(sizes) - 8192, *line)
     assert (
-        ".sqlite: cannot be written to: disk I/O error; what is finished is kept: make room"
+        ".sqlite: cannot be written to: disk I/O error; finished examples are kept: free space"
         in error
     )
     assert stored(out) > 0

@@ -53,7 +53,7 @@ def test_an_interrupted_metric_resumes_after_the_last_example(config: Path, tmp_
     assert (interrupted.stopped, [*result.scores]) == ("interrupted", ["f1"])
     assert [
         *(text.partition(",")[0] for text in result.faults), *result.faults.values()
-    ] == ["metric bleu_coco: is computed once all is read", 2]  # fmt: skip
+    ] == ["metric bleu_coco: is computed after all reads", 2]  # fmt: skip
     before = stored.read_bytes()
     stored.write_bytes(before + b'{"key": ')
     resumed = run(["lead"], ["rows"], config=[config], out=tmp_path / "run", workers=0)

@@ -60,7 +60,7 @@ def test_questions_share_chunks_and_indexes(
     """A file is loaded once until it changes; several questions need one retriever call."""
     calls = Counter[str]()
 
-    def counted(cls: type, name: str) -> None:
+    def count_calls(cls: type, name: str) -> None:
         method = getattr(cls, name)
 
         @wraps(method)
@@ -72,7 +72,7 @@ def test_questions_share_chunks_and_indexes(
 
     for cls, name in ((AskSettings, "document"), (type(pipeline.stages.chunker), "chunk"),
                       (type(pipeline.stages.retriever), "search")):  # fmt: skip
-        counted(cls, name)
+        count_calls(cls, name)
     path = tmp_path / "a.txt"
     path.write_text(TEXT, encoding="utf-8")
     answers = pipeline.answers(path, QUESTIONS)

@@ -130,9 +130,9 @@ def test_the_plan_is_printed_as_a_tree(config: Path) -> None:
     arguments = ("mine", "--config", config, "--out", config.parent / "out")
     output = leporello("plan", *arguments).stdout
     assert "chunks by FixedTokens(size=50" in output
-    assert "10 documents, 0 kept, 10 to make" in output
+    assert "10 documents, 0 cached, 10 to compute" in output
     assert "at least 60 reads of 600 tokens" in output
-    assert "selecting not known" in output
+    assert "selecting unknown" in output
     leporello("run", *HERE, *arguments)
     assert "nothing is left to do" in leporello("plan", *arguments).stdout
 
@@ -169,19 +169,19 @@ def test_why_suggests_an_id_for_an_unknown_example(config: Path) -> None:
     run(["mine"], config=[config], out=config.parent / "out", limit=3, workers=0)
     with pytest.raises(UserError, match="did you mean"):
         why(config.parent / "out", "3-22")
-    with pytest.raises(UserError, match="no run lies there"):
+    with pytest.raises(UserError, match="is not a run"):
         why(config.parent, "3-2")
 
 
 def test_the_cache_is_listed_and_cleared(config: Path) -> None:
     """`ls` counts entries by kind; `gc` limits the size, and a run recomputes removed entries."""
     run(["mine"], config=[config], out=config.parent / "out", workers=0)
-    listed = json.loads(leporello("cache", "ls", "--json").stdout)
-    assert {kind: counts["entries"] for kind, counts in listed["kinds"].items()} == {
+    listing = json.loads(leporello("cache", "ls", "--json").stdout)
+    assert {kind: counts["entries"] for kind, counts in listing["kinds"].items()} == {
         "layouts": 1, "tokens": 10, "chunks": 10, "index": 10, "outputs": 3
     }  # fmt: skip
     assert "index" in leporello("cache", "ls").stdout
-    size = sum(counts["bytes"] for counts in listed["kinds"].values())
+    size = sum(counts["bytes"] for counts in listing["kinds"].values())
     leporello("cache", "gc", "--keep", f"{size / 2000}KB")
     sizes = [entry.size for entry in Cache(cache_directory()).entries()]
     assert 0 < sum(sizes) <= size / 2

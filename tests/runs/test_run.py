@@ -112,7 +112,7 @@ def test_later_pipelines_join_a_run_directory(config: Path, tmp_path: Path) -> N
 
 def test_a_directory_with_other_files_is_left_alone(config: Path, tmp_path: Path) -> None:
     """A run never writes to a directory with files that do not belong to a run."""
-    with pytest.raises(UserError, match="holds other files"):
+    with pytest.raises(UserError, match="has other files"):
         run(["lead"], ["rows"], config=[config], out=tmp_path, workers=0)
 
 
@@ -167,13 +167,16 @@ class Mine:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("yield 3", "yields 3, which is no Example"),
+        ("yield 3", "yields 3, which is not an Example"),
         ("return None", "task 't' failed"),
         ("raise KeyError('k')", "KeyError: 'k'"),
-        ("yield Example('a', 'text')", "with a document that is no Document"),
+        ("yield Example('a', 'text')", "with a document that is not a Document"),
         ("yield from [Example('a', document)] * 2", "yields the id 'a' twice"),
-        ("yield Example('a', document, references=(3,))", "whose references are no tuple of texts"),
-        ("yield Example('a', document, references='abc')", "whose references are no tuple"),
+        (
+            "yield Example('a', document, references=(3,))",
+            "whose references are not a tuple of texts",
+        ),
+        ("yield Example('a', document, references='abc')", "whose references are not a tuple"),
         ("yield Example('a', document, evidence=(Span(0, 99),))", "outside its document"),
     ],
 )
@@ -326,5 +329,5 @@ def test_an_answer_is_normalised_only_if_the_pipeline_declares_it(tmp_path: Path
     with pytest.raises(ConfigError, match="must be true or false, got 'often'"):
         load_pipelines(config, ["normalised=often"], ["as-it-is"])
     (tmp_path / "old.yaml").write_text("tasks: {q: {class: Scrolls, name: qmsum, normalised: no}}")
-    with pytest.raises(ConfigError, match=r"'normalised'; it is a key of pipelines since 0\.3"):
+    with pytest.raises(ConfigError, match=r"'normalised'; since 0\.3 it is a key of pipelines"):
         load_pipelines([tmp_path / "old.yaml"])

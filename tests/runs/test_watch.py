@@ -138,5 +138,5 @@ def test_a_shard_that_is_tried_again(folder: Path) -> None:
 
 def test_no_run(tmp_path: Path) -> None:
     """A directory without a run is an error."""
-    with pytest.raises(UserError, match="no run lies there"):
+    with pytest.raises(UserError, match="is not a run"):
         Watch(tmp_path)

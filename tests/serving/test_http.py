@@ -1,4 +1,4 @@
-"""The page's server: who is let in, what it sends, what it takes in."""
+"""Tests of the page's server: access control, responses and added files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TEXT = "Ann 🦉 found the fax.\n\nThe ferry runs \ud800 since 1871."
 
 @pytest.fixture(name="documents")
 def _documents() -> OpenDocuments:
-    """A page with one document of two pages, of which something is lost."""
+    """A page with one document, which has two pages and a loss."""
     places, losses = (Place("p. 1", 0, 23), Place("p. 2", 23, len(TEXT))), (Loss("image", "why"),)
     document = Document("a.pdf", TEXT, "A", places=places, losses=losses)
     stages = Pipeline(Paragraphs(5), BM25(k=1), BestSentence(), Stuff())
@@ -44,15 +44,15 @@ def _documents() -> OpenDocuments:
 
 @pytest.fixture(name="client")
 def _client(documents: OpenDocuments) -> TestClient:
-    """A browser that was given the token."""
+    """A client with the token."""
     app = AccessControl(application(documents), TOKEN, 8000)
     client = TestClient(app, OWN)
     assert client.get("/", params={"token": TOKEN}).status_code == 200
     return client
 
 
-def test_the_token_is_needed_and_becomes_a_cookie(client: TestClient) -> None:
-    """Scripts cannot read it, other sites do not have it sent; a wrong one is refused."""
+def test_the_token_is_required_and_becomes_a_cookie(client: TestClient) -> None:
+    """The cookie is hidden from scripts and other sites; a wrong token is refused."""
     cookie = client.get("/", params={"token": TOKEN}).headers["set-cookie"]
     assert "HttpOnly; SameSite=Strict" in cookie
     assert client.get("/documents").status_code == 200
@@ -75,13 +75,13 @@ def test_the_token_is_needed_and_becomes_a_cookie(client: TestClient) -> None:
     ],
 )
 def test_another_site_is_refused(client: TestClient, headers: dict[str, str], status: int) -> None:
-    """By the name that it asks for, as with DNS rebinding, or by the page that asks."""
+    """A wrong host name, as with DNS rebinding, and a wrong origin are refused."""
     cookies = {"cookie": f"leporello-8000={TOKEN}"}
     assert client.get("/documents", headers={**cookies, **headers}).status_code == status
 
 
-def test_nothing_is_loaded_from_elsewhere(client: TestClient) -> None:
-    """The policy is on refusals too, and the page needs no more than it allows."""
+def test_nothing_is_loaded_from_other_sites(client: TestClient) -> None:
+    """All responses have the security policy, and the page complies with it."""
     for response in (client.get("/"), client.get("/none")):
         assert "default-src 'none'" in response.headers["content-security-policy"]
         assert response.headers["x-content-type-options"] == "nosniff"
@@ -104,13 +104,13 @@ def test_nothing_is_loaded_from_elsewhere(client: TestClient) -> None:
         ("/app.py", 404),
     ],
 )
-def test_no_other_file_is_there(client: TestClient, path: str, status: int) -> None:
-    """Files are not named by paths at all."""
+def test_other_files_are_not_served(client: TestClient, path: str, status: int) -> None:
+    """The server does not map addresses to paths of files."""
     assert client.get(path).status_code == status
 
 
-def test_text_comes_in_stretches_with_its_places(client: TestClient) -> None:
-    """Offsets count characters; what is no character arrives; ends are clipped."""
+def test_text_is_sent_in_pieces_with_places(client: TestClient) -> None:
+    """Offsets count characters; lone surrogates are sent; ends are clipped."""
     [about] = client.get("/documents").json()["documents"]
     assert (about["length"], len(about["notes"])) == (len(TEXT), 1)
     piece = client.get("/documents/0/text?start=4&end=999999999").json()
@@ -119,8 +119,8 @@ def test_text_comes_in_stretches_with_its_places(client: TestClient) -> None:
     assert piece["place"] == "p. 1 to p. 2"
 
 
-def test_an_answer_comes_by_steps(client: TestClient) -> None:
-    """The last line is the answer, with its places and the ledger; the page has it later, too."""
+def test_an_answer_is_preceded_by_steps(client: TestClient) -> None:
+    """The last line is the answer, with places and coverage; later requests return it too."""
     response = client.post("/documents/0/ask", content="Who found the fax?")
     *steps, last = map(json.loads, response.text.splitlines())
     assert [step["step"] for step in steps] == ["looking for passages", "reading 1 input", "1 read"]
@@ -133,8 +133,8 @@ def test_an_answer_comes_by_steps(client: TestClient) -> None:
 API = {"authorization": f"Bearer {TOKEN}"}
 
 
-def test_programs_ask_with_the_token_and_every_reply_is_as_described(client: TestClient) -> None:
-    """The description has a schema for what is taken and given; the page of it lists all."""
+def test_replies_to_programs_match_the_description(client: TestClient) -> None:
+    """The description has a schema for each request and reply; its page lists all addresses."""
     client.cookies.clear()
     refusal = client.post("/ask", json={"question": "Who?"})
     assert (refusal.status_code, [*refusal.json()]) == (403, ["error"])
@@ -146,13 +146,13 @@ def test_programs_ask_with_the_token_and_every_reply_is_as_described(client: Tes
         "/documents": None,
     }
     replies = {}
-    for path, sent in requests.items():
-        method = "get" if sent is None else "post"
-        got = client.request(method, path, json=sent, headers=API)
+    for path, body in requests.items():
+        method = "get" if body is None else "post"
+        response = client.request(method, path, json=body, headers=API)
         success = described["paths"][path][method]["responses"]["200"]
         schema = success["content"]["application/json"]["schema"]
-        jsonschema.validate(got.json(), {**schema, "components": described["components"]})
-        replies[path] = got.json()
+        jsonschema.validate(response.json(), {**schema, "components": described["components"]})
+        replies[path] = response.json()
     answer, passages, outline, _ = replies.values()
     assert (answer["answer"], answer["stands"][0]["place"]) == (
         "Ann 🦉 found the fax.",
@@ -171,29 +171,29 @@ def test_programs_ask_with_the_token_and_every_reply_is_as_described(client: Tes
 
 
 @pytest.mark.parametrize(
-    ("asked", "sent", "status", "told"),
+    ("address", "body", "status", "message"),
     [
         ("POST /ask", '{"question": 1}', 422, "question: Input should be a valid string"),
         ("POST /ask", "{", 422, "the request: Invalid JSON"),
         ("POST /ask", '{"question": "", "document": 7}', 404, "There is no document 7"),
-        ("POST /ask", " " * 1_000_001, 413, "1,000,000 bytes at most"),
-        ("GET /ask", "", 405, "takes another method"),
+        ("POST /ask", " " * 1_000_001, 413, "at most 1,000,000 bytes"),
+        ("GET /ask", "", 405, "needs another method"),
         ("GET /none", "", 404, "/docs lists"),
     ],
 )
-def test_what_is_asked_wrongly_is_told_in_a_sentence(
-    client: TestClient, asked: str, sent: str, status: int, told: str
+def test_a_wrong_request_has_an_error_message(
+    client: TestClient, address: str, body: str, status: int, message: str
 ) -> None:
-    """As JSON, with the status of its kind."""
-    reply = client.request(*asked.split(), content=sent, headers=API)
+    """The message is JSON, with the matching status."""
+    reply = client.request(*address.split(), content=body, headers=API)
     assert reply.status_code == status
-    assert told in reply.json()["error"]
+    assert message in reply.json()["error"]
 
 
-def test_a_stage_that_fails_is_told_to_programs(
+def test_a_failed_stage_is_reported_to_programs(
     client: TestClient, documents: OpenDocuments
 ) -> None:
-    """Which one, and why."""
+    """The message names the stage and the reason."""
     documents.sessions[0].stages = Pipeline(Paragraphs(5), object(), BestSentence(), Stuff())
     for path in ("/ask", "/passages"):
         reply = client.post(path, json={"question": "Who?"})
@@ -202,18 +202,18 @@ def test_a_stage_that_fails_is_told_to_programs(
 
 
 @pytest.mark.parametrize("name", ["b.txt", "../../b.txt", "..\\b.txt", "", "..", "\0/", "x" * 999])
-def test_a_file_is_taken_in_as_another_document(client: TestClient, name: str) -> None:
-    """Whatever its name says, it stays in a folder of its own; its questions are its own."""
-    done = client.post("/documents", params={"name": name}, content=b"Ned has a boat.")
-    assert done.json()["number"] == 1
+def test_a_file_is_added_as_another_document(client: TestClient, name: str) -> None:
+    """No name of a file leaves the temporary folder; every document has its own conversation."""
+    response = client.post("/documents", params={"name": name}, content=b"Ned has a boat.")
+    assert response.json()["number"] == 1
     assert client.get("/documents/1/text?start=0&end=99").json()["text"] == "Ned has a boat."
     answer = client.post("/documents/1/ask", content="Who has a boat?").text.splitlines()[-1]
     assert json.loads(answer)["answer"]["told"] == "Ned has a boat."
     assert client.get("/documents/0").json() == []
 
 
-def test_what_cannot_be_read_or_is_too_large_is_told(client: TestClient) -> None:
-    """All files together have a limit, too; the server's folders are not named."""
+def test_unreadable_and_large_files_are_refused(client: TestClient) -> None:
+    """There is also a limit for all files together; messages do not reveal folders."""
     broken = client.post("/documents?name=b.pdf", content=b"%PDF-1.7 no more")
     assert broken.status_code == 422
     assert broken.json()["error"].startswith("b.pdf: ")
@@ -222,15 +222,15 @@ def test_what_cannot_be_read_or_is_too_large_is_told(client: TestClient) -> None
         assert client.post("/documents?name=c.txt", content=b"x " * 50).status_code == status
 
 
-def test_a_port_that_is_taken_is_told(documents: OpenDocuments) -> None:
-    """Nothing is bound but to this machine's own address."""
+def test_a_wrong_port_is_reported(documents: OpenDocuments) -> None:
+    """Mistakes of the user are reported before the server starts."""
     with pytest.raises(UserError, match="port 99999"):
         serve(documents.sessions[0], 99999)
     assert "no such file" in leporello("serve", "none.txt", status=2).stderr
 
 
 def test_control_c_ends_it(tmp_path: Path) -> None:
-    """With status 0; SIGTERM, after which the test in a browser looks, does the same."""
+    """The status is 0. The test in a browser checks the same for SIGTERM."""
     path = tmp_path / "a.txt"
     path.write_text("Ned has a boat.", encoding="utf-8")
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The server for agents, asked by the protocol's own client over a real process."""
+"""Tests of the server for agents, with the protocol's client and a real process."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Noisy(BestSentence):
 
 
 def test_an_agent_asks_a_document(tmp_path: Path) -> None:
-    """Every reply has the ledger; what a stage prints or raises does not end the conversation."""
+    """Every reply has the coverage; output and errors of stages do not end the conversation."""
     (tmp_path / "noisy.py").write_text(NOISY, "utf-8")
     (tmp_path / "a.md").write_text(TEXT, "utf-8")
-    own = tmp_path / "own.yaml"
-    own.write_text(
+    config = tmp_path / "own.yaml"
+    config.write_text(
         "pipelines: {own: {extends: best-sentence, reader: {class: './noisy.py:Noisy'}}}"
     )
     program, *arguments = command(
-        "mcp", tmp_path / "a.md", "--pipeline", "own", "--config", own, "--no-cache"
+        "mcp", tmp_path / "a.md", "--pipeline", "own", "--config", config, "--no-cache"
     )
     server = mcp.StdioServerParameters(
         command=program, args=arguments, env={"PYTHONPATH": ":".join(filter(None, sys.path))}
@@ -69,7 +69,7 @@ def test_an_agent_asks_a_document(tmp_path: Path) -> None:
     assert "the reader failed: ValueError: no such boat" in failed.content[0].text
 
 
-def test_a_mistake_is_told_before_the_protocol_begins() -> None:
-    """On standard error, with the status of a user's mistakes."""
-    done = leporello("mcp", "none.txt", status=2)
-    assert (done.stdout, "no such file" in done.stderr) == ("", True)
+def test_a_user_error_is_reported_before_the_protocol_starts() -> None:
+    """It is printed to standard error, with the status of user errors."""
+    process = leporello("mcp", "none.txt", status=2)
+    assert (process.stdout, "no such file" in process.stderr) == ("", True)

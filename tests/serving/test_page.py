@@ -1,4 +1,4 @@
-"""The page in a real browser: the distribution's Chromium, where it is installed."""
+"""Tests of the page in a real browser: the distribution's Chromium, if it is installed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOSTILE = "<img src=x onerror=document.title='gone'></script><b>bold</b>"
 
 @pytest.fixture(name="page", scope="module")
 def _page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """A browser at the page of a document of a megabyte; no test may leave an error in it."""
+    """A browser with the page of a one-megabyte document; checks for errors at the end."""
     file = tmp_path_factory.mktemp("files") / "ferry.md"
     filler = "The rain fell on the harbour, and the boats lay still.\n\n" * 60
     chapters = [f"# Chapter {n}\n\n{filler}{FACT * (n == 200)}\n\n" for n in range(1, 301)]
@@ -53,8 +53,8 @@ def _page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         assert [error for error in errors if "Failed to load" not in error] == []
 
 
-def asked(page: Page, question: str) -> Locator:
-    """Asks a question by keyboard alone, and returns its answer."""
+def ask(page: Page, question: str) -> Locator:
+    """Asks a question with the keyboard, and returns the answer's element."""
     page.keyboard.press("Escape")
     page.keyboard.press("/")
     page.keyboard.press("Control+a")
@@ -65,10 +65,10 @@ def asked(page: Page, question: str) -> Locator:
     return turn
 
 
-def test_an_answer_stands_out_in_the_text(page: Page) -> None:
-    """The text goes there, though it holds no more of the document than is looked at."""
+def test_an_answer_is_highlighted_in_the_text(page: Page) -> None:
+    """The text scrolls to the answer, although only the pieces around it are loaded."""
     assert "token" not in page.url
-    turn = asked(page, "Who found the unread fax?")
+    turn = ask(page, "Who found the unread fax?")
     sync_api.expect(turn.locator(".told")).to_have_text(FACT)
     answer = page.locator("#text mark.answer")
     sync_api.expect(answer).to_have_text(FACT)
@@ -79,8 +79,8 @@ def test_an_answer_stands_out_in_the_text(page: Page) -> None:
     assert len(page.locator("#text").inner_text()) < 60_000
 
 
-def test_the_text_is_gone_through_by_keyboard(page: Page) -> None:
-    """To its ends, page by page, and to a heading by name; what is far away is let go."""
+def test_the_keyboard_scrolls_the_text(page: Page) -> None:
+    """It scrolls to the ends, by page and to a heading; distant pieces are unloaded."""
     text, here = page.locator("#text"), page.locator("#here")
     page.keyboard.press("Escape")
     page.keyboard.press("Home")
@@ -99,12 +99,12 @@ def test_the_text_is_gone_through_by_keyboard(page: Page) -> None:
 
 
 def test_a_file_is_added_and_asked(page: Page, tmp_path: Path) -> None:
-    """The first document's answers are there when it is chosen again; a broken file is told."""
+    """The first document keeps its answers; a broken file is reported."""
     (tmp_path / "boat.txt").write_text("Ned has a boat.", encoding="utf-8")
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7 no more")
     page.set_input_files("#file", tmp_path / "boat.txt")
     sync_api.expect(page.locator("#title")).to_have_text("boat.txt")
-    assert asked(page, "Who has a boat?").locator(".told").inner_text() == "Ned has a boat."
+    assert ask(page, "Who has a boat?").locator(".told").inner_text() == "Ned has a boat."
     page.set_input_files("#file", tmp_path / "broken.pdf")
     sync_api.expect(page.locator("#step")).to_contain_text("broken.pdf: ")
     page.locator("#document").select_option("ferry.md")

@@ -19,7 +19,7 @@ from leporello.core.coverage import covered
 from leporello.core.notes import collect_notes
 from leporello.core.passages import Passage, derivation, flat_read, identity, spans_of
 from leporello.core.records import Chunk, Document, Example, Output, Read, Section
-from leporello.engine.enriching import Enriching
+from leporello.engine.enriching import EnricherRunner
 from leporello.engine.selection import select
 from leporello.loaders.files import load
 from leporello.readers import Embedded
@@ -57,7 +57,7 @@ def everything(
     """Returns the chunks and passages of an enricher."""
     document = Document("d", document, "Puss") if isinstance(document, str) else document
     stages = Pipeline(Paragraphs(size=size), BM25(), reader or Embedded(), Stuff(), enricher)
-    return Enriching(stages).of(divide(stages.chunker, document, ""))
+    return EnricherRunner(stages).passages_of(divide(stages.chunker, document, ""))
 
 
 def depth(passage: Chunk) -> int:
@@ -163,7 +163,7 @@ def test_a_generating_reader_writes_questions_statements_and_context(
         generates: bool = True
 
     stages = Pipeline(Paragraphs(size=12), BM25(), Generator(text), Stuff(), enricher)
-    [passage, *_] = Enriching(stages).of(divide(stages.chunker, FARM, ""))
+    [passage, *_] = EnricherRunner(stages).passages_of(divide(stages.chunker, FARM, ""))
     assert isinstance(passage, Passage)
     first = text.splitlines()[0].lstrip("1.- ")
     assert passage.text.startswith(first)

@@ -70,10 +70,10 @@ class TestRetrievers(RetrieverContract):
         """This applies to retrievers that prefer the start of a document."""
         retriever = maker()
         if not isinstance(retriever, NOT_FROM_THE_START):
-            [hits] = self.worked(retriever, self.case(long_text(900), " \n"))
+            [hits] = self.results(retriever, self.case(long_text(900), " \n"))
             assert [start for start, *_ in hits] == sorted(start for start, *_ in hits)
             assert hits[0][0] == 0
-            [hits] = self.worked(retriever, self.case("One cat. " * 12, "dogs"))
+            [hits] = self.results(retriever, self.case("One cat. " * 12, "dogs"))
             assert {n for start, end, _ in hits for n in range(start, end)} == set(range(108))
 
 

@@ -96,25 +96,25 @@ def _ids(outcomes: Sequence[Outcomes], labels: Sequence[str], common: bool) -> l
         UserError: Pipelines have finished different examples, and `common` is not set; or they
             have no examples in common.
     """
-    shared = set(outcomes[0].finished).intersection(*(outcome.finished for outcome in outcomes))
+    common_ids = set(outcomes[0].finished).intersection(*(outcome.finished for outcome in outcomes))
     finished = [(label, outcome.finished) for label, outcome in zip(labels, outcomes, strict=True)]
-    more = [(label, ids) for label, ids in finished if len(ids) > len(shared)]
-    if more and not common:
-        listing = "".join(f"\n  {label}: {_surplus(ids, shared)}" for label, ids in more)
+    larger = [(label, ids) for label, ids in finished if len(ids) > len(common_ids)]
+    if larger and not common:
+        listing = "".join(f"\n  {label}: {_surplus(ids, common_ids)}" for label, ids in larger)
         raise UserError(
             f"the pipelines have finished different examples of {outcomes[0].job.task},"
-            f" {len(shared):,} in common:{listing}\n"
+            f" {len(common_ids):,} in common:{listing}\n"
             "finish the runs, or compare only the common examples with --common"
         )
-    if not shared:
+    if not common_ids:
         raise UserError(f"the pipelines have no example of {outcomes[0].job.task} in common")
-    return [id_ for id_ in outcomes[0].finished if id_ in shared]
+    return [id_ for id_ in outcomes[0].finished if id_ in common_ids]
 
 
-def _surplus(finished: Iterable[str], shared: Collection[str]) -> str:
-    surplus = [id_ for id_ in finished if id_ not in shared]
-    shown = ", ".join(surplus[:_SHOWN]) + (", …" if len(surplus) > _SHOWN else "")
-    return f"{len(surplus):,} more ({shown})"
+def _surplus(finished: Iterable[str], common_ids: Collection[str]) -> str:
+    surplus = [id_ for id_ in finished if id_ not in common_ids]
+    names = ", ".join(surplus[:_SHOWN]) + (", …" if len(surplus) > _SHOWN else "")
+    return f"{len(surplus):,} more ({names})"
 
 
 def _shared_metrics(outcomes: Sequence[Outcomes]) -> list[str]:
@@ -164,10 +164,10 @@ def _warnings(
         warnings.append("the runs were made on different data")
     shares = [_unseen([example.coverage for example in row]) for row in rows]
     if max(shares) - min(shares) > _POINT:
-        most, least = shares.index(max(shares)), shares.index(min(shares))
+        highest, lowest = shares.index(max(shares)), shares.index(min(shares))
         warnings.append(
             f"truncation differs: the reader did not see {max(shares):.0%} of the text that"
-            f" {labels[most]} selected, but {min(shares):.0%} for {labels[least]}"
+            f" {labels[highest]} selected, but {min(shares):.0%} for {labels[lowest]}"
         )
     for name in _shared_metrics(outcomes):
         signatures = sorted({outcome.signatures.get(name, "") for outcome in outcomes})

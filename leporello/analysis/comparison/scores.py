@@ -111,14 +111,14 @@ def _scores(
 ) -> list[Score]:
     """Returns the score of each pipeline by one metric."""
     table_of_all = [[example.statistics.get(name) for example in row] for row in rows]
-    scored = [
+    indices = [
         index
         for index, statistics in enumerate(zip(*table_of_all, strict=True))
         if None not in statistics
     ]
-    table = [[row[index] or {} for index in scored] for row in table_of_all]
+    table = [[row[index] or {} for index in indices] for row in table_of_all]
     # The examples of one document are not independent.
-    owners = _owners(rows, scored) if draws.by_document else None
+    owners = _owners(rows, indices) if draws.by_document else None
     return scores_of(metric, table, baseline, draws, owners)
 
 
@@ -146,11 +146,11 @@ def scores_of(
     return _Resample(summed, table, plain, draws, owners).scores(baseline)
 
 
-def _owners(rows: Sequence[Sequence[ExampleStatistics]], scored: Sequence[int]) -> list[int]:
+def _owners(rows: Sequence[Sequence[ExampleStatistics]], indices: Sequence[int]) -> list[int]:
     """Returns the document number of each example."""
     numbers: dict[str, int] = {}
     owners = []
-    for index in scored:
+    for index in indices:
         documents = (row[index].document for row in rows if row[index].document)
         key = next(documents, f"example {rows[0][index].id}")
         owners.append(numbers.setdefault(key, len(numbers)))
@@ -193,10 +193,10 @@ class _Resample:
         scores = [replace(s, interval=e) for s, e in zip(self.plain, ends, strict=True)]
         if baseline is None or len(sums) == 1:
             return scores
-        others = [index for index in range(len(sums)) if index != baseline]
-        tested = [sums[index] for index in others]
-        p_values = randomisation(sums[baseline], tested, self.metric.of_sums, **options)
-        for index, p, corrected in zip(others, p_values, holm(p_values), strict=True):
+        compared_indices = [index for index in range(len(sums)) if index != baseline]
+        compared_sums = [sums[index] for index in compared_indices]
+        p_values = randomisation(sums[baseline], compared_sums, self.metric.of_sums, **options)
+        for index, p, corrected in zip(compared_indices, p_values, holm(p_values), strict=True):
             resampled = samples[index] - samples[baseline]
             difference = self._difference(index, baseline, resampled, p, corrected)
             scores[index] = replace(scores[index], difference=difference)

@@ -105,18 +105,18 @@ def randomisation(
         units: See `bootstrap`; the examples of a unit are swapped together.
     """
     owner = _owners(baseline, units)
-    both = [baseline.sum(axis=0) + table.sum(axis=0) for table in others]
-    apart, cuts = _side_by_side([_by_unit(baseline - table, owner) for table in others])
+    sums = [baseline.sum(axis=0) + table.sum(axis=0) for table in others]
+    gaps, cuts = _side_by_side([_by_unit(baseline - table, owner) for table in others])
 
     def differences(signs: Numbers) -> Numbers:
         counts = np.full(len(signs), float(len(baseline)))
-        swapped = np.split(signs @ apart, cuts, axis=1)
-        pairs = [((b + s) / 2, (b - s) / 2) for b, s in zip(both, swapped, strict=True)]
+        swapped = np.split(signs @ gaps, cuts, axis=1)
+        pairs = [((b + s) / 2, (b - s) / 2) for b, s in zip(sums, swapped, strict=True)]
         return np.stack([abs(scorer(o, counts) - scorer(t, counts)) for o, t in pairs])
 
     # The order of a sum changes its last digits: tolerate them, so that ties count.
-    observed = differences(np.ones((1, len(apart)))) - _TINY
-    blocks = _signs(len(apart), samples, np.random.default_rng(seed))
+    observed = differences(np.ones((1, len(gaps)))) - _TINY
+    blocks = _signs(len(gaps), samples, np.random.default_rng(seed))
     extreme = sum((differences(signs) >= observed).sum(axis=1) for signs in blocks)
     return [float(p) for p in (extreme + 1) / (samples + 1)]
 
@@ -147,8 +147,8 @@ def p_of_bootstrap(differences: Numbers, observed: float) -> float:
     sizes = abs(differences)
     if sizes.max() < _TINY:
         return 1.0
-    above = np.count_nonzero(sizes - sizes.mean() > abs(observed))
-    return float((above + 1) / (len(sizes) + 1))
+    extreme = np.count_nonzero(sizes - sizes.mean() > abs(observed))
+    return float((extreme + 1) / (len(sizes) + 1))
 
 
 def interval(resampled: Numbers, confidence: float = 0.95) -> tuple[float, float]:
@@ -161,8 +161,8 @@ def interval(resampled: Numbers, confidence: float = 0.95) -> tuple[float, float
 def holm(p_values: Sequence[float]) -> list[float]:
     """Returns p-values, in the same order, corrected for multiple tests (Holm 1979)."""
     corrected, largest = [0.0] * len(p_values), 0.0
-    ranked = sorted(range(len(p_values)), key=p_values.__getitem__)
-    for rank, index in enumerate(ranked):
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    for rank, index in enumerate(order):
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
         corrected[index] = largest
     return corrected

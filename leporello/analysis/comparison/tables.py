@@ -13,7 +13,7 @@ from leporello.analysis.comparison.outcomes import OracleGap
 from leporello.analysis.comparison.scores import Difference, Draws, Score
 from leporello.core.coverage import shown
 from leporello.core.table import ResultTable, frame, html
-from leporello.jobs.confidence import TOLD
+from leporello.jobs.confidence import SELECTIVITY_KEYS
 from leporello.jobs.results import marks
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def confidence_tables(
         task: Name of the task.
         entries: Labels of pipelines with the results of `selectivity`.
     """
-    names = [name for name in TOLD if any(name in values for _, values in entries)]
+    names = [name for name in SELECTIVITY_KEYS if any(name in values for _, values in entries)]
     rows = [
         (label, *(f"{values[name]:,.6g}" if name in values else _NO for name in names))
         for label, values in entries
@@ -295,5 +295,5 @@ def _row(task: TaskComparison, entry: PipelineScores, metric: str) -> dict[str, 
         "difference": difference.value if difference else None,
         **{f"difference_{n}" if n in ("low", "high") else n: v for n, v in tests.items()},
         **costs,
-        **{f"confidence_{name}": entry.confidence.get(name) for name in TOLD},
+        **{f"confidence_{name}": entry.confidence.get(name) for name in SELECTIVITY_KEYS},
     }

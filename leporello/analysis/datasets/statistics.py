@@ -132,8 +132,8 @@ def analyze_predictions(
     """
     lengths, reference_lengths = array("d"), array("d")
     missing = 0
-    counted: Counter[str] = Counter()
-    failed: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
+    unparsed: Counter[str] = Counter()
     parsing = {name: metric for name, metric in metrics.items() if isinstance(metric, Parses)}
     for example, text in answers:
         if text is None:
@@ -143,8 +143,8 @@ def analyze_predictions(
         reference_lengths.extend(len(reference.split()) for reference in example.references)
         for name, metric in parsing.items():
             if (parsed := _parses(metric, text, example)) is not None:
-                counted[name] += 1
-                failed[name] += not parsed
+                totals[name] += 1
+                unparsed[name] += not parsed
     references = distribution(reference_lengths)
     bounds = (references.low, references.high) if references and lengths else None
     return FormatDiscrepancy(
@@ -154,7 +154,7 @@ def analyze_predictions(
         longer=fmean(length > bounds[1] for length in lengths) if bounds else None,
         empty=lengths.count(0),
         missing=missing,
-        unparsed={name: failed[name] / count for name, count in counted.items()},
+        unparsed={name: unparsed[name] / count for name, count in totals.items()},
     )
 
 

@@ -19,7 +19,7 @@ from leporello.core.environment.extras import require
 from leporello.core.files import atomically, in_utf8, read_rows
 from leporello.core.notes import collect_notes
 from leporello.core.records import Example, Span
-from leporello.engine.selection import by_document, divided
+from leporello.engine.selection import by_document, document_chunks
 from leporello.jobs.checksums import check_results
 from leporello.jobs.files import ExampleFiles
 from leporello.jobs.signature import metrics_of_run
@@ -165,16 +165,16 @@ def _run_lines(
     scores = [score for _, _, score in hits]
     is_decreasing = all(score > following for score, following in pairwise(scores))
     for rank, (start, end, score) in enumerate(hits, 1):
-        shown = score if is_decreasing else len(hits) - rank + 1
+        printed_score = score if is_decreasing else len(hits) - rank + 1
         name = _name(example, Span(start, end))
-        yield f"{_word(example.id)} Q0 {name} {rank} {shown:.8g} {_word(pipeline)}\n"
+        yield f"{_word(example.id)} Q0 {name} {rank} {printed_score:.8g} {_word(pipeline)}\n"
 
 
 def _qrels_lines(example: Example, stages: Pipeline) -> Iterator[str]:
     if not example.evidence:
         return
     with collect_notes():  # the run has already stored the notes
-        chunks = divided(stages.chunker, example)
+        chunks = document_chunks(stages.chunker, example)
     for chunk in chunks:
         if any(chunk.start < gold.end and gold.start < chunk.end for gold in example.evidence):
             yield f"{_word(example.id)} 0 {_name(example, chunk.span)} 1\n"

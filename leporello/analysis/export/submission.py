@@ -188,10 +188,10 @@ def _jobs(
 
 
 def _run_twice(first: FinishedJob, second: FinishedJob) -> str:
-    both = ", ".join(f"{job.pipeline} in {job.run.directory.path}" for job in (first, second))
+    runs = ", ".join(f"{job.pipeline} in {job.run.directory.path}" for job in (first, second))
     is_same = first.pipeline == second.pipeline
     hint = "" if is_same else "; choose a pipeline or a row with --pipeline"
-    return f"{first.task} was run twice: {both}{hint}"
+    return f"{first.task} was run twice: {runs}{hint}"
 
 
 def _in_order(predictions: Mapping[str, str], ids: Sequence[str]) -> dict[str, str]:

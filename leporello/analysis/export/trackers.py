@@ -16,7 +16,7 @@ from leporello.analysis.finished import FinishedRun
 from leporello.config.sweeps import spec_of
 from leporello.core.coverage import PARTS
 from leporello.core.environment.extras import require
-from leporello.core.environment.own_lines import own_errors
+from leporello.core.environment.user_code import user_code_errors
 from leporello.core.errors import UserError
 from leporello.core.files import read_json
 from leporello.core.protocols import TRACKER
@@ -66,7 +66,7 @@ def track(run: Path, tracker: str, *, project: str = "leporello") -> list[str]:
     if not jobs:
         raise UserError(f"{run}: the run has no finished jobs")
     logger = spec_of(tracker, TRACKER, "--to").build()
-    with own_errors(f"track --to {tracker}"):
+    with user_code_errors(f"track --to {tracker}"):
         for job in jobs:
             logger.track(job, project)
     return [job.name for job in jobs]

@@ -30,7 +30,7 @@ from leporello.core.notes import collect_notes
 from leporello.core.protocols import Chunker
 from leporello.core.records import Example
 from leporello.engine.failures import ExampleError
-from leporello.engine.selection import by_document, divided
+from leporello.engine.selection import by_document, document_chunks
 from leporello.jobs.files import ExampleFiles
 from leporello.metrics import Metric
 from leporello.models.locate import cache_directory
@@ -116,7 +116,7 @@ class _JobReader:
     def _cover(self, example: Example) -> ChunkCover:
         try:
             with collect_notes():  # the run has already stored the notes
-                chunks = divided(self.chunker, example)
+                chunks = document_chunks(self.chunker, example)
         except ExampleError as error:
             message = f"the chunker fails, although it succeeded in the run: {error.message}"
             raise UserError(f"example {example.id!r}: {message}") from error

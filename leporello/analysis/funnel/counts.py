@@ -107,22 +107,24 @@ class _JobCounts:
             return
         self.kinds[trace.gold] += 1
         for stage in STAGES:
-            share = trace.kept(stage)
+            share = trace.kept_share(stage)
             value = trace.score if stage == "answer" else 100 * share
             if value is not None:
                 self.counts.update({(stage, "of"): 1, (stage, "kept"): share >= 1})
                 self.shares[stage] += value
-        if lost := trace.lost_at:
-            self.counts.update({(lost, "lost"): 1, (lost, "answered"): trace.answered is True})
-            self.ids[lost] += [trace.id][: _IDS - len(self.ids[lost])]
+        if lost_stage := trace.lost_at:
+            self.counts.update(
+                {(lost_stage, "lost"): 1, (lost_stage, "answered"): trace.answered is True}
+            )
+            self.ids[lost_stage] += [trace.id][: _IDS - len(self.ids[lost_stage])]
         self._recall(trace)
 
     def _recall(self, trace: ExampleTrace) -> None:
-        before = 0.0
+        previous = 0.0
         for rank, share in trace.gains:
             if rank <= _RANKS:
-                self.recall_steps[rank - 1] += share - before
-                self.ranks, before = max(self.ranks, rank), share
+                self.recall_steps[rank - 1] += share - previous
+                self.ranks, previous = max(self.ranks, rank), share
 
     def _stage(self, stage: str) -> FunnelStage:
         counts = {name: self.counts[stage, name] for name in ("of", "kept", "lost", "answered")}

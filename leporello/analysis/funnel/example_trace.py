@@ -37,13 +37,13 @@ class Gold:
         """Start of its first span."""
         return min(alternative[0].start for alternative in self.alternatives)
 
-    def kept(self, text: str, spans: Iterable[Span]) -> float:
+    def covered_share(self, text: str, spans: Iterable[Span]) -> float:
         """Returns the share of characters that spans cover, for the best alternative.
 
         White space does not count, because chunkers may leave it out.
         """
         cover = merge(spans)
-        return max(_kept(text, alternative, cover) for alternative in self.alternatives)
+        return max(_covered_share(text, alternative, cover) for alternative in self.alternatives)
 
     def recall_curve(
         self, text: str, hits: Iterable[Sequence[Span]]
@@ -52,11 +52,11 @@ class Gold:
 
         Ranks start at 1. The share is 0 before the first listed rank.
         """
-        ranked = list(enumerate(hits, 1))
+        ranked_hits = list(enumerate(hits, 1))
         steps = sorted(
             step
             for alternative in self.alternatives
-            for step in _recall_steps(text, alternative, ranked)
+            for step in _recall_steps(text, alternative, ranked_hits)
         )
         curve: list[tuple[int, float]] = []
         for rank, share in steps:
@@ -97,20 +97,20 @@ def _trimmed(text: str, span: Span) -> Span:
     return Span(start, start + len(inner.strip()))
 
 
-def _kept(text: str, alternative: Sequence[Span], cover: Sequence[Span]) -> float:
-    lost = sum(letters(text, outside(span, cover)) for span in alternative)
-    return 1 - lost / letters(text, alternative)
+def _covered_share(text: str, alternative: Sequence[Span], cover: Sequence[Span]) -> float:
+    uncovered = sum(letters(text, outside(span, cover)) for span in alternative)
+    return 1 - uncovered / letters(text, alternative)
 
 
 def _recall_steps(
-    text: str, alternative: Sequence[Span], ranked: Iterable[tuple[int, Sequence[Span]]]
+    text: str, alternative: Sequence[Span], ranked_hits: Iterable[tuple[int, Sequence[Span]]]
 ) -> Iterator[tuple[int, float]]:
     uncovered, total = list(alternative), letters(text, alternative)
     first, last = alternative[0].start, alternative[-1].end
-    for rank, hit in ranked:
+    for rank, hit in ranked_hits:
         if hit[-1].end <= first or last <= hit[0].start or not uncovered:
             continue
-        remaining = [piece for span in uncovered for piece in outside(span, hit)]
+        remaining = [gap for span in uncovered for gap in outside(span, hit)]
         if remaining != uncovered:
             uncovered = remaining
             yield rank, 1 - letters(text, uncovered) / total
@@ -167,9 +167,9 @@ class ExampleTrace:
         """
         if not self.gold:
             return ""
-        return next((stage for stage in STAGES if self.kept(stage) < 1), "")
+        return next((stage for stage in STAGES if self.kept_share(stage) < 1), "")
 
-    def kept(self, stage: str) -> float:
+    def kept_share(self, stage: str) -> float:
         """Returns the share that a stage kept, which some stages only keep or lose completely."""
         shares = {
             "failed": not self.failed,
@@ -239,8 +239,8 @@ def trace_example(
         whole=any(all(map(cover.holds, alternative)) for alternative in gold.alternatives),
         gains=recall,
         retrieved=recall[-1][1] if recall else 0.0,
-        given=gold.kept(text, _passages_of(finished)),
-        read=gold.kept(text, prediction.read),
+        given=gold.covered_share(text, _passages_of(finished)),
+        read=gold.covered_share(text, prediction.read),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from annotated_types import Gt
 
-_COUNTS = ("reads", "tokens")  # limits that are whole numbers
+_COUNTS = ("reads", "tokens")  # integer limits
 _MOST = 99  # percent of a shared budget; once they are spent, workers get no new shares
 
 

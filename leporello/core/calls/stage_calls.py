@@ -241,14 +241,14 @@ def _checked_output(name: str, output: object, read: Read) -> Output:
     return Output(
         text=in_utf8(output.text),
         scores=scores,
-        read=None if output.read is None else _seen(name, output.read, read),
+        read=None if output.read is None else _seen_spans(name, output.read, read),
         span=None if output.span is None else _answer_span(name, output.span, read),
         reasoning=None if output.reasoning is None else in_utf8(output.reasoning),
         **numbers,
     )
 
 
-def _probable(name: str, field: str, value: object) -> float:
+def _probability(name: str, field: str, value: object) -> float:
     probability = _number(name, field, value)
     if not 0 <= probability <= 1:
         raise StageError(f"{name}.read gave the {field} {probability:g}; it must be 0 to 1")
@@ -261,7 +261,7 @@ def _number(name: str, field: str, value: object) -> float:
     return float(value)
 
 
-def _counted(name: str, field: str, value: object) -> int:
+def _count(name: str, field: str, value: object) -> int:
     if not isinstance(value, Integral) or not 0 <= int(value) < 2**63:
         raise StageError(f"{name}.read gave the {field} {_show(value)}; it must be a count")
     return int(value)
@@ -271,8 +271,8 @@ def _counted(name: str, field: str, value: object) -> int:
 _NUMBERS: Mapping[str, Callable[[str, str, object], Any]] = {
     "score": _number,
     "dollars": _number,
-    "probability": _probable,
-    **dict.fromkeys(("cut", "input_tokens", "output_tokens", "reasoning_tokens"), _counted),
+    "probability": _probability,
+    **dict.fromkeys(("cut", "input_tokens", "output_tokens", "reasoning_tokens"), _count),
 }
 
 
@@ -289,7 +289,7 @@ def _answer_span(name: str, span: object, read: Read) -> Span:
     return Span(int(span.start), int(span.end))
 
 
-def _seen(name: str, spans: object, read: Read) -> tuple[Span, ...]:
+def _seen_spans(name: str, spans: object, read: Read) -> tuple[Span, ...]:
     """Returns the spans that a reader reports as seen, checked to be within chunks of the read."""
     if not isinstance(spans, (tuple, list)) or not all(isinstance(span, Span) for span in spans):
         raise StageError(f"{name}.read gave the read {_show(spans)}; it must be a tuple of Span")

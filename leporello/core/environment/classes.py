@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from leporello.core.environment.own_lines import describe_error
+from leporello.core.environment.user_code import describe_error
 from leporello.core.errors import UserError, did_you_mean, likely
 from leporello.core.protocols import Kind
 
@@ -92,7 +92,7 @@ def origin(point: EntryPoint) -> str:
 
 
 def find_class(name: str, kind: Kind, folder: Path, *, ours: bool = False) -> Any:  # noqa: ANN401 -- of this kind
-    """Returns the class that a `class:` value names.
+    """Returns the class with this name.
 
     Args:
         name: `TfIdf`, `my_package.module.Longest`, or `./my_retriever.py:Longest`.
@@ -112,7 +112,7 @@ def find_class(name: str, kind: Kind, folder: Path, *, ours: bool = False) -> An
     if "." in name:
         module_name, _, attribute = name.rpartition(".")
         return _class_of(_import(module_name, folder), attribute)
-    return built_ins(kind)[name] if ours and name in built_ins(kind) else _named(name, kind)
+    return built_ins(kind)[name] if ours and name in built_ins(kind) else _plain_class(name, kind)
 
 
 def path_of(file: str, folder: Path) -> Path:
@@ -123,11 +123,11 @@ def path_of(file: str, folder: Path) -> Path:
     """
     try:
         return (folder / Path(file).expanduser()).resolve()
-    except (OSError, RuntimeError, ValueError) as error:  # `~nobody`
+    except (OSError, RuntimeError, ValueError) as error:  # an unknown user, for example
         raise ClassError(f"{file!r} is not a valid path: {error}") from None
 
 
-def _named(name: str, kind: Kind) -> Any:  # noqa: ANN401 -- of this kind
+def _plain_class(name: str, kind: Kind) -> Any:  # noqa: ANN401 -- of this kind
     """Returns the class with a plain name; raises an error if several packages have the name."""
     built_in, installed = built_ins(kind), plug_ins().get(kind.group, {})
     points = sorted(installed.get(name, ()), key=origin)
@@ -198,7 +198,7 @@ def load_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None or path.is_dir():
         raise ClassError(f"{path} is not a Python file; its name must end in .py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up there
+    sys.modules[name] = module  # dataclasses look up their module there
     _let_import_from(path.parent)
     try:
         spec.loader.exec_module(module)
@@ -212,7 +212,7 @@ def load_file(path: Path) -> ModuleType:
 def _is_there(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # a name that is too long
+    except OSError:  # the name is too long
         return False
 
 

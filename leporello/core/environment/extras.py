@@ -30,11 +30,11 @@ _EXTRA_OF: Mapping[str, str] = {
 }
 
 
-def require(who: str, *packages: str) -> None:
+def require(feature: str, *packages: str) -> None:
     """Checks that packages are installed, without importing them.
 
     Args:
-        who: Beginning of the message: the feature that needs the packages.
+        feature: Beginning of the message: the feature that needs the packages.
         packages: Import names of the packages.
 
     Raises:
@@ -43,7 +43,7 @@ def require(who: str, *packages: str) -> None:
     for package in packages:
         if not is_installed(package):
             raise UserError(
-                f"{who} needs the package {package}, which is not installed here:"
+                f"{feature} needs the package {package}, which is not installed here:"
                 f" {install_command(_EXTRA_OF.get(package, package))}"
             )
 

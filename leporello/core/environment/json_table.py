@@ -38,7 +38,7 @@ class JsonTable:
             UserError: The disk is full.
         """
         row = json.dumps(key), json.dumps(value)  # in ASCII, which preserves unpaired surrogates
-        with kept_on_disk("rows"):
+        with disk_errors("rows"):
             added = self._table.execute("INSERT OR IGNORE INTO rows VALUES (?, ?)", row).rowcount
         self._size += added
         return bool(added)
@@ -59,7 +59,7 @@ class JsonTable:
 
 
 @contextmanager
-def kept_on_disk(what: str) -> Iterator[None]:
+def disk_errors(what: str) -> Iterator[None]:
     """Converts an SQLite error, such as a full disk, to a `UserError`."""
     try:
         yield

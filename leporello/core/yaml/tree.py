@@ -83,7 +83,7 @@ def read_tree(path: ConfigSource) -> Tree:
 
     Raises:
         UserError: The file is missing, unreadable or not UTF-8.
-        ConfigError: The file is not YAML, or gives a key twice.
+        ConfigError: The file is not YAML, or contains a key twice.
     """
     if isinstance(path, Mapping):
         text = json.dumps(path, default=str, ensure_ascii=False)
@@ -107,7 +107,7 @@ def parse(text: str, file: Path | None) -> Tree:
     """Parses YAML 1.2 text; an empty text is an empty mapping.
 
     Raises:
-        ConfigError: With all keys given twice, or the first syntax error; or the text is larger
+        ConfigError: The text contains keys twice (all are listed), has a syntax error, or is larger
             than a config may be.
     """
     marks, directives = sum(map(text.count, "\n,[{")), text.count("%TAG")

@@ -23,7 +23,7 @@ class _Dumper(yaml.SafeDumper):
             return tag
         try:
             value = scalar_of(value)
-        except ValueError:  # a number that is too long
+        except ValueError:  # the number is too long
             return TAGS[int]
         return tag if isinstance(value, str) else TAGS[type(value)]
 

@@ -1,1 +1,1 @@
-"""What stands between a combiner and the engine: answers of a type."""
+"""Layers between a combiner and the engine: typed answers."""

@@ -1,7 +1,7 @@
-"""Answers of a type: reads get its schema, and what comes back is checked before it is delivered.
+"""Typed answers: adds the schema to reads, and checks and parses the answers.
 
-It stands between a combiner and the engine, and is a generator as the combiner is: what it asks
-for is read, written down and replayed like any other read.
+`TypedAnswer` wraps a combiner as a generator. The engine reads, stores and replays its requests
+like those of any combiner.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from leporello.text.typed.fields import AnswerField, fields_of, filled
 from leporello.text.typed.parse import as_answer, choices_of, kind_of, leaves, parse
 from leporello.text.typed.spans import located
 
-_SHOWN = 300  # characters of a faulty answer that the second read repeats
+_SHOWN = 300  # characters of an invalid answer that the retry and the error quote
 
 
-class _Said(NamedTuple):
-    """A value that a reader gave, with the field that it was asked for."""
+class _ReadValue(NamedTuple):
+    """A value from an output, and the JSON pointer of its field."""
 
     pointer: str
     value: JSON
@@ -47,7 +47,7 @@ class _Said(NamedTuple):
 
 
 def with_choices(example: Example) -> Example:
-    """Returns an example with the answers that its type allows as choices, if they are few."""
+    """Returns an example whose choices are the answers that its type allows, if they are few."""
     if example.choices:
         return example
     return dataclasses.replace(example, choices=choices_of(example.schema))
@@ -55,27 +55,28 @@ def with_choices(example: Example) -> Example:
 
 @dataclass
 class TypedAnswer:
-    """The way of one example's answer to a value of its type.
+    """Typed answer to one example.
 
     Attributes:
-        example: The example, with a schema.
-        writes: Whether the reader writes what it is asked to: it is told the schema and, where its
-            answer does not fit, asked once more. Another is asked an object field by field.
+        example: Example with a schema.
+        writes: Whether the reader generates text. Such a reader receives the schema as an
+            instruction, and a retry if its answer is invalid. Other readers receive one read per
+            field of an object.
     """
 
     example: Example
     writes: bool
-    _said: list[_Said] = field(default_factory=list)
+    _values: list[_ReadValue] = field(default_factory=list)
     _last: Read | None = None
     _seen: dict[tuple[int, int], Chunk] = field(default_factory=dict)
 
     def combine(self, combination: Combination) -> Combination:
-        """Runs a combiner, and returns what it returned as `answer`, `value` and `spans`.
+        """Runs a combiner, and returns its answer as `answer`, `value` and `spans`.
 
         Raises:
-            ExampleError: What came of it is no value of the type, also a second time.
+            ExampleError: The answer, also that of the retry, is not a value of the type.
         """
-        returned = yield from self._through(combination)
+        returned = yield from self._run(combination)
         text = as_text(returned)
         try:
             return self._delivered(returned, text, self._parsed(text))
@@ -83,47 +84,48 @@ class TypedAnswer:
             fault = str(error)
         if self._last is None or not self.writes:
             raise ExampleError("answer", _failure(text, fault))
-        instruction = f"{self._last.instruction}\n{_again(text, fault)}".strip()
+        instruction = f"{self._last.instruction}\n{_retry_instruction(text, fault)}".strip()
         retry = dataclasses.replace(self._last, instruction=instruction)
         [output] = yield [retry]
         try:
             value = self._parsed(output.text)
         except ValueError as error:
             raise ExampleError("answer", _failure(output.text, str(error))) from None
-        self._said.append(_Said("", value, output))
+        self._values.append(_ReadValue("", value, output))
         return self._delivered(None, output.text, value)
 
-    def _through(self, combination: Combination) -> Combination:
-        """Runs a combiner with its reads typed, and what comes back of fields joined."""
+    def _run(self, combination: Combination) -> Combination:
+        """Runs a combiner with typed reads, and joins the outputs of fields to one output."""
         step: Any = partial(next, combination)
-        while True:  # the engine bounds how often is asked
+        while True:  # the engine limits the number of rounds
             try:
                 requests = step()
             except StopIteration as stop:
                 value: JSON = stop.value
                 return value
             if not isinstance(requests, (list, tuple)):
-                yield requests  # which the engine refuses
-            parts = [self._typed(request) for request in requests]
-            replies = iter((yield from answers_to([one for part in parts for one in part])))
-            own = [[next(replies) for _ in part] for part in parts]
-            step = resumption(combination, [*map(self._joined, requests, parts, own)])
+                yield requests  # the engine raises the error
+            groups = [self._typed(request) for request in requests]
+            replies = iter((yield from answers_to([read for group in groups for read in group])))
+            answers = [[next(replies) for _ in group] for group in groups]
+            step = resumption(combination, [*map(self._joined, requests, groups, answers)])
 
     def _typed(self, request: Request) -> Sequence[Request]:
+        """Returns the typed reads for a read; other requests unchanged."""
         if isinstance(request, Fit):
-            [*parts] = self._typed(request.read)
-            return [dataclasses.replace(request, read=max(parts, key=_length))]  # type: ignore[arg-type]  # of a read come reads
+            [*reads] = self._typed(request.read)
+            return [dataclasses.replace(request, read=max(reads, key=_length))]  # type: ignore[arg-type]  # a read yields reads
         if not isinstance(request, Read) or not self._answers(request):
             return [request]
         self._seen |= {(p.start, p.end): p for p in request.passages if isinstance(p, Chunk)}
         if fields := self._fields:
-            return [_asked(request, one) for one in fields]
-        told = _told(json.loads(self.example.schema)) if self.writes else ""
-        instruction = f"{request.instruction}\n{told}".strip()
+            return [_field_read(request, field) for field in fields]
+        form = _form_instruction(json.loads(self.example.schema)) if self.writes else ""
+        instruction = f"{request.instruction}\n{form}".strip()
         typed = dataclasses.replace(
             request,
             schema=self.example.schema,
-            instruction=instruction if told else request.instruction,
+            instruction=instruction if form else request.instruction,
         )
         self._last = typed
         return [typed]
@@ -140,26 +142,26 @@ class TypedAnswer:
     def _fields(self) -> tuple[AnswerField, ...]:
         return () if self.writes else fields_of(self.example.schema)
 
-    def _joined(self, request: Request, parts: Sequence[Request], replies: Sequence[Any]) -> Any:  # noqa: ANN401 -- as replies are
-        """Returns the reply to a request, and keeps what was said to it."""
-        if not isinstance(request, Read) or parts == [request]:
+    def _joined(self, request: Request, typed: Sequence[Request], replies: Sequence[Any]) -> Any:  # noqa: ANN401 -- as replies are
+        """Returns one reply from those to the typed reads of a request, and stores their values."""
+        if not isinstance(request, Read) or typed == [request]:
             return replies[0]
         if failed := [reply for reply in replies if isinstance(reply, ReadError)]:
             return failed[0]
         if fields := self._fields:
-            values = [_valued(one, output) for one, output in zip(fields, replies, strict=True)]
-            self._said += map(_Said, (one.pointer for one in fields), values, replies)
-            return _one_of(replies, filled(fields, values))
+            values = [_field_value(*pair) for pair in zip(fields, replies, strict=True)]
+            self._values += map(_ReadValue, (field.pointer for field in fields), values, replies)
+            return _joined_output(replies, filled(fields, values))
         [output] = replies
         with suppress(ValueError):
-            self._said.append(_Said("", self._parsed(output.text), output))
+            self._values.append(_ReadValue("", self._parsed(output.text), output))
         return output
 
     def _parsed(self, text: str) -> JSON:
-        """Returns the value of an answer; None of one that says that there is none.
+        """Returns the value of an answer; None for an answer such as "not stated".
 
         Raises:
-            ValueError: It is neither.
+            ValueError: The answer does not match the schema.
         """
         plain = text.strip()
         if plain in ("", "null") or not unanswerable(plain, ""):
@@ -167,21 +169,21 @@ class TypedAnswer:
         return parse(text, self.example.schema)
 
     def _delivered(self, returned: JSON, text: str, value: JSON) -> JSON:
-        rest = returned if isinstance(returned, dict) and "answer" in returned else {}
-        same = [one for one in self._said if not one.pointer and one.value == value]
-        sure = [one.output.probability for one in same if one.output.probability is not None]
-        confidence: dict[str, JSON] = {"confidence": max(sure)} if sure else {}
+        fields = returned if isinstance(returned, dict) and "answer" in returned else {}
+        outputs = [v.output for v in self._values if not v.pointer and v.value == value]
+        probabilities = [o.probability for o in outputs if o.probability is not None]
+        confidence: dict[str, JSON] = {"confidence": max(probabilities)} if probabilities else {}
         spans: dict[str, JSON] = {}
         for pointer, leaf in leaves(value):
             if leaf is not None and (span := self._span(pointer, leaf)):
                 spans[pointer] = [span.start, span.end]
-        told = text.removeprefix("null") if value is None else as_answer(value)
-        return {**confidence, **rest, "answer": told, "value": value, "spans": spans}
+        answer = text.removeprefix("null") if value is None else as_answer(value)
+        return {**confidence, **fields, "answer": answer, "value": value, "spans": spans}
 
     def _span(self, pointer: str, value: JSON) -> Span | None:
-        """Returns where a value stands: as the reader says, else in what was read."""
-        same = [s.output for s in self._said if s.pointer == pointer and s.value == value]
-        ranked = sorted(same, key=lambda output: -(output.score or 0.0))
+        """Returns the span of a value: from an output, otherwise searched in the passages read."""
+        outputs = [v.output for v in self._values if v.pointer == pointer and v.value == value]
+        ranked = sorted(outputs, key=lambda output: -(output.score or 0.0))
         spans = (output.span for output in ranked if output.span)
         return next(spans, None) or located(value, [*self._seen.values()])
 
@@ -190,33 +192,33 @@ def _length(read: Request) -> int:
     return len(read.question) if isinstance(read, Read) else 0
 
 
-def _asked(read: Read, one: AnswerField) -> Read:
-    choices = choices_of(one.schema)
-    return dataclasses.replace(read, question=one.question, choices=choices, schema=one.schema)
+def _field_read(read: Read, field: AnswerField) -> Read:
+    choices = choices_of(field.schema)
+    return dataclasses.replace(read, question=field.question, choices=choices, schema=field.schema)
 
 
-def _valued(one: AnswerField, output: Output) -> JSON:
+def _field_value(field: AnswerField, output: Output) -> JSON:
     if not unanswerable(output.text.strip(), ""):
         return None
     try:
-        return parse(output.text, one.schema)
+        return parse(output.text, field.schema)
     except ValueError:
-        return output.text if not one.nullable else None
+        return output.text if not field.nullable else None
 
 
-def _one_of(outputs: Sequence[Output], value: JSON) -> Output:
-    """Returns what was said to fields as one output."""
+def _joined_output(outputs: Sequence[Output], value: JSON) -> Output:
+    """Returns the outputs of all fields as one output."""
     read = [span for output in outputs for span in output.read or ()]
-    whole = all(output.read is not None for output in outputs)
+    has_spans = all(output.read is not None for output in outputs)
     return Output(
         json.dumps(value, ensure_ascii=False),
-        read=tuple(dict.fromkeys(read)) if whole else None,
+        read=tuple(dict.fromkeys(read)) if has_spans else None,
         cut=max(output.cut for output in outputs),
     )
 
 
-def _told(schema: Mapping[str, Any]) -> str:
-    """Returns what a model is told of the form of its answer."""
+def _form_instruction(schema: Mapping[str, Any]) -> str:
+    """Returns the instruction on the form of an answer."""
     match kind_of(schema):
         case "text" | "enum":
             return ""
@@ -230,9 +232,9 @@ def _told(schema: Mapping[str, Any]) -> str:
     return f"Answer with JSON alone, null where the text does not say, that fits: {text}"
 
 
-def _again(text: str, fault: str) -> str:
+def _retry_instruction(text: str, fault: str) -> str:
     return f"An earlier answer was {text[:_SHOWN]!r}, which does not fit: {fault}. Answer again."
 
 
 def _failure(text: str, fault: str) -> str:
-    return f"no value of its type: {fault} (the answer was {text[:_SHOWN]!r})"
+    return f"the answer does not match its type: {fault} (the answer was {text[:_SHOWN]!r})"

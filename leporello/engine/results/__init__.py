@@ -1,1 +1,1 @@
-"""Finished examples, reads and outputs as objects, and as the JSON that files and stores hold."""
+"""Finished examples, reads and outputs as objects, and as the JSON in files and stores."""

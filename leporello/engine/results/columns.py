@@ -1,12 +1,12 @@
-"""Rows of the same fields as columns: what is equal stands once, what follows a rule as its rule.
+"""Packs rows with the same fields into columns, which store constants and sequences once.
 
-A document of 250 paragraphs has 31,000 pairs of them, and a journal has a row for each: what counts
-is bytes a row. The result is plain JSON; a column is one of
+A document of 250 paragraphs has 31,000 pairs of paragraphs, and a store has a row for each pair,
+so bytes per row matter. The result is plain JSON; a column is one of
 
     [3, 1, 4]                                  the values
     {"=": 0}                                   the same value in each row
-    {"+": [[0, 1, 250], [9, 0, 4]]}            whole numbers: first, step, how many
-    {"of": ["no", "yes"], "at": "0110100"}     few texts: one digit a row
+    {"+": [[0, 1, 250], [9, 0, 4]]}            integers: first, step, count
+    {"of": ["no", "yes"], "at": "0110100"}     few distinct texts: one digit per row
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from typing import Any
 from leporello.core.records import JSON
 
 _DIGITS = "0123456789"
-_RUN_COST = 4  # values that a run of whole numbers must replace to be shorter than they are
+_RUN_COST = 4  # values that one run of integers must replace to save space
 
 
 def to_columns(rows: Sequence[Mapping[str, JSON]]) -> dict[str, JSON]:
-    """Returns the columns of rows, all of which have the same fields."""
+    """Returns the columns of rows, which must all have the same fields."""
     return {name: _packed([row[name] for row in rows]) for name in rows[0]} if rows else {}
 
 
 def from_columns(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
-    """Returns so many rows from their columns.
+    """Returns `count` rows from their columns.
 
     Raises:
-        ValueError: A column has another number of values.
+        ValueError: A column does not contain `count` values.
     """
     values = {name: _unpacked(column, count) for name, column in columns.items()}
     return [{name: values[name][index] for name in values} for index in range(count)]
@@ -38,7 +38,7 @@ def from_columns(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]
 def _packed(values: list[JSON]) -> JSON:
     if len(values) == 1:
         return values
-    if _are_one(values):
+    if _are_equal(values):
         return {"=": values[0]}
     if numbers := [value for value in values if type(value) is int]:
         runs = _runs(numbers) if len(numbers) == len(values) else []
@@ -50,11 +50,11 @@ def _packed(values: list[JSON]) -> JSON:
     return values
 
 
-def _are_one(values: Sequence[JSON]) -> bool:
+def _are_equal(values: Sequence[JSON]) -> bool:
     first = values[0]
     if not all(value == first and type(value) is type(first) for value in values):
         return False
-    # What is equal may yet be written otherwise: -0.0 and 0.0, [1] and [1.0].
+    # Equal values can have different JSON: -0.0 and 0.0, [1] and [1.0].
     return not isinstance(first, float | list | dict) or len(set(map(repr, values))) == 1
 
 
@@ -63,7 +63,7 @@ def _are_few(texts: Sequence[str], values: Sequence[JSON]) -> bool:
 
 
 def _runs(values: Sequence[int]) -> list[JSON]:
-    """Returns (first, step, how many) of the longest runs of equal steps, from left to right."""
+    """Returns (first, step, count) of the longest runs of equal steps, from left to right."""
     runs: list[JSON] = []
     start, last = 0, len(values) - 1
     while start <= last:
@@ -82,7 +82,7 @@ def _unpacked(column: Any, count: int) -> Sequence[Any]:  # noqa: ANN401 -- JSON
         if "=" in column:
             return [column["="]] * count
         if "+" in column:
-            values = [first + step * n for first, step, many in column["+"] for n in range(many)]
+            values = [first + step * n for first, step, size in column["+"] for n in range(size)]
         else:
             values = [column["of"][int(digit)] for digit in column["at"]]
     if len(values) != count:

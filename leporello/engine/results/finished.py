@@ -1,4 +1,4 @@
-"""A finished example, as objects and as the lines that the files of a run hold."""
+"""Finished examples, as objects and as the lines of a run's files."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from leporello.engine.results.serialization import calls_row, prediction_row
 
 TRACEBACKS = "tracebacks"  # the folder beside failures.jsonl
 
-# NaN, which is not JSON, fails here and not where another program reads the file.
+# NaN is not JSON: raise here instead of in another program that reads the file.
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A read, the round of the combiner in which it was asked for, and its output or error."""
+    """A read, the round of the combiner that requested it, and its output or error."""
 
     round: int
     read: Read
@@ -31,14 +31,14 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRow:
-    """A finished example as a store holds it; each part is a line of a file, or empty.
+    """A finished example as a store contains it; texts are lines of files, or empty.
 
     Attributes:
         number: Number of the example in its task.
         id: Id of the example.
-        failed: Whether it failed.
-        prediction: Line of predictions.jsonl; of failures.jsonl if it failed.
-        calls: Line of calls.jsonl; empty if it failed.
+        failed: Whether the example failed.
+        prediction: Line of predictions.jsonl; of failures.jsonl if the example failed.
+        calls: Line of calls.jsonl; empty if the example failed.
         statistics: Line of statistics.jsonl.
         traceback: Traceback of a failure.
     """
@@ -58,11 +58,11 @@ class FinishedExample:
 
     Attributes:
         number: Number of the example in its task.
-        row: The same example as a store holds it; None where nobody wants rows.
+        row: Row for a store; None for commands without a store.
         prediction: Prediction; None if the example failed.
         failure: Error; None unless the example failed.
         calls: Reads with their outputs, in order; empty if the example failed.
-        notes: Notes of its stages.
+        notes: Notes of the stages.
     """
 
     number: int
@@ -85,7 +85,7 @@ class FinishedExample:
 
         Raises:
             TypeError: The prediction or a statistic is not JSON.
-            ValueError: It holds a number that is not finite.
+            ValueError: It contains a number that is not finite.
         """
         columns = calls_row([(call.round, call.read, call.reply) for call in calls])
         row = FinishedRow(
@@ -128,26 +128,26 @@ def _line(row: Mapping[str, Any]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ExampleStatistics:
-    """What tables need of a finished example: a row of statistics.jsonl.
+    """Row of statistics.jsonl: values of a finished example that the tables of results require.
 
     Attributes:
         number: Number of the example in its task.
         id: Id of the example.
-        statistics: Statistics by metric; None where it has nothing to be scored against.
-        document: SHA-256 of its document's text; empty if it failed.
-        coverage: Ledger in characters; empty if it failed.
+        statistics: Statistics by metric; None if the example has no reference for the metric.
+        document: SHA-256 of the document's text; empty if the example failed.
+        coverage: Coverage in characters; empty if the example failed.
         empty: Whether the prediction is empty.
-        failure: Stage and first line of the error, if it failed.
-        notes: Notes of its stages.
-        input_tokens: Tokens that the reader was given for it.
-        output_tokens: Tokens that the reader wrote.
-        dollars: Price of its reads, where the reader knows prices.
-        faults: Faults of metrics that failed on it, by metric.
-        roles: What readers of several roles did for it: reads, tokens, dollars, by role.
-        way: Way that its answer came through combiners that choose; empty without any.
-        reads: Number of its reads, where there is such a way.
-        characters: Number of characters that these were given, likewise.
-        confidence: Probability that the answer is right; None where nobody knows.
+        failure: Stage and first line of the error, if the example failed.
+        notes: Notes of the stages.
+        input_tokens: Number of tokens of the reads' prompts.
+        output_tokens: Number of tokens that the reader generated.
+        dollars: Price of the reads, if the reader knows prices.
+        faults: Error messages of metrics that failed on the example, by metric.
+        roles: Reads, tokens and dollars by role, if readers of several roles were used.
+        way: Branches that combiners with a choice took; empty without such combiners.
+        reads: Number of reads; 0 if `way` is empty.
+        characters: Number of characters in the passages of the reads; 0 if `way` is empty.
+        confidence: Probability that the answer is correct; None if unknown.
         abstained: Whether the answer was withheld.
     """
 
@@ -204,12 +204,12 @@ class ExampleStatistics:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> ExampleStatistics:
-        """Returns what `row` made."""
+        """Returns the statistics of a row that `row` returned."""
         failure = row.get("failure")
         return cls(**{**row, "failure": tuple(failure) if failure else None})
 
     def row(self) -> dict[str, JSON]:
-        """Returns the row, without what is empty."""
+        """Returns the row without empty fields."""
         row: dict[str, Any] = {"number": self.number, "id": self.id, "statistics": self.statistics}
         for name in _OPTIONAL:
             value = getattr(self, name)
@@ -222,9 +222,9 @@ _OPTIONAL = [n for n in ExampleStatistics.__slots__ if n not in ("number", "id",
 
 
 def cost_of(replies: Iterable[Reply]) -> dict[str, Any]:
-    """Returns the cost of reads; failed ones cost nothing.
+    """Returns the cost of reads; failed reads cost nothing.
 
-    `input_tokens` and `output_tokens`; `dollars`, None where no read knows its price.
+    Keys are `input_tokens`, `output_tokens` and `dollars`, which is None if no read has a price.
     """
     outputs = [reply for reply in replies if isinstance(reply, Output)]
     prices = [output.dollars for output in outputs if output.dollars is not None]
@@ -236,7 +236,7 @@ def cost_of(replies: Iterable[Reply]) -> dict[str, Any]:
 
 
 def _by_role(calls: Sequence[Call]) -> dict[str, dict[str, Any]]:
-    """Returns reads, refused reads and cost by role; empty if all are the answering reader's."""
+    """Returns reads, refused reads and cost by role; empty if only the answering reader reads."""
     if not any(call.read.role or _over_budget(call) for call in calls):
         return {}
     roles: dict[str, list[Call]] = {}

@@ -1,4 +1,4 @@
-"""What is written of an example, as JSON: predictions, reads, outputs and failures."""
+"""Converts predictions, reads, outputs and failures to JSON and back."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ from leporello.core.records import (
 )
 from leporello.engine.results.columns import from_columns, to_columns
 
-# What came of one read.
-
-# Fields of an output that most readers leave out, and rows with them.
+# Fields of an output that few readers set; rows omit them if they are None or False.
 _RARE = (
     "span",
     "dollars",
@@ -36,14 +34,10 @@ _RARE = (
     "seconds",
     "over_budget",
 )
-_DERIVED = (
-    "stood_for",
-    "passages",
-    "confidence",
-    "abstained",
-)  # of a prediction: there only where there is anything
+# Fields of a prediction that rows omit if they are empty.
+_DERIVED = ("stood_for", "passages", "confidence", "abstained")
 _FAILED = ("error", "traceback")  # fields of a read that failed
-_SEEN = "all"  # in place of an output's spans: those of all chunks that it was given
+_SEEN = "all"  # replaces the spans of an output that cover all chunks of its read
 _OUTPUT: Mapping[str, JSON] = {
     "text": "", "score": None, "scores": [], "read": None, "cut": 0, "input_tokens": 0,
     "output_tokens": 0, "span": None, "dollars": None, "reasoning": None,
@@ -71,22 +65,22 @@ def prediction_of(
     """Returns the prediction of an example.
 
     Args:
-        example: The example, with its gold or without.
+        example: Example, with or without its gold.
         hits: Hits in rank order.
-        calls: Reads, each with what came of it.
+        calls: Reads with their outputs or errors.
         value: Value that the combiner returned.
         unchunked: Number of characters that are in no chunk.
-        stood_for: Spans of passages that the reader saw in their place.
+        stood_for: Spans that the reader saw only as other text, such as a summary.
 
     Raises:
-        TypeError: The combiner returned something that JSON does not hold.
+        TypeError: JSON cannot represent the value that the combiner returned.
     """
     document, hits, calls, value = example.document, tuple(hits), [*calls], in_utf8(value)
     text = as_text(value)
     read = merge(
-        span for ask, reply in calls if isinstance(reply, Output) for span in _seen(ask, reply)
+        span for r, reply in calls if isinstance(reply, Output) for span in _seen(r, reply)
     )
-    stood = tuple(piece for span in merge(stood_for) for piece in outside(span, read))
+    replaced = tuple(part for span in merge(stood_for) for part in outside(span, read))
     selected = (span for hit in hits for span in spans_of(hit.chunk))
     return Prediction(
         id=example.id,
@@ -100,10 +94,10 @@ def prediction_of(
             selected,
             read,
             unchunked=unchunked,
-            stood_for=stood,
+            stood_for=replaced,
         ),
         document_sha256=document.sha256,
-        stood_for=stood,
+        stood_for=replaced,
         passages={
             rank: HitPassage(hit.chunk.kind, hit.chunk.reading, hit.chunk.spans)
             for rank, hit in enumerate(hits)
@@ -114,12 +108,12 @@ def prediction_of(
 
 
 def _seen(read: Read, output: Output) -> tuple[Span, ...]:
-    """Returns the spans that a reader saw of one input: all of it, unless the output says less."""
+    """Returns the spans that a reader saw: those in the output, by default all of the read."""
     return _spans(read) if output.read is None else output.read
 
 
 def empty_prediction(example: Example) -> Prediction:
-    """Returns what a failed example is scored as."""
+    """Returns the empty prediction that a failed example is scored with."""
     ledger = Coverage.of(len(example.document.text), example.document.losses, (), ())
     return Prediction(example.id, "", None, (), (), ledger, example.document.sha256)
 
@@ -145,7 +139,7 @@ def prediction_row(prediction: Prediction) -> dict[str, JSON]:
 
 
 def prediction_from_row(row: Mapping[str, Any]) -> Prediction:
-    """Returns the prediction that a row of predictions.jsonl holds."""
+    """Returns the prediction of a row of predictions.jsonl."""
     return Prediction(
         id=row["id"],
         prediction=row["prediction"],
@@ -168,36 +162,36 @@ def prediction_from_row(row: Mapping[str, Any]) -> Prediction:
 
 
 def reads_to_columns(reads: Sequence[tuple[int, Read]]) -> dict[str, JSON]:
-    """Returns reads, each with its round, as columns: each distinct passage stands there once."""
-    places: dict[tuple[int, int] | str, int] = {}
+    """Returns reads and their rounds as columns; each distinct passage is stored once."""
+    indices: dict[tuple[int, int] | str, int] = {}
     rows: list[list[JSON]] = [
-        [places.setdefault(_key(passage), len(places)) for passage in read.passages]
+        [indices.setdefault(_key(passage), len(indices)) for passage in read.passages]
         for _, read in reads
     ]
-    passages: list[JSON] = [key if isinstance(key, str) else [*key] for key in places]
-    columns = _without_usual(to_columns([_read_row(*read) for read in reads]), _READ)
-    return {"count": len(reads), "passages": passages, "of": _by_place(rows), **columns}
+    passages: list[JSON] = [key if isinstance(key, str) else [*key] for key in indices]
+    columns = _without_defaults(to_columns([_read_row(*read) for read in reads]), _READ)
+    return {"count": len(reads), "passages": passages, "of": _by_position(rows), **columns}
 
 
 def reads_from_columns(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns one mapping a read: its round, passages as [start, end] or text, and the rest.
+    """Returns one mapping per read, with passages as [start, end] or text.
 
     Raises:
-        ValueError: The columns do not fit each other.
-        KeyError: One is missing.
+        ValueError: The columns have different lengths.
+        KeyError: A column is missing.
     """
     count, passages = columns["count"], columns["passages"]
-    usual = {name: columns.get(name, {"=": value}) for name, value in _READ.items()}
+    filled = {name: columns.get(name, {"=": value}) for name, value in _READ.items()}
     return [
-        {"round": row.pop("round"), "passages": [passages[place] for place in places], **row}
-        for places, row in zip(
-            _places(columns["of"], count), from_columns(usual, count), strict=True
+        {"round": row.pop("round"), "passages": [passages[index] for index in indices], **row}
+        for indices, row in zip(
+            _indices(columns["of"], count), from_columns(filled, count), strict=True
         )
     ]
 
 
 def read_from_row(row: Mapping[str, Any], document: Document) -> Read:
-    """Returns a read on its document, from what `reads_from_columns` gives."""
+    """Returns the read of a mapping from `reads_from_columns`."""
     passages: list[Chunk | str] = [
         passage if isinstance(passage, str) else document.chunk(*passage)
         for passage in row["passages"]
@@ -227,8 +221,8 @@ def _read_row(round_: int, read: Read) -> dict[str, JSON]:
     }
 
 
-def _by_place(rows: list[list[JSON]]) -> JSON:
-    """Returns passages' places by their place in the read, where all reads have as many."""
+def _by_position(rows: list[list[JSON]]) -> JSON:
+    """Packs indices of passages by position in the read, if all reads have equally many."""
     sizes = {len(row) for row in rows}
     if len(sizes) != 1:
         return [*rows]
@@ -236,7 +230,7 @@ def _by_place(rows: list[list[JSON]]) -> JSON:
     return to_columns([dict(zip(names, row, strict=True)) for row in rows])
 
 
-def _places(column: Any, count: int) -> list[list[int]]:  # noqa: ANN401 -- JSON
+def _indices(column: Any, count: int) -> list[list[int]]:  # noqa: ANN401 -- JSON
     if isinstance(column, dict):
         return [[*row.values()] for row in from_columns(column, count)]
     return [*column]
@@ -253,7 +247,7 @@ def _key(passage: Chunk | str) -> tuple[int, int] | str:
 
 
 def _pair(read: Read) -> JSON:
-    """Returns a pair's texts; True where they are those of two passages, and need not be told."""
+    """Returns the texts of a pair; True if they equal the texts of the two passages."""
     if read.pair is None:
         return None
     texts = [p if isinstance(p, str) else p.text for p in read.passages]
@@ -271,37 +265,37 @@ def _pair_from_row(pair: Any, passages: Sequence[Chunk | str]) -> tuple[str, str
 
 
 def outputs_to_columns(replies: Sequence[tuple[Read, Reply]]) -> dict[str, JSON]:
-    """Returns what came of reads as columns; what is as most readers leave it is left out."""
+    """Returns outputs or errors of reads as columns, without columns of default values."""
     rows = []
     for read, reply in replies:
         row = {**_OUTPUT, **output_row(reply)}
         if isinstance(reply, Output) and reply.read and reply.read == _spans(read):
             row["read"] = _SEEN
         rows.append(row)
-    return _without_usual(to_columns(rows), _OUTPUT)
+    return _without_defaults(to_columns(rows), _OUTPUT)
 
 
 def output_rows(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
-    """Returns one mapping an output; `whole_output` makes rows of them, once the reads are known.
+    """Returns one mapping per output; `full_output` turns them into rows with spans.
 
     Raises:
-        ValueError: There are not as many.
+        ValueError: A column does not contain `count` values.
     """
     filled = {name: columns.get(name, {"=": value}) for name, value in _OUTPUT.items()}
     return from_columns(filled, count)
 
 
-def whole_output(row: Mapping[str, Any], passages: Sequence[Any]) -> dict[str, Any]:
-    """Returns an output as `output_row` makes it.
+def full_output(row: Mapping[str, Any], passages: Sequence[Any]) -> dict[str, Any]:
+    """Returns an output in the form of `output_row`.
 
     Args:
-        row: Output as `output_rows` gives it.
-        passages: Passages of its read, as [start, end] or text.
+        row: Output in the form of `output_rows`.
+        passages: Passages of the read, as [start, end] or text.
     """
     if row["error"] is not None:
         return {"error": row["error"], "traceback": row["traceback"]}
     values = {
-        n: row[n] for n in _OUTPUT if n not in _FAILED and (n not in _RARE or _is_said(row[n]))
+        n: row[n] for n in _OUTPUT if n not in _FAILED and (n not in _RARE or _is_set(row[n]))
     }
     if row["read"] == _SEEN:
         values["read"] = [[*passage] for passage in passages if not isinstance(passage, str)]
@@ -309,35 +303,35 @@ def whole_output(row: Mapping[str, Any], passages: Sequence[Any]) -> dict[str, A
 
 
 def reply_of(row: Mapping[str, Any], read: Read) -> Reply:
-    """Returns what came of a read, from what `output_rows` gives."""
+    """Returns the reply to a read from a mapping of `output_rows`."""
     passages = [p if isinstance(p, str) else [p.start, p.end] for p in read.passages]
-    return output_from_row(whole_output(row, passages))
+    return output_from_row(full_output(row, passages))
 
 
 def calls_row(calls: Sequence[tuple[int, Read, Reply]]) -> dict[str, JSON]:
-    """Returns reads, each with its round and its output or error, as columns for calls.jsonl."""
+    """Returns reads with their rounds and replies as columns for calls.jsonl."""
     reads = reads_to_columns([(round_, read) for round_, read, _ in calls])
     return {**reads, "outputs": {**outputs_to_columns([(r, reply) for _, r, reply in calls])}}
 
 
 def calls_from_row(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns one mapping a read from a row's `calls` in calls.jsonl: its parts, and its `output`.
+    """Returns one mapping per read, with its `output`, from the `calls` of a row of calls.jsonl.
 
     Raises:
-        ValueError: The columns do not fit each other.
-        KeyError: One is missing.
+        ValueError: The columns have different lengths.
+        KeyError: A column is missing.
     """
     reads = reads_from_columns(row)
     outputs = output_rows(row["outputs"], len(reads))
     return [
-        {**read, "output": whole_output(output, read["passages"])}
+        {**read, "output": full_output(output, read["passages"])}
         for read, output in zip(reads, outputs, strict=True)
     ]
 
 
-def _without_usual(columns: Mapping[str, JSON], usual: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Leaves out columns that say of every row what most rows say."""
-    return {n: column for n, column in columns.items() if not _is_always(column, usual[n])}
+def _without_defaults(columns: Mapping[str, JSON], defaults: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Returns the columns without those whose every value is the default."""
+    return {n: column for n, column in columns.items() if not _is_always(column, defaults[n])}
 
 
 def _spans(read: Read) -> tuple[Span, ...]:
@@ -352,15 +346,15 @@ def output_row(reply: Reply) -> dict[str, JSON]:
     row = {**_fields(reply), "scores": list(reply.scores), "read": read}
     if reply.span is not None:
         row["span"] = [reply.span.start, reply.span.end]
-    return {name: row[name] for name in row if name not in _RARE or _is_said(row[name])}
+    return {name: row[name] for name in row if name not in _RARE or _is_set(row[name])}
 
 
-def _is_said(value: JSON) -> bool:
+def _is_set(value: JSON) -> bool:
     return value is not None and value is not False
 
 
 def output_from_row(row: Mapping[str, Any]) -> Reply:
-    """Returns what `output_row` was made from."""
+    """Returns the output or failed read of a row of `output_row`."""
     if "error" in row:
         return ReadError(row["error"], row.get("traceback", ""))
     read = None if row["read"] is None else tuple(Span(start, end) for start, end in row["read"])
@@ -369,7 +363,7 @@ def output_from_row(row: Mapping[str, Any]) -> Reply:
 
 
 def _fields(record: Prediction | HitPassage | Coverage | Output) -> dict[str, Any]:
-    """Returns a record's own fields; `dataclasses.asdict` would copy each of them deeply."""
+    """Returns the fields of a record; `dataclasses.asdict` would deep-copy every value."""
     return {name: getattr(record, name) for name in record.__slots__}
 
 

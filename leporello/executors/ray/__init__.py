@@ -1,4 +1,4 @@
-"""Workers on a Ray cluster, each a process beside an actor; the only place that imports ray.
+"""Workers on a Ray cluster, each a process that an actor starts; the only package to import ray.
 
-Begin with `workers`; `environment` is what travels to them.
+Start with `workers`; `environment` defines the files and variables that are sent to them.
 """

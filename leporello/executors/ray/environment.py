@@ -1,4 +1,4 @@
-"""What a worker on another machine needs of the driver's: variables, paths, plug-ins' files."""
+"""Environment of the driver that workers on other machines require: variables, paths, files."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.executors.child_process import show_log
 from leporello.executors.interface import BatchSpec
 
-_PLUG_INS = "leporello_plug_ins"  # the folder in which plug-ins travel
-# What workers are to have of this process's environment, besides the pipelines' keys.
-# What tells where models, data and credentials are; the rest of an environment is the node's own.
+_PLUG_INS = "leporello_plug_ins"  # folder for the files of plug-ins
+# Variables that workers receive in addition to the pipelines' API keys: paths of models and data,
+# and credentials. A node may set all other variables differently.
 _PREFIXES = ("LEPORELLO_", "HF_", "TRANSFORMERS_", "AWS_", "GOOGLE_", "FSSPEC_")
 
 
 def travelling_modules(spec: BatchSpec, folder: Path) -> list[str]:
-    """Returns the folders that travel: Leporello's package, and copies of plug-ins' files."""
-    package = Path(__file__).parents[2]  # with the stages, which are links in a checkout
+    """Returns the folders to send: Leporello's package, and copies of plug-ins' files."""
+    package = Path(__file__).parents[2]  # includes the stages, which are links in a checkout
     plug_ins = folder / _PLUG_INS
     plug_ins.mkdir()
     for file, place in _plug_ins(spec).items():
@@ -34,7 +34,7 @@ def travelling_modules(spec: BatchSpec, folder: Path) -> list[str]:
 
 
 def _plug_ins(spec: BatchSpec) -> dict[str, str]:
-    """Returns the place of each local file that stages depend on among those that travel."""
+    """Returns the target path of each local file that stages depend on, by its path here."""
     places: dict[str, str] = {}
     for cls in {stage.cls for stage in spec.all_specs()}:
         for module, path in sources(cls).files.items():
@@ -55,7 +55,7 @@ def _declared(cls: type, folder: Path) -> Iterator[Path]:
 
 
 def _root(module: str, path: Path) -> Path:
-    """Returns the folder from which a module is imported; a plug-in's file lies there itself."""
+    """Returns the folder from which a module is imported; for a plug-in the folder of its file."""
     if module.endswith(".py"):
         return path.parent
     return path.parents[module.count(".") + (path.name == "__init__.py")]
@@ -63,12 +63,12 @@ def _root(module: str, path: Path) -> Path:
 
 @dataclass(frozen=True)
 class WorkerEnvironment:
-    """What the driver has and a worker may lack.
+    """Environment of the driver, for workers.
 
     Attributes:
-        variables: Variables of the environment, keys among them.
-        paths: Folders in which the driver finds modules; a worker looks there last.
-        plug_ins: Places of plug-ins' files in the folder in which they travel, by their paths.
+        variables: Environment variables, including API keys.
+        paths: Module paths of the driver; workers search them last.
+        plug_ins: Paths of plug-ins' files in the folder that is sent, by their paths here.
     """
 
     variables: Mapping[str, str]
@@ -77,14 +77,14 @@ class WorkerEnvironment:
 
     @classmethod
     def of(cls, spec: BatchSpec) -> WorkerEnvironment:
-        """Returns this process's environment, as far as the batch needs it."""
+        """Returns the part of this process's environment that the batch requires."""
         keys = {name.removeprefix("$") for s in spec.all_specs() for name in s.variables()}
         keys |= {name for s in spec.all_specs() for name in declared_variables(s.cls)}
         variables = {n: v for n, v in os.environ.items() if n.startswith(_PREFIXES) or n in keys}
         return cls(variables, tuple(p or str(Path.cwd()) for p in sys.path), _plug_ins(spec))
 
     def apply(self) -> None:
-        """Equips this process, before it imports anything of the batch."""
+        """Sets up this process; must be called before it imports plug-ins."""
         os.environ.update(self.variables)
         for folder in [p / _PLUG_INS for p in map(Path, sys.path) if (p / _PLUG_INS).is_dir()]:
             for path, place in self.plug_ins.items():

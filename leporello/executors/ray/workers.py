@@ -1,4 +1,4 @@
-"""Workers on a Ray cluster: Ray finds room for actors, each of which starts a worker beside it."""
+"""Workers on a Ray cluster: Ray schedules actors, each of which starts a worker process."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ from leporello.executors.ray.cluster import (
 )
 from leporello.executors.ray.environment import WorkerEnvironment
 
-_LOOK = 0.2  # seconds between looks at a wish to stop
-_REPORTS = 200  # of progress a second, by all workers, at which the driver is at ease
-_TRIES = 20  # a node that leaves, or is short of memory, may take many workers with it
+_INTERVAL = 0.2  # seconds between checks whether the run should stop
+_REPORTS = 200  # progress reports per second, from all workers, that the driver handles easily
+_TRIES = 20  # a node that is lost, or lacks memory, may kill many workers at once
 
 
 class RayWorkers:
     """Actors of a Ray cluster; see `Workplace`."""
 
     tries = _TRIES
-    advice = "what it said stands above, `ray status` shows the cluster; the same command goes on"
+    advice = "see its output above and `ray status`; run the same command to resume"
 
     def __init__(self, spec: BatchSpec, placement: Placement) -> None:
-        """Connects to nothing yet."""
+        """Prepares the workers; `__enter__` connects to Ray."""
         self._spec, self._placement = spec, placement
         self._resources = ExitStack()
-        self.workers = 1  # until the cluster is known
+        self.workers = 1  # until the cluster is connected
 
     def __enter__(self) -> RayWorkers:
         """Connects to Ray.
 
         Raises:
-            UserError: There is no such cluster, or no node of it is large enough.
+            UserError: The cluster is not reachable, or no node is large enough.
         """
         with ExitStack() as opening:
             opening.enter_context(connected(self._placement, self._spec))
@@ -57,19 +57,19 @@ class RayWorkers:
             token = Path(self._spec.directory, f".ray-{self._spec.driver}")
             token.touch()
             opening.callback(token.unlink, missing_ok=True)
-            seen = None if self._spec.remote else token  # at a URL each machine has its own copy
-            every = max(self._spec.report_every, self.workers / _REPORTS)
-            spec = dump(replace(self._spec, report_every=every))
-            self._setup = WorkerEnvironment.of(self._spec), spec, self._placement, seen
-            self._room = CapacityWatch(self._placement)
+            shared = None if self._spec.remote else token  # at a URL each machine has its own copy
+            interval = max(self._spec.report_every, self.workers / _REPORTS)
+            spec = dump(replace(self._spec, report_every=interval))
+            self._setup = WorkerEnvironment.of(self._spec), spec, self._placement, shared
+            self._capacity = CapacityWatch(self._placement)
             self._resources = opening.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._resources.close()
 
-    def start(self, others: Sequence[WorkerLink]) -> WorkerLink:  # noqa: ARG002 -- Ray knows where
-        """Asks Ray for an actor, which begins when there is room for it."""
+    def start(self, others: Sequence[WorkerLink]) -> WorkerLink:  # noqa: ARG002 -- Ray schedules it
+        """Requests an actor, which Ray starts when there is room."""
         import ray
 
         options = worker_resources(self._placement)
@@ -77,54 +77,55 @@ class RayWorkers:
         return _ActorLink(actor.remote(*self._setup))
 
     def ready(self, links: Sequence[WorkerLink]) -> Sequence[WorkerLink]:
-        """Returns those that say something, as soon as one does, or after some time none."""
+        """Returns the links with a message; waits for one, but only for a short time."""
         import ray
 
-        ways = {link.answer: link for link in links if isinstance(link, _ActorLink)}
-        if not ray.wait([*ways], timeout=_LOOK)[0]:
+        pending = {link.answer: link for link in links if isinstance(link, _ActorLink)}
+        if not ray.wait([*pending], timeout=_INTERVAL)[0]:
             return []
-        return [ways[way] for way in ray.wait([*ways], num_returns=len(ways), timeout=0)[0]]
+        ready, _ = ray.wait([*pending], num_returns=len(pending), timeout=0)
+        return [pending[answer] for answer in ready]
 
     def watch(self, workers: Sequence[PoolWorker]) -> None:
-        """Tells of workers for which the cluster has no room."""
-        self._room.look(sum(bool(worker.name) for worker in workers), len(workers))
+        """Warns if the cluster has no room for some workers."""
+        self._capacity.check(sum(bool(worker.name) for worker in workers), len(workers))
 
 
 class _ActorLink:
-    """The way to an actor; see `WorkerLink`.
+    """Connection to an actor; see `WorkerLink`.
 
     Attributes:
-        answer: What it says next, as Ray refers to it.
+        answer: Ray's reference to the next message.
     """
 
-    def __init__(self, actor: Any) -> None:  # noqa: ANN401 -- as Ray made it
+    def __init__(self, actor: Any) -> None:  # noqa: ANN401 -- type of Ray
         self._actor = actor
         self.answer = actor.receive.remote()
 
     def send(self, message: bytes) -> None:
-        """Sends what was dumped; an actor that is gone gets nothing."""
+        """Sends a pickled message; ignores that the actor has died."""
         self._actor.send.remote(message)
 
     def receive(self) -> bytes:
-        """Returns what it says, dumped; of one that is gone, how it died."""
+        """Returns the next pickled message; if the actor has died, the cause of its death."""
         import ray
 
         try:
             message: bytes = ray.get(self.answer)
         except ray.exceptions.RayError as error:
-            return dump(("died", f"is lost ({str(error).strip().partition(chr(10))[0]})"))
+            return dump(("died", f"was lost ({str(error).strip().partition(chr(10))[0]})"))
         self.answer = self._actor.receive.remote()
         return message
 
     def end(self) -> None:
-        """Ends the actor, and the process beside it."""
+        """Kills the actor and its process."""
         import ray
 
         ray.kill(self._actor)
 
 
 class ShardActor:
-    """A worker on a node of the cluster, in a process beside the actor: it may be ended."""
+    """Actor that starts a worker process on its node, and forwards messages."""
 
     def __init__(
         self, environment: WorkerEnvironment, spec: bytes, placement: Placement, token: Path | None
@@ -132,11 +133,11 @@ class ShardActor:
         """Starts the process.
 
         Args:
-            environment: What the driver has and a worker may lack.
-            spec: The batch, dumped.
-            placement: Placement with what each worker reserves.
-            token: File that the driver keeps in the run's directory; None if workers need not see
-                that.
+            environment: Environment of the driver.
+            spec: Pickled batch.
+            placement: Placement with the resources per worker.
+            token: File of the driver in the run's directory, which this machine must see; None if
+                the directory need not be shared.
         """
         environment.apply()
         self._lock = threading.Lock()
@@ -144,20 +145,20 @@ class ShardActor:
         if token and not token.exists():
             text = (
                 f"{token.parent}: machine {platform.node()} of the Ray cluster does not see this"
-                " directory: give an --out that all machines share, or one at a URL (s3://…)"
+                " directory; use an --out that all machines share, or a URL (s3://…)"
             )
             self._fault = dump(("failed", text))
             return
-        # A GPU that nobody reserved is another's.
+        # Without a reserved GPU the worker must not use those that other workers reserved.
         variables = {} if placement.worker_gpus else {"CUDA_VISIBLE_DEVICES": ""}
         self._process = WorkerProcess(spec, placement.threads, variables, remapped=REMAPPED_PATHS)
 
     def receive(self) -> bytes:
-        """Returns what the worker says, dumped."""
+        """Returns the next pickled message of the worker."""
         return self._fault or self._process.receive()
 
     def send(self, message: bytes) -> None:
-        """Passes on what the driver says."""
+        """Forwards a message of the driver."""
         with self._lock:
             if not self._fault:
                 self._process.send(message)

@@ -221,7 +221,7 @@ def test_invalid_training_examples_are_skipped_or_reported(kind: Any) -> None:
     assert kind().supervise(single, reads) == [None] * 3
     assert kind().supervise(example([1]), []) == []
     city = Example("e", single.document, references=("Paris",))
-    with pytest.raises(UserError, match="'Paris' as its reference"):
+    with pytest.raises(UserError, match="the reference 'Paris'"):
         kind().supervise(city, reads)
     fewer = Example("e", single.document, references=("[1, 2]",))
     with pytest.raises(UserError, match="2 authors of paragraphs and its document 3 parts"):

@@ -100,7 +100,7 @@ def test_a_cascade_continues_after_an_answer_without_probability_with_a_note() -
     assert active.value == {
         "answer": "green", "confidence": None, "step": 2, "way": ["step 2 of 2"],
     }  # fmt: skip
-    assert active.notes == ["Cascade went on after step 1: no probability of its answer is known"]
+    assert active.notes == ["Cascade continued after step 1: its answer has no probability"]
 
 
 def test_a_cascade_with_agree_continues_after_different_answers() -> None:
@@ -204,22 +204,22 @@ def test_verify_with_pairs_reads_one_pair_per_passage() -> None:
 
 
 MISTAKES: Mapping[str, str] = {
-    "{class: Cascade, steps: [Stuff]}": "a cascade needs two steps at least, got 1",
+    "{class: Cascade, steps: [Stuff]}": "a cascade needs at least two steps, got 1",
     "{class: Cascade, steps: [Stuff, Stuff], below: 1.5}": "less than or equal to 1, got 1.5",
     "{class: Cascade, steps: [Stuff, Stuff], each: [0.1, 0.2]}": "each step but the last: 1, got 2",
     "{class: ByRole, combiner: Stuff, role: cheep}": "no reader has the role 'cheep'; did you mean",
     "{class: Route, routes: [], otherwise: Stuff}": "routes is empty",
-    "{class: Route, routes: [Stuff], otherwise: Stuff}": "route 1 is a Stuff, and must be",
+    "{class: Route, routes: [Stuff], otherwise: Stuff}": "route 1 is a Stuff, not a When: write",
     "{class: Route, routes: [{class: When, combiner: Stuff}], otherwise: Stuff}": "no condition",
     "{class: When, combiner: Stuff, shortest: 9, longest: 5}": "this route can never match",
-    "{class: When, combiner: Stuff, question: '(a'}": "question is no regular expression",
+    "{class: When, combiner: Stuff, question: '(a'}": "question is not a valid regular expression",
     "{class: When, combiner: Stuff, kind: [whom]}": "Input should be 'none'".lower(),
     "&a {class: Route, routes: [{class: When, kind: [who], combiner: *a}], otherwise: Stuff}": (
         "an alias may not point to a value that contains it"
     ),
     "{class: Verify, combiner: Stuff, threshold: -1}": "greater than or equal to 0, got -1",
-    "{class: Verify, combiner: Stuff, labels: [yes]}": "labels needs two at least",
-    "{class: BestOf, combiners: []}": "the best of two combiners at least, got 0",
+    "{class: Verify, combiner: Stuff, labels: [yes]}": "labels needs at least two",
+    "{class: BestOf, combiners: []}": "combiners needs at least two, got 0",
 }
 
 
@@ -255,7 +255,7 @@ def test_a_run_reports_how_often_each_step_answered_and_the_savings(tmp_path: Pa
     steps = [json.loads(line)["raw"]["step"] for line in predictions.read_text().splitlines()]
     assert sorted(steps) == [1, 2]
     assert "Ways of tale" in process.stdout
-    saved = "saved, had all gone the dearest way: 25% of the reads, "
+    saved = "saved compared with the most expensive way: 25% of the reads, "
     assert saved in process.stdout
     page = tmp_path / "report.html"
     leporello("report", str(out), "--out", str(page))

@@ -132,7 +132,7 @@ def test_lines_that_were_not_selected_are_empty_with_a_note() -> None:
 
 def test_cues_require_a_subtitle_file() -> None:
     """The error names the parameter and the document."""
-    with pytest.raises(ValueError, match="cues: true makes subtitle files, and document 'd'"):
+    with pytest.raises(ValueError, match="cues: true makes subtitle files, but document 'd'"):
         translated("a\n", combiner=LineByLine(cues=True))
 
 

@@ -135,7 +135,7 @@ def test_without_passages_the_answer_is_empty_without_a_read(combiner: Any) -> N
 
 def test_choices_with_a_common_beginning_are_refused() -> None:
     """An output could match both."""
-    with pytest.raises(ValueError, match="give choices that differ there"):
+    with pytest.raises(ValueError, match="use choices with different first words"):
         Count(choices=("no", "no idea"))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from one_example import run_example
 
 from leporello.combiners import MultiHop, Stuff
-from leporello.combiners.multi_hop import names, nearest_sentences, without
+from leporello.combiners.multi_hop import missing_terms, names, nearest_sentences
 from leporello.config import Pipeline
 from leporello.core.records import (
     Chunk,
@@ -100,7 +100,7 @@ def _starts(active: ActiveExample) -> list[str]:
 def test_the_next_query_contains_missing_words_and_new_names() -> None:
     """It contains neither words of the passage, nor words that begin a sentence as names."""
     passage = "Scarlett was played by Vivien Leigh in 1939. She won; then she left. Then all left."
-    assert without("the spouse of the one that played Scarlett", passage) == (
+    assert missing_terms("the spouse of the one that played Scarlett", passage) == (
         "the spouse of the one that"
     )
     assert names(passage, "Who played Scarlett?") == "Vivien Leigh 1939"

@@ -123,9 +123,9 @@ def test_a_pair_classifier_reads_pairs_and_their_chunks() -> None:
     assert answer == "2, 1"
     assert read.pair == ("b", "a")
     assert [getattr(passage, "text", "") for passage in read.passages] == ["b", "a"]
-    with pytest.raises(ValueError, match="a pair of texts a probability, as PairClassifier"):
+    with pytest.raises(ValueError, match="a pair of texts, such as PairClassifier"):
         drive(OrderByPairs(ask="pair"), example(list("ba")), lambda _: Output("", score=-7.0))
-    with pytest.raises(ValueError, match="a reader that scores choices, as CausalLM"):
+    with pytest.raises(ValueError, match="a reader that scores choices, such as CausalLM"):
         drive(OrderByPairs(), example(list("ba")), lambda _: Output("A", score=0.1))
 
 
@@ -236,7 +236,7 @@ def test_failed_reads_are_ignored_with_a_warning(combiner: Any) -> None:
     def never(_: Read) -> Output:
         raise ReadError("out of order")
 
-    with pytest.warns(UserWarning, match="could not be read, and decides nothing"):
+    with pytest.warns(UserWarning, match="some reads of passages to compare failed"):
         answer, _ = drive(combiner, example(list("dbc")), no_b)
     assert sorted(ids(answer)) == [1, 2, 3]
     assert ids(answer).index(3) < ids(answer).index(1)

@@ -102,7 +102,7 @@ def test_texts_without_scores_count_as_decisions() -> None:
     with collect_notes() as notes:
         value, _ = _drive(Percentage(), lambda read: Output(outputs[_text(read)]))
     assert value == "50%"
-    assert notes == ["some hits abstained: the percentage is of the others"]
+    assert notes == ["some hits abstained: the percentage is of the other hits"]
     with pytest.raises(ValueError, match="use share: decisions"):
         _drive(Percentage(share="pooled"), lambda _: Output("yes"))
     with pytest.raises(ValueError, match="neutral_texts calibrate by scores"):
@@ -205,7 +205,7 @@ def test_the_target_of_each_read_is_the_percentage_of_the_example() -> None:
         ({"negative": "Yes"}, "must differ"),
         ({"neither": "no"}, "must differ"),
         ({"positive": ""}, "must differ"),
-        ({"heading": "("}, "no regular expression"),
+        ({"heading": "("}, "not a valid regular expression"),
     ],
 )
 def test_faulty_parameters_are_refused(parameters: dict[str, str], message: str) -> None:

@@ -177,7 +177,7 @@ def test_a_prompt_can_first_be_cut_to_a_number_of_characters() -> None:
     assert text_of(read) == FIRST.around(STORY)[:100]
     read, _ = final_read(Truncate(characters=100), example(FIRST), by_characters(40))
     assert text_of(read) == FIRST.around(STORY)[:40]
-    with pytest.raises(ValueError, match="here a query does"):
+    with pytest.raises(ValueError, match="but this one ends with a query"):
         final_read(Truncate(characters=100), example(ASKED), by_characters(1000))
 
 

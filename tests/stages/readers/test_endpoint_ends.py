@@ -23,7 +23,7 @@ from endpoint_server import (
 
 from leporello.core.records import Output
 from leporello.engine.failures import time_limit
-from leporello.engine.reading import WindowReader
+from leporello.engine.reading import BatchReader
 
 
 @contextmanager
@@ -78,7 +78,7 @@ def test_an_input_that_hangs_fails_by_the_limit_of_the_engine() -> None:
         request.hang() if request.prompt == "bad" else reply(request)
 
     with running(hanging) as server:
-        bad, good = WindowReader(endpoint(server), timeout=3).read(reads("bad", "a"))
+        bad, good = BatchReader(endpoint(server), timeout=3).read(reads("bad", "a"))
         assert "took longer than 3 s" in str(bad)
         assert isinstance(good, Output)
         assert (good.text, server.prompts()["a"]) == ("A", 1)

@@ -398,7 +398,7 @@ def test_the_mean_requires_scores() -> None:
     """A perplexity requires scores per token; the errors contain the fix."""
     document = Document("d", "abc")
     chunks = [document.chunk(0, 3)]
-    with pytest.raises(ValueError, match="needs a reader that gives scores"):
+    with pytest.raises(ValueError, match="needs a reader that returns scores"):
         _driven(Mean(), document, chunks, [None])
     with pytest.raises(ValueError, match="give the reader per_token: true"):
         _driven(Mean(perplexity=True), document, chunks, [-1500.0])

@@ -68,7 +68,7 @@ def test_long_questions_and_chunks_are_not_cut(tiny: str) -> None:
 def test_a_plain_encoder_is_refused(tmp_path: Path) -> None:
     """The library would add a projection with random weights."""
     save_classifier("bert", tmp_path, ["near"])
-    with pytest.raises(UserError, match="not trained to give a vector a token"):
+    with pytest.raises(UserError, match="not trained to return one vector per token"):
         ColBERT(model=str(tmp_path)).load()
 
 
@@ -141,7 +141,7 @@ def test_scores_of_sparse_vectors_equal_those_of_the_library(splade: str) -> Non
 
 def test_an_encoder_without_weights_of_words_is_refused(bert: str) -> None:
     """The library would add a layer with random weights."""
-    with pytest.raises(UserError, match="gives no weights of words"):
+    with pytest.raises(UserError, match="does not return word weights"):
         Splade(bert).load()
 
 
@@ -160,11 +160,11 @@ def test_the_default_model_of_colbert_finds_paraphrases() -> None:
 
 
 @pytest.mark.parametrize("overlap", [0, 0.3, 1])
-def test_every_token_of_a_long_document_belongs_to_one_segment(bert: str, overlap: float) -> None:
-    """Segments are in order and have no gaps."""
-    windows = late._OverlappingWindows(load_embedder(bert), "", overlap)
-    for tokens in (1, windows.room, windows.room + 1, 5 * windows.room + 3):
-        parts = [*windows._parts(tokens)]
+def test_every_token_of_a_long_document_counts_once(bert: str, overlap: float) -> None:
+    """Segments cover the tokens in order and without gaps."""
+    encoder = late._SegmentEncoder(load_embedder(bert), "", overlap)
+    for tokens in (1, encoder.room, encoder.room + 1, 5 * encoder.room + 3):
+        parts = [*encoder._segments(tokens)]
         assert [low for _, low, _ in parts] == [0, *(high for *_, high in parts[:-1])]
         assert parts[-1][2] == tokens
-        assert all(begin <= low <= high <= begin + windows.room for begin, low, high in parts)
+        assert all(begin <= low <= high <= begin + encoder.room for begin, low, high in parts)

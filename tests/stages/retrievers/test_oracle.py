@@ -74,7 +74,7 @@ def test_an_oracle_without_gold_returns_no_hits_with_a_note() -> None:
         evidence = (_span("Nobody"),)
         retrieve(Oracle(), [Example("e", document, evidence=evidence)], chunks)
         retrieve(Oracle(), [Example("e", document, evidence=evidence)], chunks[:1])
-    assert notes == ["no chunk holds the gold evidence of a question on this document"]
+    assert notes == ["no chunk contains the gold evidence of a question on this document"]
 
 
 def test_oracle_answer_returns_chunks_that_contain_a_reference() -> None:

@@ -34,11 +34,11 @@ def describe_error(error: BaseException) -> str:
 
 
 @contextmanager
-def own_errors(who: str, *passed: type[Exception]) -> Generator[None]:
+def user_code_errors(source: str, *passed: type[Exception]) -> Generator[None]:
     """Converts errors of a user's class to a `UserError` with the line of the user's code.
 
     Args:
-        who: Beginning of the message: the class and its method.
+        source: Beginning of the message: the class and its method.
         passed: Exceptions that are not converted.
     """
     try:
@@ -46,7 +46,7 @@ def own_errors(who: str, *passed: type[Exception]) -> Generator[None]:
     except BaseException as error:
         if isinstance(error, (UserError, *passed)) or signals.is_interrupt(error):
             raise
-        raise UserError(redact(f"{who} failed: {describe_error(error)}")) from None
+        raise UserError(redact(f"{source} failed: {describe_error(error)}")) from None
 
 
 def _text_of(error: BaseException) -> str:
