@@ -167,8 +167,8 @@ def rows_read(model: str, architecture: Any) -> Iterator[list[int]]:
     """Yields a list that receives the lengths of all rows that the model reads in the block."""
     network, rows = load_model(model, architecture, "float32", "cpu"), []
 
-    def note(_: object, __: object, given: Mapping[str, torch.Tensor]) -> None:
-        rows.extend([given["input_ids"].shape[1]] * given["input_ids"].shape[0])
+    def note(_: object, __: object, inputs: Mapping[str, torch.Tensor]) -> None:
+        rows.extend([inputs["input_ids"].shape[1]] * inputs["input_ids"].shape[0])
 
     hook = network.register_forward_pre_hook(note, with_kwargs=True)
     try:
