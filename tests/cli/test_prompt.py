@@ -110,7 +110,7 @@ def test_a_follow_up_is_asked_as_a_model_understands_it(
     lines = "Who found the fax?\nAnd her brother?\n:why"
     _, shown = typed(monkeypatch, lines, Writer(meant))
     assert (f"\nasked: {asked}" in shown) is (asked != "And her brother?")
-    assert ("the model could not say" in shown) is (asked == "And her brother?")
+    assert ("the model could not rewrite" in shown) is (asked == "And her brother?")
     assert f"asked     {asked}" in shown
 
 

@@ -223,7 +223,7 @@ def test_trackers_and_report_sections_of_ones_own(install: Install, tmp_path: Pa
     assert "<h2>Longest answers</h2>\n<p>1 task &lt;b&gt;</p>" in page.read_text()
     assert '<section id="curves">' in page.read_text()
     assert '<section id="lost">' not in page.read_text()
-    assert "is no ReportSection" in str(leporello(*made, f"{module}:Blank").exception)
+    assert "not a ReportSection" in str(leporello(*made, f"{module}:Blank").exception)
     assert "no report_section 'curvs'; did you mean 'curves'" in str(
         leporello(*made, "curvs").exception
     )
