@@ -1,4 +1,4 @@
-"""The command line: `python run_pipeline.py run`; `--help` tells the rest."""
+"""The command line: `python run_pipeline.py run`; `--help` lists the verbs."""
 
 from leporello.cli import main
 

@@ -67,7 +67,7 @@ def repeat(
     found = searches.run(folder / "tuned.yaml")
     others = {task.name: task for _, task in pairs}
     further = Evaluator(folder / "further", others, cache, account).measured(
-        searches.done[-1].best.pipeline, {name: [*t.documents] for name, t in others.items()}
+        searches.finished[-1].best.pipeline, {name: [*t.documents] for name, t in others.items()}
     )
     measured = Estimates(others, seed).of(further)
     row = {

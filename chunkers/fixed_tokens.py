@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from leporello import Document, Span
 from leporello.chunkers.packing import check_overlap
 from leporello.core.protocols import Count, ModelSource, Positive
-from leporello.text.tokens import tokenizer, white
+from leporello.text.tokens import tokenizer, white_mask
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,7 @@ class FixedTokens:
         """Returns which characters are white space; None if no token consists of white space."""
         if self.tokenizer == "words":
             return None
-        blank: NDArray[np.bool_] = document.memo(white, lambda: white(document.text))
+        blank: NDArray[np.bool_] = document.memo(white_mask, lambda: white_mask(document.text))
         return blank
 
     def _runs(self, cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leporello import Document, Span
-from leporello.text.tokens import next_ink, tokenizer, white
+from leporello.text.tokens import next_nonblank, tokenizer, white_mask
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,14 +69,14 @@ def units(document: Document, model: str, boundaries: ArrayLike) -> Units:
     import numpy as np
 
     text = document.text
-    blank: NDArray[np.bool_] = document.memo(white, lambda: white(text))
+    blank: NDArray[np.bool_] = document.memo(white_mask, lambda: white_mask(text))
     edges = np.concatenate([[0], np.asarray(boundaries, dtype=np.int64), [len(text)]])
-    edges = next_ink(blank, edges)
+    edges = next_nonblank(blank, edges)
     edges = edges[np.append(True, edges[1:] > edges[:-1])]
     tokens = np.ascontiguousarray(document.tokens(tokenizer(model))[:, 0])
     before = np.searchsorted(tokens, edges)
     # A token of white space counts for a unit only if more of that unit follows the token.
-    needed = next_ink(blank, tokens)
+    needed = next_nonblank(blank, tokens)
     through = before if needed is tokens else np.searchsorted(needed, edges)
     return Units(text, edges[:-1], before[:-1], through[1:])
 

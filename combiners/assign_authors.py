@@ -1,4 +1,4 @@
-"""Authors of paragraphs one after the other, as MuLD's baseline assigns them."""
+"""Assigns authors to paragraphs one after the other, as MuLD's baseline does."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AssignAuthors(ComparesAuthors):
-    """Assigns each paragraph to an earlier one's author, or to a new one (MuLD, section 4).
+    """Assigns each paragraph to the author of an earlier one, or to a new author (MuLD, section 4).
 
     The first paragraph is by author 1. "Then check if the next paragraph is similar to the
     previous one. If so we assign this to the author of the most similar paragraph if over some
-    threshold. If not we add a new author." Several authors, and changes, are what the classifier
-    says to neighbours, as the paper has it; so they need not agree with the authors.
+    threshold. If not we add a new author." The first two answers, several authors and changes, are
+    the classifier's decisions on neighbours, as in the paper, so they may contradict the authors.
 
     Attributes:
-        threshold: Probability of `same` from which on the most similar paragraph has the same
-            author; the paper does not give its own.
-        change_threshold: Probability from which on a paragraph is similar to the previous.
-        compare: Paragraphs that get the author of the most similar one, if over the threshold, and
-            a new one if not: `similar` those that are similar to the previous, as the paper writes,
-            others being a new author's; `changed` those that are not, others being by the previous
-            one's author.
-        max_authors: Number of authors at most; then it is the most similar paragraph's author. None
-            sets no bound. PAN has up to 4.
-        smoothing: Number of paragraphs to either side, of both, over which log odds are averaged to
-            find the most similar paragraph; the paper's is 0.
+        threshold: Probability of `same` at or above which a paragraph has the author of the most
+            similar paragraph; the paper does not state its threshold.
+        change_threshold: Probability at or above which a paragraph is similar to the previous one.
+        compare: Paragraphs that get the author of the most similar paragraph above the threshold,
+            or otherwise a new author. `similar`: paragraphs that are similar to the previous one,
+            as the paper describes; the others get a new author. `changed`: paragraphs that are not
+            similar to the previous one; the others get its author.
+        max_authors: Maximum number of authors, after which paragraphs get the author of the most
+            similar one. None sets no limit. PAN has up to 4.
+        smoothing: Number of paragraphs on either side, for both paragraphs, over which log odds are
+            averaged to find the most similar paragraph; 0 in the paper.
     """
 
     threshold: Share = 0.5
@@ -46,7 +46,7 @@ class AssignAuthors(ComparesAuthors):
 
     def decide(self, likeness: NDArray[np.float64]) -> JSON:
         """Returns PAN's three answers; see `ComparesAuthors`."""
-        # They may contradict the authors: a baseline is reproduced, not mended (decision 16).
+        # Changes may contradict the authors, because this reproduces a baseline (decision 16).
         changes = [bool(likely < self.change_threshold) for likely in likeness.diagonal(1)]
         return answer(self._assign(likeness, changes), changes)
 
@@ -57,11 +57,13 @@ class AssignAuthors(ComparesAuthors):
         authors = [1] * min(1, len(likeness))
         for index, changed in enumerate(changes, 1):
             best = int(np.nanargmax(similar[index, :index]))
-            over = similar[index, best] >= self.threshold
+            is_over = similar[index, best] >= self.threshold
             count = max(authors)
             if self.compare == "changed" and not changed:
                 authors.append(authors[-1])
-            elif (over and (self.compare == "changed" or not changed)) or count == self.max_authors:
+            elif (
+                is_over and (self.compare == "changed" or not changed)
+            ) or count == self.max_authors:
                 authors.append(authors[best])
             else:
                 authors.append(count + 1)

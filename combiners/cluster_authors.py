@@ -1,4 +1,4 @@
-"""Authors of paragraphs as clusters that all comparisons together suggest."""
+"""Finds the authors of paragraphs by clustering all comparisons of pairs."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_ROUNDS = 10  # of the second step; it settles in two or three
+_ROUNDS = 10  # maximum of the second step, which converges in two or three
 
 
 @dataclass(frozen=True)
 class ClusterAuthors(ComparesAuthors):
-    """Clusters the paragraphs by the log odds that pairs of them are by one author.
+    """Clusters the paragraphs by the log odds that pairs of them have the same author.
 
-    First, agglomerative clustering with average linkage of log odds that were averaged over
-    neighbours, since these mostly share their author. Then, again and again, the sequence of
-    authors under which paragraphs are closest to their clusters on average and that changes
-    seldom (Viterbi). Changes, and whether there are several authors, follow from the authors.
+    The first step is agglomerative clustering with average linkage. Its log odds are averaged over
+    neighbours, which mostly share their author. The second step repeats Viterbi's algorithm: it
+    finds the sequence of authors with the best sum of closeness to clusters and penalties for
+    changes. Changes, and whether there are several authors, follow from the authors.
 
     Attributes:
-        threshold: Probability of `same` down to which clusters are joined.
-        max_authors: Number of clusters at most. None sets no bound. PAN has up to 4.
-        smoothing: Number of paragraphs to either side over which log odds are averaged.
-        change_penalty: Log odds that a change of authors must bring; 0 leaves out the second step.
+        threshold: Probability of `same` above which clusters are joined.
+        max_authors: Maximum number of clusters. None sets no limit. PAN has up to 4.
+        smoothing: Number of paragraphs on either side over which log odds are averaged.
+        change_penalty: Log odds that a change of authors costs; 0 leaves out the second step.
     """
 
     threshold: Share = 0.5
@@ -48,7 +48,7 @@ class ClusterAuthors(ComparesAuthors):
     def decide(self, likeness: NDArray[np.float64]) -> JSON:
         """Returns PAN's three answers; see `ComparesAuthors`."""
         authors = self._cluster(likeness)
-        # Changes follow from the authors, since all evidence is in these (decision 16).
+        # Changes follow from the authors, which use all comparisons (decision 16).
         return answer(authors, changes_of(authors))
 
     def _cluster(self, likeness: NDArray[np.float64]) -> list[int]:
@@ -78,7 +78,7 @@ def _agglomerated(
 
 
 def _converged(odds: NDArray[np.float64], clusters: list[int], penalty: float) -> list[int]:
-    """Returns the clusters once the best sequence of authors is the one it was found from."""
+    """Returns the clusters after Viterbi's algorithm no longer changes them."""
     import numpy as np
 
     for _ in range(_ROUNDS):
@@ -92,16 +92,16 @@ def _converged(odds: NDArray[np.float64], clusters: list[int], penalty: float) -
 
 
 def _best_sequence(closeness: NDArray[np.float64], penalty: float) -> list[int]:
-    """Returns the column for each row with the largest sum, less the penalty for each change."""
+    """Returns a column for each row, with the largest sum of values minus penalties for changes."""
     import numpy as np
 
-    best, came_from = closeness[0], []
+    best, predecessors = closeness[0], []
     columns = np.arange(closeness.shape[1])
     for row in closeness[1:]:
-        other = int(best.argmax())
-        came_from.append(np.where(best >= best[other] - penalty, columns, other))
-        best = np.maximum(best, best[other] - penalty) + row
+        top = int(best.argmax())
+        predecessors.append(np.where(best >= best[top] - penalty, columns, top))
+        best = np.maximum(best, best[top] - penalty) + row
     sequence = [int(best.argmax())]
-    for earlier in reversed(came_from):
+    for earlier in reversed(predecessors):
         sequence.append(int(earlier[sequence[-1]]))
     return sequence[::-1]

@@ -1,4 +1,4 @@
-"""Items of all passages: a list of them, or how many there are."""
+"""Lists or counts the items of all passages."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ LIST = (
 
 @dataclass(frozen=True)
 class Union(GathersItems):
-    """Has every hit list its items, and answers with all of them and their passages.
+    """Lists the items of each hit, and answers with all items and their passages.
 
-    A passage that lists nothing, or says so ("none"), has no items. What is scored are the items in
-    one line; `raw` has their passages too.
+    A passage without items may give an empty output or "none". Metrics score the items as one line;
+    `raw` also contains their passages.
 
     Attributes:
-        instruction: Instruction under which a passage is read; replaces the task's.
-        order: Order of the items: `document` is that of the first mentions; `support` puts items of
+        instruction: Instruction for reading a passage, which replaces the task's.
+        order: Order of the items: `document` sorts them by first mention; `support` puts items of
             more passages first.
-        separator: Text between items in what is scored.
+        separator: Text between items in the scored line.
     """
 
     instruction: str = LIST
@@ -36,14 +36,14 @@ class Union(GathersItems):
     separator: str = ", "
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one read a hit, all in one round; without hits, none."""
+        """Yields one round with one read per hit; without hits, no round."""
         chunks = chunks_of(hits)
         reads = reads_of(example, chunks, self.instruction)
         outputs: list[Output] = (yield reads) if reads else []
-        found = self._gathered(chunks, outputs)
+        gathered = self._gathered(chunks, outputs)
         if self.order == "support":
-            found.sort(key=lambda item: -len(item.passages))
-        return with_items(self.separator.join(item.text for item in found), found)
+            gathered.sort(key=lambda item: -len(item.passages))
+        return with_items(self.separator.join(item.text for item in gathered), gathered)
 
 
 _DECIDE = "Does the text answer the question?"
@@ -51,15 +51,15 @@ _DECIDE = "Does the text answer the question?"
 
 @dataclass(frozen=True)
 class Count(GathersItems):
-    """Reads every hit on its own and answers with a number, and with what was counted.
+    """Reads every hit separately and answers with a number, and with the counted items.
 
     Attributes:
-        unit: Unit that is counted. `items` are listed by each passage, and counted once however
-            many list them, as `Union` would list them. `passages` are those for which the reader
-            chooses the first of `choices`; passages that overlap and follow each other are one.
-        instruction: Instruction under which a passage is read, replacing the task's; if empty, one
-            that suits the unit.
-        choices: Choices that a passage is decided by.
+        unit: Unit to count: `items` counts the items that `Union` would list; `passages` counts the
+            passages for which the reader chooses the first of `choices`, where successive
+            passages that overlap count once.
+        instruction: Instruction for reading a passage, which replaces the task's; if empty, a
+            default for the unit.
+        choices: Choices of the decision on a passage.
     """
 
     unit: Literal["items", "passages"] = "items"
@@ -67,15 +67,15 @@ class Count(GathersItems):
     choices: tuple[str, str] = ("yes", "no")
 
     def __post_init__(self) -> None:
-        counts, other = map(key, self.choices)
-        if not counts or not other or _says(counts, other) or _says(other, counts):
+        yes, no = map(key, self.choices)
+        if not yes or not no or _begins_with(yes, no) or _begins_with(no, yes):
             raise ValueError(
-                f"Count tells {self.choices[0]!r} from {self.choices[1]!r} by their first words:"
-                " give choices that differ there"
+                f"Count cannot distinguish {self.choices[0]!r} and {self.choices[1]!r}: use choices"
+                " with different first words"
             )
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one read a hit, all in one round; without hits, none."""
+        """Yields one round with one read per hit; without hits, no round."""
         chunks = chunks_of(hits)
         choices = self.choices if self.unit == "passages" else ()
         instruction = self.instruction or (_DECIDE if choices else LIST)
@@ -87,7 +87,7 @@ class Count(GathersItems):
     def _chosen(self, chunks: Sequence[Chunk], outputs: Sequence[Output]) -> list[Item]:
         counted: list[Item] = []
         for chunk, output in zip(chunks, outputs, strict=True):
-            if not _says(key(output.text), key(self.choices[0])):
+            if not _begins_with(key(output.text), key(self.choices[0])):
                 continue
             if counted and any(overlapping(p, chunk.span) for p in counted[-1].passages[::-1]):
                 last = counted.pop()
@@ -97,6 +97,6 @@ class Count(GathersItems):
         return counted
 
 
-def _says(text: str, choice: str) -> bool:
-    """Says whether a text is a choice, or goes on after it: readers may explain themselves."""
+def _begins_with(text: str, choice: str) -> bool:
+    """Returns whether a text is a choice, which an explanation may follow."""
     return f"{text} ".startswith(f"{choice} ")

@@ -1,4 +1,4 @@
-"""Every line read in its place: as many lines out as in, for translation."""
+"""Reads every line in its place, and keeps the number of lines: for translation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Literal
 
-from leporello.combiners.stuff import arranged, asked
+from leporello.combiners.stuff import arranged, read_with
 from leporello.core.notes import note
 from leporello.core.protocols import Targets
 from leporello.core.records import Chunk, Combination, Document, Example, Hit, Read, Span
@@ -21,71 +21,72 @@ _FRAME = re.compile(r"\s*(?:[-‐–—]{1,2}\s*(?=[^\s\-‐–—]))?")
 
 @dataclass(frozen=True)
 class LineByLine:
-    """Reads lines, and puts each answer where its line stood: translation line for line.
+    """Reads lines, and replaces each line by its answer: translation line for line.
 
-    Indentation, a speaker's dash, line ends and blank lines are the document's own and are not
-    read. A line in several chunks is put together again. A line to which nothing was answered, or
-    that was not selected, is empty. Where the text is that of a subtitle file, numbers, times and
-    the like stay as they are. All this is argued in docs/decisions/0015-line-for-line.md.
+    Indentation, a speaker's dash, line ends and blank lines are copied from the document and not
+    read. The answers to a line in several chunks are joined. A line without an answer, or that was
+    not selected, becomes empty. In the text of a subtitle file, numbers, times and other markup
+    stay unchanged. docs/decisions/0015-line-for-line.md has the reasons.
 
     Attributes:
-        unit: Unit that is read: `chunk` reads the lines of a chunk together; where the answer has
-            another number of lines, one by one in a second round. `line` reads all one by one at
-            once: for models whose tokenizers lose line breaks (T5, Marian), which would always need
-            that round.
-        cues: Whether a document that was loaded from a subtitle file becomes one again, with that
-            file's numbers, times and notes.
+        unit: Unit to read. `chunk` reads the lines of a chunk together, and again one by one in a
+            second round if the answer has another number of lines. `line` reads all lines one by
+            one: for models whose tokenizers lose line breaks (T5, Marian), which would always need
+            the second round.
+        cues: Whether a document that was loaded from a subtitle file becomes a subtitle file again,
+            with the numbers, times and notes of that file.
     """
 
     unit: Literal["chunk", "line"] = "chunk"
     cues: bool = False
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one round, or two; where no line was selected, none.
+        """Yields one or two rounds; no round if no line was selected.
 
         Raises:
-            ValueError: Cues are wanted of a document that has none.
+            ValueError: `cues` is set, but the document has no cues.
         """
         page = _LinePage.of(example.document)
         if self.cues and not (page.cues or page.is_file):
             raise ValueError(
-                f"cues: true makes subtitle files, and document {example.document.id!r} is of none"
+                f"cues: true makes subtitle files, but document {example.document.id!r} was not"
+                " loaded from one"
             )
         groups = [*_groups(page, hits)]
         _note_unselected(page, groups)
         if self.unit == "line":
-            groups = [part for group in groups for part in group.apart()]
-        answered: list[tuple[_LinePart, str]] = []
+            groups = [line for group in groups for line in group.split()]
+        answers: list[tuple[_LinePart, str]] = []
         while groups:
             outputs = yield [_read(example, group.span) for group in groups]
-            again: list[_LineGroup] = []
+            retries: list[_LineGroup] = []
             for group, output in zip(groups, outputs, strict=True):
-                answers = _answers(output.text, len(group.parts))
-                answered += zip(group.parts, answers, strict=True) if answers else ()
-                # Not paired by guess: a line that is lost would shift all behind it (decision 15).
-                again += () if answers else group.apart()
-            if again:
+                lines = _answers(output.text, len(group.parts))
+                answers += zip(group.parts, lines, strict=True) if lines else ()
+                # Never paired by guess: one lost line would shift all later ones (decision 15).
+                retries += () if lines else group.split()
+            if retries:
                 note("answers to chunks had other numbers of lines: these were read line by line")
-            groups = again
-        filled = page.filled(answered)
-        return rewritten(page.cues, page.by_cue(filled)) if self.cues and page.cues else filled
+            groups = retries
+        text = page.filled(answers)
+        return rewritten(page.cues, page.by_cue(text)) if self.cues and page.cues else text
 
     def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
-        """Returns for each read the reference's lines in the places of its own.
+        """Returns for each read the lines of the references that correspond to its lines.
 
-        A reference of another number of lines tells nothing, and nothing tells of part of a line.
+        A reference with another number of lines, and a read with part of a line, give no targets.
         """
         page = _LinePage.of(example.document)
-        sides = [said for text in example.references if (said := page.opposite(text))]
+        translations = [lines for text in example.references if (lines := page.opposite(text))]
         return [
-            tuple(filter(None, (page.taught(read, said) for said in sides))) or None
+            tuple(filter(None, (page.target(read, lines) for lines in translations))) or None
             for read in reads
         ]
 
 
 @dataclass(frozen=True, slots=True)
 class _LinePart:
-    """A line that is read, or a stretch of one: its number on the page, and where it stands."""
+    """Line to read, or a span within a line, with the number of the line."""
 
     line: int
     span: Span
@@ -93,25 +94,25 @@ class _LinePart:
 
 @dataclass(frozen=True, slots=True)
 class _LineGroup:
-    """What of a chunk is read together: lines that follow each other."""
+    """Consecutive lines of a chunk that are read together."""
 
     span: Span
     parts: tuple[_LinePart, ...]
 
-    def apart(self) -> list[_LineGroup]:
-        """Returns its lines, each to be read by itself."""
+    def split(self) -> list[_LineGroup]:
+        """Returns a group for each line."""
         return [_LineGroup(part.span, (part,)) for part in self.parts]
 
 
 @dataclass(frozen=True, slots=True)
 class _LinePage:
-    """The lines of a document that have any text.
+    """Lines of a document that contain text.
 
     Attributes:
-        document: Document whose lines they are.
+        document: Document with the lines.
         lines: Spans of the lines, without their line ends.
-        texts: Spans of the lines' texts, which are read.
-        is_file: Whether the document's text is that of a subtitle file.
+        texts: Spans of the lines' texts, without indentation and dashes.
+        is_file: Whether the document's text has the format of a subtitle file.
     """
 
     document: Document
@@ -124,7 +125,7 @@ class _LinePage:
         """Returns the page of a document."""
         text = document.text
         cues = cue_lines(text)
-        lines = [*_inked(text)] if cues is None else [line for cue in cues for line in cue]
+        lines = [*_nonblank(text)] if cues is None else [line for cue in cues for line in cue]
         return cls(document, lines, [_inner(text, line) for line in lines], cues is not None)
 
     @property
@@ -133,67 +134,68 @@ class _LinePage:
         return tuple(place for place in self.document.places if isinstance(place, Cue))
 
     def has_markup(self, parts: Sequence[_LinePart]) -> bool:
-        """Says whether anything but white space stands between lines that follow each other."""
+        """Returns whether there is text other than white space between consecutive lines."""
         between = pairwise(self.lines[part.line] for part in parts)
         return any(self.document.text[a.end : b.start].strip() for a, b in between)
 
-    def filled(self, answered: Iterable[tuple[_LinePart, str]]) -> str:
-        """Returns the document's text with answers in the places of what was read."""
+    def filled(self, pairs: Iterable[tuple[_LinePart, str]]) -> str:
+        """Returns the document's text with the lines replaced by their answers."""
         text, pieces, position = self.document.text, [""], 0
-        answers = self._by_line(answered)
+        answers = self._by_line(pairs)
         for number, (line, inner) in enumerate(zip(self.lines, self.texts, strict=True)):
             answer = answers.get(number, "")
-            start = (inner if answer else line).start  # without an answer, no dash
+            start = (inner if answer else line).start  # an unanswered line loses its dash too
             pieces += [text[position:start], answer]
             position = (inner if answer else line).end
         return "".join([*pieces, text[position:]])
 
-    def by_cue(self, filled: str) -> Iterator[list[str]]:
-        """Yields the lines of each cue of a text that has as many as the document."""
-        lines = filled.splitlines()
+    def by_cue(self, text: str) -> Iterator[list[str]]:
+        """Yields the lines of each cue, for a text with the document's number of lines."""
+        lines = text.splitlines()
         lengths = map(len, self.document.text.splitlines(keepends=True))
         starts = [*accumulate(lengths, initial=0)][:-1]
         for cue in self.cues:
             yield lines[bisect_left(starts, cue.start) : bisect_left(starts, cue.end)]
 
     def opposite(self, reference: str) -> list[str]:
-        """Returns what a reference says in the place of each line; nothing if its lines differ."""
-        spans, said = [*_lines(self.document.text)], reference.splitlines()
-        if len(said) != len(spans):
+        """Returns the reference's line for each line; empty if the numbers of lines differ."""
+        spans, translations = [*_lines(self.document.text)], reference.splitlines()
+        if len(translations) != len(spans):
             return []
         starts = [span.start for span in spans]
-        own = [said[bisect_right(starts, line.start) - 1] for line in self.lines]
-        return [line[_frame(line, 0, len(line)) :].strip() for line in own]
+        lines = [translations[bisect_right(starts, line.start) - 1] for line in self.lines]
+        return [line[_frame(line, 0, len(line)) :].strip() for line in lines]
 
-    def taught(self, read: Read, said: Sequence[str]) -> str:
-        """Returns what should come of a read; nothing if a line is read in part, or not told."""
+    def target(self, read: Read, translations: Sequence[str]) -> str:
+        """Returns the target of a read; empty if it has part of a line, or a line without one."""
         [chunk] = read.passages
         assert isinstance(chunk, Chunk)
         first = bisect_right(self.texts, chunk.start, key=lambda text: text.end)
         last = bisect_left(self.texts, chunk.end, key=lambda text: text.start)
-        whole = chunk.start <= self.texts[first].start and self.texts[last - 1].end <= chunk.end
-        return "\n".join(said[first:last]) if whole and all(said[first:last]) else ""
+        lines = translations[first:last]
+        is_whole = chunk.start <= self.texts[first].start and self.texts[last - 1].end <= chunk.end
+        return "\n".join(lines) if is_whole and all(lines) else ""
 
-    def _by_line(self, answered: Iterable[tuple[_LinePart, str]]) -> dict[int, str]:
-        """Returns the answers to each line, those to its stretches joined as these were parted."""
+    def _by_line(self, pairs: Iterable[tuple[_LinePart, str]]) -> dict[int, str]:
+        """Returns the answer to each line, joined from the answers to its parts."""
         joined, ends = dict[int, str](), dict[int, int]()
-        for part, answer in sorted(answered, key=lambda pair: pair[0].span):
+        for part, answer in sorted(pairs, key=lambda pair: pair[0].span):
             before, bare = joined.get(part.line, ""), self._bare(part, answer)
-            apart = not before or not bare or ends[part.line] == part.span.start
-            joined[part.line] = f"{before}{'' if apart else ' '}{bare}"
+            is_adjacent = not before or not bare or ends[part.line] == part.span.start
+            joined[part.line] = f"{before}{'' if is_adjacent else ' '}{bare}"
             ends[part.line] = part.span.end
         return joined
 
     def _bare(self, part: _LinePart, answer: str) -> str:
-        """Returns an answer, without its own dash where the line keeps the document's."""
+        """Returns an answer without its dash, if the document's line has a dash before it."""
         start = self.texts[part.line].start
         frame = self.document.text[self.lines[part.line].start : start].strip()
-        at_front = part.span.start == start
-        return answer[_frame(answer, 0, len(answer)) :] if frame and at_front else answer
+        is_first = part.span.start == start
+        return answer[_frame(answer, 0, len(answer)) :] if frame and is_first else answer
 
 
 def _groups(page: _LinePage, hits: Sequence[Hit]) -> Iterator[_LineGroup]:
-    """Yields what is read of each chunk, in document order; what chunks share, once."""
+    """Yields the lines of each chunk in document order; lines in several chunks come once."""
     text, covered = page.document.text, 0
     ends = [line.end for line in page.texts]
     for hit in arranged(hits, "document"):
@@ -205,11 +207,11 @@ def _groups(page: _LinePage, hits: Sequence[Hit]) -> Iterator[_LineGroup]:
             for number in range(first, bisect_left(page.texts, Span(end, end), first))
             if len(span := _stripped(text, page.texts[number], start, end))
         ]
-        together = _LineGroup(_stripped(text, Span(start, end), start, end), tuple(parts))
+        group = _LineGroup(_stripped(text, Span(start, end), start, end), tuple(parts))
         if len(parts) > 1 and not page.has_markup(parts):
-            yield together
+            yield group
         else:
-            yield from together.apart()
+            yield from group.split()
 
 
 def _note_unselected(page: _LinePage, groups: Sequence[_LineGroup]) -> None:
@@ -218,11 +220,11 @@ def _note_unselected(page: _LinePage, groups: Sequence[_LineGroup]) -> None:
 
 
 def _read(example: Example, span: Span) -> Read:
-    return asked(example, [example.document.chunk(span.start, span.end)])
+    return read_with(example, [example.document.chunk(span.start, span.end)])
 
 
 def _answers(text: str, count: int) -> list[str]:
-    """Returns one answer a line; none if there are more lines than one, and not as many."""
+    """Returns the lines of an answer to `count` lines; empty if their number differs."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if count == 1:
         return [" ".join(lines)]
@@ -236,13 +238,13 @@ def _lines(text: str) -> Iterator[Span]:
         yield Span(start, start + len(line))
 
 
-def _inked(text: str) -> Iterator[Span]:
+def _nonblank(text: str) -> Iterator[Span]:
     """Yields the lines that are not blank."""
     return (span for span in _lines(text) if text[span.start : span.end].strip())
 
 
 def _inner(text: str, line: Span) -> Span:
-    """Returns what of a line is read: no indentation, no dash."""
+    """Returns the span of a line without indentation and dash."""
     return _stripped(text, line, _frame(text, line.start, line.end), line.end)
 
 
@@ -252,7 +254,7 @@ def _frame(text: str, start: int, end: int) -> int:
 
 
 def _stripped(text: str, span: Span, start: int, end: int) -> Span:
-    """Returns what of a span lies within these bounds, without white space around it."""
+    """Returns the part of a span within bounds, without surrounding white space."""
     start, end = max(start, span.start), min(end, span.end)
     piece = text[start:end]
     stripped = piece.strip()

@@ -1,4 +1,4 @@
-"""Every hit read on its own, then the answers read together, in as many rounds as it takes."""
+"""Reads every hit separately, then reads the answers together until one answer is left."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.combiners.stuff import Order, arranged, asked, read_of
+from leporello.combiners.stuff import Order, arranged, read_of, read_with
 from leporello.core.calls.contracts import in_role
 from leporello.core.protocols import ANSWER, Count, Role
 from leporello.core.records import Asking, Combination, Example, Fit, Hit, Read
@@ -15,17 +15,17 @@ from leporello.core.records import Asking, Combination, Example, Fit, Hit, Read
 
 @dataclass(frozen=True)
 class MapReduce:
-    """Reads every hit, then reads the answers in groups that fit the window, until one is left.
+    """Reads every hit, then the answers in groups that fit the input window, until one is left.
 
     Attributes:
         order: Order in which answers are read together.
-        map_instruction: Instruction that replaces the task's while hits are read, if not empty.
-        reduce_instruction: Instruction that replaces it while answers are read, if not empty.
-        ask: Whether the question is asked when hits are read; without it they are summarised.
-        target_words: Number of words at or below which it ends: as soon as the answers left, joined
-            by line breaks, have no more; the last one is read again while that makes it shorter. 0
-            ends with one answer, however long. An answer that is one of the choices is not joined.
-        map_role: Role of the reader of hits; answers are read by the one of answers.
+        map_instruction: Instruction for reading hits; if empty, the task's.
+        reduce_instruction: Instruction for reading answers; if empty, the task's.
+        ask: Whether reads of hits contain the question; without it, hits are summarised.
+        target_words: Number of words to stop at: answers that have at most this number together are
+            joined by line breaks. A single longer answer is read again while it gets shorter. 0
+            stops with one answer of any length. With choices, answers are not joined.
+        map_role: Role of the reader of hits; the role of answers reads the answers.
     """
 
     order: Order = "document"
@@ -36,23 +36,23 @@ class MapReduce:
     map_role: Role = ANSWER
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one round for the hits, then one round a level of the tree.
+        """Yields one round for the hits, then one round per level of the tree.
 
-        Without hits the question is read alone; and where every answer is blank, if it has choices.
-        Rounds come to an end whatever a reader says: each has fewer answers than the one before,
-        or, of one answer, fewer words.
+        Without hits, the read has only the question; also with choices if every answer is blank.
+        The rounds end for every reader: each has fewer answers than the one before, or one answer
+        with fewer words.
         """
         texts = (yield from in_role(self.map_role, self._map(example, hits))) if hits else []
-        undecided = bool(example.choices) and len(hits) > 1
-        if not hits or (undecided and not texts):
+        is_undecided = bool(example.choices) and len(hits) > 1
+        if not hits or (is_undecided and not texts):
             [output] = yield [read_of(example, [])]
             return str(output.text)
-        reduce = asked(example, (), self.reduce_instruction)
+        reduce = read_with(example, (), self.reduce_instruction)
         target, before = 0 if example.choices else self.target_words, math.inf
-        while _goes_on(texts, target, before) or (texts and undecided):
+        while _must_reduce(texts, target, before) or (texts and is_undecided):
             before = _words(texts) if len(texts) == 1 else math.inf
             groups = yield from groups_that_fit(reduce, texts)
-            undecided = undecided and len(groups) > 1
+            is_undecided = is_undecided and len(groups) > 1
             choices = () if len(groups) > 1 else example.choices
             outputs = yield [
                 dataclasses.replace(reduce, passages=group, choices=choices) for group in groups
@@ -63,14 +63,13 @@ class MapReduce:
     def _map(self, example: Example, hits: Sequence[Hit]) -> Asking[list[str]]:
         instruction = self.map_instruction or example.instruction
         question = example.question if self.ask else ""
-        several = len(hits) > 1
         reads = [
             dataclasses.replace(
                 read_of(example, [hit]),
                 instruction=instruction,
                 question=question,
-                # Choices are chosen from once, when everything has been brought together.
-                choices=() if several else example.choices,
+                # The choice is made once, from all answers together.
+                choices=() if len(hits) > 1 else example.choices,
             )
             for hit in arranged(hits, self.order)
         ]
@@ -78,10 +77,10 @@ class MapReduce:
         return [output.text for output in outputs if output.text.strip()]
 
 
-def _goes_on(texts: Sequence[str], target: int, before: float) -> bool:
-    """Returns whether answers are to be combined further, or one shortened to the target.
+def _must_reduce(texts: Sequence[str], target: int, before: float) -> bool:
+    """Returns whether answers must be combined further, or the only answer shortened.
 
-    `before` is the number of words that the only answer was made from.
+    `before` is the number of words of the text that the only answer was made from.
     """
     if not target:
         return len(texts) > 1
@@ -93,12 +92,15 @@ def _words(texts: Sequence[str]) -> int:
 
 
 def groups_that_fit(read: Read, texts: Sequence[str]) -> Asking[list[tuple[str, ...]]]:
-    """Cuts texts into runs that fit the window, at least two a run: rounds come to an end."""
+    """Splits texts into groups that fit the input window.
+
+    Each group has at least two texts, so that the number of texts falls in every round.
+    """
     groups: list[tuple[str, ...]] = []
-    rest = tuple(texts)
-    while rest:
-        [fits] = yield [Fit(dataclasses.replace(read, passages=rest))]
-        taken = max(int(fits), 2)
-        groups.append(rest[:taken])
-        rest = rest[taken:]
+    remaining = tuple(texts)
+    while remaining:
+        [fits] = yield [Fit(dataclasses.replace(read, passages=remaining))]
+        size = max(int(fits), 2)
+        groups.append(remaining[:size])
+        remaining = remaining[size:]
     return groups

@@ -1,4 +1,4 @@
-"""The mean of what the reader makes of each hit: one number, not a text."""
+"""Computes the mean of the reader's scores of all hits: one number, not a text."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from leporello.text.tokens import tokenizer
 
 @dataclass(frozen=True)
 class Mean(LearnsReferences):
-    """Reads every hit on its own and returns the mean of the reader's scores; higher is better.
+    """Reads every hit separately and returns the mean of the reader's scores; higher is better.
 
-    Where the example has choices and the reader scores them, the first one's score counts: of
-    the Shuffle Test's, that of `original`.
+    If the reader scores choices, the score of the first choice counts: `original` in the Shuffle
+    Test.
 
     Attributes:
-        perplexity: Whether minus the perplexity is returned instead: the scores are mean
-            log-likelihoods of a token (`per_token: true`), and each counts by the tokens that its
-            window has anew, as in the code of the Shuffle Test's authors.
-        tokenizer: Tokenizer that counts these: that of the windows, `words`, or a Hugging Face
-            tokenizer by path or hub id.
+        perplexity: Whether to return minus the perplexity instead. Scores are then mean
+            log-likelihoods per token (`per_token: true`), weighted by the number of tokens of each
+            hit that earlier hits lack, as in the code of the Shuffle Test's authors.
+        tokenizer: Tokenizer that counts these tokens; use that of the chunker: `words`, or a
+            Hugging Face tokenizer by path or hub id.
     """
 
     perplexity: bool = False
     tokenizer: ModelSource = "words"
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one read a hit, all in one round; without hits there is no answer."""
+        """Yields one round with one read per hit; returns None without hits."""
         if not hits:
             return None
         arrangement = arranged(hits, "document")
@@ -45,20 +45,20 @@ class Mean(LearnsReferences):
             return -math.exp(-fmean(scores, new))
         except OverflowError:
             raise ValueError(
-                "Mean(perplexity=True) needs the mean log-likelihood of a token; these scores are"
-                " too low to be such: give the reader per_token: true"
+                "Mean(perplexity=True) needs mean log-likelihoods per token, but these scores are"
+                " too low: set per_token: true for the reader"
             ) from None
 
 
 def _score(output: Output) -> float:
     score = output.scores[0] if output.scores else output.score
     if score is None:
-        raise ValueError("Mean needs a reader that gives scores, as LogLikelihood does")
+        raise ValueError("Mean needs a reader that returns scores, such as LogLikelihood")
     return score
 
 
 def _new_tokens(document: Document, hits: Sequence[Hit], model: str) -> list[int]:
-    """Returns how many tokens end in each hit that ended in none before it."""
+    """Returns the number of tokens that end in each hit and in no earlier hit."""
     import numpy as np
 
     ends = np.maximum.accumulate(document.tokens(tokenizer(model))[:, 1])

@@ -1,4 +1,4 @@
-"""Questions over several passages, each of which says what to look for next."""
+"""Answers questions over several passages, by searches with words of passages found before."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from leporello.core.records import Asking, Chunk, Combination, Example, Hit, Out
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import terms
 
-_Found = TypeVar("_Found")
-# Letters of scripts without capitals begin no word here: none of theirs would be left out.
+_Item = TypeVar("_Item")
+# Words of scripts without capitals do not match, since all of them would look like names.
 _WORD = regex.compile(
     r"(?<![\p{L}\p{M}\p{N}])[\p{Lu}\p{Lt}\p{Ll}\p{N}][\p{L}\p{M}\p{N}]*(?:['’-][\p{L}\p{M}\p{N}]+)*"
 )
@@ -24,30 +24,29 @@ _WORD = regex.compile(
 
 @dataclass(frozen=True)
 class MultiHop:
-    """Searches again from what was found, then has another combiner read everything.
+    """Searches with words of the passages found before, then has another combiner read all hits.
 
-    A hop goes on from the best passages of the hop before: each makes a query, and what it finds
-    is new. A query is made of the words of the question that its passage lacks, and those before
-    it, and of what it says instead: its names, or what the reader answers. So "the spouse of the
-    actress who plays Scarlett", by a passage on Scarlett, becomes "spouse actress Vivien Leigh".
-    It ends early where nothing new is found.
+    Each hop makes a query from each of the best passages of the previous hop, and adds the new
+    hits. A query consists of the words of the question that the passage and its predecessors lack,
+    and of the passage's names or the reader's answer. So "the spouse of the actress who plays
+    Scarlett", with a passage on Scarlett, becomes "spouse actress Vivien Leigh". The search ends
+    early if a hop finds nothing new.
 
-    What is found is read in this order: the first of each hop, the second of each hop, and so on.
-    If a read fails, the example fails, and is tried again as others are.
+    The combiner reads the first hit of each hop, then the second of each hop, and so on. If a read
+    fails, the example fails, and is tried again like other failures.
 
     Attributes:
-        combiner: Combiner that reads what was found.
-        hops: Number of searches, one after the other; 1 is the retriever's hits alone.
-        beam: Number of passages of a hop, the best ones, that the next goes on from.
-        new: Number of passages that each of these adds at most. In all, at most `retriever.k`
-            passages and `beam` x `new` a further hop.
-        query: Words that are put to the question's. `names` are the passage's words that begin with
-            a capital or a digit; scripts without capitals have few. `passage` is its text, beside
-            the whole question. `reader` is what the reader answers to it.
-        sentences: Number of sentences of a passage, those nearest to the question, that count; 0 is
-            all.
-        ask: Instruction under which the reader reads a passage, and those before it, with the
-            question.
+        combiner: Combiner that reads the hits.
+        hops: Number of successive searches; 1 uses only the retriever's hits.
+        beam: Number of the best passages of a hop that make queries for the next.
+        new: Maximum number of passages that each query adds. The total is at most `retriever.k`,
+            plus `beam` x `new` for each further hop.
+        query: Words that are added to the question's. `names` adds the passage's words that begin
+            with a capital or a digit; scripts without capitals have few. `passage` adds its text to
+            the complete question. `reader` adds the reader's answer.
+        sentences: Number of a passage's sentences, the nearest to the question, that make the
+            query; 0 for all.
+        ask: Instruction for the reader's answer from a passage and its predecessors.
     """
 
     combiner: Combiner
@@ -61,38 +60,40 @@ class MultiHop:
     )
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields a round of reads a hop, if the reader makes queries; then the combiner's."""
+        """Yields a round of reads per hop, if the reader makes queries; then the combiner's."""
         hops = [[_Path(hit, (hit.chunk,), example.question) for hit in hits]]
         while len(hops) < self.hops and hops[-1]:
             hops.append((yield from self._hop(example, hops[-1][: self.beam])))
-        gathered = [path.hit for path in by_turns(hops)]
+        gathered = [path.hit for path in interleaved(hops)]
         return (yield from run_combiner(self.combiner, example, gathered))
 
     def _hop(self, example: Example, paths: Sequence[_Path]) -> Asking[list[_Path]]:
-        """Returns what the best passages of a hop lead to."""
-        nearest = [nearest_sentences(p.hit.chunk.text, p.left, self.sentences) for p in paths]
-        left = [self._left(path, text) for path, text in zip(paths, nearest, strict=True)]
+        """Returns the new passages that the best passages of a hop lead to."""
+        nearest = [nearest_sentences(p.hit.chunk.text, p.missing, self.sentences) for p in paths]
+        missing = [self._missing(path, text) for path, text in zip(paths, nearest, strict=True)]
         if self.query == "reader":
             outputs: list[Output] = yield [self._read(example, path) for path in paths]
-            added = [output.text for output in outputs]
+            additions = [output.text for output in outputs]
         elif self.query == "names":
-            # With BM25 all is found for 68 % of MuSiQue, by whole passages for 48 % (decision 24).
-            added = [names(text, path.known) for text, path in zip(nearest, paths, strict=True)]
+            # With BM25, names find all evidence for 68 % of MuSiQue, complete passages for 48 %
+            # (decision 24).
+            additions = [names(text, p.searched) for text, p in zip(nearest, paths, strict=True)]
         else:
-            added = nearest
-        queries = [f"{words} {text}".strip() for words, text in zip(left, added, strict=True)]
+            additions = nearest
+        pairs = zip(missing, additions, strict=True)
+        queries = [f"{words} {addition}".strip() for words, addition in pairs]
         indices = [index for index, query in enumerate(queries) if query]
         if not indices:
             return []
         answers = yield [Search(queries[index], self.new) for index in indices]
-        return by_turns(
-            [_Path(hit, (hit.chunk, *paths[index].chunks), left[index]) for hit in hits]
+        return interleaved(
+            [_Path(hit, (hit.chunk, *paths[index].chunks), missing[index]) for hit in hits]
             for index, hits in zip(indices, answers, strict=True)
         )
 
-    def _left(self, path: _Path, text: str) -> str:
-        """Returns what of the question is still to be found; with whole passages, all of it."""
-        return path.left if self.query == "passage" else without(path.left, text)
+    def _missing(self, path: _Path, text: str) -> str:
+        """Returns the words of the question still to find; all words with `query: passage`."""
+        return path.missing if self.query == "passage" else missing_terms(path.missing, text)
 
     def _read(self, example: Example, path: _Path) -> Read:
         return Read(path.chunks, example.question, self.ask, title=example.document.title)
@@ -100,63 +101,62 @@ class MultiHop:
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """A passage and how it was found.
+    """A passage, and the passages that led to it.
 
     Attributes:
         hit: Hit of the passage.
-        chunks: Chunks: its own and those that led there, the last first.
-        left: Words of the question that those before it lack.
+        chunks: Chunks of the passage and its predecessors, the latest first.
+        missing: Words of the question that the predecessors lack.
     """
 
     hit: Hit
     chunks: tuple[Chunk, ...]
-    left: str
+    missing: str
 
     @property
-    def known(self) -> str:
-        """What need not be searched for by name: it was, or stood in what led there."""
-        return " ".join([self.left, *(chunk.text for chunk in self.chunks[1:])])
+    def searched(self) -> str:
+        """Text whose names need no further search: missing words and earlier passages."""
+        return " ".join([self.missing, *(chunk.text for chunk in self.chunks[1:])])
 
 
-def by_turns(lists: Iterable[Sequence[_Found]]) -> list[_Found]:
-    """Returns the first of each list, the second of each, and so on."""
-    # Sums of scores did about as well, and need scores that compare (decision 24).
+def interleaved(lists: Iterable[Sequence[_Item]]) -> list[_Item]:
+    """Returns the first item of each list, then the second of each, and so on."""
+    # Sums of scores did about as well, but need comparable scores (decision 24).
     rounds = chain.from_iterable(zip_longest(*lists))
-    return [one for one in rounds if one is not None]
+    return [item for item in rounds if item is not None]
 
 
-def without(question: str, text: str) -> str:
-    """Returns the terms of a question that do not stand in a text."""
-    stated = set(terms(text))
-    return " ".join(term for term in terms(question) if term not in stated)
+def missing_terms(question: str, text: str) -> str:
+    """Returns the terms of a question that a text lacks."""
+    present = set(terms(text))
+    return " ".join(term for term in terms(question) if term not in present)
 
 
 def names(text: str, question: str) -> str:
-    """Returns the words of a text with a capital or a digit in front, each once.
+    """Returns the words of a text that begin with a capital or a digit, each once.
 
-    Left out are those of the question, and a word that the text has in lower case too: it is no
-    name, it opened a sentence.
+    Words of the question are left out, and words that the text also has in lower case, since these
+    are not names, but began a sentence.
     """
     words = _WORD.findall(text)
     excluded = {*terms(question), *(word for word in words if word[0].islower())}
-    left = (word for word in words if not word[0].islower() and word.lower() not in excluded)
-    return " ".join(dict.fromkeys(left))
+    capitals = (word for word in words if not word[0].islower() and word.lower() not in excluded)
+    return " ".join(dict.fromkeys(capitals))
 
 
 def nearest_sentences(text: str, question: str, count: int) -> str:
-    """Returns so many sentences that share most with a question, in their order; 0 is all of them.
+    """Returns the `count` sentences that share most terms with a question; 0 for all sentences.
 
-    Long ones must share more; so words shared are divided by the root of a sentence's length.
+    The number of shared terms is divided by the root of a sentence's length.
     """
     if not count:
         return text
-    wanted = set(terms(question))
-    scores = dict(_scored(text, wanted))
+    scores = dict(_scores(text, set(terms(question))))
     best = sorted(scores, key=lambda span: -scores[span])[:count]
     return " ".join(text[start:end] for start, end in sorted(best))
 
 
-def _scored(text: str, wanted: set[str]) -> Iterator[tuple[tuple[int, int], float]]:
+def _scores(text: str, question: set[str]) -> Iterator[tuple[tuple[int, int], float]]:
     for start, end in sentence_spans(text):
         words = terms(text[start:end])
-        yield (start, end), len(wanted.intersection(words)) / (1 + len(words)) ** 0.5
+        yield (start, end), len(question.intersection(words)) / (1 + len(words)) ** 0.5

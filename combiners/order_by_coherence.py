@@ -1,4 +1,4 @@
-"""Texts put into the order in which each makes the next one most likely."""
+"""Orders texts so that each makes the next one most likely."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_EXACT = 12  # of so many, the best path from each place through each of 2 ** 12 sets is found
-_CRUMB = 1e-9  # what sums of floats differ by, though they are equal
+_EXACT = 12  # largest number of texts for which the search is exact, over 2 ** 12 sets
+_EPSILON = 1e-9  # rounding errors of sums that are equal
 
 
 @dataclass(frozen=True)
 class OrderByCoherence:
-    """Reads each hit alone and behind each other one, and answers with the likeliest order.
+    """Reads each hit alone and after each other hit, and answers with the likeliest order.
 
-    The reader gives passages log-likelihoods (`LogLikelihood`, `per_token: false`). What a hit
-    gains from standing behind another is log p(both) - log p(one) - log p(other); the order is the
-    path through all hits that gains most. It is the order in which the texts, each read with the
-    one before it, are likeliest: what each is worth alone adds up to the same in every order.
+    The reader returns log-likelihoods of passages (`LogLikelihood`, `per_token: false`). The gain
+    of a hit after another is log p(both) - log p(first) - log p(second); the answer is the path
+    through all hits with the largest sum of gains. It maximises the likelihood of the texts, each
+    read after its predecessor, since the likelihoods of single texts have the same sum in every
+    order.
 
-    Numbers and hits are as in `OrderByPairs`. It takes n * n reads for n hits; what cannot be read
-    gains nothing.
+    Numbers and hits are those of `OrderByPairs`. n hits need n * n reads; failed reads gain 0.
 
     Attributes:
-        beam: Number of beginnings that are followed where there are more than 12 hits; up to these
-            the path is the best there is.
+        beam: Number of partial paths in the search for more than 12 hits; for fewer, the search is
+            exact.
         separator: Text between two hits.
     """
 
@@ -45,10 +45,10 @@ class OrderByCoherence:
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields n * n reads in one round; returns the order."""
         texts = items(example, hits)
-        check_pairs(len(texts), "give larger chunks, or fewer of them")
+        check_pairs(len(texts), "use larger or fewer chunks")
         pairs = list(permutations(range(len(texts)), 2))
         both = [f"{texts[a].text}{self.separator}{texts[b].text}" for a, b in pairs]
-        # Passages, not choices behind a prompt: 86 of a page each would be one batch (decision 23).
+        # Passages, since 86 pages as choices after one prompt would form one batch (decision 23).
         alone = [Read((text,)) for text in texts] if pairs else []
         outputs = yield [*alone, *(Read((text,)) for text in both)]
         check_failed(outputs)
@@ -56,34 +56,34 @@ class OrderByCoherence:
 
 
 def _gains(outputs: Sequence[Reply], count: int) -> NDArray[np.float64]:
-    """Returns what the column's gains behind the row's, shape (count, count); 0 if unknown."""
+    """Returns the gains of the column's text after the row's, shape (n, n); 0 if unknown."""
     import numpy as np
 
-    scores = [_score(result) for result in outputs]
+    scores = [_score(reply) for reply in outputs]
     gains = np.zeros((count, count))
-    for (one, other), both in zip(permutations(range(count), 2), scores[count:], strict=False):
-        parts = both, scores[one], scores[other]
+    for (row, column), both in zip(permutations(range(count), 2), scores[count:], strict=False):
+        parts = both, scores[row], scores[column]
         if all(map(np.isfinite, parts)):
-            gains[one, other] = parts[0] - parts[1] - parts[2]
+            gains[row, column] = parts[0] - parts[1] - parts[2]
     return gains
 
 
-def _score(result: Reply) -> float:
-    if isinstance(result, ReadError):
+def _score(reply: Reply) -> float:
+    if isinstance(reply, ReadError):
         return float("nan")
-    if result.score is None:
+    if reply.score is None:
         raise ValueError(
-            "OrderByCoherence needs the log-likelihood of a passage, and this reader gives no"
-            " score: use the reader LogLikelihood"
+            "OrderByCoherence needs log-likelihoods of passages, but this reader returns no scores:"
+            " use the reader LogLikelihood"
         )
-    return result.score
+    return reply.score
 
 
 def best_path(steps: NDArray[np.float64], beam: int) -> list[int]:
-    """Returns the order with the largest sum of steps; of equals the first one as words sort.
+    """Returns the path with the largest sum of steps; ties go to the lexicographically first.
 
-    A step goes from the row's place straight to the column's. It is exact for up to 12 places (Held
-    and Karp 1962); for more, so many beginnings of paths are kept.
+    A step leads from the row's place to the column's. The result is exact for up to 12 places (Held
+    and Karp 1962); for more, a beam search keeps `beam` partial paths.
     """
     if not len(steps):
         return []
@@ -94,12 +94,12 @@ def _exact(steps: NDArray[np.float64]) -> list[int]:
     import numpy as np
 
     count = len(steps)
-    # Of paths through a set: the best that begins at each place, shape (sets, count).
+    # Largest sum of a path through each set that begins at each place, shape (sets, count).
     best = np.full((1 << count, count), -np.inf)
     for members in range(1, 1 << count):
         for item in (item for item in range(count) if members >> item & 1):
-            rest = members ^ 1 << item
-            best[members, item] = (steps[item] + best[rest]).max() if rest else 0.0
+            remaining = members ^ 1 << item
+            best[members, item] = (steps[item] + best[remaining]).max() if remaining else 0.0
     members, path = (1 << count) - 1, [_first_of(best[-1])]
     while members := members ^ 1 << path[-1]:
         path.append(_first_of(steps[path[-1]] + best[members]))
@@ -107,21 +107,21 @@ def _exact(steps: NDArray[np.float64]) -> list[int]:
 
 
 def _first_of(values: NDArray[np.float64]) -> int:
-    """Returns the first place with the largest value."""
-    return int((values >= values.max() - _CRUMB).argmax())
+    """Returns the first index of the largest value."""
+    return int((values >= values.max() - _EPSILON).argmax())
 
 
 def _by_beam(steps: NDArray[np.float64], beam: int) -> list[int]:
-    worth = steps.tolist()
-    paths: list[tuple[float, tuple[int, ...]]] = [(0.0, (item,)) for item in range(len(worth))]
-    for _ in range(len(worth) - 1):
-        # Of those that have the same behind them and end alike only the best can lead on.
+    gains = steps.tolist()
+    paths: list[tuple[float, tuple[int, ...]]] = [(0.0, (item,)) for item in range(len(gains))]
+    for _ in range(len(gains) - 1):
+        # Only the best of the paths through the same items with the same end needs to be extended.
         longer: dict[tuple[frozenset[int], int], tuple[float, tuple[int, ...]]] = {}
-        for negated, path in paths:
-            behind = frozenset(path)
-            for item in (item for item in range(len(worth)) if item not in behind):
-                grown = round(negated - worth[path[-1]][item], 9), (*path, item)
-                key = behind, item
-                longer[key] = min(longer.get(key, grown), grown)
+        for negative_sum, path in paths:
+            visited = frozenset(path)
+            for item in (item for item in range(len(gains)) if item not in visited):
+                extended = round(negative_sum - gains[path[-1]][item], 9), (*path, item)
+                key = visited, item
+                longer[key] = min(longer.get(key, extended), extended)
         paths = sorted(longer.values())[:beam]
     return [*min(paths)[1]]

@@ -1,4 +1,4 @@
-"""Texts put into the order of their places in the document, which retrieval finds."""
+"""Orders texts by their places in the document, which searches find."""
 
 from __future__ import annotations
 
@@ -21,56 +21,55 @@ if TYPE_CHECKING:
 class OrderByMatch:
     """Searches the document for each of the example's choices; answers with their order: `3, 1, 2`.
 
-    A choice is taken to stand where one of its hits does, with probabilities like
-    score ** sharpness: so the best hit counts most, and the next ones as far as they are as good.
-    The answer is the order in which most pairs are to be expected the right way round. Hits with
-    scores of 0 or less do not count. A choice without any that does might stand anywhere, which
-    puts it between those at either end; that is noted. Nothing is read.
+    The place of a choice is the place of one of its hits, with a probability proportional to
+    score ** sharpness. The answer is the order with the largest expected number of correct pairs.
+    Hits with scores of 0 or less are ignored. A choice without hits has the same probability for
+    every place, which puts it in the middle, with a note. Nothing is read.
 
     Attributes:
-        sharpness: Exponent of the scores: how much better hits outweigh others; 1 is in proportion
-            to the scores.
+        sharpness: Exponent of the scores: larger values give the best hit more weight; with 1,
+            probabilities are proportional to scores.
     """
 
-    # Not tuned: between 4 and 16 it hardly matters (decision 23).
+    # Not tuned: between 4 and 16 it makes little difference (decision 23).
     sharpness: Annotated[float, Gt(0)] = 8.0
 
-    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- as every combiner's
-        """Yields a search a choice, all in one round; returns the order.
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- the signature of combiners
+        """Yields one round with one search per choice; returns the order.
 
         Raises:
             ValueError: The example has no choices.
         """
         if not example.choices:
             raise ValueError(
-                f"OrderByMatch finds an example's choices in its document, and {example.id!r} has"
-                " none; for parts of the document itself use OrderByPairs or OrderByCoherence"
+                f"OrderByMatch orders the choices of an example, but {example.id!r} has no choices;"
+                " to order parts of the document, use OrderByPairs or OrderByCoherence"
             )
         hits_by_choice = yield [Search(choice) for choice in example.choices]
         return answer(most_agreed(self._earlier(hits_by_choice)))
 
     def _earlier(self, hits_by_choice: Sequence[Sequence[Hit]]) -> NDArray[np.float64]:
-        """Returns the probabilities that the row's stands before the column's; half if with it."""
+        """Returns the probabilities that the row's choice precedes the column's; a tie is half."""
         import numpy as np
 
-        counted = [[hit for hit in hits if hit.score > 0] for hits in hits_by_choice]
-        if not all(counted):
-            note("OrderByMatch found no place for some of the texts: these might stand anywhere")
-        middles = {_middle(hit) for hits in counted for hit in hits}
+        positive = [[hit for hit in hits if hit.score > 0] for hits in hits_by_choice]
+        if not all(positive):
+            note("OrderByMatch found no place for some of the texts: their order is a guess")
+        middles = {_middle(hit) for hits in positive for hit in hits}
         column = {middle: number for number, middle in enumerate(sorted(middles))}
-        # Probabilities of places: means of places pull every text to the middle (decision 23).
-        likely = np.zeros((len(hits_by_choice), max(len(column), 1)))
-        for row, hits in enumerate(counted):
+        # Not means of places, which pull every text to the middle (decision 23).
+        places = np.zeros((len(hits_by_choice), max(len(column), 1)))
+        for row, hits in enumerate(positive):
             best = max((hit.score for hit in hits), default=1.0)
             for hit in hits:
-                likely[row, column[_middle(hit)]] += (hit.score / best) ** self.sharpness
-        likely[[not hits for hits in counted]] = 1.0
-        likely /= likely.sum(axis=1, keepdims=True)
-        behind = 1 - likely.cumsum(axis=1)
-        earlier: NDArray[np.float64] = likely @ behind.T + likely @ likely.T / 2
+                places[row, column[_middle(hit)]] += (hit.score / best) ** self.sharpness
+        places[[not hits for hits in positive]] = 1.0
+        places /= places.sum(axis=1, keepdims=True)
+        later = 1 - places.cumsum(axis=1)
+        earlier: NDArray[np.float64] = places @ later.T + places @ places.T / 2
         return earlier
 
 
 def _middle(hit: Hit) -> int:
-    """Returns twice where the middle of a hit is, in characters."""
+    """Returns twice the position of a hit's middle, in characters."""
     return hit.chunk.start + hit.chunk.end

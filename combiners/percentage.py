@@ -1,4 +1,4 @@
-"""In how many of a hundred hits something is so: a share, as the metric of SpaceDigest reads it."""
+"""Computes the percentage of hits with a property, in the format of SpaceDigest's metric."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ from leporello.text.answers import label
 from leporello.text.log_odds import log_odds, logarithms, logistic
 
 _ROUNDS = 30  # of expectation maximisation
-_SUREST = 9.0  # log odds of a hit
+_LIMIT = 9.0  # of the log odds of a hit
 _LEAST = 1e-6
 
 
 @dataclass(frozen=True)
 class Percentage:
-    """Asks the same of every hit on its own, and answers in how many of a hundred it is so: `57%`.
+    """Asks a question about every hit, and answers with the percentage of positive hits: `57%`.
 
-    A reader that scores choices says how likely each is, by log-probabilities or probabilities;
-    of one that only writes, the choice that it names counts. A hit abstains where its read fails,
-    where the reader writes something else or says `neither`, and, in `decisions`, where both
-    choices are as likely. The percentage is then of the others, and a note tells. If all abstain
-    there is no answer. All this is argued in docs/decisions/0022-space-digest.md.
+    If the reader scores choices, its log-probabilities or probabilities decide; otherwise, the
+    choice that it writes counts. A hit abstains if its read fails, if the reader writes another
+    text or `neither`, and, with `decisions`, if both choices have the same score. The percentage
+    ignores abstentions, with a note. If all hits abstain, there is no answer.
+    docs/decisions/0022-space-digest.md has the reasons.
 
     Attributes:
         positive: Choice that is counted.
-        negative: Choice that stands against it.
-        neither: A third choice, of hits that abstain; empty is none.
-        heading: A regular expression; what it finds at a hit's beginning is not read (`Review 7:`,
-            whose number sways a small model).
-        question: Question that is asked of each hit; empty is the example's own question. The
-            task's instruction speaks of all hits together, and is not read.
-        share: Share that is returned: `decisions` counts the hits of which `positive` is the
-            likelier. `probabilities` takes the mean of its probabilities: for readers whose
-            probabilities can be believed. `pooled` takes the probability that the mean of its log
-            odds is: for readers that learnt from percentages (`Calibrated`). `likeliest` takes the
-            share under which these hits are the likeliest, for readers that learnt from as many
-            hits of either kind (expectation maximisation, Saerens et al. 2002).
-        neutral_texts: Number of texts that are made of words drawn from all hits, as long as a hit,
-            and asked about too. The mean of their log odds is what the reader says where there is
-            nothing to tell, and is taken off (domain-context calibration, Fei et al. 2023).
-        seed: Seed of the words that are drawn.
-        digits: Digits of the percentage behind its point.
+        negative: Opposite choice.
+        neither: Third choice, with which a hit abstains; empty for no third choice.
+        heading: Regular expression whose match at the beginning of a hit is not read (`Review 7:`,
+            whose number influences a small model).
+        question: Question about each hit; if empty, the example's question. The task's instruction
+            refers to all hits together, and is not read.
+        share: Method for the percentage. `decisions` counts the hits for which `positive` is more
+            likely. `probabilities` is the mean of the probabilities, for calibrated readers.
+            `pooled` is the probability of the mean log odds, for readers that were trained on
+            percentages (`Calibrated`). `likeliest` is the share with the largest likelihood of
+            these hits, for readers that were trained on equally many hits of both kinds
+            (expectation maximisation, Saerens et al. 2002).
+        neutral_texts: Number of neutral texts, made of words drawn from all hits, each as long as a
+            hit. The mean of their log odds is the reader's bias, and is subtracted (domain-context
+            calibration, Fei et al. 2023).
+        seed: Seed of the random words.
+        digits: Number of decimals of the percentage.
     """
 
     takes_failed_reads: ClassVar[bool] = True
@@ -66,40 +66,44 @@ class Percentage:
     digits: Count = 0
 
     def __post_init__(self) -> None:
-        named = [choice.casefold() for choice in self._choices]
-        if not self.positive or not self.negative or len(set(named)) < len(named):
-            raise ValueError("positive and negative, and neither if there is one, must differ")
+        choices = [choice.casefold() for choice in self._choices]
+        if not self.positive or not self.negative or len(set(choices)) < len(choices):
+            raise ValueError(
+                "positive, negative and neither must differ; only neither can be empty"
+            )
         try:
             re.compile(self.heading)
         except re.error as error:
             raise ValueError(
-                f"heading {self.heading!r} is no regular expression: {error}"
+                f"heading {self.heading!r} is not a valid regular expression: {error}"
             ) from None
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one read a hit, then one a neutral text; a hit whose read fails abstains.
+        """Yields one read per hit, then one per neutral text; a hit whose read fails abstains.
 
         Raises:
-            ReadError: Every read failed, or that of a neutral text.
-            ValueError: Scores that are no probabilities; or none, where they are needed.
+            ReadError: Every read of a hit failed, or a read of a neutral text.
+            ValueError: Scores are not probabilities, or are missing.
         """
         chunks = [self._body(hit.chunk) for hit in arranged(hits, "document")]
-        outputs = yield [self._read(example, chunk) for chunk in chunks]
-        failed_reads(outputs)
+        replies = yield [self._read(example, chunk) for chunk in chunks]
+        failed_reads(replies)
         neutral: list[Output] = []
         if chunks and self.neutral_texts:
-            neutral = yield [self._read(example, text) for text in self._drawn(chunks)]
+            neutral = yield [self._read(example, text) for text in self._random_texts(chunks)]
             for error in failed_reads(neutral):
                 raise error
-        every = [None if isinstance(one, ReadError) else self._log_odds(one) for one in outputs]
+        odds = [
+            None if isinstance(reply, ReadError) else self._log_odds(reply) for reply in replies
+        ]
         bias = self._bias(neutral) if neutral else 0.0
-        decided = [odds - bias for odds in every if odds is not None and self._decides(odds, bias)]
-        _note_abstentions(len(decided), len(every))
-        # Without any it is no answer rather than 50 %, which would be a guess (decision 22).
+        decided = [v - bias for v in odds if v is not None and self._decides(v, bias)]
+        _note_abstentions(len(decided), len(odds))
+        # Without decisions there is no answer, because 50 % would be a guess (decision 22).
         return f"{100 * self._share(decided):.{self.digits}f}%" if decided else None
 
     def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[str | None]:
-        """Returns the example's percentage for each hit: what all of them come to together."""
+        """Returns the reference, the percentage of all hits together, for each read."""
         return [example.references[0] if example.references else None for _ in reads]
 
     @property
@@ -107,8 +111,8 @@ class Percentage:
         return tuple(filter(None, (self.positive, self.negative, self.neither)))
 
     def _body(self, chunk: Chunk) -> Chunk:
-        """Returns the hit without its heading."""
-        # Reviews with higher numbers had log odds lower by 0.2 to 0.5 (decision 22).
+        """Returns the chunk without its heading."""
+        # Log odds of reviews with higher numbers were lower by 0.2 to 0.5 (decision 22).
         match = re.match(self.heading, chunk.text)
         return chunk.document.chunk(chunk.start + (match.end() if match else 0), chunk.end)
 
@@ -116,9 +120,9 @@ class Percentage:
         question = self.question or example.question
         return Read((passage,), question, choices=self._choices, title=example.document.title)
 
-    def _drawn(self, chunks: Sequence[Chunk]) -> list[str]:
-        """Returns texts of words of all hits, the same in whichever order these stand."""
-        # Texts such as `N/A` have log odds of 1.1 to 1.3, reviews of 1.9 (decision 22).
+    def _random_texts(self, chunks: Sequence[Chunk]) -> list[str]:
+        """Returns texts of random words of all chunks, which do not depend on the chunks' order."""
+        # Not texts such as `N/A`: their log odds are 1.1 to 1.3, reviews' are 1.9 (decision 22).
         words = sorted(word for chunk in chunks for word in chunk.text.split())
         generator, length = random.Random(self.seed), round(len(words) / len(chunks))
         return [
@@ -126,10 +130,10 @@ class Percentage:
         ]
 
     def _log_odds(self, output: Output) -> float | None:
-        """Returns the log odds of `positive` against `negative`; None if neither is said."""
+        """Returns the log odds of `positive` against `negative`; None if the hit abstains."""
         if not output.scores:
-            named = label(output.text.strip(), self._choices)
-            return {self.positive: math.inf, self.negative: -math.inf}.get(named)
+            choice = label(output.text.strip(), self._choices)
+            return {self.positive: math.inf, self.negative: -math.inf}.get(choice)
         neither = logarithms(output.scores)[2:]
         if neither and neither[0] > max(logarithms(output.scores)[:2]):
             return None
@@ -141,7 +145,8 @@ class Percentage:
         finite = [odds for odds in odds_of_texts if odds is not None and math.isfinite(odds)]
         if not finite:
             raise ValueError(
-                "neutral_texts calibrate by scores, and this reader gives none: leave them out"
+                "neutral_texts calibrate by scores, but this reader returns none: remove"
+                " neutral_texts"
             )
         return fmean(finite)
 
@@ -149,34 +154,34 @@ class Percentage:
         return odds != bias or self.share != "decisions"
 
     def _share(self, decided: Sequence[float]) -> float:
-        """Returns the share that log odds come to, 0 to 1."""
+        """Returns the share of positive hits, 0 to 1."""
         if self.share == "decisions":
             return fmean(odds > 0 for odds in decided)
         if self.share == "probabilities":
             return fmean(map(logistic, decided))
         if not all(map(math.isfinite, decided)):
             raise ValueError(
-                f"share: {self.share} needs log odds, and this reader is certain: use share:"
-                " decisions"
+                f"share: {self.share} needs finite log odds, but this reader returns probabilities"
+                " of 0 or 1: use share: decisions"
             )
         return logistic(fmean(decided)) if self.share == "pooled" else _likeliest(decided)
 
 
 def _likeliest(odds: Sequence[float]) -> float:
-    """Returns the share that is the mean of the probabilities which follow from it."""
+    """Returns the share that equals the mean of the probabilities that it implies."""
     share = 0.5
     for _ in range(_ROUNDS):
         prior = math.log(share) - math.log1p(-share)
-        # A hit is never quite certain, nor then the share.
-        share = fmean(logistic(max(-_SUREST, min(each, _SUREST)) + prior) for each in odds)
+        # Limits keep every probability, and so the share, from 0 and 1.
+        share = fmean(logistic(max(-_LIMIT, min(value, _LIMIT)) + prior) for value in odds)
         share = min(max(share, _LEAST), 1 - _LEAST)
     return share
 
 
-def _note_abstentions(decided: int, asked: int) -> None:
-    if decided < asked:
+def _note_abstentions(decided: int, total: int) -> None:
+    if decided < total:
         note(
-            "some hits abstained: the percentage is of the others"
+            "some hits abstained: the percentage is of the other hits"
             if decided
             else "all hits abstained: there is no percentage"
         )

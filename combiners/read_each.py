@@ -1,4 +1,4 @@
-"""Every hit read on its own, the answers joined, voted on, or the surest kept."""
+"""Reads every hit separately, and joins the answers, lets them vote, or returns the best."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from leporello.core.records import Chunk, Combination, Example, Hit, Output, Rea
 
 @dataclass(frozen=True)
 class ReadEach:
-    """Reads every hit on its own.
+    """Reads every hit separately.
 
     Attributes:
-        keep: Rule for the answers: `join` puts all answers one after the other (translation,
-            sections' summaries); `vote` keeps the commonest answer, upper and lower case and outer
-            punctuation set aside, the better-ranked hit's where two are as common; `best` keeps the
-            answer that the reader is surest of (`Output.score`), the better-ranked hit's on a tie.
-            For choices, `vote` counts choices and `best` compares the scores of the best choice.
-        order: Order of what is joined.
-        separator: Text between what is joined.
-        skip: Answers that do not count as one, compared as votes are (`unanswerable`); if every
-            answer is such, the first of them is returned. `join` leaves them out likewise.
+        keep: Rule for the answers. `join` joins all answers (translation, summaries of sections).
+            `vote` returns the commonest answer, ignoring case and outer punctuation; ties go to the
+            better-ranked hit. `best` returns the answer with the highest `Output.score`; ties go to
+            the better-ranked hit. For choices, `vote` counts choices and `best` compares the scores
+            of the best choice.
+        order: Order of joined answers.
+        separator: Text between joined answers.
+        skip: Answers to leave out, compared like votes (`unanswerable`); if all answers are left
+            out, the first is returned.
     """
 
     keep: Literal["join", "vote", "best"] = "join"
@@ -35,7 +35,7 @@ class ReadEach:
     skip: tuple[str, ...] = ()
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one read a hit, all in one round; without hits the question is read alone."""
+        """Yields one round with one read per hit; without hits, one read of only the question."""
         arrangement = arranged(hits, self.order if self.keep == "join" else "score")
         reads = [read_of(example, [hit]) for hit in arrangement] or [read_of(example, [])]
         outputs: list[Output] = yield reads
@@ -49,22 +49,22 @@ class ReadEach:
         return max(answers, key=lambda output: votes[_vote(output.text)]).text
 
     def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
-        """Returns the references for reads of what answers the question, None or `skip` for others.
+        """Returns the references for reads that can answer the question, and `skip` for others.
 
-        Where there are choices, all reads are to choose the right one. Otherwise evidence says
-        what answers; without any, a passage does that has a reference in it. Others come to the
-        first answer of `skip`, if there is one, and are left out if not.
+        With choices, the target of every read is the right choice. Otherwise the target is the
+        references for a read with evidence, or in an example without evidence for a read that
+        contains a reference. For other reads, it is the first answer of `skip`, or None.
 
         Raises:
-            UserError: The example asks nothing: which part of a summary or of a translation each
-                hit should come to is not known.
+            UserError: The example has no question, so that the part of a summary or translation
+                that belongs to each hit is unknown.
         """
         if example.choices:
             return [example.references or None for _ in reads]
         if not example.question:
             raise UserError(
-                "ReadEach cannot tell which part of the reference each hit should come to, where"
-                " there is no question: train with Stuff, and use the model with ReadEach"
+                "without a question, ReadEach cannot assign parts of the reference to hits: train"
+                " with Stuff, and use the model with ReadEach"
             )
         nothing = self.skip[0] if self.skip else None
         return [_answers(example, read) or nothing for read in reads]
@@ -72,14 +72,14 @@ class ReadEach:
     def _best(self, answers: Sequence[Output]) -> str:
         if any(output.score is None for output in answers):
             raise ValueError(
-                "ReadEach(keep='best') needs a reader that gives scores; this one gives none:"
-                " use keep: vote"
+                "ReadEach(keep='best') needs a reader that returns scores, but this one returns"
+                " none: use keep: vote"
             )
         return max(answers, key=lambda output: output.score or 0.0).text
 
 
 def _answers(example: Example, read: Read) -> tuple[str, ...]:
-    """Returns the references that a read can come to."""
+    """Returns the references that the passages of a read can give."""
     chunks = [passage for passage in read.passages if isinstance(passage, Chunk)]
     if example.evidence:
         overlaps = (

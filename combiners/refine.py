@@ -1,4 +1,4 @@
-"""One hit after the other, each with the answer so far."""
+"""Reads one hit after the other, each with the answer so far."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.combiners.stuff import Order, arranged, asked, read_of
+from leporello.combiners.stuff import Order, arranged, read_of, read_with
 from leporello.core.records import Combination, Example, Hit
 
 
@@ -16,8 +16,7 @@ class Refine:
 
     Attributes:
         order: Order in which hits are read.
-        refine_instruction: Instruction that replaces the task's from the second hit on, if not
-            empty.
+        refine_instruction: Instruction from the second hit on; if empty, the task's.
         label: Label before the answer so far, which is the first passage of every later read.
     """
 
@@ -26,9 +25,9 @@ class Refine:
     label: str = "Answer so far: "
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one read a round, as many rounds as hits; choices are scored in the last.
+        """Yields one round per hit, with one read; choices are scored in the last round.
 
-        Without hits the question is read alone.
+        Without hits, the read has only the question.
         """
         if not hits:
             [output] = yield [read_of(example, [])]
@@ -41,8 +40,8 @@ class Refine:
                 read = dataclasses.replace(read, choices=())
             if answer:
                 passages = (f"{self.label}{answer}", *read.passages)
-                more = asked(example, passages, self.refine_instruction)
-                read = dataclasses.replace(more, choices=read.choices)
+                refined = read_with(example, passages, self.refine_instruction)
+                read = dataclasses.replace(refined, choices=read.choices)
             [output] = yield [read]
             answer = output.text.strip() or answer
         return answer

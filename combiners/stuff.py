@@ -1,4 +1,4 @@
-"""All hits in one input, as MuLD's question-answering baselines do."""
+"""Reads all hits as one input, as MuLD's question-answering baselines do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Order = Literal["score", "document"]
 
 
 def arranged(hits: Sequence[Hit], order: Order) -> list[Hit]:
-    """Returns the hits best first as they came, or as they stand in the document."""
+    """Returns the hits in the given order (best first), or in document order."""
     if order == "score":
         return list(hits)
     return sorted(hits, key=lambda hit: (hit.chunk.start, hit.chunk.end))
@@ -26,12 +26,15 @@ def chunks_of(hits: Sequence[Hit]) -> list[Chunk]:
 
 
 def read_of(example: Example, hits: Sequence[Hit]) -> Read:
-    """Returns one input: these hits with everything that the example asks."""
-    return asked(example, [hit.chunk for hit in hits])
+    """Returns one read of hits, with the question, instruction and choices of the example."""
+    return read_with(example, [hit.chunk for hit in hits])
 
 
-def asked(example: Example, passages: Iterable[Chunk | str], instruction: str = "") -> Read:
-    """Returns one input: these passages with all that the example asks, or another instruction."""
+def read_with(example: Example, passages: Iterable[Chunk | str], instruction: str = "") -> Read:
+    """Returns one read of passages, with the example's question, choices and instruction.
+
+    A non-empty `instruction` replaces the example's.
+    """
     return Read(
         tuple(passages),
         question=example.question,
@@ -42,7 +45,7 @@ def asked(example: Example, passages: Iterable[Chunk | str], instruction: str = 
 
 
 class LearnsReferences:
-    """A combiner each of whose reads should come to the example's references."""
+    """A combiner whose reads all have the example's references as targets."""
 
     def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
         """Returns the references for each read."""
@@ -55,20 +58,20 @@ class Stuff(LearnsReferences):
 
     Attributes:
         order: Order of the hits: `score` puts the best hit first, `document` keeps the document's
-            order. The paper does not say; with `score`, what a short window cuts is the least
-            relevant.
-        fit: Whether to drop the worst-ranked hits until the rest fit the reader's window whole;
+            order. The paper does not specify it; with `score`, a short input window cuts the least
+            relevant hits.
+        fit: Whether to drop the worst-ranked hits until the others fit the input window completely;
             otherwise the reader's `on_overflow` decides. At least the best hit is always read.
     """
 
-    # By rank: what a short window does not see is then the least relevant (decision 17).
+    # By rank, so that a short input window cuts the least relevant hits (decision 17).
     order: Order = "score"
     fit: bool = False
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one read and returns its text; without hits the question is read alone."""
+        """Yields one read and returns its text; without hits, the read has only the question."""
         if self.fit:
-            [whole] = yield [Fit(read_of(example, hits))]
-            hits = hits[: max(whole, 1)]
+            [fits] = yield [Fit(read_of(example, hits))]
+            hits = hits[: max(fits, 1)]
         [output] = yield [read_of(example, arranged(hits, self.order))]
         return str(output.text)

@@ -1,4 +1,4 @@
-"""The document cut to the window, as the benchmarks' own baselines read it."""
+"""Cuts the document to the input window, as the benchmarks' baselines do."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ _WORD = re.compile(r"\w+|[^\w\s]+")
 
 @dataclass(frozen=True)
 class Truncate(LearnsReferences):
-    """Reads the benchmark's own input, its document cut where it exceeds the reader's window.
+    """Reads the benchmark's input, with a document that is cut to the reader's input window.
 
-    What divides and selects has no say: it is always the document's beginning that is read.
+    The chunker and retriever are ignored: the beginning of the document is read.
 
-    - Where the document stands last (SCROLLS, MuLD), the input ends where the window ends.
-    - Where a query follows it (ZeroSCROLLS), the input is read as it is if it fits. Otherwise the
-      task's separator, the query and the response header follow what is left of the document, as
-      in the authors' T5 runner. If these do not fit alone, the example fails.
+    - If the document is last (SCROLLS, MuLD), the input is cut at the end of the input window.
+    - If a query follows the document (ZeroSCROLLS), a shorter input is read unchanged. Otherwise
+      the document is cut, and the task's separator, the query and the response header follow it,
+      as in the authors' T5 runner. If these do not fit without the document, the example fails.
 
-    The reader must add nothing of its own: `prompt: "{context}"` and `separator: ""`. One with
-    `on_overflow: slice` cuts its own tokens, as the authors do; of others is asked what fits.
+    The reader's prompt must add nothing: `prompt: "{context}"` and `separator: ""`. A reader with
+    `on_overflow: slice` cuts tokens, as the authors do; for other readers, `Fit` requests find the
+    longest document that fits.
 
     Attributes:
         characters: Number of characters that an input that ends with the document is cut to first;
-            0 does not. SCROLLS' code cuts NarrativeQA's to 7 times the window's tokens
+            0 for no cut. SCROLLS' code cuts NarrativeQA's to 7 times the tokens of the input window
             (`src/run.py`, `trim_very_long_strings`).
-        joint: Text before the separator. The T5 runner tokenizes what comes before and after it
-            apart, which SentencePiece does as if there were a blank; the runner for OpenAI's models
-            joins them as they are.
+        joint: Text before the separator. The T5 runner tokenizes the texts before and after it
+            separately, which SentencePiece does as if there were a blank; the runner for OpenAI's
+            models joins them without a blank.
     """
 
     characters: Count = 0
@@ -47,11 +48,13 @@ class Truncate(LearnsReferences):
 
         Raises:
             UserError: The task has no official input.
-            ValueError: What must survive the cut does not fit; or `characters` would cut it.
+            ValueError: The query does not fit, or `characters` would cut it.
         """
         prompt, document = official(example), example.document
         if self.characters and prompt.surviving:
-            raise ValueError("characters cuts inputs that end with the document; here a query does")
+            raise ValueError(
+                "characters cuts inputs that end with the document, but this one ends with a query"
+            )
         head = prompt.before + document.text + prompt.between
         length = min(self.characters or len(head), len(head))
         passages = (*_within(prompt, document, 0, length), *filter(None, [prompt.surviving]))
@@ -73,18 +76,18 @@ class Truncate(LearnsReferences):
 
 @dataclass(frozen=True)
 class TruncateMiddle(LearnsReferences):
-    """Reads the benchmark's own input, without its middle where it has too many tokens.
+    """Reads the benchmark's input, without its middle if it has too many tokens.
 
-    As the code of LongBench (both versions), InfiniteBench and LooGLE: the first and the last half
-    of the tokens are kept, whatever they belong to, special tokens counted. Where these are parts
-    of one character, it is kept whole.
+    Follows the code of LongBench (both versions), InfiniteBench and LooGLE: the first and the last
+    half of the tokens are kept, including prompt and special tokens. A character of several tokens
+    is kept completely.
 
-    The reader must add nothing of its own: `prompt: "{context}"` and `separator: ""`; its window
-    must hold the tokens and what its chat's template adds.
+    The reader's prompt must add nothing: `prompt: "{context}"` and `separator: ""`. Its input
+    window must be large enough for the tokens and its chat template.
 
     Attributes:
-        tokens: Number of tokens that are kept. LongBench's 3500, 7500, 15500 and 31500 leave room
-            for the answer.
+        tokens: Number of tokens to keep. LongBench's 3500, 7500, 15500 and 31500 leave room for the
+            answer.
         tokenizer: Tokenizer that counts: the reader's, by path or hub id, or `words`.
     """
 
@@ -99,14 +102,14 @@ class TruncateMiddle(LearnsReferences):
         """
         prompt, document = official(example), example.document
         text = prompt.around(document.text)
-        end, start = self._kept(text)
-        kept = ((0, end), (start, len(text)))
-        passages = [piece for part in kept for piece in _within(prompt, document, *part)]
+        end, start = self._bounds(text)
+        halves = ((0, end), (start, len(text)))
+        passages = [piece for half in halves for piece in _within(prompt, document, *half)]
         [output] = yield [Read(tuple(passages))]
         return str(output.text)
 
-    def _kept(self, text: str) -> tuple[int, int]:
-        """Returns where the first part that is kept ends, and where the second begins."""
+    def _bounds(self, text: str) -> tuple[int, int]:
+        """Returns the end of the first half to keep, and the start of the second."""
         ends, front, back = tokenizer(self.tokenizer).ends(text)
         if front + len(ends) + back <= self.tokens:
             return len(text), len(text)
@@ -118,9 +121,9 @@ class TruncateMiddle(LearnsReferences):
 def _within(
     prompt: OfficialPrompt, document: Document, start: int, end: int
 ) -> Iterator[Chunk | str]:
-    """Yields what stands between two characters of the input.
+    """Yields the pieces of the input between two offsets, without empty pieces.
 
-    The document's are a chunk, so that they count as read; empty pieces are left out.
+    Text of the document is a chunk, so that it counts as read.
     """
     yield from filter(None, [prompt.before[start:end]])
     head, size = len(prompt.before), len(document.text)
@@ -132,14 +135,14 @@ def _within(
 
 
 def _fitting(head: str, tail: str) -> Asking[int]:
-    """Returns how many characters of the head fit with the tail behind them."""
+    """Returns the number of characters of the head that fit before the tail."""
     [fits] = yield [Fit(Read((tail,)))]
     if not fits:
         raise ValueError(
-            "the truncation separator, the query and the response header do not fit the reader's"
-            " window by themselves: raise max_input_tokens"
+            "the truncation separator, the query and the response header exceed the reader's input"
+            " window without the document: raise max_input_tokens"
         )
-    # Whole words first: in the middle of one, more characters can be fewer tokens.
+    # Complete words first, since within a word more characters can be fewer tokens.
     ends = [0, *(word.end() for word in _WORD.finditer(head)), len(head) + 1]
     last = yield from _last_fitting(head, tail, ends[:-1])
     inside = range(ends[last], ends[last + 1])
@@ -147,7 +150,7 @@ def _fitting(head: str, tail: str) -> Asking[int]:
 
 
 def _last_fitting(head: str, tail: str, lengths: Sequence[int]) -> Asking[int]:
-    """Returns which length of the head is the last to fit with the tail; the first one does."""
+    """Returns the index of the last length of the head that fits with the tail; the first fits."""
     low, high = 0, len(lengths)
     while high - low > 1:
         middle = (low + high) // 2
@@ -157,14 +160,14 @@ def _last_fitting(head: str, tail: str, lengths: Sequence[int]) -> Asking[int]:
 
 
 def official(example: Example) -> OfficialPrompt:
-    """Returns what stands around the document in the benchmark's own input.
+    """Returns the texts around the document in the benchmark's input.
 
     Raises:
-        UserError: The example is of no such benchmark.
+        UserError: The example's task has no official input.
     """
     if (prompt := OfficialPrompt.of(example)) is None:
         raise UserError(
-            f"example {example.id!r} has no official input, which Truncate reads; for tasks of your"
-            " own, a reader with on_overflow: truncate and the combiner Stuff cut the same way"
+            f"example {example.id!r} has no official input for Truncate; for your own tasks, use a"
+            " reader with on_overflow: truncate and the combiner Stuff, which cut the same way"
         )
     return prompt

@@ -1,4 +1,4 @@
-"""A baseline that reads without a model: the sentence that shares most with the question."""
+"""Reader without a model: returns the sentence that shares most words with the question."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import terms
 from leporello.text.typed.spans import best_typed
 
-_EVIDENCE = 3  # sentences that a choice is compared with
-# Rare among the few sentences that are read, an "in" would weigh more than a name.
+_EVIDENCE = 3  # sentences that choices are compared with
+# Frequencies in a few sentences are unreliable: a rare "in" would weigh more than a name.
 _FUNCTION_WORDS = frozenset(FUNCTION_WORDS)
 
 
@@ -27,14 +27,13 @@ _FUNCTION_WORDS = frozenset(FUNCTION_WORDS)
 class BestSentence(TakesCalibration, OneByOne):
     """Answers with the sentence whose terms overlap most with the question's; no model.
 
-    A term weighs log(1 + sentences / sentences that have it), so that what every sentence says
-    counts little; a question's function words decide between sentences that share as much of the
-    others. Of equal sentences the first is taken; without a question, the first of all.
-    Of choices, the one is taken whose share of weighted terms found in the three best sentences
-    is largest.
+    The weight of a term is log(1 + sentences / sentences with the term), so frequent terms count
+    little. The question's function words decide only between equally good sentences, then the order
+    in the document. Without a question, the answer is the first sentence. With choices, the answer
+    is the choice with the largest weighted share of its terms in the three best sentences.
 
     Attributes:
-        sentences: Number of sentences of an answer, best first, where several things are asked.
+        sentences: Number of sentences per answer, best first, for questions about several things.
         calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
     """
 
@@ -42,7 +41,7 @@ class BestSentence(TakesCalibration, OneByOne):
     calibration: Path | None = None
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order."""
+        """Returns one output per input, in order."""
         return calibrated(super().read(inputs), self.calibration)
 
     def _answer(self, read: Read) -> Output:
@@ -51,61 +50,62 @@ class BestSentence(TakesCalibration, OneByOne):
 
 def _answer(read: Read, count: int) -> Output:
     passages = [(passage, passage_text(passage)) for passage in read.passages]
-    found = [(p, text, *ends) for p, text in passages for ends in sentence_spans(text)]
-    positions = [(passage, start, end) for passage, _, start, end in found]
-    sentences = [text[start:end] for _, text, start, end in found]
+    located = [(p, text, *ends) for p, text in passages for ends in sentence_spans(text)]
+    positions = [(passage, start, end) for passage, _, start, end in located]
+    sentences = [text[start:end] for _, text, start, end in located]
     overlap = _Overlap([frozenset(terms(sentence)) for sentence in sentences])
-    asked = terms(read.question)
-    shares = overlap.shares(asked, overlap.sentences)
-    content = overlap.shares([t for t in asked if t not in _FUNCTION_WORDS], overlap.sentences)
-    # Stable: the first of equals.
+    question = terms(read.question)
+    shares = overlap.shares(question, overlap.sentences)
+    content = overlap.shares([t for t in question if t not in _FUNCTION_WORDS], overlap.sentences)
+    # The sort is stable, so the first of equal sentences wins.
     ranked = sorted(range(len(sentences)), key=lambda i: (-content[i], -shares[i]))
-    seen = spans_of(read.passages)
+    spans = spans_of(read.passages)
     if read.choices:
         best = ranked[:_EVIDENCE] if read.question else ranked
         evidence = frozenset[str]().union(*(overlap.sentences[i] for i in best))
         scores = tuple(overlap.shares(terms(choice), [evidence])[0] for choice in read.choices)
         choice = scores.index(max(scores))
-        return Output(read.choices[choice], scores[choice], scores, read=seen)
+        return Output(read.choices[choice], scores[choice], scores, read=spans)
     if not ranked:
-        return Output("", 0.0, read=seen)
+        return Output("", 0.0, read=spans)
     if read.schema:
-        return _typed(read, [found[i] for i in ranked], [shares[i] for i in ranked], seen)
+        return _typed(read, [located[i] for i in ranked], [shares[i] for i in ranked], spans)
     first = ranked[0]
     text = " ".join(sentences[index] for index in ranked[:count])
     span = span_in(*positions[first]) if count == 1 else None
-    return Output(text, shares[first], read=seen, span=span)
+    return Output(text, shares[first], read=spans, span=span)
 
 
 def _typed(
     read: Read,
     ranked: Sequence[tuple[Chunk | str, str, int, int]],
     shares: Sequence[float],
-    seen: tuple[Span, ...],
+    spans: tuple[Span, ...],
 ) -> Output:
-    """Returns the first value of the type in the best sentences; none if there is none."""
-    spans = [(number, start, end) for number, (_, _, start, end) in enumerate(ranked)]
-    best = best_typed(read.schema, spans, [text for _, text, _, _ in ranked])
+    """Returns the first value of the type in the best sentences; empty without such a value."""
+    places = [(number, start, end) for number, (_, _, start, end) in enumerate(ranked)]
+    best = best_typed(read.schema, places, [text for _, text, _, _ in ranked])
     if best is None:
-        return Output("", 0.0, read=seen)
+        return Output("", 0.0, read=spans)
     passage, text, _, _ = ranked[best.rank]
     span = span_in(passage, best.start, best.end)
-    return Output(text[best.start : best.end], shares[best.rank], read=seen, span=span)
+    return Output(text[best.start : best.end], shares[best.rank], read=spans, span=span)
 
 
 class _Overlap:
-    """Compares terms with the sentences of one input, rare terms weighing more."""
+    """Compares terms with the sentences of one input; rare terms have more weight."""
 
     def __init__(self, sentences: Sequence[frozenset[str]]) -> None:
         self.sentences = sentences
         self._frequency = Counter(term for sentence in sentences for term in sentence)
 
     def shares(self, terms: Iterable[str], candidates: Iterable[frozenset[str]]) -> list[float]:
-        """Returns which share of the terms, by weight, is in each of the candidates: 0 to 1."""
+        """Returns the weighted share of the terms in each candidate, 0 to 1."""
         weights = {term: self._weight(term) for term in terms}
-        # Sums are exact, so that the order of terms cannot matter.
+        # Exact sums, since the order of terms in a set may vary.
         total = fsum(weights.values()) or 1.0
-        return [fsum(weights[t] for t in weights.keys() & each) / total for each in candidates]
+        shared = (weights.keys() & candidate for candidate in candidates)
+        return [fsum(weights[term] for term in common) / total for common in shared]
 
     def _weight(self, term: str) -> float:
         return log1p(len(self.sentences) / max(1, self._frequency[term]))

@@ -1,4 +1,4 @@
-"""Two choices as likely as percentages of whole documents teach: another reader, corrected."""
+"""Reader that calibrates another reader's choices by percentages of complete documents."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from leporello.models.calibration import fit_logistic
 from leporello.text.log_odds import log_odds, log_probabilities
 
 _PERCENTAGE = re.compile(r"\s*(\d{1,3}(?:\.\d+)?)\s*%\s*")
-_WHOLE = 100
-_SUREST = 30.0  # log odds
+_PERCENT = 100
+_MAX_LOG_ODDS = 30.0
 
 
 @dataclass(frozen=True)
 class Calibrated:
-    """Says what another reader says to two choices, its log odds moved and stretched.
+    """Chooses as another reader does between two choices, after a shift and scaling of log odds.
 
-    Both numbers can be learnt from percentages alone, without a label of any single input: inputs
-    with one percentage are a group, and the logistic function of a group's mean log odds is fitted
-    to it (Platt scaling, of groups). That is how `Percentage` with `share: pooled` puts them
-    together again. What is learnt stands in the config; there is no model.
+    `train` learns both numbers from percentages of documents, without labels of inputs: inputs with
+    the same percentage form a group, and the logistic function of their mean log odds is fitted to
+    the percentage (Platt scaling of groups). `Percentage` with `share: pooled` computes percentages
+    in the same way. The config contains both numbers; there is no model.
 
     Attributes:
-        reader: Reader that scores choices: by log-probabilities or probabilities.
-        offset: Log odds of the first choice against the second that are taken off.
-        slope: Factor that they are multiplied by then.
+        reader: Reader that scores choices by log-probabilities or probabilities.
+        offset: Number that is subtracted from the log odds of the first choice.
+        slope: Factor by which the difference is multiplied.
     """
 
     reader: Reader
@@ -43,35 +43,35 @@ class Calibrated:
     slope: NonNegative = 1.0
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order; scores are log-probabilities."""
-        weighed = zip(inputs, self._log_odds(inputs), strict=True)
-        return [self._correct(read, output, odds) for read, (output, odds) in weighed]
+        """Returns one output per input, in order; scores are log-probabilities."""
+        pairs = zip(inputs, self._log_odds(inputs), strict=True)
+        return [self._correct(read, output, odds) for read, (output, odds) in pairs]
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the other reader's tokens of each text."""
+        """Returns the number of tokens of each text, as the inner reader counts them."""
         return self.reader.count(texts)
 
     def render(self, read: Read) -> str:
-        """Returns the exact text that the other reader is given."""
+        """Returns the exact text that the inner reader receives."""
         return str(self._inner.render(read))
 
     def fit(self, read: Read) -> int:
-        """Returns how many leading passages fit the other reader's window."""
+        """Returns how many leading passages fit the inner reader's input window."""
         return int(self._inner.fit(read))
 
     @property
     def batching(self) -> Batching | None:
-        """How the other reader packs micro-batches; None if it packs none."""
+        """Micro-batches of the inner reader; None if it does not use any."""
         return contracts.batching_of(self.reader)
 
     @property
     def depends_on_batch(self) -> bool:
-        """Whether the other reader's answers depend on batch mates."""
+        """Whether the inner reader's answers depend on the other inputs of a batch."""
         return bool(getattr(self.reader, "depends_on_batch", True))
 
     @property
     def schedules_itself(self) -> bool:
-        """Whether the other reader wants all that wait in one call."""
+        """Whether the inner reader takes all waiting inputs in one call."""
         return bool(getattr(self.reader, "schedules_itself", False))
 
     def learn(
@@ -80,21 +80,18 @@ class Calibrated:
         targets: Sequence[str],
         directory: Path,  # noqa: ARG002 -- two numbers need no file
     ) -> Mapping[str, JSON]:
-        """Fits offset and slope to percentages of groups of inputs.
-
-        Returns:
-            Both.
+        """Fits offset and slope to percentages of groups of inputs, and returns them.
 
         Raises:
-            UserError: Targets that are no percentages, or from which nothing can be learnt.
+            UserError: Targets are not percentages, are all equal, or do not rise with the scores.
         """
         shares = list(map(_share, targets))
-        if len(set(shares)) < 2:  # noqa: PLR2004 -- a line
+        if len(set(shares)) < 2:  # noqa: PLR2004 -- two points define a line
             raise UserError(
-                "Calibrated needs inputs of two percentages at least, and got"
-                f" {len(targets)} of {targets[0] if targets else 'none'}: train on more"
+                "Calibrated needs inputs with at least two different percentages, but got"
+                f" {len(targets)} with {targets[0] if targets else 'none'}: train on more examples"
             )
-        # One group a percentage: which input is of which document is not known (decision 22).
+        # Groups are by percentage, since inputs do not name their document (decision 22).
         groups: defaultdict[float, list[float]] = defaultdict(list)
         for (_, odds), share in zip(self._log_odds(inputs), shares, strict=True):
             groups[share].append(odds)
@@ -102,18 +99,18 @@ class Calibrated:
         return {"offset": round(offset, 6), "slope": round(slope, 6)}
 
     @property
-    def _inner(self) -> Any:  # noqa: ANN401 -- its window is no part of what every reader has
+    def _inner(self) -> Any:  # noqa: ANN401 -- not every reader has an input window
         return self.reader
 
     def _log_odds(self, inputs: Sequence[Read]) -> list[tuple[Output, float]]:
-        """Returns the other reader's outputs, each with its log odds."""
+        """Returns the inner reader's outputs, each with its log odds."""
         if any(len(read.choices) != 2 for read in inputs):  # noqa: PLR2004 -- a pair
-            raise ValueError("Calibrated weighs two choices against each other: give it two")
+            raise ValueError("Calibrated compares two choices: use a combiner that gives two")
         outputs = self.reader.read(inputs)
         if any(len(output.scores) != 2 for output in outputs):  # noqa: PLR2004 -- as above
             raise ValueError(
-                f"Calibrated needs a reader that scores choices; {type(self.reader).__name__} only"
-                " writes"
+                "Calibrated needs a reader that scores choices, which"
+                f" {type(self.reader).__name__} does not"
             )
         return [(output, _bounded(log_odds(output.scores))) for output in outputs]
 
@@ -122,12 +119,12 @@ class Calibrated:
         scores = log_probabilities(odds)
         text = read.choices[scores.index(max(scores))]
         best = max(scores)
-        likely = math.exp(best)
-        return replace(output, text=text, scores=scores, score=best, probability=likely)
+        probability = math.exp(best)
+        return replace(output, text=text, scores=scores, score=best, probability=probability)
 
 
 def _fit(groups: Mapping[float, Sequence[float]]) -> tuple[float, float]:
-    """Returns the offset and slope at which groups' mean log odds come nearest to their shares.
+    """Returns the offset and slope with which groups' mean log odds fit their shares best.
 
     Raises:
         UserError: Shares do not rise with log odds.
@@ -139,22 +136,22 @@ def _fit(groups: Mapping[float, Sequence[float]]) -> tuple[float, float]:
     slope, level, mean = fit_logistic(means, np.array([*groups]), sizes)
     if slope <= 0:
         raise UserError(
-            "Calibrated cannot learn: the reader's scores do not rise with the percentages. Are the"
-            " combiner's positive and negative the wrong way round, or what it asks unclear?"
+            "Calibrated cannot learn: the reader's scores do not rise with the percentages. Check"
+            " whether the combiner's positive and negative are swapped, or its question is unclear"
         )
     return mean - level / slope, slope
 
 
 def _share(target: str) -> float:
     match = _PERCENTAGE.fullmatch(target)
-    if not match or float(match[1]) > _WHOLE:
+    if not match or float(match[1]) > _PERCENT:
         raise UserError(
-            "Calibrated learns from percentages such as 57%, and the combiner wants"
+            "Calibrated learns from percentages such as 57%, but the combiner's target is"
             f" {target!r:.60}: combine with Percentage, on a task whose answers are percentages"
         )
-    return float(match[1]) / _WHOLE
+    return float(match[1]) / _PERCENT
 
 
 def _bounded(odds: float) -> float:
-    """Returns log odds that can be reckoned with: a probability of 1 may be a rounded one."""
-    return min(max(odds, -_SUREST), _SUREST)
+    """Returns finite log odds, since probabilities may be rounded to 0 or 1."""
+    return min(max(odds, -_MAX_LOG_ODDS), _MAX_LOG_ODDS)

@@ -1,4 +1,4 @@
-"""Classes of passages: a model of scikit-learn's that `train` makes, or one of transformers'."""
+"""Reader that classifies passages, with a scikit-learn model that `train` fits or transformers."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from leporello.readers.prompting.window import OnOverflow, Window
 class Classifier(TrainedClassifier):
     """Answers with the label of the passages.
 
-    The model is either what `train` writes, words and n-grams of characters weighed by TF-IDF and
-    logistic regression, whose window has no end; or a transformers model with a head for classes,
-    whose first token Longformer attends to globally. The score is the label's probability; with
-    choices, the likeliest of them is the answer, and each has the probability of its label.
+    The model is either one that `train` writes: logistic regression over TF-IDF of words and
+    character n-grams, with an unlimited input window; or a transformers model with a classification
+    head, in which Longformer's first token attends globally. The score is the label's probability.
+    With choices, the answer is the most probable one, and each has the probability of its label.
 
     Attributes:
         question: Whether the question is read too: as the first of two segments by a transformers
-            model, before the passages by the other.
+            model, before the passages by a scikit-learn model.
         separator: Text between passages.
-        on_overflow: Rule of a transformers model for passages that do not fit. `fit` leaves out the
-            last ones, `truncate` cuts in the middle of one, `split` classifies the parts and takes
-            the mean of their probabilities, `error` fails the input.
+        on_overflow: Rule of a transformers model for passages that do not fit: `fit` omits the last
+            ones, `truncate` cuts within a passage, `split` classifies the parts and takes the mean
+            of their probabilities, `error` fails the input.
     """
 
     _trainer = "classifier"
@@ -44,52 +44,52 @@ class Classifier(TrainedClassifier):
     on_overflow: OnOverflow = "fit"
 
     def load(self) -> None:
-        """Loads the model, which is otherwise done when it first reads.
+        """Loads the model, which `read` otherwise does on first use.
 
         Raises:
-            UserError: There is none, or it cannot be loaded.
+            UserError: The model is missing or cannot be loaded.
         """
         _ = self._labels
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order; equal texts are classified once."""
+        """Returns one output per input, in order; equal texts are classified once."""
         refuse_pairs(inputs)
         self.load()
         parts = [self._window.parts(read) if self._window else [read] for read in inputs]
-        flat = [part for own_parts in parts for part in own_parts]
-        classified = dict(zip(map(id, flat), self._classify(flat), strict=True))
+        flat = [part for read_parts in parts for part in read_parts]
+        results = dict(zip(map(id, flat), self._classify(flat), strict=True))
         return [
-            self._output(read, own_parts, [classified[id(part)] for part in own_parts])
-            for read, own_parts in zip(inputs, parts, strict=True)
+            self._output(read, read_parts, [results[id(part)] for part in read_parts])
+            for read, read_parts in zip(inputs, parts, strict=True)
         ]
 
     def render(self, read: Read) -> str:
-        """Returns the exact text that is classified; the parts of a split input one by one."""
+        """Returns the exact text that is classified; the parts of a split input in turn."""
         parts = self._window.parts(read) if self._window else [read]
-        return "\n\n".join(map(self._whole, parts))
+        return "\n\n".join(map(self._text, parts))
 
     def fit(self, read: Read) -> int:
-        """Returns how many leading passages fit the window: all, without one."""
+        """Returns how many leading passages fit; all, without an input window."""
         return self._window.leading(read) if self._window else len(read.passages)
 
     def learn(
         self, inputs: Sequence[Read], targets: Sequence[str], directory: Path
     ) -> Mapping[str, JSON]:
-        """Trains a model of scikit-learn's, and writes it into the directory.
+        """Trains a scikit-learn model, and writes it to the directory.
 
         Returns:
             The parameters of a reader with this model.
 
         Raises:
-            UserError: There is too little to learn from.
+            UserError: There are too few examples to learn from.
         """
         refuse_pairs(inputs)
         check_targets("Classifier", targets)
-        pipeline = fit_ngrams(list(map(self._whole, inputs)), targets, self.seed)
+        pipeline = fit_ngrams(list(map(self._text, inputs)), targets, self.seed)
         return save(directory, "Classifier", pipeline, {"question": self.question})
 
     def prompts(self, read: Read) -> list[Segments]:
-        """Returns what a transformers model is given for each part of an input."""
+        """Returns a transformers model's input for each part of an input."""
         refuse_pairs([read])
         assert self._window
         return [self._model_input(part) for part in self._window.parts(read)]
@@ -100,7 +100,7 @@ class Classifier(TrainedClassifier):
         if settings["question"] != self.question:
             raise UserError(
                 f"model {self.model!r} was trained with question: {_yaml(settings['question'])},"
-                f" and the reader has question: {_yaml(self.question)}; make them the same"
+                f" but the reader has question: {_yaml(self.question)}; use the same value"
             )
         return NGramModel(pipeline)
 
@@ -108,13 +108,13 @@ class Classifier(TrainedClassifier):
     def _window(self) -> Window | None:
         if not self._network:
             return None
-        return Window(self._whole, self._size, self.max_input_tokens, self.on_overflow)
+        return Window(self._text, self._size, self.max_input_tokens, self.on_overflow)
 
     @cached_property
     def _labels(self) -> tuple[str, ...]:
         return (self._network or self._ngrams).labels
 
-    def _whole(self, read: Read) -> str:
+    def _text(self, read: Read) -> str:
         return "\n".join(filter(None, self._segments(read)))
 
     def _segments(self, read: Read) -> tuple[str, str]:
@@ -127,15 +127,15 @@ class Classifier(TrainedClassifier):
         return self.network.segments(*((question, text) if question else (text,)))
 
     def _size(self, text: str) -> int:
-        """Measures what is classified; the question is a line above, and a segment of its own."""
+        """Returns the number of tokens; the first line is the question, a separate segment."""
         assert self._network
-        first, line_break, rest = text.partition("\n") if self.question else (text, "", "")
-        return self._network.size(first, rest) if line_break else self._network.size(first)
+        first, line_break, second = text.partition("\n") if self.question else (text, "", "")
+        return self._network.size(first, second) if line_break else self._network.size(first)
 
     def _classify(self, parts: Sequence[Read]) -> list[tuple[tuple[float, ...], int]]:
-        """Returns the probabilities of each part, and how many tokens the model read of it."""
+        """Returns the probabilities of each part, and how many of its tokens the model read."""
         if not self._network:
-            texts = list(map(self._whole, parts))
+            texts = list(map(self._text, parts))
             return [(row, 0) for row in self._ngrams.probabilities(texts)]
         prompts = list(map(self._model_input, parts))
         probabilities = self._network.probabilities(prompts)
@@ -144,7 +144,7 @@ class Classifier(TrainedClassifier):
     def _output(
         self, read: Read, parts: Sequence[Read], classified: Sequence[tuple[tuple[float, ...], int]]
     ) -> Output:
-        """Joins what was said of the parts of an input: the mean of their probabilities."""
+        """Returns the output of an input, from the mean probabilities of its parts."""
         probabilities, tokens = zip(*classified, strict=True)
         means = dict(zip(self._labels, map(fmean, zip(*probabilities, strict=True)), strict=True))
         label, scores = labelled(read.choices, means)

@@ -1,4 +1,4 @@
-"""Small readers of our own that come with the package and need no torch."""
+"""Reader with the small models of the package, which do not need torch."""
 
 from __future__ import annotations
 
@@ -35,40 +35,41 @@ if TYPE_CHECKING:
     from leporello.readers.embedded.summaries import Summariser
 
 _SHIPPED = "leporello-en"
-_NOTHING = -1e9  # the score where there was nothing to read; JSON has no infinity
+_NOTHING = -1e9  # score without any text to read; JSON cannot represent infinity
 # An instruction such as ZeroSCROLLS' `by writing its corresponding letter (either A, B, C, or D)`.
 _BY_LETTER = re.compile(r"\bletter\b(?:(?!\bletter\b)[^.])*?\bA\b(?:(?!\bA\b)[^.])*?\bB\b")
-_LABELS = ("Not mentioned", "Entailment", "Contradiction")  # of a statement without choices
+_LABELS = ("Not mentioned", "Entailment", "Contradiction")  # for a statement without choices
 
 
 @dataclass(frozen=True)
 class Embedded(TakesCalibration):
     """Answers, chooses, judges and summarises with small models of the package; English.
 
-    What a read asks for decides which of them reads it:
+    The kind of the read selects the model:
 
-    - a type: the best span that has such a value; yes or no by the judgement of a statement;
-    - choices: the likeliest of them, or its letter where the instruction asks for that; the labels
-      of an inference (`Entailment`, `Contradiction`, `Not mentioned`) are told of the statement
-      that stands as the question;
-    - a statement without choices: one of these labels;
-    - no question, or one for a summary: sentences of the passages in the document's order;
-    - any other question: a span, `yes`, or one of two names that it gives. Spans compare over all
-      passages by log odds against no answer, and equal ones of several passages are one.
+    - a type: returns the best span with such a value; yes or no if the passages support or
+      contradict the question as a statement;
+    - choices: returns the most probable one, or its letter if the instruction asks for a letter. If
+      the choices are labels of an inference (`Entailment`, `Contradiction`, `Not mentioned`),
+      judges the question as a statement;
+    - a statement without choices: returns one of these labels;
+    - no question, or one for a summary: returns sentences of the passages in document order;
+    - any other question: returns a span, `yes`, or one of two names in the question. Spans of all
+      passages are compared by log odds against no answer; equal spans are combined.
 
     Attributes:
-        model: Path of a folder that recipes wrote, or the name of the one that comes with the
-            package, which has what the folder lacks.
-        threshold: Log odds that any passage says something to a question, below which it is not
-            answered; null always answers.
-        unanswerable: Text where a question is not answered.
-        joined: Number of pairs of paragraphs that are read together besides, for questions that
-            need two.
-        summary_words: Number of words of a summary at most; null is as many as such a summary
-            usually has.
-        calibration: JSON file that `train --calibrate` wrote, from probabilities to better ones.
-            Without it answers are as likely as the model's folder says, choices and labels as
-            their model says, and summaries have no probability.
+        model: Path of a folder that recipes wrote, or name of the models of the package, which also
+            replace missing parts of the folder.
+        threshold: Least log odds that a passage answers the question; below it the question is
+            not answered. With null, every question is answered.
+        unanswerable: Text of the output for a question that is not answered.
+        joined: Number of pairs of paragraphs that are also read together, for questions that need
+            two paragraphs.
+        summary_words: Maximum number of words per summary; null is the usual length of such a
+            summary.
+        calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
+            Without it, the calibration of the model's folder applies to answers, choices and labels
+            have the probabilities of their models, and summaries have none.
     """
 
     model: ModelSource = _SHIPPED
@@ -79,11 +80,11 @@ class Embedded(TakesCalibration):
     calibration: Path | None = None
 
     def load(self) -> None:
-        """Loads the encoder, which is otherwise done when it first reads."""
+        """Loads the encoder, which `read` otherwise does on first use."""
         _ = self._encoder
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order; scores are log odds, of choices log-probabilities.
+        """Returns one output per input; scores are log odds, or log-probabilities of choices.
 
         Raises:
             UserError: The weights are missing or damaged.
@@ -97,30 +98,29 @@ class Embedded(TakesCalibration):
             for method, numbers in groups.items()
             for number, output in zip(numbers, method([inputs[n] for n in numbers]), strict=True)
         }
-        in_order = [outputs[number] for number in range(len(inputs))]
-        return calibrated(in_order, self.calibration)
+        return calibrated([outputs[n] for n in range(len(inputs))], self.calibration)
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the tokens of each text, special tokens left out."""
+        """Returns the number of tokens of each text, without special tokens."""
         return [len(text.ids) for text in self._encoder.tokenize(texts)]
 
     def render(self, read: Read) -> str:
-        """Returns what is read: the question, and each passage on its own."""
+        """Returns the texts that are read: the question and the passages."""
         return "\n\n".join(filter(None, [read.question, *map(passage_text, read.passages)]))
 
     def fit(self, read: Read) -> int:
-        """Returns how many leading passages fit: all, for each is read in windows of its own."""
+        """Returns how many leading passages fit: all, since long ones are read in segments."""
         return len(read.passages)
 
     @property
     def language(self) -> str:
-        """What the model reads, as ISO 639-1 has it; empty if it does not say."""
+        """Language of the model in ISO 639-1; empty if unknown."""
         from leporello.models.weights import ModelFolder
 
         return str(ModelFolder(self._part("answers")).config().get("language", ""))
 
     def _method(self, read: Read) -> Callable[[Sequence[Read]], list[Output]]:
-        """Returns what reads such an input."""
+        """Returns the method that reads an input of this kind."""
         from leporello.readers.embedded.statements import label_order
 
         if read.schema and kind_of(json.loads(read.schema)) == "yes_no":
@@ -136,12 +136,12 @@ class Embedded(TakesCalibration):
     def _answer(self, inputs: Sequence[Read]) -> list[Output]:
         from leporello.readers.embedded.answers import answer_all
 
-        asked = [(read.question, _texts(read)) for read in inputs]
-        found = answer_all(self._encoder, asked, self.joined)
-        pairs = [*zip(inputs, found, strict=True)]
+        questions = [(read.question, _texts(read)) for read in inputs]
+        answers = answer_all(self._encoder, questions, self.joined)
+        pairs = [*zip(inputs, answers, strict=True)]
         outputs = calibrated([self._answered(*pair) for pair in pairs], self._answers_calibration)
-        told = [self._refuses(answered) for answered in found]
-        return [_refused(o) if no else o for o, no in zip(outputs, told, strict=True)]
+        refusals = [self._refuses(answered) for answered in answers]
+        return [_refused(o) if refuses else o for o, refuses in zip(outputs, refusals, strict=True)]
 
     def _refuses(self, answered: Answered) -> bool:
         least = -math.inf if self.threshold is None else self.threshold
@@ -159,63 +159,58 @@ class Embedded(TakesCalibration):
 
     @cached_property
     def _answers_calibration(self) -> Calibration | None:
-        """How likely answers are by their scores; None for a model whose folder does not say."""
+        """Calibration of the model's folder; None if it has none."""
         from leporello.models.weights import ModelFolder
 
-        found = ModelFolder(self._part("answers")).config().get("calibration")
-        return Calibration.from_row(found) if found else None
+        row = ModelFolder(self._part("answers")).config().get("calibration")
+        return Calibration.from_row(row) if row else None
 
     def _typed(self, read: Read, answered: Answered) -> Output:
-        """Returns the best value of the type that is asked for."""
-        spans = [(each.passage, each.start, each.end) for each in answered.candidates]
+        """Returns the best value of the type of the read."""
+        spans = [(c.passage, c.start, c.end) for c in answered.candidates]
         texts = _texts(read)
-        found = best_typed(read.schema, spans, texts)
-        if found is None:
+        best = best_typed(read.schema, spans, texts)
+        if best is None:
             return Output(self.unanswerable, _NOTHING, read=spans_of(read.passages))
-        text = texts[found.passage][found.start : found.end]
-        score = answered.candidates[found.rank].score
-        span = _span(read, found.passage, found.start, found.end)
+        text = texts[best.passage][best.start : best.end]
+        score = answered.candidates[best.rank].score
+        span = _span(read, best.passage, best.start, best.end)
         return Output(text, score, read=spans_of(read.passages), span=span)
 
     def _judge_yes_no(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns yes for what the passages say, no for what they deny."""
-        said = {"Entailment": "yes", "Contradiction": "no"}
+        """Returns yes for statements that the passages support, no for those they contradict."""
+        answers = {"Entailment": "yes", "Contradiction": "no"}
         outputs = self._judge([replace(read, choices=()) for read in inputs])
-        return [replace(each, text=said.get(each.text, self.unanswerable)) for each in outputs]
+        return [replace(o, text=answers.get(o.text, self.unanswerable)) for o in outputs]
 
     def _choose(self, inputs: Sequence[Read]) -> list[Output]:
-        asked = [(read.question, read.choices, _texts(read)) for read in inputs]
+        questions = [(read.question, read.choices, _texts(read)) for read in inputs]
         outputs = []
-        for read, choice in zip(inputs, self._choices.choose(asked), strict=True):
-            at = choice.span
-            span = _span(read, at.passage, at.start, at.end) if at else None
+        for read, choice in zip(inputs, self._choices.choose(questions), strict=True):
+            source = choice.span
+            span = _span(read, source.passage, source.start, source.end) if source else None
             by_letter = _BY_LETTER.search(read.instruction)
-            told = string.ascii_uppercase if by_letter else read.choices
-            outputs.append(_chosen(read, told, choice.index, choice.probabilities, span))
+            labels = string.ascii_uppercase if by_letter else read.choices
+            outputs.append(_chosen(read, labels, choice.index, choice.probabilities, span))
         return outputs
 
     def _judge(self, inputs: Sequence[Read]) -> list[Output]:
         from leporello.readers.embedded.statements import label_order
 
-        # Labels as choices are a task's, as contract_nli's are; what a person claims has none.
-        free = [not r.choices and not self._statements.knows(r.question) for r in inputs]
-        asked = [(read.question, _texts(read)) for read in inputs]
-        parts = [
-            iter(
-                judge.judge(
-                    [one for one, is_free in zip(asked, free, strict=True) if is_free is way]
-                )
-            )
-            for way, judge in ((False, self._statements), (True, self._claims))
-        ]
+        # Tasks such as contract_nli give labels as choices; a claim of a user has none.
+        is_claim = [not r.choices and not self._statements.knows(r.question) for r in inputs]
+        pairs = [(read.question, _texts(read)) for read in inputs]
+        claims = [pair for pair, claim in zip(pairs, is_claim, strict=True) if claim]
+        others = [pair for pair, claim in zip(pairs, is_claim, strict=True) if not claim]
+        judgements = [iter(self._statements.judge(others)), iter(self._claims.judge(claims))]
         outputs = []
-        for read, is_free in zip(inputs, free, strict=True):
-            found = next(parts[is_free])
+        for read, claim in zip(inputs, is_claim, strict=True):
+            judgement = next(judgements[claim])
             labels = read.choices or _LABELS
-            places = label_order(labels) or (0, 1, 2)
-            odds = [found.probabilities[places.index(n)] for n in range(len(labels))]
+            order = label_order(labels) or (0, 1, 2)
+            odds = [judgement.probabilities[order.index(n)] for n in range(len(labels))]
             best = max(range(len(odds)), key=odds.__getitem__)
-            span = _span(read, found.passage, found.start, found.end)
+            span = _span(read, judgement.passage, judgement.start, judgement.end)
             outputs.append(_chosen(read, labels, best, odds, span))
         return outputs
 
@@ -223,16 +218,16 @@ class Embedded(TakesCalibration):
         outputs = []
         for read in inputs:
             texts = [passage_text(p) for p in sorted(read.passages, key=_place)]
-            found = self._summaries.summarise(
+            summary = self._summaries.summarise(
                 texts, read.question, read.instruction, self.summary_words
             )
-            outputs.append(Output(found.text, found.score, read=spans_of(read.passages)))
+            outputs.append(Output(summary.text, summary.score, read=spans_of(read.passages)))
         return outputs
 
     def _part(self, name: str) -> Path:
-        """Returns the folder of one of the models."""
-        own = Path(locate(self.model)) / name
-        return own if own.exists() or name == "answers" else Path(locate(_SHIPPED)) / name
+        """Returns the folder of a model, in the package if `model` lacks it."""
+        folder = Path(locate(self.model)) / name
+        return folder if folder.exists() or name == "answers" else Path(locate(_SHIPPED)) / name
 
     @cached_property
     def _encoder(self) -> Encoder:
@@ -260,7 +255,7 @@ class Embedded(TakesCalibration):
         from leporello.readers.embedded.spans import SpanHead
         from leporello.readers.embedded.statements import ClaimJudge
 
-        difference = self._part("verdicts")  # from the encoder beside it, and from no other
+        difference = self._part("verdicts")  # relative to the encoder in the same folder
         return ClaimJudge(SpanHead(Encoder(difference.parent / "answers", difference)))
 
     @cached_property
@@ -274,16 +269,16 @@ class Embedded(TakesCalibration):
 def _chosen(
     read: Read, labels: Sequence[str], best: int, odds: Sequence[float], span: Span | None
 ) -> Output:
-    scores = tuple(math.log(max(each, 1e-12)) for each in odds)
-    told = scores if read.choices else ()
-    seen, likely = spans_of(read.passages), odds[best]
-    return Output(labels[best], scores[best], told, read=seen, span=span, probability=likely)
+    logs = tuple(math.log(max(probability, 1e-12)) for probability in odds)
+    scores = logs if read.choices else ()
+    spans, probability = spans_of(read.passages), odds[best]
+    return Output(labels[best], logs[best], scores, read=spans, span=span, probability=probability)
 
 
 def _refused(output: Output) -> Output:
-    """Returns an output that says that there is no answer: as likely as the best one is wrong."""
-    likely = output.probability
-    return output if likely is None else replace(output, probability=1 - likely)
+    """Returns an output without an answer, with the probability that the best answer is wrong."""
+    best = output.probability
+    return output if best is None else replace(output, probability=1 - best)
 
 
 def _texts(read: Read) -> list[str]:
@@ -291,10 +286,10 @@ def _texts(read: Read) -> list[str]:
 
 
 def _place(passage: Chunk | str) -> int:
-    """Returns where a passage stands; texts that are no chunks keep their order."""
+    """Returns the offset of a passage, by which passages are sorted; -1 for a literal text."""
     return passage.start if isinstance(passage, Chunk) else -1
 
 
 def _span(read: Read, index: int, start: int, end: int) -> Span | None:
-    """Returns the span of the document for one of a passage; None for an empty one."""
+    """Returns the span of a passage in the document; None for an empty span."""
     return span_in(read.passages[index], start, end) if read.passages and start < end else None

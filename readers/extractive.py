@@ -1,4 +1,4 @@
-"""Answers copied from the passages: models trained on SQuAD and its like."""
+"""Reader that copies answers from the passages, with models trained on SQuAD and the like."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from leporello.readers.encoders.question_answering import (
 from leporello.readers.prompting.template import passage_text, refuse_pairs, span_in, spans_of
 from leporello.text.typed.spans import best_typed
 
-_NOTHING = -1e9  # the score where there was nothing to copy; JSON has no infinity
+_NOTHING = -1e9  # score without any text to copy; JSON cannot represent infinity
 
 
 @dataclass(frozen=True)
 class Extractive(TakesCalibration, QuestionAnswering):
-    """Copies the answer out of the passages, with a model that marks where it begins and ends.
+    """Copies the answer from the passages, with a model that predicts its start and end.
 
-    Each passage is read with the question, on its own, in overlapping windows if it is long; the
-    answer is the best pair of a start and an end in all of them, by the sum of their logits. It
-    lies in one window of one passage. Of an input only question and passages are read.
+    Each passage is read separately with the question, in overlapping segments if it is long. The
+    answer is the span with the highest sum of start and end logits in any segment of any passage.
+    Other fields of an input are ignored.
 
-    The score is that sum minus the one of no answer, by which SQuAD 2.0's rule decides too: inputs
-    without an answer have scores below -`null_threshold`.
+    The score is this sum minus that of the prediction "no answer", as in SQuAD 2.0: inputs without
+    an answer have scores below -`null_threshold`.
 
     Attributes:
         model: Path or hub id of a model for question answering with a fast tokenizer; the weights
             must be safetensors. They are run in float32.
-        max_input_tokens: Tokens of the window: question, part of a passage and special tokens.
-        stride: Number of tokens by which neighbouring windows of a passage overlap.
-        max_answer_tokens: Number of tokens of an answer at most.
-        null_threshold: Margin: there is no answer if the logits of none, the lowest of all windows,
-            exceed those of the best span by more than this; null for models that were not trained
-            on questions without an answer: there always is one, and the score is its sum alone.
-        unanswerable: Text where there is no answer, or nothing to copy it from.
-        batch_tokens: Tokens of a micro-batch, padding included; `auto` is as many as the GPU's
-            memory holds, and 4096 on a CPU.
-        device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
+        max_input_tokens: Size of the input window: question, segment and special tokens.
+        stride: Number of tokens by which neighbouring segments of a passage overlap.
+        max_answer_tokens: Maximum number of tokens per answer.
+        null_threshold: Margin by which the lowest sum of "no answer" must exceed that of the best
+            span for an input without an answer. With null, for models that were not trained on
+            such questions, there is always an answer, and its score is its sum.
+        unanswerable: Text of the output if there is no answer, or no text to copy from.
+        batch_tokens: Maximum number of tokens per micro-batch, including padding; `auto` is as many
+            as the GPU's memory holds, or 4096 on a CPU.
+        device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
         calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
     """
 
@@ -62,45 +62,45 @@ class Extractive(TakesCalibration, QuestionAnswering):
         if self.stride >= self.max_input_tokens:
             raise ValueError(
                 f"stride ({self.stride}) must be less than max_input_tokens"
-                f" ({self.max_input_tokens}): windows overlap by it"
+                f" ({self.max_input_tokens}), since segments overlap by it"
             )
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order; the score is -1e9 where nothing was there.
+        """Returns one output per input, in order; the score is -1e9 without any text.
 
-        Equal windows are read once.
+        Equal segments are read once.
 
         Raises:
-            ValueError: An input has choices, a pair, no question, or one that fills the window.
+            ValueError: An input has choices, a pair, no question, or one that is too long.
         """
         windows = [self.windows(read) for read in inputs]
-        prompts = (window.prompt for own_windows in windows for _, window in own_windows)
+        prompts = (window.prompt for read_windows in windows for _, window in read_windows)
         replies = self._spans(prompts)
         outputs = [
-            self._output(read, [(n, w, replies[w.prompt]) for n, w in own_windows])
-            for read, own_windows in zip(inputs, windows, strict=True)
+            self._output(read, [(n, w, replies[w.prompt]) for n, w in read_windows])
+            for read, read_windows in zip(inputs, windows, strict=True)
         ]
         return calibrated(outputs, self.calibration)
 
     def render(self, read: Read) -> str:
-        """Returns what the model is given: of each window the question and its part of a passage.
+        """Returns the model's inputs: the question before each segment of a passage.
 
-        Parts begin and end where an answer could; white space around them is not shown.
+        White space around segments is omitted, since no answer begins or ends with it.
         """
         parts = (f"{read.question}\n{window.part()}" for _, window in self.windows(read))
         return "\n\n".join(parts)
 
     def fit(self, read: Read) -> int:
-        """Returns how many leading passages fit: all, for each is read in as many windows."""
+        """Returns how many leading passages fit: all, since long ones are read in segments."""
         return len(read.passages)
 
     @property
     def trainer(self) -> str:
-        """What fine-tunes the model; see `FineTunes`."""
+        """Name of the function that fine-tunes the model; see `FineTunes`."""
         return "leporello.readers.training.fine_tuning:extractive"
 
     def windows(self, read: Read) -> list[tuple[int, PassageWindow]]:
-        """Returns all windows of an input, each with its passage's place; blank ones have none."""
+        """Returns all segments of an input, each with the index of its passage."""
         _check(read)
         return [
             (index, window)
@@ -116,11 +116,11 @@ class Extractive(TakesCalibration, QuestionAnswering):
         spans = spans_of(read.passages)
         if not replies:
             return Output(self.unanswerable, _NOTHING, read=spans, input_tokens=tokens)
-        # By sums: a probability would hide that a window has nothing to offer (decision 19).
+        # Sums are comparable between segments, probabilities within one are not (decision 19).
         ranked = sorted(replies, key=lambda item: -item[2].score)
         index, window, best = ranked[0]
         score = best.score
-        # The lowest null: every window but the right one says that there is none (decision 19).
+        # The lowest sum of "no answer", since all segments but one have no answer (decision 19).
         if self.null_threshold is not None:
             score -= min(reply.null for _, _, reply in replies)
         nothing = Output(self.unanswerable, score, read=spans, input_tokens=tokens)
@@ -129,10 +129,10 @@ class Extractive(TakesCalibration, QuestionAnswering):
         start, end = window.characters(best.first, best.last)
         if read.schema:
             places = [(n, *w.characters(reply.first, reply.last)) for n, w, reply in ranked]
-            found = best_typed(read.schema, places, [*map(passage_text, read.passages)])
-            if found is None:
+            typed = best_typed(read.schema, places, [*map(passage_text, read.passages)])
+            if typed is None:
                 return nothing
-            (index, window, _), start, end = ranked[found.rank], found.start, found.end
+            (index, window, _), start, end = ranked[typed.rank], typed.start, typed.end
         span = span_in(read.passages[index], start, end)
         return replace(nothing, text=window.text[start:end], span=span)
 
@@ -141,8 +141,8 @@ def _check(read: Read) -> None:
     refuse_pairs([read])
     if read.choices and not read.schema:
         raise ValueError(
-            "Extractive copies its answer from the passages and cannot choose among choices:"
-            " Seq2Seq, CausalLM and Classifier can"
+            "Extractive copies its answer from the passages and does not support choices; use"
+            " Seq2Seq, CausalLM or Classifier"
         )
     if not read.question.strip():
-        raise ValueError("Extractive answers questions, and this input has none")
+        raise ValueError("Extractive needs a question, which this input does not have")

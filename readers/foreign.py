@@ -1,4 +1,4 @@
-"""Models of LangChain and Haystack as readers: a class of one's own, whose `make` returns one."""
+"""Base classes of readers with a LangChain or Haystack model, which a user's class creates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leporello.readers.prompting.template import Template, refuse_pairs
 
 @dataclass(frozen=True)
 class _ForeignReader(OneByOne):
-    """Reads with `make()`, called once; what is too long for its model, that must refuse."""
+    """Reads with the model that `make` returns, which must reject inputs that are too long."""
 
     generates: ClassVar[bool] = True
     prompt: ClassVar[str] = PROMPT
@@ -26,24 +26,24 @@ class _ForeignReader(OneByOne):
         return self.make()
 
     def make(self) -> Any:  # noqa: ANN401 -- as above
-        """Returns the model; it is called once."""
+        """Returns the model; called once."""
         raise NotImplementedError(f"{type(self).__name__} needs a method `make`")
 
     def render(self, read: Read) -> str:
-        """Returns the text that the model is given."""
+        """Returns the text that the model receives."""
         return Template(self.prompt).render(read)
 
     def fit(self, read: Read) -> int:
-        """Returns the number of passages: no window is known."""
+        """Returns the number of passages, since the input window is unknown."""
         return len(read.passages)
 
 
 @dataclass(frozen=True)
 class LangChainReader(_ForeignReader):
-    """Reads with a chat model or LLM of LangChain, which a class that extends this one makes."""
+    """Reads with a chat model or LLM of LangChain, which a subclass creates."""
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order."""
+        """Returns one output per input, in order."""
         require("LangChainReader", "langchain_core")
         refuse_pairs(inputs)
         replies = self._model.batch([*map(self.render, inputs)])
@@ -52,16 +52,16 @@ class LangChainReader(_ForeignReader):
 
 @dataclass(frozen=True)
 class HaystackReader(_ForeignReader):
-    """Reads with a chat generator of Haystack, which a class that extends this one makes."""
+    """Reads with a chat generator of Haystack, which a subclass creates."""
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order."""
+        """Returns one output per input, in order."""
         require("HaystackReader", "haystack")
         from haystack.dataclasses import ChatMessage
 
         refuse_pairs(inputs)
-        asked = ([ChatMessage.from_user(self.render(read))] for read in inputs)
-        return [_haystack_output(self._model.run(messages=m)["replies"][0]) for m in asked]
+        chats = ([ChatMessage.from_user(self.render(read))] for read in inputs)
+        return [_haystack_output(self._model.run(messages=chat)["replies"][0]) for chat in chats]
 
 
 def _langchain_output(reply: Any) -> Output:  # noqa: ANN401 -- a text, or a message

@@ -1,4 +1,4 @@
-"""Classes of what questions that recur find in a document: fitted to how near its passages come."""
+"""Classifier for recurring questions, fitted to the similarity of question and passages."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from leporello.readers.prompting.template import passage_text, refuse_pairs
 
 @dataclass(frozen=True)
 class LateInteractionClassifier:
-    """Answers questions that are asked of every document with the label that is likeliest.
+    """Answers questions that recur in every document with the most probable label.
 
-    What `train` writes is logistic regression over the question itself, which has one label more
-    often than others, and how much nearer than usual a passage comes to it, by late interaction of
-    the encoder's token vectors. So little is learnt that a few documents teach it. Of a question
-    that training had not, only the nearness counts. The score is the label's probability; with
-    choices, the likeliest of them is the answer, and each has the probability of its label.
+    `train` fits logistic regression to the question, since each has typical labels, and to how much
+    closer than usual a passage is to it, by late interaction of the encoder's token vectors. A few
+    documents suffice for these parameters. For a question that is not in the training data, only
+    the similarity counts. The score is the label's probability; with choices, the answer is the
+    most probable one, and each has the probability of its label.
 
     Attributes:
-        model: A folder that `train` made; None until it is trained.
+        model: Folder that `train` wrote; None before the training.
         encoder: Path or hub id of a transformers model with safetensors, or the name of one that
-            comes as a wheel.
-        max_input_tokens: Tokens of the encoder's window, special tokens included; a longer passage
-            is read in several.
-        batch_size: Number of windows encoded at once.
-        device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
+            is installed as a wheel.
+        max_input_tokens: Size of the encoder's input window, including special tokens; a longer
+            passage is read in segments.
+        batch_size: Number of segments that are encoded at once.
+        device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
     """
 
     model: ModelSource | None = None
@@ -47,34 +47,34 @@ class LateInteractionClassifier:
     device: str = "auto"
 
     def load(self) -> None:
-        """Loads the model and the encoder, which is otherwise done when it first reads.
+        """Loads the model and the encoder, which `read` otherwise does on first use.
 
         Raises:
-            UserError: There is none, or it cannot be loaded, or was trained on another encoder.
+            UserError: The model is missing, cannot be loaded, or was trained on another encoder.
         """
         _ = self._trained
         self._interaction.load()
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order."""
+        """Returns one output per input, in order."""
         refuse_pairs(inputs)
         self.load()
         return list(map(self._output, inputs))
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the encoder's tokens of each text."""
+        """Returns the number of the encoder's tokens of each text."""
         return self._interaction.tokens.count(texts)
 
     def learn(
         self, inputs: Sequence[Read], targets: Sequence[str], directory: Path
     ) -> Mapping[str, JSON]:
-        """Trains a model of scikit-learn's, and writes it into the directory.
+        """Trains a scikit-learn model, and writes it to the directory.
 
         Returns:
             The parameters of a reader with this model.
 
         Raises:
-            UserError: There is too little to learn from.
+            UserError: There are too few examples to learn from.
         """
         refuse_pairs(inputs)
         check_targets("LateInteractionClassifier", targets)
@@ -89,11 +89,11 @@ class LateInteractionClassifier:
         near = self._interaction.nearest(read.question, texts, model["weights"])
         row = _features(read.question, near, model["usual"], model["deviation"])
         [row] = model["classifier"].predict_proba([row]).tolist()
-        likely_of = dict(zip(map(str, model["classifier"].classes_), row, strict=True))
-        label, scores = labelled(read.choices, likely_of)
+        probabilities = dict(zip(map(str, model["classifier"].classes_), row, strict=True))
+        label, scores = labelled(read.choices, probabilities)
         tokens = self._interaction.size([read.question, *texts])
-        likely = likely_of[label]
-        return Output(label, likely, scores, input_tokens=tokens, probability=likely)
+        probability = probabilities[label]
+        return Output(label, probability, scores, input_tokens=tokens, probability=probability)
 
     @cached_property
     def _interaction(self) -> LateInteraction:
@@ -104,8 +104,8 @@ class LateInteractionClassifier:
         model, settings = load(self.model, "LateInteractionClassifier")
         if settings["encoder"] != model_fingerprint(self.encoder):
             raise UserError(
-                f"model {self.model!r} was trained on the vectors of another encoder than"
-                f" {self.encoder!r}; name that one, or train again"
+                f"model {self.model!r} was trained with another encoder than {self.encoder!r};"
+                " set encoder to that one, or train again"
             )
         values: Mapping[str, Any] = model
         return values
@@ -120,14 +120,14 @@ def _fit(questions: Sequence[str], near: Sequence[float], targets: Sequence[str]
     over = [value - usual[question] for question, value in zip(questions, near, strict=True)]
     deviation = pstdev(over) or 1.0
     rows = [_features(q, value, usual, deviation) for q, value in zip(questions, near, strict=True)]
-    # C was chosen with all else, by documents left out: docs/decisions/0026-training.md
+    # C was chosen by cross-validation over documents: docs/decisions/0026-training.md
     classifier = LogisticRegression(C=2.0, max_iter=1000)
     model = Pipeline([("features", DictVectorizer()), ("classifier", classifier)])
     return {"usual": usual, "deviation": deviation, "classifier": model.fit(rows, list(targets))}
 
 
 def _usual(questions: Sequence[str], near: Sequence[float]) -> dict[str, float]:
-    """Returns how near passages come to each question in the mean."""
+    """Returns the mean similarity of passages to each question."""
     by_question: defaultdict[str, list[float]] = defaultdict(list)
     for question, value in zip(questions, near, strict=True):
         by_question[question].append(value)
@@ -137,7 +137,7 @@ def _usual(questions: Sequence[str], near: Sequence[float]) -> dict[str, float]:
 def _features(
     question: str, near: float, usual: Mapping[str, float], deviation: float
 ) -> dict[str, str | float]:
-    """Returns the question, and by how many deviations the passages come nearer than usual."""
+    """Returns the question, and how many deviations closer than usual the passages are."""
     expected = usual.get(question)
     expected = fmean(usual.values()) if expected is None else expected
     return {"question": question, "nearer": (near - expected) / deviation}

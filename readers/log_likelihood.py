@@ -1,4 +1,4 @@
-"""How likely a generative model finds a passage: GPT-2, Llama, SmolLM and their like."""
+"""Reader that scores passages by their likelihood under GPT-2, Llama and similar models."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from leporello.readers.encoders.token_ids import PassageScorer
 
 @dataclass(frozen=True)
 class LogLikelihood(PassageScorer):
-    """Scores a passage by its log-likelihood under a decoder-only model, tuned to chat or not.
+    """Scores a passage by its log-likelihood under a decoder-only model, also a chat model.
 
-    The passage alone is read: no prompt, no chat template, no question. Its first token is only
-    read, unless a start token is put before it. Equal passages are read once, and so is one that
-    another begins with, as far as both stand in one call.
+    Only the passage is read, without prompt, chat template or question. Its first token has no
+    score unless a start token precedes it. Within a call, equal passages are read once, and a
+    passage that begins another one is read with it.
 
     Attributes:
-        model: Path of a folder or GGUF file, hub id, or the name of a model that comes as a
+        model: Path of a folder or GGUF file, hub id, or name of a model that is installed as a
             wheel.
         per_token: Whether the score is the mean of the tokens' log-probabilities rather than
             their sum.
-        start_token: Whether the model's start token is put before the passage.
-        max_input_tokens: Number of tokens of a passage at most; a longer one fails.
+        start_token: Whether the model's start token precedes the passage.
+        max_input_tokens: Maximum number of tokens per passage; a longer passage fails.
         batch_tokens: Tokens of a micro-batch, padding included; each takes as many numbers as the
             vocabulary has words. `auto` is as many as the GPU's memory holds, and 4096 on a CPU.
-        dtype: Type of the weights; `auto` is the checkpoint's own.
-        device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
+        dtype: Type of the weights; `auto` is that of the checkpoint.
+        device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
     """
 
     _architecture = "AutoModelForCausalLM"
@@ -50,48 +50,48 @@ class LogLikelihood(PassageScorer):
     device: str = "auto"
 
     def load(self) -> None:
-        """Loads the model, which is otherwise done when it first reads.
+        """Loads the model, which `read` otherwise does on first use.
 
         Raises:
-            UserError: It cannot be had, or has too few positions.
+            UserError: The model cannot be loaded, or has too few positions.
         """
         _ = self._start, self._network
 
     @property
     def trainer(self) -> str:
-        """What fine-tunes the model as a language model; see `FineTunes`."""
+        """Name of the function that fine-tunes the model on passages; see `FineTunes`."""
         return "leporello.readers.training.fine_tuning:log_likelihood"
 
     def training_row(self, read: Read) -> tuple[int, ...]:
-        """Returns the tokens of a passage as it is scored, the first of them only read."""
+        """Returns the tokens of a passage as it is scored; the first one has no score."""
         return (*self._start, *self.ids(read))
 
     def _scores(self, passages: Iterable[tuple[int, ...]]) -> Mapping[tuple[int, ...], float]:
-        """Returns the log-likelihoods; that of nothing, for a token that is only read, is 0."""
+        """Returns the log-likelihoods; that of a single token without start token is 0."""
         rows = {ids: (*self._start, *ids) for ids in passages}
-        likely = self._log_probabilities(rows.values())
-        sums = {ids: (sum(likely[row]), len(likely[row])) for ids, row in rows.items()}
+        scores = self._log_probabilities(rows.values())
+        sums = {ids: (sum(scores[row]), len(scores[row])) for ids, row in rows.items()}
         return {ids: s / (n or 1 if self.per_token else 1) for ids, (s, n) in sums.items()}
 
     def _log_probabilities(
         self, rows: Iterable[tuple[int, ...]]
     ) -> Mapping[tuple[int, ...], Sequence[float]]:
-        """Returns the log-probabilities of all tokens of each row but the first."""
+        """Returns the log-probabilities of the tokens of each row after the first one."""
         longest = _longest_by_row(rows)
         prompts = [ModelInput(row) for row in dict.fromkeys(longest.values()) if len(row) > 1]
         replies = self.batching.read(prompts, 1, 0, self._answer)
         scores = {prompt.tokens: reply.scores for prompt, reply in replies.items()}
-        return {row: scores.get(whole, ())[: len(row) - 1] for row, whole in longest.items()}
+        return {row: scores.get(longer, ())[: len(row) - 1] for row, longer in longest.items()}
 
     def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
-        """Reads rows side by side; padding stands behind them, where no token looks."""
+        """Reads rows in parallel, with padding at their ends, which no token attends to."""
         import torch
 
         rows = [prompt.tokens for prompt in batch]
         ids, mask = padded(rows, self.tokens.padding, self._network.device)
-        whole = {} if mask.all() else {"attention_mask": mask}
+        masks = {} if mask.all() else {"attention_mask": mask}
         with torch.inference_mode():
-            logits = self._network(input_ids=ids, use_cache=False, **whole).logits
+            logits = self._network(input_ids=ids, use_cache=False, **masks).logits
             return [
                 Generation(
                     scores=tuple(
@@ -109,15 +109,15 @@ class LogLikelihood(PassageScorer):
     def _start(self) -> tuple[int, ...]:
         start = self.tokens.tokenizer.bos_token_id
         if self.start_token and start is None:
-            raise UserError(f"model {self.model!r} has no start token: leave start_token out")
+            raise UserError(f"model {self.model!r} has no start token: omit start_token")
         return (int(start),) if self.start_token else ()
 
 
 def _longest_by_row(rows: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], tuple[int, ...]]:
-    """Returns for each row the longest of them that begins with it: tokens look at none behind."""
+    """Returns for each row the longest row that begins with it, and so has the same scores."""
     longest: dict[tuple[int, ...], tuple[int, ...]] = {}
     after: tuple[int, ...] = ()
-    for row in sorted(set(rows), reverse=True):  # what begins with a row stands just before it
+    for row in sorted(set(rows), reverse=True):  # in this order, longer rows directly precede it
         longest[row] = longest[after] if after[: len(row)] == row else row
         after = row
     return longest

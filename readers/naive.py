@@ -1,7 +1,7 @@
-"""The naive baselines of SCROLLS (section 5.1) and ZeroSCROLLS (section 4.1), and `Lead`: no model.
+"""Naive baselines of SCROLLS (section 5.1) and ZeroSCROLLS (section 4.1), and `Lead`: no model.
 
-What is random depends on the seed, the question and the passages alone, so that it is the same in
-every run and every company. The ledger counts as read what an answer was copied from.
+Random answers depend only on the seed, the question and the passages, so they are the same in every
+run and batch. The coverage counts the text that an answer was copied from as read.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ class Lead(OneByOne):
     """Answers with the first words of the passages, or with the first choice; no model.
 
     Attributes:
-        words: Number of words that are taken at most; in scripts without spaces, of characters.
+        words: Maximum number of words; in scripts without spaces, of characters.
     """
 
     words: Positive = 60
 
     def _answer(self, read: Read) -> Output:
-        """Counts as seen only what it takes: the ledger shows how little that is."""
+        """Counts only the copied text as read, so that the coverage shows how little it is."""
         texts = list(map(passage_text, read.passages))
         ends = [0] * len(texts) if read.choices else self._ends(texts)
-        taken = copied(read, [(0, end) for end in ends], between="\n\n")
-        return replace(taken, text=read.choices[0].strip()) if read.choices else taken
+        output = copied(read, [(0, end) for end in ends], between="\n\n")
+        return replace(output, text=read.choices[0].strip()) if read.choices else output
 
     def _ends(self, texts: Sequence[str]) -> list[int]:
-        """Returns how many characters of each text the first words take."""
-        ends, left = [], self.words
+        """Returns the end of the first words in each text."""
+        ends, remaining = [], self.words
         for text in texts:
-            offsets = Words().offsets(text)[:left]
+            offsets = Words().offsets(text)[:remaining]
             ends.append(int(offsets[-1][1]) if len(offsets) else 0)
-            left -= len(offsets)
+            remaining -= len(offsets)
         return ends
 
 
-# Parameters that are learned from the train split, and what each is.
+# Parameters that are learned from the train split, each with its description.
 _LEARNED = {
     "share": "the mean of output / document in characters of the train split, as --set"
     " reader.share=0.05",
-    "option": "the place where the right option of the train split is most often, as --set"
+    "option": "the most frequent position of the right option in the train split, as --set"
     " reader.option=2",
-    "answers": "the commonest answer to each question of the train split, as"
+    "answers": "the most frequent answer to each question of the train split, as"
     " {reader: {answers: {QUESTION: ANSWER, …}}} in a pipeline",
 }
 
@@ -64,7 +64,7 @@ class _LearnedBaseline(OneByOne):
     _parameter: ClassVar[str]
 
     def check_files(self, data: str) -> None:
-        """Raises `UserError` where a task is known and the parameter has not been learned."""
+        """Raises `UserError` if a task is given, but the parameter was not learned."""
         if data:
             _ = self._learned
 
@@ -73,7 +73,7 @@ class _LearnedBaseline(OneByOne):
         value = getattr(self, self._parameter)
         if value is None:
             raise UserError(
-                f"`{self._parameter}` is not set: give {_LEARNED[self._parameter]}"
+                f"`{self._parameter}` is not set: set it to {_LEARNED[self._parameter]}"
                 " (docs/baselines.md)"
             )
         return value
@@ -83,7 +83,7 @@ class _LearnedBaseline(OneByOne):
 class Prefix(_LearnedBaseline):
     """Answers with the beginning of the passages, a share of their characters.
 
-    They are taken as they stand one after the other, with nothing between them.
+    The passages are joined without any text between them.
 
     Attributes:
         share: Share of the characters, 0 to 1; the mean of output / document over the train split.
@@ -95,18 +95,15 @@ class Prefix(_LearnedBaseline):
 
     def _answer(self, read: Read) -> Output:
         lengths = [len(passage_text(passage)) for passage in read.passages]
-        left = int(self._learned * sum(lengths))
-        begins = accumulate(lengths, initial=0)
-        return copied(
-            read,
-            [(0, min(max(left - begin, 0), n)) for begin, n in zip(begins, lengths, strict=False)],
-            between="",
-        )
+        total = int(self._learned * sum(lengths))
+        starts = accumulate(lengths, initial=0)
+        ends = [min(max(total - s, 0), n) for s, n in zip(starts, lengths, strict=False)]
+        return copied(read, [(0, end) for end in ends], between="")
 
 
 @dataclass(frozen=True)
 class MajorityOption(_LearnedBaseline):
-    """Answers with the choice that stands where the right one most often stands (QuALITY).
+    """Answers with the choice at the most frequent position of the right one (QuALITY).
 
     Attributes:
         option: Number of the option, from 1; learned from the train split.
@@ -118,13 +115,13 @@ class MajorityOption(_LearnedBaseline):
 
     def _answer(self, read: Read) -> Output:
         if len(read.choices) < self._learned:
-            raise ValueError(f"option {self.option} of {len(read.choices)} choices is none")
+            raise ValueError(f"there is no option {self.option} among {len(read.choices)} choices")
         return _unread(read, read.choices[self._learned - 1])
 
 
 @dataclass(frozen=True)
 class MajorityAnswer(_LearnedBaseline):
-    """Answers a question with its commonest answer (ContractNLI's 17 hypotheses).
+    """Answers a question with its most frequent answer (ContractNLI's 17 hypotheses).
 
     Attributes:
         answers: Answers by question; learned from the train split.
@@ -136,16 +133,16 @@ class MajorityAnswer(_LearnedBaseline):
 
     def _answer(self, read: Read) -> Output:
         if read.question not in self._learned:
-            raise ValueError(f"`answers` has none for the question {read.question!r:.200}")
+            raise ValueError(f"`answers` lacks the question {read.question!r:.200}")
         return _unread(read, self._learned[read.question])
 
 
 @dataclass(frozen=True)
 class FixedAnswer(OneByOne):
-    """Answers everything alike.
+    """Gives the same answer to every question.
 
     Attributes:
-        answer: Text that it says.
+        answer: Text of the answer.
     """
 
     answer: str
@@ -156,13 +153,13 @@ class FixedAnswer(OneByOne):
 
 @dataclass(frozen=True)
 class GivenOrder(OneByOne):
-    """Answers `1, 2, …, n` for a document of n parts: they stay as they stand (BookSumSort)."""
+    """Answers `1, 2, …, n` for a document of n parts, which keeps their order (BookSumSort)."""
 
     def _answer(self, read: Read) -> Output:
         chunks = [passage for passage in read.passages if isinstance(passage, Chunk)]
         parts = chunks[0].document.parts if chunks else ()
         if not parts:
-            raise ValueError("GivenOrder numbers the parts of a document, and here are none")
+            raise ValueError("GivenOrder numbers the parts of a document, but this one has none")
         return _unread(read, ", ".join(str(number) for number in range(1, len(parts) + 1)))
 
 
@@ -171,8 +168,8 @@ class RandomAnswer(OneByOne):
     """Answers with one of several answers, drawn at random.
 
     Attributes:
-        answers: Answers that are drawn from; if there are none, the choices of each input.
-        seed: Seed of the draw: another one draws other answers.
+        answers: Answers to draw from; if empty, the choices of each input.
+        seed: Random seed.
     """
 
     answers: tuple[str, ...] = ()
@@ -187,15 +184,15 @@ class RandomAnswer(OneByOne):
 
 @dataclass(frozen=True)
 class RandomSpan(OneByOne):
-    """Answers with words that follow each other in the passages, from a random place on.
+    """Answers with consecutive words of the passages, from a random position on.
 
     Attributes:
-        words: Number of words; in scripts without spaces, of characters. Short passages are taken
-            whole.
-        answers: Fixed answers that may be given instead.
-        answer_share: Share of the answers that are one of them, 0 to 1; ZeroSCROLLS does not say
-            (Qasper).
-        seed: Seed of the draw: another one draws other places.
+        words: Number of words; in scripts without spaces, of characters. Shorter passages are
+            copied completely.
+        answers: Fixed answers that may replace the words.
+        answer_share: Share of answers that are one of the fixed ones, 0 to 1; ZeroSCROLLS does not
+            give the share (Qasper).
+        seed: Random seed.
     """
 
     words: Positive
@@ -211,14 +208,14 @@ class RandomSpan(OneByOne):
         first = generator.randrange(max(sum(map(len, offsets)) - self.words, 0) + 1)
         bounds: list[tuple[int, int]] = []
         for words in offsets:
-            taken = words[max(first, 0) : max(first + self.words, 0)]
-            bounds.append((int(taken[0][0]), int(taken[-1][1])) if len(taken) else (0, 0))
+            chosen = words[max(first, 0) : max(first + self.words, 0)]
+            bounds.append((int(chosen[0][0]), int(chosen[-1][1])) if len(chosen) else (0, 0))
             first -= len(words)
         return copied(read, bounds, between="\n\n")
 
 
 def _generator(seed: int, read: Read) -> random.Random:
-    """Returns the lots of an input: text as a seed is hashed alike in every process."""
+    """Returns a generator for an input; a text as seed gives the same numbers in all processes."""
     passages = [
         (passage.document.id, passage.start, passage.end) if isinstance(passage, Chunk) else passage
         for passage in read.passages

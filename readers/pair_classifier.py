@@ -1,4 +1,4 @@
-"""Whether two texts are by the same author: by their style, or by a transformers model."""
+"""Reader that decides whether two texts have the same author, by style or with transformers."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from leporello.readers.encoders.batched_model import Segments
 from leporello.readers.encoders.trained_classifier import TrainedClassifier
 
 LABELS = ("same", "different")
-_UNNAMED = ("LABEL_0", "LABEL_1")  # of a checkpoint whose labels nobody named
+_UNNAMED = ("LABEL_0", "LABEL_1")  # labels of a checkpoint that does not name them
 
 
 @dataclass(frozen=True)
 class PairClassifier(TrainedClassifier):
     """Answers `same` or `different` to a pair of texts, with the probability of `same`.
 
-    The model is either what `train` writes, stylometric distances and logistic regression, to
-    which a pair is the same either way; or a transformers model that reads the pair as two
-    segments (Zhang et al. 2021 used BERT) and has a label `same`, or two labels without names of
-    which the second is taken for it. The probability is that among as many pairs of either kind.
+    The model is either one that `train` writes, logistic regression over stylometric distances,
+    which does not depend on the order of the pair; or a transformers model that reads the pair as
+    two segments (Zhang et al. 2021 used BERT) and has a label `same`, or two labels without names,
+    the second for `same`. The probability assumes that both answers are equally frequent.
 
     Attributes:
-        threshold: Probability from which on the answer is `same`.
+        threshold: Least probability at which the answer is `same`.
         features: Families of features that training compares: n-grams of `characters`, `words`
-            (which tell a topic as much as an author), `function_words`, `punctuation`, and `habits`
-            (lengths of words and sentences, richness of vocabulary, capitals, contractions,
-            quotation, dashes).
-        on_overflow: Rule of a transformers model for a pair that does not fit: it is truncated, the
-            longer text first, or fails.
+            (which depend on the topic as much as on the author), `function_words`, `punctuation`,
+            and `habits` (lengths of words and sentences, richness of vocabulary, capitals,
+            contractions, quotation, dashes).
+        on_overflow: Rule of a transformers model for a pair that does not fit: `truncate` cuts the
+            longer text first, `error` fails the input.
     """
 
     window_size: ClassVar[int] = 4096  # a document has tens of thousands of pairs
@@ -50,52 +50,50 @@ class PairClassifier(TrainedClassifier):
 
     def __post_init__(self) -> None:
         if not self.features or len(set(self.features)) < len(self.features):
-            raise ValueError("features needs one family at least, and none twice")
+            raise ValueError("features needs at least one family, without duplicates")
 
     def load(self) -> None:
-        """Loads the model, which is otherwise done when it first reads.
+        """Loads the model, which `read` otherwise does on first use.
 
         Raises:
-            UserError: There is none, or it cannot be loaded, or has no label for the same author.
+            UserError: The model is missing, cannot be loaded, or has no label for the same author.
         """
         _ = self._index_of_same if self._network else self._style
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order; a text is measured once, and remembered."""
+        """Returns one output per input, in order; features of texts are cached."""
         self.load()
         pairs = list(map(_pair, inputs))
         if not self._network:
-            likely = self._style.probabilities(pairs)
-            return [
-                self._output(p, read, read.pair) for p, read in zip(likely, inputs, strict=True)
-            ]
-        seen = list(map(self._cut_to_window, pairs))
-        prompts = [self._network.segments(*texts) for texts in seen]
+            scored = zip(self._style.probabilities(pairs), inputs, strict=True)
+            return [self._output(probability, read, read.pair) for probability, read in scored]
+        fitting = list(map(self._cut_to_window, pairs))
+        prompts = [self._network.segments(*texts) for texts in fitting]
         probabilities, same = self._network.probabilities(prompts), self._index_of_same
         return [
             self._output(probabilities[prompt][same], read, texts, len(prompt.tokens))
-            for prompt, read, texts in zip(prompts, inputs, seen, strict=True)
+            for prompt, read, texts in zip(prompts, inputs, fitting, strict=True)
         ]
 
     def render(self, read: Read) -> str:
-        """Returns the two texts that are compared, after any cut."""
+        """Returns the two texts that are compared, after truncation."""
         pair = _pair(read)
         return "\n\n".join(self._cut_to_window(pair) if self._network else pair)
 
     def fit(self, read: Read) -> int:
-        """Returns how many passages fit: all, for it is the pair that is read."""
+        """Returns how many passages fit: all, since only the pair is read."""
         return len(read.passages)
 
     def learn(
         self, inputs: Sequence[Read], targets: Sequence[str], directory: Path
     ) -> Mapping[str, JSON]:
-        """Trains a model of scikit-learn's, and writes it into the directory.
+        """Trains a scikit-learn model, and writes it to the directory.
 
         Returns:
             The parameters of a reader with this model.
 
         Raises:
-            UserError: There is too little to learn from.
+            UserError: There are too few examples to learn from.
         """
         check_targets("PairClassifier", targets, LABELS)
         pairs = list(map(_pair, inputs))
@@ -103,7 +101,7 @@ class PairClassifier(TrainedClassifier):
         return save(directory, "PairClassifier", model, {"features": [*self.features]})
 
     def prompts(self, read: Read) -> list[Segments]:
-        """Returns what a transformers model is given for a pair."""
+        """Returns a transformers model's input for a pair."""
         return [self.network.segments(*self._cut_to_window(_pair(read)))]
 
     @cached_property
@@ -116,19 +114,19 @@ class PairClassifier(TrainedClassifier):
     def _index_of_same(self) -> int:
         assert self._network
         labels = self._network.labels
-        named = [index for index, label in enumerate(labels) if label.casefold() == "same"]
-        if named or labels == _UNNAMED:
-            return named[0] if named else 1
+        indices = [index for index, label in enumerate(labels) if label.casefold() == "same"]
+        if indices or labels == _UNNAMED:
+            return indices[0] if indices else 1
         raise UserError(
-            f"model {self.model!r} has the labels {', '.join(labels)[:200]} and none is `same`:"
-            " it was made for another task; choose another model, or name its label in config.json"
+            f"model {self.model!r} has the labels {', '.join(labels)[:200]}, but not `same`: it was"
+            " trained for another task; choose another model, or name its label in config.json"
         )
 
     def _cut_to_window(self, pair: tuple[str, str]) -> tuple[str, str]:
-        """Returns the pair, its texts cut at a token where the window ends, the longer one first.
+        """Returns the pair, truncated at tokens to fit the input window, the longer text first.
 
         Raises:
-            ValueError: It does not fit, and `on_overflow` is `error`; or not a token of it does.
+            ValueError: It does not fit and `on_overflow` is `error`, or no token of it fits.
         """
         assert self._network
         network, limit = self._network, self.max_input_tokens
@@ -142,34 +140,34 @@ class PairClassifier(TrainedClassifier):
         for room in range(limit - network.size("", ""), 1, -1):
             first, second = map(len, ends)
             counts = max(room // 2, room - second), max(room - room // 2, room - first)
-            one, other = (
-                text[: own_ends[min(count, len(own_ends)) - 1]] if own_ends else text
-                for text, own_ends, count in zip(pair, ends, counts, strict=True)
+            left, right = (
+                text[: text_ends[min(count, len(text_ends)) - 1]] if text_ends else text
+                for text, text_ends, count in zip(pair, ends, counts, strict=True)
             )
-            if network.size(one, other) <= limit:
-                return one, other
-        raise ValueError(f"max_input_tokens is {limit}: not a token of each text fits; raise it")
+            if network.size(left, right) <= limit:
+                return left, right
+        raise ValueError(f"max_input_tokens is {limit}, too few for one token of each text")
 
     def _output(
-        self, likely: float, read: Read, seen: tuple[str, str] | None, tokens: int = 0
+        self, same: float, read: Read, texts: tuple[str, str] | None, tokens: int = 0
     ) -> Output:
         assert read.pair
-        assert seen
+        assert texts
         return Output(
-            text=LABELS[likely < self.threshold],
-            score=likely,
-            read=_spans(read, seen),
-            cut=sum(map(len, read.pair)) - sum(map(len, seen)),
+            text=LABELS[same < self.threshold],
+            score=same,
+            read=_spans(read, texts),
+            cut=sum(map(len, read.pair)) - sum(map(len, texts)),
             input_tokens=tokens or 0,
-            probability=1 - likely if likely < self.threshold else likely,
+            probability=1 - same if same < self.threshold else same,
         )
 
 
 @dataclass(frozen=True)
 class _Style:
-    """A trained model: what pairs are compared by, and what their distances mean."""
+    """A trained model: the features of pairs, and their classifier."""
 
-    compared: PairFeatures
+    pair_features: PairFeatures
     classifier: Any
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -179,9 +177,9 @@ class _Style:
         from scipy.special import expit
 
         scale, regression = (step for _, step in self.classifier.steps)
-        # No matrix product: the last digits of one depend on how many pairs there are.
-        weighed = scale.transform(self.compared.features(pairs)) * regression.coef_[0]
-        odds = weighed.sum(axis=1) + regression.intercept_[0]  # of `same`, the latter in the ABC
+        # Not a matrix product, whose last digits depend on the number of pairs.
+        weighted = scale.transform(self.pair_features.features(pairs)) * regression.coef_[0]
+        odds = weighted.sum(axis=1) + regression.intercept_[0]  # of `same`, the last label by name
         probabilities_of_same: list[float] = expit(odds).tolist()
         return probabilities_of_same
 
@@ -197,7 +195,7 @@ def _fit(
     from sklearn.preprocessing import StandardScaler
 
     profile = fit_profile(list(dict.fromkeys(text for pair in pairs for text in pair)))
-    # Either class weighs the same, and few features are strong: hence so much regularisation.
+    # Strong regularisation, since few features are informative; both classes have equal weight.
     classifier = LogisticRegression(
         C=0.05, class_weight="balanced", max_iter=1000, random_state=seed
     )
@@ -209,18 +207,19 @@ def _fit(
 def _pair(read: Read) -> tuple[str, str]:
     if read.pair is None:
         raise ValueError(
-            "this reader compares pairs of texts, and was given passages alone; combine with"
+            "this reader compares pairs of texts, but got only passages: use the combiner"
             " AssignAuthors or ClusterAuthors"
         )
     return read.pair
 
 
-def _spans(read: Read, seen: tuple[str, str]) -> tuple[Span, ...] | None:
-    """Returns what was seen of the document, where the passages are the texts of the pair."""
+def _spans(read: Read, texts: tuple[str, str]) -> tuple[Span, ...] | None:
+    """Returns the spans that were read, if the passages are the texts of the pair."""
     assert read.pair
     chunks = [passage for passage in read.passages if isinstance(passage, Chunk)]
     if [len(text) for text in read.pair] != [len(chunk.span) for chunk in chunks]:
         return None
     return tuple(
-        Span(chunk.start, chunk.start + len(text)) for chunk, text in zip(chunks, seen, strict=True)
+        Span(chunk.start, chunk.start + len(text))
+        for chunk, text in zip(chunks, texts, strict=True)
     )

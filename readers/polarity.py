@@ -1,4 +1,4 @@
-"""Whether an opinion is positive: weights of words, without a network."""
+"""Reader that decides whether an opinion is positive, by weights of words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leporello.readers.prompting.template import passage_text, spans_of
 from leporello.text.log_odds import log_probabilities
 
 _NEGATIONS = frozenset({"not", "no", "never", "without", "nothing", "nor", "hardly", "cannot"})
-_REACH = 3  # words behind a negation that it turns
+_REACH = 3  # words after a negation that it negates
 _PIECE = re.compile(r"[a-z]+(?:'[a-z]+)?|[!?.,;:]")
 # Some corpora are tokenised: "is n't", "it 's".
 _SPLIT_NOT = re.compile(r"(?<!\s)\s++n't\b")
@@ -22,14 +22,13 @@ _SPLIT_ENDING = re.compile(r"(?<!\s)\s++'(?=[a-z]{1,2}\b)")
 
 @dataclass(frozen=True)
 class Polarity(ReadsWordWeights, OneByOne):
-    """Says which of two choices an opinion is, the positive one first; English.
+    """Chooses between a positive and a negative choice, in this order; English.
 
-    The log odds are the sum of weights of the words that are there, those behind a negation
-    apart. Reviews of films, hotels, restaurants and things are what it knows.
+    The log odds are the sum of the weights of the words in the text; negated words have their own
+    weights. The weights are from reviews of films, hotels, restaurants and products.
 
     Attributes:
-        model: Path of a folder that the recipe `polarity` wrote, or the name of what comes with the
-            package.
+        model: Path of a folder that the recipe `polarity` wrote, or name of a model of the package.
     """
 
     _folder = "polarity"
@@ -43,10 +42,10 @@ class Polarity(ReadsWordWeights, OneByOne):
 
         Raises:
             UserError: The weights are missing or damaged.
-            ValueError: There are not two choices.
+            ValueError: An input does not have two choices.
         """
         if len(read.choices) != 2:  # noqa: PLR2004 -- a pair
-            raise ValueError("Polarity tells two choices apart, the positive one first")
+            raise ValueError("Polarity needs two choices, the positive one first")
         odds = self.log_odds("\n".join(map(passage_text, read.passages)))
         scores = log_probabilities(odds)
         best = max(scores)
@@ -55,20 +54,20 @@ class Polarity(ReadsWordWeights, OneByOne):
 
 
 def opinion_words(text: str) -> set[str]:
-    """Returns the words of a text in lower case; up to three behind a negation are `not WORD`.
+    """Returns the words of a text in lower case; the three after a negation as `not WORD`.
 
     Args:
         text: Text in English.
     """
     text = text.lower().replace("’", "'")
     text = _SPLIT_ENDING.sub("'", _SPLIT_NOT.sub("n't", text))
-    found, turned = set(), 0
+    words, negated = set(), 0
     for piece in _PIECE.findall(text):
         if piece in "!?.,;:":
-            turned = 0
+            negated = 0
         if piece not in ".,;:":
-            found.add(f"not {piece}" if turned else piece)
-        turned = max(0, turned - 1)
+            words.add(f"not {piece}" if negated else piece)
+        negated = max(0, negated - 1)
         if piece in _NEGATIONS or piece.endswith("n't"):
-            turned = _REACH
-    return found
+            negated = _REACH
+    return words

@@ -1,4 +1,4 @@
-"""Which of two texts of a story comes first: weights of words, without a network."""
+"""Reader that decides which of two texts of a story is earlier, by weights of words."""
 
 from __future__ import annotations
 
@@ -18,20 +18,19 @@ _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
 @dataclass(frozen=True)
 class Precedence(ReadsWordWeights, OneByOne):
-    """Says how likely the first of a pair of texts comes before the second; English.
+    """Returns the probability that the first text of a pair precedes the second; English.
 
-    Where a text stands is the sum of its words' weights: at the beginning of what is told of a
-    story it begins and somebody lives somewhere, at its end they kill, find out and reveal.
+    The position of a text is the sum of its words' weights: words such as `begins` and `lives` are
+    typical of the beginning of a plot, `kills` and `reveals` of its end.
 
     Attributes:
-        model: Path of a folder that the recipe `plots` wrote, or the name of what comes with the
-            package.
+        model: Path of a folder that the recipe `plots` wrote, or name of a model of the package.
     """
 
     _folder = "plots"
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output a pair, in order; the score is the probability that it stands right.
+        """Returns one output per pair, in order; the score is the probability of this order.
 
         Raises:
             UserError: The weights are missing or damaged.
@@ -42,16 +41,16 @@ class Precedence(ReadsWordWeights, OneByOne):
         return [self._compare(read, places) for read in inputs]
 
     def place(self, text: str) -> float:
-        """Returns where a text is likely to stand: the greater, the later."""
+        """Returns the position of a text in its story; larger numbers are later."""
         return self._weights.total(plot_words(text))
 
     def _compare(self, read: Read, places: dict[str, float]) -> Output:
         if read.pair is None:
             raise ValueError("Precedence compares pairs of texts: combine with OrderByPairs")
         first, second = (places[text] for text in read.pair)
-        likely = logistic(second - first)
-        sure = max(likely, 1 - likely)
-        return Output(str(likely >= 0.5), likely, read=spans_of(read.passages), probability=sure)  # noqa: PLR2004 -- as likely as not
+        before = logistic(second - first)
+        best = max(before, 1 - before)
+        return Output(str(before >= 0.5), before, read=spans_of(read.passages), probability=best)  # noqa: PLR2004 -- a half
 
 
 def plot_words(text: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""Which of two choices somebody is, by how much of a document they are in; no model."""
+"""Reader that decides between two choices by how much of a document mentions somebody."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from leporello.readers.prompting.template import spans_of
 
 @dataclass(frozen=True)
 class Presence(OneByOne):
-    """Takes the first choice if passages stand in enough of a document's parts, else the second.
+    """Answers the first choice if enough of a document's parts have passages, else the second.
 
-    Heroes are there from one end of a book to the other, villains come and go. Of whom there is no
-    passage nothing is known, and the first choice stands. The score is the share of the parts.
+    Heroes are present throughout a book, villains only in parts of it. Without any passage, the
+    answer is the first choice. The score is the share of the parts.
 
     Attributes:
-        share: Share of the parts from which on it is the first choice.
+        share: Least share of the parts for the first choice.
         parts: Number of equal parts that a document is divided into.
     """
 
@@ -29,14 +29,14 @@ class Presence(OneByOne):
         """Returns the output of one input.
 
         Raises:
-            ValueError: There are not two choices.
+            ValueError: An input does not have two choices.
         """
         if len(read.choices) != 2:  # noqa: PLR2004 -- a pair
-            raise ValueError("Presence tells two choices apart, that of who is there more first")
+            raise ValueError("Presence needs two choices, first the one with more presence")
         passages = [passage for passage in read.passages if isinstance(passage, Chunk)]
-        seen = {self._part(passage) for passage in passages}
-        share = len(seen) / self.parts
-        is_second = bool(seen) and share < self.share
+        parts = {self._part(passage) for passage in passages}
+        share = len(parts) / self.parts
+        is_second = bool(parts) and share < self.share
         return Output(read.choices[is_second], share, read=spans_of(passages))
 
     def _part(self, passage: Chunk) -> int:

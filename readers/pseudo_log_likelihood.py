@@ -1,4 +1,4 @@
-"""How likely a masked model finds a passage: BERT, RoBERTa and their like."""
+"""Reader that scores passages by their likelihood under BERT, RoBERTa and similar models."""
 
 from __future__ import annotations
 
@@ -24,26 +24,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PseudoLogLikelihood(PassageScorer):
-    """Scores a passage by the log-probabilities of its tokens, each hidden in turn (MLM scoring).
+    """Scores a passage by the log-probabilities of its tokens, each masked in turn (MLM scoring).
 
-    After Salazar et al. (2020). It takes as many rows as the passage has tokens. Equal passages
-    are scored once, as far as they stand in one call.
+    After Salazar et al. (2020). The model reads one row per token of the passage. Within a call,
+    equal passages are scored once.
 
     Attributes:
         model: Path or hub id; the weights must be safetensors.
         per_token: Whether the score is the mean of the tokens' log-probabilities, or their sum.
-        special_tokens: Whether the tokens that mark a text's ends (`[CLS]`, `</s>`) stand around
-            the passage, as in training; the Shuffle Test's authors leave them out.
-        masks: Number of tokens that are hidden at once. More than one, drawn by chance, takes so
-            many times fewer rows; the score is then another, since the tokens do not see each
-            other.
-        seed: Seed of this chance.
-        max_input_tokens: Number of tokens of a passage at most, special ones included; a longer one
-            fails.
-        batch_tokens: Tokens of a micro-batch, padding included; `auto` is as many as the GPU's
-            memory holds, and 4096 on a CPU.
-        dtype: Type of the weights; `auto` is the checkpoint's own.
-        device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
+        special_tokens: Whether the passage is between the special tokens for the ends of a text
+            (`[CLS]`, `</s>`), as in training; the Shuffle Test's authors omit them.
+        masks: Number of tokens that are masked at once. Larger numbers need fewer rows, but change
+            the score, since masked tokens, drawn at random, do not see each other.
+        seed: Random seed.
+        max_input_tokens: Maximum number of tokens per passage, including special ones; a longer
+            passage fails.
+        batch_tokens: Maximum number of tokens per micro-batch, including padding; `auto` is as many
+            as the GPU's memory holds, or 4096 on a CPU.
+        dtype: Type of the weights; `auto` is that of the checkpoint.
+        device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
     """
 
     _architecture = "AutoModelForMaskedLM"
@@ -59,10 +58,10 @@ class PseudoLogLikelihood(PassageScorer):
     device: str = "auto"
 
     def load(self) -> None:
-        """Loads the model, which is otherwise done when it first reads.
+        """Loads the model, which `read` otherwise does on first use.
 
         Raises:
-            UserError: It cannot be had, masks nothing, or has too few positions.
+            UserError: The model cannot be loaded, has no mask token, or has too few positions.
         """
         _ = self._mask, self._network
 
@@ -71,13 +70,13 @@ class PseudoLogLikelihood(PassageScorer):
         before, after = self._ends
         rows: dict[Masked, tuple[int, ...]] = {}
         for ids in passages:
-            whole = (*before, *ids, *after)
+            row = (*before, *ids, *after)
             positions = range(len(before), len(before) + len(ids))
-            rows |= dict.fromkeys(rows_of(whole, positions, self.masks, self.seed), ids)
+            rows |= dict.fromkeys(rows_of(row, positions, self.masks, self.seed), ids)
         sums = dict.fromkeys(rows.values(), 0.0)
         replies = self.batching.read(rows, 1, 0, self._answer)
-        for row, ids in rows.items():
-            sums[ids] += sum(replies[row].scores)
+        for masked, ids in rows.items():
+            sums[ids] += sum(replies[masked].scores)
         return {ids: s / (len(ids) if self.per_token else 1) for ids, s in sums.items()}
 
     def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
@@ -92,32 +91,34 @@ class PseudoLogLikelihood(PassageScorer):
 
     @cached_property
     def _ends(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The special tokens before and behind a passage."""
+        """The special tokens before and after a passage."""
         if not self.special_tokens:
             return (), ()
-        bare, whole = (self.tokens.tokenizer("a", add_special_tokens=s) for s in (False, True))
-        ids, around = tuple(bare["input_ids"]), tuple(whole["input_ids"])
-        starts = range(len(around) - len(ids) + 1)
-        start = next(index for index in starts if around[index : index + len(ids)] == ids)
-        return around[:start], around[start + len(ids) :]
+        ids, marked = (
+            tuple(self.tokens.tokenizer("a", add_special_tokens=special)["input_ids"])
+            for special in (False, True)
+        )
+        starts = range(len(marked) - len(ids) + 1)
+        start = next(index for index in starts if marked[index : index + len(ids)] == ids)
+        return marked[:start], marked[start + len(ids) :]
 
     @cached_property
     def _mask(self) -> int:
         mask = self.tokens.tokenizer.mask_token_id
         if mask is None:
             raise UserError(
-                f"model {self.model!r} has no token that masks: PseudoLogLikelihood takes masked"
-                " models such as roberta-base; LogLikelihood takes generative ones"
+                f"model {self.model!r} has no mask token: PseudoLogLikelihood needs a masked"
+                " model such as roberta-base; use LogLikelihood for generative models"
             )
         return int(mask)
 
 
 @dataclass(frozen=True, slots=True)
 class Masked(ModelInput):
-    """A row with some of its tokens hidden.
+    """A row with some of its tokens masked.
 
     Attributes:
-        hidden: Positions of the hidden tokens, ascending.
+        hidden: Positions of the masked tokens, ascending.
     """
 
     hidden: tuple[int, ...] = ()
@@ -126,14 +127,14 @@ class Masked(ModelInput):
 def rows_of(
     tokens: tuple[int, ...], positions: Sequence[int], masks: int, seed: int
 ) -> list[Masked]:
-    """Returns rows in which every one of these positions is hidden once.
+    """Returns rows in which each of these positions is masked once.
 
     Args:
-        tokens: Tokens of the whole row.
-        positions: Positions that are to be hidden.
-        masks: Number of tokens hidden in a row; more than one are drawn by chance, which depends
-            on the seed and the number of positions alone.
-        seed: Seed of the chance.
+        tokens: Tokens of the row.
+        positions: Positions to mask.
+        masks: Number of masked tokens per row; several are drawn at random, which depends only on
+            the seed and the number of positions.
+        seed: Random seed.
     """
     order = list(positions)
     if masks > 1:
@@ -145,41 +146,41 @@ def rows_of(
 def answer(
     model: PreTrainedModel, mask: int, padding: int, batch: Sequence[ModelInput]
 ) -> list[Generation]:
-    """Returns the log-probabilities of what is hidden in each row.
+    """Returns the log-probabilities of the masked tokens of each row.
 
     Args:
-        model: Model that is asked for the words at hidden positions, and for no others.
-        mask: Token that hides.
-        padding: Token that fills up rows.
-        batch: Rows of `Masked`.
+        model: Masked language model.
+        mask: Mask token.
+        padding: Padding token.
+        batch: Rows of type `Masked`.
     """
     import torch
 
-    ids, seen = padded([prompt.tokens for prompt in batch], padding, model.device)
+    ids, visible = padded([prompt.tokens for prompt in batch], padding, model.device)
     hidden = [row.hidden for row in batch if isinstance(row, Masked)]
     rows = torch.tensor([n for n, row in enumerate(hidden) for _ in row], device=ids.device)
     positions = torch.tensor([position for row in hidden for position in row], device=ids.device)
     original = ids[rows, positions]
     ids[rows, positions] = mask
-    inputs = {"input_ids": ids} if seen.all() else {"input_ids": ids, "attention_mask": seen}
+    inputs = {"input_ids": ids} if visible.all() else {"input_ids": ids, "attention_mask": visible}
     with torch.inference_mode():
         logits = _logits(model, inputs, rows, positions)
-        likely = iter(log_probabilities(logits, original).tolist())
-    return [Generation(scores=tuple(next(likely) for _ in row)) for row in hidden]
+        probabilities = iter(log_probabilities(logits, original).tolist())
+    return [Generation(scores=tuple(next(probabilities) for _ in row)) for row in hidden]
 
 
 def _logits(
     model: PreTrainedModel, arguments: dict[str, Any], rows: torch.Tensor, positions: torch.Tensor
 ) -> torch.Tensor:
-    """Returns the logits at these places only, shape (places, vocabulary).
+    """Returns only the logits at these positions, shape (positions, vocabulary).
 
-    The last layer, which knows every word, is given no other place: for a row of 512 tokens of
-    which one is hidden it would be most of what is kept in memory, and much of the work.
+    The output layer skips all other positions: for a row of 512 tokens with one mask, they would
+    need most of the memory and much of the computation.
     """
 
     def choose(_: torch.nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        states, *others = inputs
-        return (states[rows, positions], *others)
+        states, *unchanged = inputs
+        return (states[rows, positions], *unchanged)
 
     head = model.get_output_embeddings()  # type: ignore[no-untyped-call]  # transformers leaves it so
     hook = head.register_forward_pre_hook(choose) if head is not None else None
@@ -188,5 +189,5 @@ def _logits(
     finally:
         if hook:
             hook.remove()
-    # A model that has no such layer, or uses its weights alone, says all it knows.
+    # A model without such a layer, or one that uses only its weights, returns all logits.
     return logits if logits.dim() == 2 else logits[rows, positions]  # noqa: PLR2004 -- chosen already

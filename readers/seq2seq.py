@@ -1,4 +1,4 @@
-"""Encoder-decoder models: T5, BART, LED, Pegasus and their like."""
+"""Reader with encoder-decoder models: T5, BART, LED, Pegasus and others."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from leporello.readers.prompting.prompted_model import PromptedModel
 from leporello.readers.prompting.template import passage_text
 from leporello.text.typed.parse import written_schema
 
-# T5's own form for questions (Raffel et al. 2020, appendix D); to its tokenizer a line break is a
-# space. Summaries have neither question nor choices, and their lines fall away.
+# T5's format for questions (Raffel et al. 2020, appendix D); its tokenizer reads a line break as a
+# space. Summaries have neither question nor choices, so these lines are omitted.
 PROMPT = "{instruction}\nquestion: {question}\n{choices}\ncontext: {context}"
 
 
 @dataclass(frozen=True)
 class Seq2Seq(PromptedModel):
-    """Reads with an encoder-decoder model, by greedy or beam search, never sampling.
+    """Reads with an encoder-decoder model, by greedy or beam search, without sampling.
 
-    With choices, each is scored by the mean log-probability of its tokens, the end token included
-    as in training; the input is encoded once for all of them. LED looks globally at the first
-    token, as in the official SCROLLS code.
+    Choices are scored by the mean log-probability of their tokens, including the end token as in
+    training; the input is encoded once for all of them. LED's first token attends globally, as in
+    the official SCROLLS code.
 
     Attributes:
         model: Path or hub id; the weights must be safetensors.
-        max_input_tokens: Tokens of the window: prompt and special tokens.
-        on_overflow: Rule for passages that do not fit: `fit` leaves out the last ones, `truncate`
-            cuts in the middle of one, `split` reads the parts one by one and joins what it writes
-            (scores by their mean), `slice` cuts between two tokens and keeps the last passage, as
-            `Truncate` wants it, `error` fails the input.
-        no_repeat_ngram_size: Size of the n-grams of which none comes twice; 0 is no rule.
-        repetition_penalty: Divisor of the scores of tokens that came before; 1 is none.
-        backend: Library that computes: `transformers`, or `ctranslate2`, which is made for CPUs and
-            converts the model once. Both give the same answers; what it cannot do so is refused. It
-            needs the extra of its name.
-        examples: A JSON Lines file of worked examples that stand before what is asked, by the same
+        max_input_tokens: Size of the input window: prompt and special tokens.
+        on_overflow: Rule for passages that do not fit: `fit` omits the last ones, `truncate` cuts
+            within a passage, `split` reads the parts one by one and joins the answers (with the
+            mean of their scores), `slice` cuts between two tokens and keeps the last passage, for
+            the combiner `Truncate`, `error` fails the input.
+        no_repeat_ngram_size: Size of n-grams that may not be repeated; 0 allows repetition.
+        repetition_penalty: Divisor of the scores of earlier tokens; 1 has no effect.
+        backend: Library that runs the model: `transformers`, or `ctranslate2`, which is fast on
+            CPUs and converts the model once. Both give the same answers; settings for which
+            ctranslate2 would not are rejected. It needs the extra of the same name.
+        examples: JSON Lines file of worked examples, which precede the question in the same
             template; they are never cut.
     """
 
@@ -45,19 +45,19 @@ class Seq2Seq(PromptedModel):
     prompt: str = PROMPT
 
     def sliced(self, read: Read, behind: str) -> int:
-        """Returns how many characters of the passages may stand before a text; see `Fit`."""
+        """Returns how many characters of the passages fit before a text; see `Fit`."""
         fits = self.on_overflow == "slice" and self._size(behind) <= self.max_input_tokens
         return sum(len(passage_text(passage)) for passage in read.passages) if fits else -1
 
     @property
     def trainer(self) -> str:
-        """What fine-tunes the model; see `FineTunes`."""
+        """Name of the function that fine-tunes the model; see `FineTunes`."""
         return "leporello.readers.training.fine_tuning:seq2seq"
 
     def training_examples(
         self, read: Read, target: str
     ) -> list[tuple[ModelInput, tuple[int, ...]]]:
-        """Returns the model's prompt for each part of an input, and what it should write."""
+        """Returns the prompt of each part of an input, with the tokens to generate."""
         tokens = self._tokens.encode_target(target)
         prompts = self._model_inputs(read, self._window.parts(read))
         return [(prompt, tokens) for prompt in prompts]

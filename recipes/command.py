@@ -17,7 +17,7 @@ from leporello.core.errors import UserError
 from leporello.core.files import write_json
 from leporello.engine.progress import show_progress_with
 from leporello.models.distributed import processes
-from leporello.training.model_card import RECORD, check_free, written
+from leporello.training.model_card import RECORD, check_free, new_folder
 from recipes.settings import read_settings
 
 # Packages that a recipe needs beside the base install.
@@ -86,7 +86,7 @@ def run_recipe(name: str, settings: Path, out: Path, *, update: bool = False) ->
     }
     if hasattr(recipe, "run"):
         return {**used, **recipe.run(read, out, update=update)}
-    with written(out) as folder:
+    with new_folder(out) as folder:
         done = {"recipe": name, **recipe.train(read, folder / name)}
         write_json(folder / RECORD, done)
     return {**used, **done}

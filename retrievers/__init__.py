@@ -1,9 +1,9 @@
 """Retrievers: questions + chunks -> hits.
 
-All questions of one document come in one call. A retriever worth caching offers `index(chunks)`
-and `search(index, questions, chunks)` besides, and names in `search_only` the parameters that do
-not change the index: one index then serves a sweep over them. One that offers `segment(chunks)` and
-`join(segments)` too has its index of a collection put together of its files'. Begin with `bm25`.
+One call has all questions on a document. A retriever with a cached index also has `index(chunks)`
+and `search(index, questions, chunks)`, and lists in `search_only` the parameters that do not change
+the index, so that a sweep over them needs only one index. With `segment(chunks)` and
+`join(segments)`, the index of a collection consists of indexes of its files. Begin with `bm25`.
 """
 
 import lazy_loader

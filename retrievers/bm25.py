@@ -1,8 +1,8 @@
-"""BM25: term frequencies that saturate, weighed by rarity and by length.
+"""BM25: saturating term frequencies, weighted by rarity and by length.
 
-Postings of several files are one index, each file's kept apart. Terms are known by 64 bits of a
-hash: so a file's are looked up, and those of all files counted, without a dictionary in memory.
-That any two of a million terms share one has odds of 1 : 30 000.
+An index of several files contains separate postings of each file. 64-bit hashes identify the
+terms, so that lookups and counts over all files need no dictionary in memory. The odds that two of
+a million terms have the same hash are 1 : 30 000.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_SEED = 20  # of the factors; what is kept on disk depends on them
+_SEED = 20  # of the hash factors; must not change, since cached indexes depend on it
 
 
 @dataclass(frozen=True, eq=False)
 class SegmentedPostings:
-    """The postings of all files.
+    """Postings of all files of a collection.
 
     Attributes:
-        segments: Postings of each file, as `segment` makes them.
-        firsts: Number of each file's first chunk among all chunks.
+        segments: Postings of each file, as returned by `segment`.
+        firsts: Index of each file's first chunk among all chunks.
         lengths: Number of terms of each chunk, shape (chunks,).
-        holding: Number of chunks that each term stands in, terms in no order, shape (terms,).
+        holding: Number of chunks that contain each term, terms in any order, shape (terms,).
     """
 
     segments: tuple[Any, ...]
@@ -54,47 +54,47 @@ class SegmentedPostings:
 
     @classmethod
     def of(cls, segments: Sequence[Index]) -> SegmentedPostings:
-        """Returns segments as one."""
+        """Returns the postings of several segments."""
         import numpy as np
 
-        made: Any = tuple(segments)
-        sizes = [len(each["lengths"]) for each in made]
-        hashes = np.concatenate([each["hashes"] for each in made])
-        holding = np.concatenate([np.diff(each["starts"]) for each in made])
+        files: Any = tuple(segments)
+        sizes = [len(file["lengths"]) for file in files]
+        hashes = np.concatenate([file["hashes"] for file in files])
+        holding = np.concatenate([np.diff(file["starts"]) for file in files])
         order = hashes.argsort()
         new = np.flatnonzero(np.diff(hashes[order], prepend=~hashes[order[:1]]))
         return cls(
-            made,
+            files,
             np.cumsum([0, *sizes[:-1]]),
-            np.concatenate([each["lengths"] for each in made]).astype(np.int64),
+            np.concatenate([file["lengths"] for file in files]).astype(np.int64),
             np.add.reduceat(holding[order], new) if len(new) else holding,
         )
 
     def counts_of(self, terms: Sequence[str]) -> TermCounts:
-        """Returns how often each term stands in each chunk of all files."""
+        """Returns the count of each term in each chunk of all files."""
         import numpy as np
 
-        wanted, found = _hashes(terms), list[tuple[Any, Any, Any]]()
-        for first, each in zip(self.firsts, self.segments, strict=True):
-            at = np.searchsorted(each["hashes"], wanted)
-            numbers = np.flatnonzero(at < len(each["hashes"]))
-            numbers = numbers[each["hashes"][at[numbers]] == wanted[numbers]]
-            starts = each["starts"][at[numbers]].astype(np.int64)
-            sizes = each["starts"][at[numbers] + 1] - starts
+        hashes, by_file = _hashes(terms), list[tuple[Any, Any, Any]]()
+        for first, file in zip(self.firsts, self.segments, strict=True):
+            at = np.searchsorted(file["hashes"], hashes)
+            numbers = np.flatnonzero(at < len(file["hashes"]))
+            numbers = numbers[file["hashes"][at[numbers]] == hashes[numbers]]
+            starts = file["starts"][at[numbers]].astype(np.int64)
+            sizes = file["starts"][at[numbers] + 1] - starts
             skipped = np.cumsum(sizes) - sizes
             entries = np.arange(sizes.sum()) + np.repeat(starts - skipped, sizes)
-            texts = each["chunks"][entries] + first
-            found.append((texts, np.repeat(numbers, sizes), each["counts"][entries]))
-        texts, numbers, counts = map(np.concatenate, zip(*found, strict=True))
-        order = numbers.argsort(kind="stable")  # by term; its chunks are in order already
+            texts = file["chunks"][entries] + first
+            by_file.append((texts, np.repeat(numbers, sizes), file["counts"][entries]))
+        texts, numbers, counts = map(np.concatenate, zip(*by_file, strict=True))
+        order = numbers.argsort(kind="stable")  # by term; the chunks of a term are in order
         return TermCounts(texts[order], numbers[order], counts[order].astype(np.float64))
 
 
 def segment(counts: TermCounts, ids: Iterable[str], chunks: int) -> Index:
-    """Returns the postings of a file's chunks, terms in the order of their hashes.
+    """Returns the postings of a file's chunks, with terms in the order of their hashes.
 
-    `chunks` and `counts` of term t stand at `starts[t]:starts[t + 1]`; all in as few bytes as hold
-    them.
+    `chunks` and `counts` of term t are at `starts[t]:starts[t + 1]`. Each array has the smallest
+    integer type for its values.
 
     Args:
         counts: Counts of the terms.
@@ -119,20 +119,20 @@ def segment(counts: TermCounts, ids: Iterable[str], chunks: int) -> Index:
 
 
 def _small(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Returns natural numbers in as few bytes as hold the largest."""
+    """Returns natural numbers in the smallest type for the largest of them."""
     import numpy as np
 
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
 def _hashes(terms: Sequence[str]) -> NDArray[np.uint64]:
-    """Returns 64 bits of each term: its bytes times random factors, summed."""
+    """Returns 64-bit hashes of terms: sums of their bytes times random factors."""
     import numpy as np
 
     if not terms:
         return np.zeros(0, np.uint64)
-    written = "\n".join([*terms, ""]).encode("utf-8", "surrogatepass")  # which no term has in it
-    letters = np.frombuffer(written, np.uint8)
+    encoded = "\n".join([*terms, ""]).encode("utf-8", "surrogatepass")  # no term contains "\n"
+    letters = np.frombuffer(encoded, np.uint8)
     ends = np.flatnonzero(letters == ord("\n"))
     starts = np.append(0, ends[:-1] + 1)
     sizes = ends - starts + 1
@@ -144,34 +144,33 @@ def _hashes(terms: Sequence[str]) -> NDArray[np.uint64]:
     return hashes
 
 
-# A term in more than half of the chunks has a negative idf; it gets this share of the mean idf.
+# Terms in more than half of the chunks have a negative idf, and get this share of the mean idf.
 _FLOOR = 0.25
-_FEW = 10  # chunks; for fewer, dictionaries are faster than arrays
+_FEW = 10  # chunks, below which dictionaries are faster than arrays
 
 
 @dataclass(frozen=True)
 class BM25(ByIndex):
     """Okapi BM25 with the scores of `rank_bm25.BM25Okapi` (Trotman et al. 2014), in one product.
 
-    What a term adds to a chunk does not depend on the question, so these weights are computed
-    once a document, where rank_bm25 looks up every term of every question in every chunk.
+    The weight of a term in a chunk does not depend on the question, so weights are computed once
+    per document. (rank_bm25 looks up every term of every question in every chunk.)
 
     Attributes:
-        k: Number of chunks a question gets.
-        k1: Saturation: how slowly repetitions of a term saturate; 0 counts only whether it stands
-            there.
-        b: Length penalty: how much long chunks are marked down; 0 not at all.
+        k: Number of hits per question.
+        k1: Saturation: larger values give repetitions of a term more weight; 0 ignores them.
+        b: Length penalty of long chunks; 0 for no penalty.
     """
 
     search_only: ClassVar[tuple[str, ...]] = ("k",)
-    join_only: ClassVar[tuple[str, ...]] = ("k1", "b")  # which segments do not depend on
+    join_only: ClassVar[tuple[str, ...]] = ("k1", "b")  # parameters that do not change segments
 
     k: Positive = 10
     k1: NonNegative = 1.5
     b: Share = 0.75
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
-        """Returns what each term adds to each chunk."""
+        """Returns the weight of each term in each chunk."""
         if len(chunks) < _FEW:
             return {"few": self._weights_of_few([terms(chunk.text) for chunk in chunks])}
         import numpy as np
@@ -182,11 +181,11 @@ class BM25(ByIndex):
         return pack(counts, self._weights(counts, lengths, holding, holding), ids)
 
     def segment(self, chunks: Sequence[Chunk]) -> Index:
-        """Returns the counts of one file of a collection, for `join`."""
+        """Returns the term counts of one file of a collection, for `join`."""
         return segment(*count_terms([chunk.text for chunk in chunks]), len(chunks))
 
     def join(self, segments: Sequence[Index]) -> SegmentedPostings:
-        """Returns the index of a collection; of it `search` weighs only what questions name."""
+        """Returns the index of a collection; `search` computes weights for the questions' terms."""
         return SegmentedPostings.of(segments)
 
     def search(
@@ -199,19 +198,19 @@ class BM25(ByIndex):
         import numpy as np
 
         if isinstance(index, SegmentedPostings):
-            asked = [*dict.fromkeys(chain.from_iterable(map(question_grams, questions)))]
-            counts = index.counts_of(asked)
-            holding = np.bincount(counts.terms, minlength=len(asked))
+            names = [*dict.fromkeys(chain.from_iterable(map(question_grams, questions)))]
+            counts = index.counts_of(names)
+            holding = np.bincount(counts.terms, minlength=len(names))
             weights = self._weights(counts, index.lengths, holding, index.holding)
-            index = pack(counts, weights, {term: number for number, term in enumerate(asked)})
+            index = pack(counts, weights, {term: number for number, term in enumerate(names)})
         queries = count_known(map(question_grams, questions), term_ids(index))
         scores = add_up(index, queries, queries.counts, (len(questions), len(chunks)))
         return best_chunks(scores, chunks, self.k)
 
     def _weights_of_few(self, texts: Sequence[Sequence[str]]) -> dict[str, JSON]:
-        """Returns the number of each term and its weight in the chunks that hold it.
+        """Returns the number of each term and its weights in the chunks that contain it.
 
-        Sums, products and their order are those of the arrays, so that scores are the same.
+        Sums and products have the order of the array version, so that scores are identical.
         """
         postings: dict[str, list[tuple[int, int]]] = {}
         for place, text in enumerate(texts):
@@ -246,8 +245,8 @@ class BM25(ByIndex):
     ) -> NDArray[np.float64]:
         """Returns the weight of each count.
 
-        `holding` is the number of chunks that hold each of the terms that are counted, and
-        `all_holding` that of all terms that there are, in any order.
+        `holding` is the number of chunks that contain each of the counted terms, and `all_holding`
+        the same for all terms of the index, in any order.
         """
         import numpy as np
 
@@ -263,7 +262,7 @@ class BM25(ByIndex):
 
 @lru_cache(maxsize=_FEW)
 def _idf_of_few(chunks: int) -> list[float]:
-    """Returns the idf of terms by the number of chunks that hold them."""
+    """Returns the idf of terms by the number of chunks that contain them."""
     import numpy as np
 
     values: list[float] = _idf(np.arange(chunks + 1), chunks).tolist()
@@ -273,12 +272,12 @@ def _idf_of_few(chunks: int) -> list[float]:
 def _best_of_few(
     weights: dict[str, Any], question: str, chunks: Sequence[Chunk], k: int
 ) -> list[Hit]:
-    """Returns the k best chunks for a question, by what `_weights_of_few` returned."""
-    asked = Counter(term for term in question_grams(question) if term in weights)
+    """Returns the k best chunks for a question, by the weights from `_weights_of_few`."""
+    counts = Counter(term for term in question_grams(question) if term in weights)
     scores = [0.0] * len(chunks)
-    for term in sorted(asked, key=lambda term: weights[term][0]):
+    for term in sorted(counts, key=lambda term: weights[term][0]):
         for place, weight in weights[term][1]:
-            scores[place] += asked[term] * weight
+            scores[place] += counts[term] * weight
     best = sorted(range(len(chunks)), key=lambda place: -scores[place])[:k]
     return [Hit(chunks[place], scores[place]) for place in best]
 

@@ -1,4 +1,4 @@
-"""Retrievers that contain others: votes, lots, files first, selection by what is asked."""
+"""Retrievers that contain other retrievers: fusion, random choice, two steps, and by question."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ from leporello.text.english.questions import Wanted, is_statement, wanted
 class Fusion:
     """Adds 1 / (constant + rank) over retrievers (Cormack, Clarke and Buettcher, SIGIR 2009).
 
-    Only ranks count, so that cosines, BM25 scores and logits need no common scale. A chunk that a
-    retriever did not return gets nothing from it: let the retrievers return more than k.
+    Only ranks count, so that cosines, BM25 scores and logits need no common scale. A retriever adds
+    nothing for chunks that it did not return, so the retrievers should return more than k hits.
 
     Attributes:
-        retrievers: Retrievers that vote; each may itself contain others.
-        k: Number of chunks a question gets.
-        constant: Constant of the ranks: the larger, the less the first ranks outweigh the later
-            ones.
+        retrievers: Retrievers to fuse, which may contain other retrievers.
+        k: Number of hits per question.
+        constant: Constant of the ranks; larger values give the first ranks less weight.
     """
 
     retrievers: tuple[Retriever, ...]
@@ -45,17 +44,17 @@ class Fusion:
 
 @dataclass(frozen=True)
 class Mixed:
-    """Gives each example the hits of one of two retrievers, drawn by lot.
+    """Returns the hits of one of two retrievers, which is drawn at random for each example.
 
-    So a reader can be trained on gold evidence for some examples and on what retrieval finds for
-    the others, and a sweep over `share` measures what that does. What is drawn depends on the seed
-    and the example's id alone, and with a larger share nothing goes back from the first retriever
-    to the second. Both in one list is what `Fusion` gives.
+    This trains a reader on gold evidence for some examples and on real hits for the others, and a
+    sweep over `share` measures the effect. The draw depends only on the seed and the example's id;
+    a larger share only moves examples from the second retriever to the first. To merge the hits of
+    both, use `Fusion`.
 
     Attributes:
-        retrievers: Two retrievers, the first and the second; each may itself contain others.
-        share: Share of the examples that get the first one's hits, on average, 0 to 1.
-        seed: Seed of the draw: another one draws other examples.
+        retrievers: Two retrievers, which may contain other retrievers.
+        share: Expected share of the examples with hits of the first retriever, 0 to 1.
+        seed: Seed of the draw.
     """
 
     retrievers: tuple[Retriever, ...]
@@ -63,37 +62,37 @@ class Mixed:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if len(self.retrievers) != 2:  # noqa: PLR2004 -- as the class says
+        if len(self.retrievers) != 2:  # noqa: PLR2004 -- exactly two
             raise ValueError(f"Mixed needs two `retrievers`, got {len(self.retrievers)}")
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the hits of each example; a retriever is asked its own examples together."""
-        drawn = [self._draw(example.id) for example in examples]
+        """Returns the hits of each example; each retriever gets all its examples in one call."""
+        numbers = [self._draw(example.id) for example in examples]
         hits_by_index: dict[int, list[Hit]] = {}
-        for which, retriever in enumerate(self.retrievers):
-            indices = [index for index, number in enumerate(drawn) if number == which]
+        for place, retriever in enumerate(self.retrievers):
+            indices = [index for index, number in enumerate(numbers) if number == place]
             hits = retrieve(retriever, [examples[index] for index in indices], chunks)
             hits_by_index |= dict(zip(indices, hits, strict=True))
         return [hits_by_index[index] for index in range(len(examples))]
 
     def _draw(self, example: str) -> int:
-        # A seed that is text is hashed by SHA-512: the same lots in every process.
+        # Text seeds are hashed by SHA-512, so every process draws the same numbers.
         return int(random.Random(repr((self.seed, example))).random() >= self.share)
 
 
 @dataclass(frozen=True)
 class TwoSteps:
-    """Chooses files by their best passage, then searches in these alone.
+    """Chooses files by their best passages, then searches only in these files.
 
-    So a retriever that is slow, or learns from all chunks, works on any number of files. A document
-    that is no collection is one file.
+    This makes slow retrievers, and retrievers that learn from all chunks, usable for any number of
+    files. A document that is not a collection is one file.
 
     Attributes:
-        first: Retriever whose hits choose files; let it return many.
-        then: Retriever that finds passages in the files that were chosen; without it, hits of the
-            first are kept.
-        files: Number of files a question gets.
-        each: Number of passages a file at most; 0 is any number.
+        first: Retriever whose hits choose the files; it should return many.
+        then: Retriever that finds passages in the chosen files; without it, the hits of the first
+            retriever in these files are returned.
+        files: Number of files per question.
+        each: Maximum number of passages per file; 0 for no limit.
     """
 
     first: Retriever
@@ -102,9 +101,9 @@ class TwoSteps:
     each: Count = 0
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the hits of each example in the files that were chosen for it, best first."""
-        found = retrieve(self.first, examples, chunks)
-        return [self._in_files(*pair, chunks) for pair in zip(examples, found, strict=True)]
+        """Returns the hits of each example in its chosen files, best first."""
+        rankings = retrieve(self.first, examples, chunks)
+        return [self._in_files(*pair, chunks) for pair in zip(examples, rankings, strict=True)]
 
     def _in_files(self, example: Example, hits: list[Hit], chunks: Sequence[Chunk]) -> list[Hit]:
         ranked = dict.fromkeys(_file(hit.chunk) for hit in hits)
@@ -112,12 +111,12 @@ class TwoSteps:
         if self.then:
             inside = tuple(chunk for chunk in chunks if _file(chunk) in chosen)
             [hits] = retrieve(self.then, [example], inside)
-        kept: Counter[int] = Counter()
+        counts: Counter[int] = Counter()
         best = []
         for hit in hits:
             number = _file(hit.chunk)
-            kept[number] += 1
-            if number in chosen and kept[number] <= (self.each or len(hits)):
+            counts[number] += 1
+            if number in chosen and counts[number] <= (self.each or len(hits)):
                 best.append(hit)
         return best
 
@@ -128,24 +127,25 @@ def _file(chunk: Chunk) -> int:
 
 @dataclass(frozen=True)
 class ByQuestion:
-    """Gives a question the hits of another retriever; all chunks to a summary and to a statement.
+    """Uses another retriever for questions, but all chunks for summaries and statements.
 
-    That a document does not mention what a statement says is known only when all of it was read.
+    To find that a document does not mention a statement, the reader must read all chunks.
 
     Attributes:
-        retriever: Retriever that questions are given to.
+        retriever: Retriever for questions.
     """
 
     retriever: Retriever
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the hits of each example; where all chunks are, they score 0, in their order."""
-        whole = [_needs_all(example) for example in examples]
-        asked = [example for example, all_ in zip(examples, whole, strict=True) if not all_]
-        hits = iter(retrieve(self.retriever, asked, chunks) if asked else ())
-        return [[Hit(chunk, 0.0) for chunk in chunks] if all_ else next(hits) for all_ in whole]
+        """Returns the hits of each example; if all chunks are hits, they score 0."""
+        flags = [_needs_all(example) for example in examples]
+        searched = [e for e, needs_all in zip(examples, flags, strict=True) if not needs_all]
+        hits = iter(retrieve(self.retriever, searched, chunks) if searched else ())
+        everything = [Hit(chunk, 0.0) for chunk in chunks]
+        return [[*everything] if needs_all else next(hits) for needs_all in flags]
 
 
 def _needs_all(example: Example) -> bool:
-    asked = wanted(example.question, example.instruction)
-    return asked is Wanted.WHOLE or is_statement(example.question)
+    form = wanted(example.question, example.instruction)
+    return form is Wanted.WHOLE or is_statement(example.question)

@@ -1,8 +1,8 @@
 """Dense retrieval: the cosine of a question's and a chunk's embeddings.
 
-Embeddings of several files are one index: all products, or faiss' HNSW where there are many.
-Vectors stay in the files that the cache maps into memory. A product with 100 000 vectors takes
-15 ms; their graph takes a minute to make, again after each change (decision 36).
+The index of several files computes all products, or uses faiss' HNSW for many vectors. Vectors stay
+in the files of the cache, which are mapped into memory. A product with 100 000 vectors takes 15 ms;
+their HNSW graph takes a minute to build, again after each change (decision 36).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_NEIGHBOURS, _BUILD, _VISITED = 32, 80, 256  # of HNSW: recall@10 is 0.99 of exact
+_NEIGHBOURS, _BUILD, _VISITED = 32, 80, 256  # of HNSW; recall@10 is 0.99 of exact search
 
 
 @dataclass(frozen=True, eq=False)
 class SegmentedVectors:
-    """Indexes of each file's chunks, `vectors` and each chunk's `first` piece, in order."""
+    """Indexes of the files in order, each with `vectors` and each chunk's `first` piece."""
 
     segments: tuple[Any, ...]
 
@@ -38,99 +38,99 @@ class SegmentedVectors:
 
 
 def products(
-    segments: Sequence[Any], asked: NDArray[np.float32], block: int
+    segments: Sequence[Any], queries: NDArray[np.float32], block: int
 ) -> Iterator[NDArray[np.float32]]:
-    """Yields the products of questions with each chunk's best piece, some questions at a time.
+    """Yields the products of questions with each chunk's best piece, in blocks of questions.
 
     Args:
-        segments: Indexes of chunks, one after the other.
-        asked: Questions, shape (questions, dimensions).
-        block: Number of questions at a time.
+        segments: Indexes of successive chunks.
+        queries: Vectors of the questions, shape (questions, dimensions).
+        block: Number of questions per block.
 
     Yields:
-        Shape (some questions, chunks).
+        Products, shape (questions of the block, chunks).
     """
     import numpy as np
 
-    for start in range(0, len(asked), block):
-        some = asked[start : start + block]
-        parts = (np.maximum.reduceat(some @ s["vectors"].T, s["first"], axis=1) for s in segments)
+    for start in range(0, len(queries), block):
+        rows = queries[start : start + block]
+        parts = (np.maximum.reduceat(rows @ s["vectors"].T, s["first"], axis=1) for s in segments)
         yield np.concatenate([*parts], axis=1)
 
 
 def graph(vectors: SegmentedVectors) -> Index:
-    """Returns HNSW over all vectors, `graph`, and each chunk's `first` piece among them."""
+    """Returns an HNSW `graph` of all vectors, and each chunk's `first` piece among them."""
     require("embeddings of so many chunks", "faiss")
     import faiss
     import numpy as np
 
     sizes = [len(segment["vectors"]) for segment in vectors.segments]
     dimensions = vectors.segments[0]["vectors"].shape[1]
-    made = faiss.IndexHNSWFlat(dimensions, _NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
-    made.hnsw.efConstruction = _BUILD
+    hnsw = faiss.IndexHNSWFlat(dimensions, _NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
+    hnsw.hnsw.efConstruction = _BUILD
     for segment in vectors.segments:
-        made.add(np.ascontiguousarray(segment["vectors"]))
+        hnsw.add(np.ascontiguousarray(segment["vectors"]))
     starts = np.cumsum([0, *sizes[:-1]])
     first = [s["first"] + at for s, at in zip(vectors.segments, starts.tolist(), strict=True)]
-    return {"graph": faiss.serialize_index(made), "first": np.concatenate(first)}
+    return {"graph": faiss.serialize_index(hnsw), "first": np.concatenate(first)}
 
 
-def search_graph(index: Index, asked: NDArray[np.float32], k: int) -> Iterator[dict[int, float]]:
-    """Yields by chunk the products of about the k best chunks of each question.
+def search_graph(index: Index, queries: NDArray[np.float32], k: int) -> Iterator[dict[int, float]]:
+    """Yields the products of about the k best chunks of each question, by chunk.
 
-    The index is one that `graph` makes; questions have shape (questions, dimensions).
+    `index` is a result of `graph`; `queries` has shape (questions, dimensions).
     """
     import numpy as np
 
-    made, packed = _unpacked(index), index
+    hnsw, packed = _unpacked(index), index
     first: Any = packed["first"]
-    pieces = min(made.ntotal, 4 * k)  # of a long chunk several may be among the best
-    made.hnsw.efSearch = max(_VISITED, pieces)
-    for row, found in zip(*made.search(np.ascontiguousarray(asked), pieces), strict=True):
-        chunks = np.searchsorted(first, found[found >= 0], side="right") - 1
+    pieces = min(hnsw.ntotal, 4 * k)  # several pieces of a long chunk may be among the best
+    hnsw.hnsw.efSearch = max(_VISITED, pieces)
+    for row, nearest in zip(*hnsw.search(np.ascontiguousarray(queries), pieces), strict=True):
+        chunks = np.searchsorted(first, nearest[nearest >= 0], side="right") - 1
         best: dict[int, float] = {}
         for chunk, product in zip(chunks.tolist(), row.tolist(), strict=False):
-            best.setdefault(chunk, product)  # the best piece comes first
+            best.setdefault(chunk, product)  # pieces are sorted, so the first is the best
         yield best
 
 
 def _unpacked(index: Index) -> faiss.IndexHNSW:
-    """Returns the graph, whose vectors stay where the array has them."""
+    """Returns the graph without copying the vectors of the array."""
     import faiss
 
-    written: Any = index["graph"]
-    known = facts_of(written)
-    if "graph" not in known:
-        library: Any = faiss  # whose types lack both
-        reader = library.ZeroCopyIOReader(library.swig_ptr(written), written.nbytes)
-        known["graph"] = library.read_index(reader)
-    unpacked: faiss.IndexHNSW = known["graph"]
+    data: Any = index["graph"]
+    memory = facts_of(data)
+    if "graph" not in memory:
+        library: Any = faiss  # its types lack both functions
+        reader = library.ZeroCopyIOReader(library.swig_ptr(data), data.nbytes)
+        memory["graph"] = library.read_index(reader)
+    unpacked: faiss.IndexHNSW = memory["graph"]
     return unpacked
 
 
-# What a text's batch mates change in its embedding shows in the sixth digit of a cosine.
+# The other texts of a batch change the sixth digit of a cosine.
 _DIGITS = 5
 _BLOCK = 256  # questions whose scores are in memory at once
 
 
 @dataclass(frozen=True)
 class Dense(ByIndex):
-    """Embeds with sentence-transformers and compares with every chunk, exactly.
+    """Embeds with sentence-transformers and compares every question with every chunk, exactly.
 
-    Nothing is cut off. A chunk longer than the model's window is embedded in pieces, and its
-    score is that of its best piece: what answers a question stands in one place, and the mean
-    would bury it under what stands around it (MaxP: Dai and Callan, SIGIR 2019). Of a question
-    that is too long, all counts: its embedding is the mean of its pieces'.
+    Nothing is truncated. A chunk longer than the model's input window is embedded in segments, and
+    has the score of its best segment (MaxP: Dai and Callan, SIGIR 2019): an answer is in one place,
+    and a mean over all segments would hide it. The embedding of a question that is too long is the
+    mean of its segments'.
 
     Attributes:
-        k: Number of chunks a question gets.
+        k: Number of hits per question.
         model: A sentence-transformers model.
-        query_prefix: Text before each question, as some models were trained (`query: `); if empty,
-            the prompt for queries that is saved with the model, if any.
-        passage_prefix: Text before each chunk, likewise.
-        batch_size: Number of texts embedded at once.
-        exact: Number of vectors of a collection up to which all are compared; of more, faiss' HNSW
-            finds some 99 of 100 of the nearest.
+        query_prefix: Text before each question, for models that were trained with one (`query: `);
+            if empty, the query prompt that is saved with the model, if any.
+        passage_prefix: Text before each chunk; if empty, the model's document prompt, if any.
+        batch_size: Number of texts per batch.
+        exact: Maximum number of vectors of a collection that are all compared; for more, faiss'
+            HNSW finds about 99 % of the nearest.
     """
 
     search_only: ClassVar[tuple[str, ...]] = ("k", "query_prefix", "batch_size")
@@ -144,7 +144,7 @@ class Dense(ByIndex):
     exact: Count = 200_000
 
     def load(self) -> None:
-        """Loads the model, which is otherwise done when it is first asked."""
+        """Loads the model, which the first call would load otherwise."""
         load_embedder(self.model)
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
@@ -157,30 +157,30 @@ class Dense(ByIndex):
         return self.index(chunks)
 
     def join(self, segments: Sequence[Index]) -> SegmentedVectors | Index:
-        """Returns the index of a collection: its files' vectors, or a graph of very many."""
+        """Returns the index of a collection: its files' vectors, or a graph if there are many."""
         joined = SegmentedVectors(tuple(segments))
         return joined if len(joined) <= self.exact else graph(joined)
 
     def search(
         self, index: Index | SegmentedVectors, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
-        """Returns the k nearest chunks, by cosine; a blank question is equally far from all."""
+        """Returns the k nearest chunks by cosine; a blank question has the same score for all."""
         import numpy as np
 
         if not chunks or not questions:
             return [[] for _ in questions]
-        asked = self._questions(questions)
+        queries = self._questions(questions)
         if not isinstance(index, SegmentedVectors) and "graph" in index:
-            found = search_graph(index, asked, self.k)
-            near = ([Hit(chunks[i], round(p, _DIGITS)) for i, p in best.items()] for best in found)
-            return [in_order(hits)[: self.k] for hits in near]
+            rankings = search_graph(index, queries, self.k)
+            hits_of = ([Hit(chunks[i], round(p, _DIGITS)) for i, p in r.items()] for r in rankings)
+            return [in_order(hits)[: self.k] for hits in hits_of]
         segments = index.segments if isinstance(index, SegmentedVectors) else [index]
-        by_chunk = products(segments, asked, _BLOCK)
+        by_chunk = products(segments, queries, _BLOCK)
         rounded = (block.astype(np.float64).round(_DIGITS) for block in by_chunk)
         return best_chunks(rounded, chunks, self.k)
 
     def _questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
-        """Returns one vector a question, of length 1, or 0 if the question is blank."""
+        """Returns one vector per question, of length 1, or 0 for a blank question."""
         import numpy as np
 
         vectors, first = self._embed(questions, "query")
@@ -193,14 +193,14 @@ class Dense(ByIndex):
     def _embed(
         self, texts: Sequence[str], task: Literal["query", "document"]
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Returns the pieces' vectors, of length 1, and where each text's pieces begin."""
+        """Returns the pieces' vectors, of length 1, and the index of each text's first piece."""
         import numpy as np
 
         if not texts:
             return np.zeros((0, 0), np.float32), np.zeros(0, np.int64)
         model = load_embedder(self.model)
-        own_prefix = self.query_prefix if task == "query" else self.passage_prefix
-        prefix = own_prefix or model.prompts.get(task) or ""
+        parameter = self.query_prefix if task == "query" else self.passage_prefix
+        prefix = parameter or model.prompts.get(task) or ""
         pieces = cut(model, texts, room(model, "", prefix, task=task))
         vectors = model.encode(
             list(chain.from_iterable(pieces)),

@@ -1,4 +1,4 @@
-"""Retrievers of LangChain and Haystack as ours: a class of one's own, whose `make` returns one."""
+"""Base classes for plug-ins that use a retriever of LangChain or Haystack."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
 
-_NUMBER = "chunk"  # of the metadata, by which a document that is found is known
+_NUMBER = "chunk"  # key of the metadata that identifies a chunk
 
 
 @dataclass(frozen=True)
 class LangChainRetriever:
-    """Selects with a retriever of LangChain, which a class that extends this one makes.
+    """Base class for a retriever of LangChain, which `make` of the subclass returns.
 
-    A score is one over the rank: its retrievers tell none.
+    Scores are 1 / rank, since LangChain's retrievers return no scores.
     """
 
     def make(self, documents: list[Document]) -> BaseRetriever:
-        """Returns a retriever over the chunks of one document; their metadata must be kept."""
+        """Returns a retriever of the documents, which must return their metadata unchanged."""
         raise NotImplementedError(f"{type(self).__name__} needs a method `make`")
 
     def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
@@ -34,21 +34,20 @@ class LangChainRetriever:
         from langchain_core.documents import Document
 
         texts = [Document(c.text, metadata={_NUMBER: n}) for n, c in enumerate(chunks)]
-        made = _kept(self, chunks, lambda: self.make(texts))
-        return [
-            _hits([(d.metadata, None) for d in found], chunks) for found in made.batch([*questions])
-        ]
+        retriever = _memoised(self, chunks, lambda: self.make(texts))
+        rankings = retriever.batch([*questions])
+        return [_hits([(d.metadata, None) for d in ranking], chunks) for ranking in rankings]
 
 
 @dataclass(frozen=True)
 class HaystackRetriever:
-    """Selects with a component of Haystack, which a class that extends this one makes.
+    """Base class for a component of Haystack, which `make` of the subclass returns.
 
-    A score is one over the rank where the component tells none.
+    Scores are 1 / rank if the component returns no scores.
     """
 
     def make(self, documents: list[HaystackDocument]) -> Any:  # noqa: ANN401 -- a component
-        """Returns what takes a `query` and gives some of these chunks; their meta must be kept."""
+        """Returns a component that takes a `query`, and returns documents with unchanged `meta`."""
         raise NotImplementedError(f"{type(self).__name__} needs a method `make`")
 
     def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
@@ -57,27 +56,27 @@ class HaystackRetriever:
         from haystack import Document
 
         texts = [Document(content=c.text, meta={_NUMBER: n}) for n, c in enumerate(chunks)]
-        made = _kept(self, chunks, lambda: self.make(texts))
-        found = (made.run(query=question)["documents"] for question in questions)
-        return [_hits([(d.meta, d.score) for d in one], chunks) for one in found]
+        retriever = _memoised(self, chunks, lambda: self.make(texts))
+        rankings = (retriever.run(query=question)["documents"] for question in questions)
+        return [_hits([(d.meta, d.score) for d in ranking], chunks) for ranking in rankings]
 
 
-def _kept(stage: object, chunks: Sequence[Chunk], make: Callable[[], Any]) -> Any:  # noqa: ANN401 -- what `make` returns
-    """Returns what is made over a document's chunks, which lives as long as the document."""
+def _memoised(stage: object, chunks: Sequence[Chunk], make: Callable[[], Any]) -> Any:  # noqa: ANN401 -- the result of `make`
+    """Returns the retriever of a document's chunks, which lives as long as the document."""
     key = (type(stage), repr(stage), *(chunk.span for chunk in chunks))
     return chunks[0].document.memo(key, make) if chunks else make()
 
 
 def _hits(
-    found: Sequence[tuple[dict[str, Any], float | None]], chunks: Sequence[Chunk]
+    ranking: Sequence[tuple[dict[str, Any], float | None]], chunks: Sequence[Chunk]
 ) -> list[Hit]:
     hits: dict[int, Hit] = {}
-    for rank, (metadata, score) in enumerate(found, 1):
+    for rank, (metadata, score) in enumerate(ranking, 1):
         number = metadata.get(_NUMBER)
         if number is None:
             raise ValueError(
-                f"what it found has no {_NUMBER!r} in its metadata: give the documents that `make`"
-                " gets to the retriever as they are"
+                f"a returned document has no {_NUMBER!r} in its metadata: pass the documents from"
+                " `make` to the retriever unchanged"
             )
         hits.setdefault(number, Hit(chunks[number], 1 / rank if score is None else float(score)))
     return [*hits.values()]

@@ -1,4 +1,4 @@
-"""Chunks by the mentions of a character: MuLD's rule for archetypes."""
+"""Selects chunks by their mentions of a character: MuLD's rule for archetypes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Pick: TypeAlias = Literal["first", "last", "densest"]
 
 @dataclass(frozen=True)
 class Mentions:
-    """The chunks with the first, the last and the most mentions of a name, which is the question.
+    """Returns the chunks with the first, the last and the most mentions of the question, a name.
 
-    MuLD (section 4) concatenates the three: `Stuff` with `order: document`. A chunk that is more
-    than one of them is returned once. Its score is the number of mentions that begin in it; of
-    chunks with as many the earliest is the densest. What counts as a mention:
-    docs/decisions/0014-mentions.md.
+    MuLD (section 4) concatenates the three: `Stuff` with `order: document`. A chunk that meets
+    several of the rules is returned once. Its score is the number of mentions that begin in it; if
+    several chunks have the most mentions, the first counts. docs/decisions/0014-mentions.md defines
+    mentions.
 
     Attributes:
-        pick: Rule: one of the three.
+        pick: Rules: any of the three.
     """
 
     pick: tuple[Pick, ...] = ("first", "last", "densest")
@@ -37,28 +37,28 @@ class Mentions:
     def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns at most three chunks for each name, those with more mentions first.
 
-        A name that no chunk mentions gets none, and a note.
+        A name without mentions gets no chunks, and a note.
         """
-        return [self._picked(question, chunks) for question in questions]
+        return [self._select(question, chunks) for question in questions]
 
-    def _picked(self, name: str, chunks: Sequence[Chunk]) -> list[Hit]:
+    def _select(self, name: str, chunks: Sequence[Chunk]) -> list[Hit]:
         ordered = sorted(chunks, key=lambda chunk: (chunk.start, chunk.end))
-        # By number, not share, of mentions: MuLD's chunks are of one length (decision 14).
+        # By number, not share, of mentions: MuLD's chunks have the same length (decision 14).
         hits = [Hit(c, float(n)) for c, n in zip(ordered, _counts(name, ordered), strict=True) if n]
         if not hits:
-            if chunks:  # without chunks the chunker has told why
+            if chunks:  # without chunks, the chunker has noted the reason
                 note("no chunk mentions the name: nothing is selected")
             return []
-        picked = {
+        by_rule = {
             "first": hits[0],
             "last": hits[-1],
-            "densest": max(hits, key=lambda hit: hit.score),  # the first of equals
+            "densest": max(hits, key=lambda hit: hit.score),  # the first if several are equal
         }
-        return in_order({picked[which].chunk.span: picked[which] for which in self.pick}.values())
+        return in_order({by_rule[rule].chunk.span: by_rule[rule] for rule in self.pick}.values())
 
 
 def _counts(name: str, chunks: Sequence[Chunk]) -> list[int]:
-    """Returns how many mentions begin in each chunk."""
+    """Returns the number of mentions that begin in each chunk."""
     if not chunks:
         return []
     starts = [mention.start for mention in mentions_in(chunks[0].document, name)]

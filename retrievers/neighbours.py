@@ -1,4 +1,4 @@
-"""Hits with what stands around them."""
+"""Widens hits by the chunks around them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from leporello.retrievers.index.postings import in_order
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Widens each hit of another retriever by the chunks around it, and joins what then touches.
+    """Widens each hit of another retriever by the chunks around it, and joins adjacent hits.
 
-    Spans touch if nothing but white space stands between them. A joined span has the best score
-    of its hits; there are at most as many spans as hits.
+    Hits are adjacent if there is only white space between them. A joined hit has the best score of
+    its hits.
 
     Attributes:
         retriever: Retriever whose hits are widened.
-        before: Number of chunks added before each hit.
-        after: Number of chunks added after each hit.
+        before: Number of chunks to add before each hit.
+        after: Number of chunks to add after each hit.
     """
 
     retriever: Retriever
@@ -48,16 +48,17 @@ class Neighbours:
 
 
 def _join(hits: Iterable[Hit]) -> list[Hit]:
-    """Returns the hits in document order, those that overlap or touch made one."""
+    """Joins hits that overlap or are adjacent; returns them in document order."""
     joined: list[Hit] = []
     for hit in sorted(hits, key=lambda hit: (hit.chunk.start, hit.chunk.end)):
-        if joined and _touch(joined[-1].chunk, hit.chunk):
-            hit = _union(joined.pop(), hit)  # noqa: PLW2901 -- the hit has grown
-        joined.append(hit)
+        if joined and _are_adjacent(joined[-1].chunk, hit.chunk):
+            joined.append(_union(joined.pop(), hit))
+        else:
+            joined.append(hit)
     return joined
 
 
-def _touch(left: Chunk, right: Chunk) -> bool:
+def _are_adjacent(left: Chunk, right: Chunk) -> bool:
     return not left.document.text[left.end : right.start].strip()
 
 

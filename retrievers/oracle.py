@@ -1,4 +1,4 @@
-"""Oracles: what retrieval would find if it knew the answer."""
+"""Oracles: retrievers that use the evidence or references of an example."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from leporello.text.squad import normalise
 
 @dataclass(frozen=True)
 class Oracle:
-    """The chunks that hold the gold evidence, those with most of it first.
+    """Returns the chunks that contain the gold evidence, those with most of it first.
 
-    A chunk's score is the share of the evidence's characters that it holds, white space apart;
-    equal scores stand in document order. Chunks without any evidence are never returned. A score
-    of such a run says that it sees the gold.
+    The score of a chunk is its share of the evidence's characters, without white space; ties are in
+    document order. Chunks without evidence are never returned. Scores of a run with an oracle are
+    marked.
 
     Attributes:
-        k: Number of chunks a question gets at most.
+        k: Maximum number of hits per question.
     """
 
     sees_gold: ClassVar[bool] = True
@@ -35,14 +35,14 @@ class Oracle:
     k: Positive = 10
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the chunks of each example; without evidence there are none, and a note."""
-        # Not filled up to k: evidence without noise is what it measures (decision 25).
+        """Returns the chunks of each example; without evidence, no chunks and a note."""
+        # Not filled up to k, to measure evidence without noise (decision 25).
         hits = [in_order(_with_evidence(example, chunks))[: self.k] for example in examples]
-        # A note is told of all examples that are asked together.
+        # A note applies to all examples of the call.
         if not all(example.evidence for example in examples):
             note("a question on this document has no gold evidence: nothing is selected for it")
         elif chunks and not all(hits):
-            note("no chunk holds the gold evidence of a question on this document")
+            note("no chunk contains the gold evidence of a question on this document")
         return hits
 
 
@@ -58,15 +58,15 @@ def _with_evidence(example: Example, chunks: Iterable[Chunk]) -> Iterator[Hit]:
 
 @dataclass(frozen=True)
 class OracleAnswer:
-    """The chunks that contain a reference; where none does, those most like one.
+    """Returns the chunks that contain a reference, or else the chunks most similar to one.
 
-    Texts are compared as SQuAD's metrics do. A chunk that contains a reference scores 1; else its
-    score is ROUGE-L's recall: the longest common subsequence's share of the reference's words,
-    for the best reference. Chunks that share no word are never returned. Equal scores stand in
-    document order. A score of such a run says that it sees the gold.
+    Texts are compared in the form of SQuAD's metrics. A chunk that contains a reference scores 1.
+    If no chunk does, the score is ROUGE-L's recall for the best reference: the share of its words
+    in the longest common subsequence. Chunks that share no word with a reference are never
+    returned. Ties are in document order. Scores of a run with an oracle are marked.
 
     Attributes:
-        k: Number of chunks a question gets at most.
+        k: Maximum number of hits per question.
     """
 
     sees_gold: ClassVar[bool] = True
@@ -74,8 +74,8 @@ class OracleAnswer:
     k: Positive = 10
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the chunks of each example; without references there are none, and a note."""
-        words: list[list[str]] = []  # of each chunk, once an example needs them
+        """Returns the chunks of each example; without references, no chunks and a note."""
+        words: list[list[str]] = []  # of each chunk, computed when an example needs them
 
         def chunk_words() -> list[list[str]]:
             if not words:
@@ -92,8 +92,8 @@ class OracleAnswer:
     def _best(
         self, example: Example, chunks: Sequence[Chunk], words: Callable[[], list[list[str]]]
     ) -> list[Hit]:
-        if holding := _containing(example, chunks):
-            return [Hit(chunk, 1.0) for chunk in holding[: self.k]]
+        if matches := _containing(example, chunks):
+            return [Hit(chunk, 1.0) for chunk in matches[: self.k]]
         references = list(filter(None, (normalise(text).split() for text in example.references)))
         if not references:
             return []
@@ -102,22 +102,22 @@ class OracleAnswer:
 
 
 def _containing(example: Example, chunks: Sequence[Chunk]) -> list[Chunk]:
-    """Returns the chunks with a reference in them, in document order."""
+    """Returns the chunks that contain a reference, in document order."""
     per_reference = (occurrences(example.document, text) for text in example.references)
     spans = sorted(span for of_reference in per_reference for span in of_reference)
     starts = [span.start for span in spans]
-    # The first end among the spans from each on: does any that begins in a chunk end in it?
+    # Smallest end of each span and all later spans, to test whether any of them ends in a chunk.
     ends = [*accumulate((span.end for span in reversed(spans)), min)][::-1]
-    holding = []
+    containing = []
     for chunk in chunks:
         first = bisect_left(starts, chunk.start)
         if first < len(ends) and ends[first] <= chunk.end:
-            holding.append(chunk)
-    return sorted(holding, key=lambda chunk: (chunk.start, chunk.end))
+            containing.append(chunk)
+    return sorted(containing, key=lambda chunk: (chunk.start, chunk.end))
 
 
 def _recalls(references: Sequence[list[str]], words: Sequence[list[str]]) -> list[float]:
-    """Returns ROUGE-L's recall of each chunk, for the reference that suits it best."""
-    # Recall, not F1: a chunk is not worse for what it says besides (decision 25).
+    """Returns ROUGE-L's recall of each chunk, for its best reference."""
+    # Recall, not F1: further text does not make a chunk worse (decision 25).
     tables = [(places(reference), len(reference)) for reference in references]
     return [max(lcs_length(t, size, chunk) / size for t, size in tables) for chunk in words]

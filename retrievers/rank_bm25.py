@@ -1,4 +1,4 @@
-"""BM25 as the library rank_bm25 computes it: the reference implementation's numbers."""
+"""BM25 by the library rank_bm25, the reference implementation."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from leporello.retrievers.index.postings import ByIndex, best_chunks
 from leporello.text.tokens import terms
 
 if TYPE_CHECKING:
-    from rank_bm25 import BM25 as Scorer  # noqa: N811 -- BM25 is our own retriever
+    from rank_bm25 import BM25 as Scorer  # noqa: N811 -- BM25 is another retriever here
 
 
 @dataclass(frozen=True)
 class RankBM25(ByIndex):
-    """Okapi BM25, BM25+ and BM25L by the library rank_bm25, for who wants its very numbers.
+    """Okapi BM25, BM25+ and BM25L by the library rank_bm25, for identical scores.
 
-    Of Okapi, `BM25` finds the same several times as fast. Terms are those of `BM25`.
+    For Okapi, `BM25` is several times as fast and returns the same hits. Terms are those of `BM25`.
 
     Attributes:
-        k: Number of chunks a question gets.
-        variant: Formula: `okapi`, `plus` (BM25+) or `l` (BM25L), both of Lv and Zhai 2011, which
-            mark long chunks down less.
-        k1: Saturation, as of `BM25`.
-        b: Length penalty, as of `BM25`.
+        k: Number of hits per question.
+        variant: Formula: `okapi`, `plus` (BM25+) or `l` (BM25L). The latter two (Lv and Zhai 2011)
+            penalise long chunks less.
+        k1: Saturation; see `BM25`.
+        b: Length penalty; see `BM25`.
     """
 
     search_only: ClassVar[tuple[str, ...]] = ("k",)
@@ -37,7 +37,7 @@ class RankBM25(ByIndex):
     b: Share = 0.75
 
     def index(self, chunks: Sequence[Chunk]) -> Scorer | None:
-        """Returns the library's index; None where there is no term, at which it trips."""
+        """Returns the library's index; None without terms, for which it would raise."""
         import rank_bm25
 
         classes = {
@@ -51,11 +51,11 @@ class RankBM25(ByIndex):
     def search(
         self, index: Scorer | None, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
-        """Returns the k best chunks for each question, by the index of these chunks."""
+        """Returns the k best chunks for each question, using the index of these chunks."""
         import numpy as np
 
         if index is None:
             return best_chunks(np.zeros((1, len(questions), len(chunks))), chunks, self.k)
         with np.errstate(invalid="ignore"):  # it divides 0 by 0 for a chunk without terms
-            scores = (np.nan_to_num(index.get_scores(terms(asked))) for asked in questions)
+            scores = (np.nan_to_num(index.get_scores(terms(question))) for question in questions)
             return best_chunks((row[None] for row in scores), chunks, self.k)

@@ -1,4 +1,4 @@
-"""A cross-encoder reads the question together with each hit of another retriever."""
+"""Reranks the hits of another retriever with a cross-encoder."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 Pair: TypeAlias = tuple[str, str]
 
-# What a pair's batch mates change in its score shows in the sixth digit.
+# The other pairs of a batch change the sixth digit of a score.
 _DIGITS = 5
 
 
 @dataclass(frozen=True)
 class Rerank:
-    """Scores the hits of another retriever with a cross-encoder, and keeps the best.
+    """Scores the hits of another retriever with a cross-encoder, and returns the best.
 
-    Nothing is cut off. A passage too long for the window beside its question is scored in pieces
-    and has the score of its best one (MaxP: Dai and Callan, SIGIR 2019); a question of more than
-    half the window is read in pieces as well, and its scores are their mean. A blank question
-    gives every passage 0.
+    Nothing is truncated. A passage that does not fit the input window with its question is scored
+    in segments, and has the score of its best segment (MaxP: Dai and Callan, SIGIR 2019). A
+    question longer than half the input window is read in segments too, and its score is their mean.
+    With a blank question, every passage scores 0.
 
     Attributes:
-        retriever: Retriever whose hits are scored; let it return more than k.
-        model: A cross-encoder that gives one score a pair.
-        k: Number of chunks a question gets.
-        batch_size: Number of pairs read at once; they are sorted by length.
+        retriever: Retriever whose hits are scored; it should return more than k.
+        model: A cross-encoder that returns one score per pair.
+        k: Number of hits per question.
+        batch_size: Number of pairs per batch, sorted by length.
     """
 
     retriever: Retriever
@@ -46,12 +46,12 @@ class Rerank:
     batch_size: Positive = 32
 
     def load(self) -> None:
-        """Loads the models, which is otherwise done when they are first asked."""
+        """Loads the models, which the first call would load otherwise."""
         load_cross_encoder(self.model)
         load_models(self.retriever)
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the k best hits of each example; scores are logits, before any sigmoid."""
+        """Returns the k best hits of each example; scores are logits, without a sigmoid."""
         candidates = retrieve(self.retriever, examples, chunks)
         scores = self._scores(
             (example.question, [hit.chunk.text for hit in hits])
@@ -62,9 +62,9 @@ class Rerank:
             for hits, row in zip(candidates, scores, strict=True)
         ]
 
-    def _scores(self, asked: Iterable[tuple[str, list[str]]]) -> Iterator[list[float]]:
-        """Yields one score a passage, for each question and its passages."""
-        blocks = [(self._readings(*block), len(block[1])) for block in asked]
+    def _scores(self, groups: Iterable[tuple[str, list[str]]]) -> Iterator[list[float]]:
+        """Yields the scores of the passages of each question."""
+        blocks = [(self._readings(*group), len(group[1])) for group in groups]
         pieces = chain.from_iterable(
             passage for readings, _ in blocks for reading in readings for passage in reading
         )
@@ -75,15 +75,16 @@ class Rerank:
             yield means or [0.0] * passages
 
     def _readings(self, question: str, passages: list[str]) -> list[list[list[Pair]]]:
-        """Returns what to read for each piece of the question, for each passage: its pieces."""
+        """Returns the pairs to score: for each piece of the question and passage, its pieces."""
         if not question.strip() or not passages:
             return []
         model = load_cross_encoder(self.model)
         window = room(model, ("", ""), _prompt(model))
         readings = []
         for piece in cut(model, [question], window / 2)[0]:
-            beside = window - count(model, [piece])[0]
-            readings.append([[(piece, p) for p in cuts] for cuts in cut(model, passages, beside)])
+            remaining = window - count(model, [piece])[0]
+            pieces = cut(model, passages, remaining)
+            readings.append([[(piece, part) for part in parts] for parts in pieces])
         return readings
 
     def _predict(self, pairs: list[Pair]) -> list[float]:
@@ -96,7 +97,7 @@ class Rerank:
             pairs,
             prompt=_prompt(model),
             batch_size=self.batch_size,
-            activation_fn=Identity(),  # a sigmoid would make all good passages equal
+            activation_fn=Identity(),  # a sigmoid would round all good passages to 1
             show_progress_bar=False,
         )
         values: list[float] = scores.tolist()
@@ -104,5 +105,5 @@ class Rerank:
 
 
 def _prompt(model: CrossEncoder) -> str:
-    """Returns the prompt that is saved with a model, as some that follow instructions have it."""
+    """Returns the default prompt that is saved with some models, or an empty text."""
     return model.prompts.get(model.default_prompt_name or "") or ""

@@ -1,4 +1,4 @@
-"""A reader reads each hit of another retriever alone, and what it is surest of comes first."""
+"""Reranks the hits of another retriever by a reader's scores."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from leporello.retrievers.index.postings import in_order
 
 @dataclass(frozen=True)
 class RerankByReader:
-    """Orders the hits of another retriever by a reader's scores, and keeps the best.
+    """Sorts the hits of another retriever by a reader's scores, and returns the best.
 
-    The reader must be one whose scores compare over passages: `Embedded`, whose score is about the
-    log odds that the passage answers, or `Extractive`.
+    The reader's scores must be comparable between passages: `Embedded`, whose score approximates
+    the log odds that the passage has the answer, or `Extractive`.
 
     Attributes:
-        retriever: Retriever whose hits are read; let it return more than k.
+        retriever: Retriever whose hits are read; it should return more than k.
         reader: Reader that reads the question with one hit at a time.
-        k: Number of chunks a question gets.
+        k: Number of hits per question.
     """
 
     retriever: Retriever
@@ -32,23 +32,23 @@ class RerankByReader:
         """Returns the k best hits of each example; scores are the reader's.
 
         Raises:
-            ValueError: The reader gives no score.
+            ValueError: The reader returns no score.
         """
         candidates = retrieve(self.retriever, examples, chunks)
-        asked = [
+        reads = [
             Read((hit.chunk,), example.question, example.instruction, example.choices)
             for example, hits in zip(examples, candidates, strict=True)
             for hit in hits
         ]
-        outputs = iter(read(self.reader, asked) if asked else ())
-        found = []
+        outputs = iter(read(self.reader, reads) if reads else ())
+        rankings = []
         for hits in candidates:
             scored = [Hit(hit.chunk, _score(next(outputs).score)) for hit in hits]
-            found.append(in_order(scored)[: self.k])
-        return found
+            rankings.append(in_order(scored)[: self.k])
+        return rankings
 
 
 def _score(score: float | None) -> float:
     if score is None:
-        raise ValueError("the reader gives no scores, by which RerankByReader orders")
+        raise ValueError("RerankByReader needs a reader that returns scores, such as Embedded")
     return score

@@ -1,4 +1,4 @@
-"""The sections that a summary is made of."""
+"""Selects the sections that are relevant to a summary."""
 
 from __future__ import annotations
 
@@ -27,25 +27,24 @@ _LEFT_OUT = (
     *("table des matières", "sommaire", "liste des*", "bibliographie", "remerciements"),
     *("índice", "bibliografía", "agradecimientos", "apéndice*", "lista de*"),
 )
-# What may stand before a first chapter without being one.
+# Sections before the first chapter that are not chapters.
 _FRONT = ("abstract", "summary", "executive summary", "preface", "foreword", "zusammenfassung")
 
 
 @dataclass(frozen=True)
 class Selected:
-    """The sections from the introduction on, without what no summary tells (MuLD, section 4).
+    """Returns the sections from the introduction on, without appendices etc. (MuLD, section 4).
 
-    A chunk belongs to the section that it starts in. An introduction inside a chapter counts only
-    inside the first one, and selects that chapter whole. Where there is none, everything is
-    selected that is not left out. All chunks score 0, since nothing is known of them.
+    A chunk belongs to the section in which it starts. An introduction within a chapter counts only
+    in the first chapter, and selects the complete chapter. Without an introduction, all sections
+    are selected that are not left out. All scores are 0.
 
-    A name is compared with a heading's own words, without number and case, and with the heading
-    as it stands (`Appendix A`). A `*` at its end stands for any characters, one before it for any
-    words.
+    Names are compared with a heading's words, ignoring number and case, and with the complete
+    heading (`Appendix A`). A final `*` matches any characters, and an initial `*` any words.
 
     Attributes:
-        begin: Names of the section from which on everything is selected.
-        leave_out: Names of sections that are left out, with all inside them.
+        begin: Names of the section with which the selection begins.
+        leave_out: Names of sections to leave out, with their subsections.
     """
 
     begin: tuple[str, ...] = _INTRODUCTIONS
@@ -54,7 +53,7 @@ class Selected:
     def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the selected chunks for each question, in document order.
 
-        If nothing were left, everything is selected, and a note says so.
+        If no chunk would be selected, all are selected, with a note.
         """
         selected = self._select(chunks) if chunks else []
         if chunks and not selected:
@@ -70,12 +69,12 @@ class Selected:
             for section in sections
             if _is_any(section, self.leave_out)
         )
-        # An introduction of chapter 4 begins nothing (decision 13).
+        # An introduction in chapter 4 does not begin the selection (decision 13).
         begin = self._first(sections, out)
         starts = [section.start for section in sections]
 
-        def belongs(chunk: Chunk) -> int:
-            """Returns where it starts; a heading without text belongs to what it heads."""
+        def section_start(chunk: Chunk) -> int:
+            """Returns the chunk's start, or the next section's if it begins with a bare heading."""
             index = bisect_right(starts, chunk.start)
             start = chunk.start
             while 0 < index < len(starts) and is_bare(document, sections[index - 1]):
@@ -83,43 +82,43 @@ class Selected:
                 index += 1
             return start
 
-        sectioned = ((chunk, belongs(chunk)) for chunk in chunks)
-        return [chunk for chunk, start in sectioned if start >= begin and not _is_in(out, start)]
+        pairs = ((chunk, section_start(chunk)) for chunk in chunks)
+        return [chunk for chunk, start in pairs if start >= begin and not _is_in(out, start)]
 
     def _first(self, sections: Sequence[Section], out: Sequence[Span]) -> int:
-        """Returns from which character on sections are selected: 0 without an introduction."""
+        """Returns the first character of the selection: 0 without an introduction."""
         around: list[Section] = []
-        had_chapter = False  # whether there was a section, at the top, that may be a first chapter
+        had_chapter = False  # whether an earlier top-level section may be the first chapter
         for section in sections:
             while around and around[-1].end <= section.start:
-                passed = around.pop()
-                front = _is_in(out, passed.start) or _is_any(passed, _FRONT)
-                had_chapter = had_chapter or not (around or front)
+                earlier = around.pop()
+                is_front = _is_in(out, earlier.start) or _is_any(earlier, _FRONT)
+                had_chapter = had_chapter or not (around or is_front)
             around.append(section)
             if not _is_in(out, section.start) and _is_any(section, self.begin):
-                start = _beginning(around, begun=had_chapter)
+                start = _beginning(around, had_chapter=had_chapter)
                 if start is not None:
                     return start
         return 0
 
 
-def _beginning(around: Sequence[Section], *, begun: bool) -> int | None:
-    """Returns where the text begins that an introduction opens; None for one of a later chapter.
+def _beginning(around: Sequence[Section], *, had_chapter: bool) -> int | None:
+    """Returns the first character of an introduction's text; None if it is in a later chapter.
 
     Args:
-        around: Sections: the introduction, and before it those that it lies in, outermost first.
-        begun: Whether another section stands before these.
+        around: Sections that contain the introduction, outermost first, and the introduction.
+        had_chapter: Whether another chapter precedes these sections.
     """
     introduction = around[-1]
     outer = next((section for section in around if _number(section)), introduction)
     number = _number(outer)
     if outer is introduction and len(number) <= 1:
-        return None if begun and len(around) > 1 else outer.start
+        return None if had_chapter and len(around) > 1 else outer.start
     return outer.start if number[0] <= 1 else None
 
 
 def _number(section: Section) -> tuple[int, ...]:
-    """Returns a section's number; `A Foo` may be an article, and counts as none."""
+    """Returns a section's number; empty for `A Foo`, which may be an article."""
     label = label_of(section.title)
     return label.path if label and (label.word or label.style != "A") else ()
 
@@ -130,10 +129,10 @@ def _is_any(section: Section, names: Iterable[str]) -> bool:
 
 
 def _matches(title: str, name: str) -> bool:
-    """Says whether a name means a title: `appendix*` its first words, `*introduction*` any."""
+    """Returns whether a name matches a title: `appendix*` its start, `*introduction*` any words."""
     position = f" {title} ".find(f" {name.strip('*')}" + ("" if name.endswith("*") else " "))
-    whole = name.endswith("*") or f" {title}".endswith(f" {name.strip('*')}")
-    return whole and (position >= 0 if name.startswith("*") else position == 0)
+    matches_end = name.endswith("*") or f" {title}".endswith(f" {name.strip('*')}")
+    return matches_end and (position >= 0 if name.startswith("*") else position == 0)
 
 
 def _is_in(spans: Sequence[Span], character: int) -> bool:

@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TfIdf(ByIndex):
-    """TF-IDF fitted on the document's own chunks, as in MuLD (Hudson and Al Moubayed 2022, sec. 4).
+    """TF-IDF fitted on the document's chunks, as in MuLD (Hudson and Al Moubayed 2022, sec. 4).
 
-    The weights are scikit-learn's (smoothed idf, L2 norm), and so may be the terms. The document is
-    weighed once, and all its questions are answered together.
+    Weights are those of scikit-learn (smoothed idf, L2 norm), and optionally its terms too. The
+    weights of a document are computed once for all its questions.
 
     Attributes:
-        k: Number of chunks a question gets.
-        sublinear: Whether a term that stands n times in a chunk weighs 1 + ln n.
-        terms: What counts as a term: `leporello` takes words of any script, as `BM25` does,
-            `scikit-learn` the words of two letters or more that its `TfidfVectorizer` takes.
-        ngrams: Number of terms of the longest run that counts as a term of its own; 2 adds pairs.
+        k: Number of hits per question.
+        sublinear: Whether the weight of a term with n occurrences in a chunk is 1 + ln n.
+        terms: Kind of terms: `leporello` uses words of any script, like `BM25`; `scikit-learn` uses
+            words of at least two letters, like its `TfidfVectorizer`.
+        ngrams: Maximum number of successive terms that form a further term; 2 adds pairs.
     """
 
     search_only: ClassVar[tuple[str, ...]] = ("k",)
@@ -50,11 +50,11 @@ class TfIdf(ByIndex):
     terms: Literal["leporello", "scikit-learn"] = "leporello"
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
-        """Returns what each term weighs in each chunk, and the terms' idf."""
+        """Returns the weight of each term in each chunk, and the terms' idf."""
         import numpy as np
 
         counts, ids = count_terms([chunk.text for chunk in chunks], self.ngrams, self._split)
-        # Smoothed as scikit-learn's, over this document's chunks alone, as in MuLD (decision 6).
+        # Smoothed like scikit-learn's, over only this document's chunks, as in MuLD (decision 6).
         idf = np.log((len(chunks) + 1) / (np.bincount(counts.terms) + 1.0)) + 1
         return {**pack(counts, self._weights(counts, idf), ids), "idf": idf}
 
@@ -74,7 +74,7 @@ class TfIdf(ByIndex):
         return terms if self.terms == "leporello" else long_words
 
     def _weights(self, bags: TermCounts, idf: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns what scikit-learn's transformer makes of counts, of one length for each text."""
+        """Returns the weights of counts as scikit-learn's transformer does, normalised per text."""
         import numpy as np
 
         counts = 1 + np.log(bags.counts) if self.sublinear else bags.counts

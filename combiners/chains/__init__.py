@@ -1,4 +1,4 @@
-"""Combiners that read in steps, each with what the steps before it said.
+"""Combiners that read in steps, each step with the outputs of earlier steps.
 
-Begin with `chain_of_agents`; what they share is in `said`.
+Begin with `chain_of_agents`; `outputs` has shared functions.
 """

@@ -1,12 +1,12 @@
-"""Workers read one after the other, each with what the one before handed on; a manager answers."""
+"""Chain of agents: workers read in turn and pass on notes, and a manager answers from them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.combiners.chains.said import evidence, says_nothing
-from leporello.combiners.stuff import asked, chunks_of
+from leporello.combiners.chains.outputs import evidence, has_no_answer
+from leporello.combiners.stuff import chunks_of, read_with
 from leporello.core.protocols import ANSWER, Count, Role
 from leporello.core.records import Chunk, Combination, Example, Fit, Hit, Output, Read
 
@@ -18,22 +18,22 @@ WORK = (
 
 @dataclass(frozen=True)
 class ChainOfAgents:
-    """Reads hits in document order, each with notes on those before it; then answers.
+    """Reads hits in document order, each with notes on earlier hits; then answers from the notes.
 
-    As Zhang et al. describe ("Chain of Agents", NeurIPS 2024): workers hand a communication unit
-    on, and a manager who sees the last unit alone answers, also where there is no question. A
-    worker that says nothing hands on what it was given; if none says anything, the question is
-    read alone.
+    Zhang et al. ("Chain of Agents", NeurIPS 2024): workers pass on a communication unit, and a
+    manager that reads only the last unit answers, also without a question. A worker without an
+    answer passes the unit on unchanged; if no worker has an answer, the manager reads only the
+    question.
 
-    A reader that copies its answers writes no notes: its unit has the sentences that the answers so
-    far stand in, and of a summary, its sentences. It loses by that, the more the more workers.
+    An extractive reader writes no notes: its unit consists of the sentences that contain the
+    answers so far, or of the sentences of a summary. This loses information with every worker.
 
     Attributes:
-        hits: Number of hits that a worker reads at most; 0 is as many as fit the window with the
-            unit, which are all for a reader without one.
-        worker: Instruction of the workers, in front of the task's.
-        manager: Instruction of the manager, if not empty; else the task's.
-        worker_role: Role of the reader that the workers are; the manager is the one of answers.
+        hits: Maximum number of hits per worker; 0 fills the input window with the unit and hits, or
+            reads all hits with a reader without an input window.
+        worker: Instruction of the workers, before the task's.
+        manager: Instruction of the manager; if empty, the task's.
+        worker_role: Role of the reader of the workers; the manager has the role of answers.
     """
 
     hits: Count = 0
@@ -42,16 +42,16 @@ class ChainOfAgents:
     worker_role: Role = ANSWER
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields a read a worker, one a round, then the manager's; at most one more than hits."""
-        unit, rest = "", tuple(chunks_of(hits))
-        while rest:
-            part = rest[: self.hits or None]
-            [fits] = yield [Fit(self._work(example, unit, part))]
-            part = part[: max(fits - bool(unit), 1)]
-            [output] = yield [self._work(example, unit, part)]
-            unit = _handed_on(unit, output, example)
-            rest = rest[len(part) :]
-        [output] = yield [asked(example, filter(None, [unit]), self.manager)]
+        """Yields rounds of one read each: the workers', then the manager's."""
+        unit, remaining = "", tuple(chunks_of(hits))
+        while remaining:
+            chunks = remaining[: self.hits or None]
+            [fits] = yield [Fit(self._work(example, unit, chunks))]
+            chunks = chunks[: max(fits - bool(unit), 1)]
+            [output] = yield [self._work(example, unit, chunks)]
+            unit = _next_unit(unit, output, example)
+            remaining = remaining[len(chunks) :]
+        [output] = yield [read_with(example, filter(None, [unit]), self.manager)]
         return str(output.text)
 
     def _work(self, example: Example, unit: str, chunks: tuple[Chunk, ...]) -> Read:
@@ -66,9 +66,9 @@ class ChainOfAgents:
         )
 
 
-def _handed_on(unit: str, output: Output, example: Example) -> str:
-    """Returns the next unit: what was written, or the sentences copied so far."""
-    said = evidence(output, example.document)
-    if says_nothing(output.text) or (output.span and said in unit):
+def _next_unit(unit: str, output: Output, example: Example) -> str:
+    """Returns the next unit: the worker's text, or all sentences copied so far."""
+    text = evidence(output, example.document)
+    if has_no_answer(output.text) or (output.span and text in unit):
         return unit
-    return f"{unit}\n{said}".strip() if output.span else said
+    return f"{unit}\n{text}".strip() if output.span else text

@@ -1,4 +1,4 @@
-"""A note on every hit, then an answer from notes and hits together."""
+"""Chain of notes: writes a note on every hit, then answers from notes and hits together."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import regex
 
-from leporello.combiners.chains.said import evidence, says_nothing
-from leporello.combiners.stuff import Order, arranged, asked
+from leporello.combiners.chains.outputs import evidence, has_no_answer
+from leporello.combiners.stuff import Order, arranged, read_with
 from leporello.core.records import Chunk, Combination, Example, Fit, Hit, Output, Read
 
 NOTE = (
@@ -24,20 +24,20 @@ _IRRELEVANT = regex.compile(
 
 @dataclass(frozen=True)
 class ChainOfNotes:
-    """Has a note written on each hit, drops those noted as irrelevant, and reads notes and hits.
+    """Has a note written on each hit, drops irrelevant hits, and reads notes and hits.
 
-    As Yu et al. describe ("Chain-of-Note", 2023), but a read a note, so that each hit has the whole
-    window. Irrelevant is a hit whose note is empty, says so, or says nothing (`none`,
-    `unanswerable`); where all are, all hits are read without notes. Without a question, nothing is
-    noted.
+    Yu et al. ("Chain-of-Note", 2023), but with one read per note, so that each hit can fill the
+    input window. A hit is irrelevant if its note is empty, a word such as `none` or `unanswerable`,
+    or states irrelevance. If all hits are irrelevant, all are read without notes. Without a
+    question, no notes are written.
 
-    A reader that copies its answers notes the sentence that has the answer; one that answers
-    whatever it is given (`Embedded` with `threshold: null`) drops no hit.
+    An extractive reader notes the sentence that contains the answer; a reader that always answers
+    (`Embedded` with `threshold: null`) drops no hits.
 
     Attributes:
-        note: Instruction under which notes are written.
-        answer: Instruction for the answer, if not empty; else the task's.
-        order: Order in which hits are read, each behind its note.
+        note: Instruction for notes.
+        answer: Instruction for the answer; if empty, the task's.
+        order: Order in which hits are read, each after its note.
     """
 
     note: str = NOTE
@@ -45,9 +45,9 @@ class ChainOfNotes:
     order: Order = "score"
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one round of notes, then one read; of what does not fit, the worst are left out.
+        """Yields one round of notes, then one read of the best hits that fit.
 
-        Without hits the question is read alone.
+        Without hits, the read has only the question.
         """
         notes: dict[Hit, str] = {}
         if hits and example.question:
@@ -58,17 +58,17 @@ class ChainOfNotes:
             notes = {
                 hit: evidence(output, example.document)
                 for hit, output in zip(hits, outputs, strict=True)
-                if not says_nothing(output.text) and not _IRRELEVANT.match(output.text)
+                if not has_no_answer(output.text) and not _IRRELEVANT.match(output.text)
             }
         relevant = [hit for hit in hits if hit in notes] or list(hits)
-        each = 2 if notes else 1
+        passages_per_hit = 2 if notes else 1
         [fits] = yield [Fit(self._read(example, relevant, notes))]
-        kept = relevant[: max(fits // each, 1)]
-        [output] = yield [self._read(example, arranged(kept, self.order), notes)]
+        best = relevant[: max(fits // passages_per_hit, 1)]
+        [output] = yield [self._read(example, arranged(best, self.order), notes)]
         return str(output.text)
 
     def _read(self, example: Example, hits: Sequence[Hit], notes: dict[Hit, str]) -> Read:
         passages: list[Chunk | str] = []
         for hit in hits:
             passages += [notes[hit], hit.chunk] if notes else [hit.chunk]
-        return asked(example, passages, self.answer)
+        return read_with(example, passages, self.answer)

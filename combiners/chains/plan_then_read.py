@@ -1,6 +1,6 @@
-"""A plan of smaller questions first, each searched and answered, then the question itself.
+"""Plans smaller questions, searches and answers each, and then answers the question itself.
 
-A model writes the plan; without one, a rule divides the question.
+A model writes the plan, or a rule divides the question.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import regex
 
-from leporello.combiners.chains.said import evidence, says_nothing
-from leporello.combiners.multi_hop import by_turns
-from leporello.combiners.stuff import asked
+from leporello.combiners.chains.outputs import evidence, has_no_answer
+from leporello.combiners.multi_hop import interleaved
+from leporello.combiners.stuff import read_with
 from leporello.core.protocols import Positive
 from leporello.core.records import (
     Asking,
@@ -33,7 +33,7 @@ from leporello.text.english.questions import Wanted, named_choices, wanted
 
 _STEP = re.compile(r"^\W{0,4}(?:step )?\d{1,2}\s?[.):]\W{0,4}(\S.*)$", re.I | re.M)
 _ANSWER = re.compile(r"#(\d{1,2})(?!\d)")
-# "the spouse of", "the actress that": what must be known before the rest can be answered.
+# "the spouse of", "the actress that": a noun whose complement must be answered first.
 _UNKNOWN = (
     r"\bthe(?:\s[\w'’-]+){1,4}?\s"
     r"(?:that|who|whose|whom|which|where|when|of|by|in|from|with|containing)\s"
@@ -43,52 +43,52 @@ _ENDS = " \t\r\n.?!"
 
 
 def written_plan(text: str, steps: int) -> list[str]:
-    """Returns the numbered lines of a text, at most so many; none where it has no such."""
+    """Returns the first numbered lines of a text, at most `steps`."""
     return [line.strip() for line in _STEP.findall(text)][:steps]
 
 
 def plan_by_rule(question: str, steps: int) -> list[str]:
-    """Returns what an English question leaves open inside itself, the innermost first.
+    """Returns the questions nested in an English question, the innermost first.
 
     "Who is the spouse of the actress who plays Scarlett?" becomes "What is the actress who plays
-    Scarlett?" and "Who is the spouse of #1?"; one that names two things to choose from, a question
-    on each; several questions, these. Empty for a question of one clause, which needs no plan.
+    Scarlett?" and "Who is the spouse of #1?". A choice between two names becomes a question on
+    each name, and several questions are split. A question of one clause needs no plan: empty.
 
     Args:
         question: Question.
-        steps: Number of steps at most.
+        steps: Maximum number of steps.
     """
     if names := named_choices(question):
         stem = question[: question.find(names[0])].rstrip(" ,:")
         return [f"{stem} {name}?" for name in names][:steps]
-    asked = [question[start:end] for start, end in clause_spans(question)]
-    asked = [clause for clause in asked if clause.endswith("?")]
-    if len(asked) > 1:
-        return asked[:steps]
+    clauses = [question[start:end] for start, end in clause_spans(question)]
+    questions = [clause for clause in clauses if clause.endswith("?")]
+    if len(questions) > 1:
+        return questions[:steps]
     bare = question.strip(_ENDS)
     starts = [
-        found.start() for found in regex.finditer(_UNKNOWN, bare, regex.IGNORECASE, overlapped=True)
+        match.start() for match in regex.finditer(_UNKNOWN, bare, regex.IGNORECASE, overlapped=True)
     ]
-    # What only `what is` stands before is the question itself.
+    # A noun directly after `what is` is the question itself.
     inner = [start for start in reversed(starts) if not _BARE.fullmatch(bare, 0, start)]
     tails = [bare[start:] for start in inner][: steps - 1]
     plan: list[str] = []
     for number, tail in enumerate(tails):
-        plan.append(f"What is {_known(tail, tails[:number])}?")
-    return [*plan, f"{_known(bare, tails)}?"] if plan else []
+        plan.append(f"What is {_with_reference(tail, tails[:number])}?")
+    return [*plan, f"{_with_reference(bare, tails)}?"] if plan else []
 
 
-def _known(text: str, tails: Sequence[str]) -> str:
-    """Returns a text with the answer to the last step in place of what that asked for."""
+def _with_reference(text: str, tails: Sequence[str]) -> str:
+    """Returns a text in which a reference to the last step's answer replaces its tail."""
     return text.removesuffix(tails[-1]) + f"#{len(tails)}" if tails else text
 
 
-def filled(step: str, answers: Sequence[str]) -> str:
-    """Returns a step with the answers that it refers to; of steps without one, nothing."""
+def with_answers(step: str, answers: Sequence[str]) -> str:
+    """Returns a step whose references (`#1`) are replaced by answers, which may be empty."""
 
-    def answer(found: re.Match[str]) -> str:
-        number = int(found[1])
-        return answers[number - 1] if 0 < number <= len(answers) else found[0]
+    def answer(reference: re.Match[str]) -> str:
+        number = int(reference[1])
+        return answers[number - 1] if 0 < number <= len(answers) else reference[0]
 
     return " ".join(_ANSWER.sub(answer, step).split())
 
@@ -102,19 +102,19 @@ STEP = "Answer with a name or a few words. If the text does not tell, write only
 
 @dataclass(frozen=True)
 class PlanThenRead:
-    """Plans smaller questions, searches and answers each, and answers from what came of them.
+    """Plans smaller questions, searches and answers each, and answers from their results.
 
-    As Sun et al. describe ("PEARL", 2023), with questions for actions. A reader that generates
-    writes the plan; of one that does not, or that wrote no numbered lines, it is made by rule from
-    the clauses of the question, in English; none for a summary. Without a plan, the hits are read.
-    The answer to a step that says nothing is left out of the last read; what it found is not. Each
-    search finds as many hits as the retriever gives, which are few if its `k` is.
+    Sun et al. ("PEARL", 2023), with questions instead of actions. A generative reader writes the
+    plan; otherwise, or without numbered lines, a rule for English makes it from the clauses of the
+    question, but not for a summary. Without a plan, only the hits are read. The last read contains
+    no empty answers of steps, but the hits of these steps. Each search returns the retriever's `k`
+    hits.
 
     Attributes:
-        steps: Number of steps at most.
+        steps: Maximum number of steps.
         plan: Instruction for the plan.
-        step: Instruction for the steps, which see the results of those before.
-        answer: Instruction for the last read, if not empty; else the task's.
+        step: Instruction for the steps, which read the results of earlier steps.
+        answer: Instruction for the last read; if empty, the task's.
     """
 
     steps: Positive = 4
@@ -123,35 +123,35 @@ class PlanThenRead:
     answer: str = ""
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields a read for the plan, a search and a read a step, and the last read.
+        """Yields a read for the plan, a search and a read per step, and the last read.
 
-        That has the results, then the first hit of the question and of each step, the second of
-        each, and so on, as many as fit. Without hits the question is read alone.
+        The last read has the results, then the first hit of the question and of each step, then
+        their second hits, and so on, as far as they fit. Without hits, it has only the question.
         """
         answers: list[str] = []
         results: list[str] = []
-        found: list[Sequence[Hit]] = [hits]
-        for step in (yield from self._planned(example)) if hits and example.question else ():
-            question = filled(step, answers)
-            [new] = yield [Search(question)]
-            found.append(new)
-            read = self._read(example, results, found[-1])
+        rankings: list[Sequence[Hit]] = [hits]
+        for step in (yield from self._steps(example)) if hits and example.question else ():
+            question = with_answers(step, answers)
+            [ranking] = yield [Search(question)]
+            rankings.append(ranking)
+            read = self._read(example, results, ranking)
             [output] = yield [
                 dataclasses.replace(read, question=question, instruction=self.step, choices=())
             ]
-            answers.append("" if says_nothing(output.text) else output.text.strip())
+            answers.append("" if has_no_answer(output.text) else output.text.strip())
             results += [_result(question, output, example)] if answers[-1] else []
-        gathered = by_turns(found)
+        gathered = interleaved(rankings)
         last = self._read(example, results, gathered)
         [fits] = yield [Fit(last)]
-        first = len(results) + bool(gathered)
-        [output] = yield [asked(example, last.passages[: max(fits, first)], self.answer)]
+        least = len(results) + bool(gathered)
+        [output] = yield [read_with(example, last.passages[: max(fits, least)], self.answer)]
         return str(output.text)
 
-    def _planned(self, example: Example) -> Asking[list[str]]:
+    def _steps(self, example: Example) -> Asking[list[str]]:
         plan: list[str] = []
-        [writes] = yield [Generates()]
-        if writes:
+        [is_generative] = yield [Generates()]
+        if is_generative:
             ask = Read((), example.question, self.plan, title=example.document.title)
             [output] = yield [ask]
             plan = written_plan(output.text, self.steps)
@@ -160,10 +160,10 @@ class PlanThenRead:
 
     def _read(self, example: Example, results: Sequence[str], hits: Sequence[Hit]) -> Read:
         chunks: tuple[Chunk | str, ...] = tuple(dict.fromkeys(hit.chunk for hit in hits))
-        return asked(example, (*results, *chunks))
+        return read_with(example, (*results, *chunks))
 
 
 def _result(question: str, output: Output, example: Example) -> str:
-    """Returns a step's result as later reads see it: with its question, or copied as it stands."""
-    said = evidence(output, example.document)
-    return said if output.span else f"{question} {said}"
+    """Returns a step's result for later reads: a copied sentence, or the question and answer."""
+    text = evidence(output, example.document)
+    return text if output.span else f"{question} {text}"

@@ -1,6 +1,6 @@
-"""Every hit read into fields, which are brought together; where they differ, confidence decides.
+"""Reads every hit into fields and merges them; confidence decides between contradictions.
 
-The fields are parsed from lines that a model writes, with patience for their form.
+The fields are parsed leniently from lines that a model writes.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any
 
 import regex
 
-from leporello.combiners.chains.said import (
+from leporello.combiners.chains.outputs import (
     answer_key,
-    asks_shortly,
     confidence,
     evidence,
-    says_nothing,
+    has_no_answer,
+    wants_short_answer,
 )
 from leporello.combiners.map_reduce import groups_that_fit
-from leporello.combiners.stuff import asked, chunks_of, read_of
+from leporello.combiners.stuff import chunks_of, read_of, read_with
 from leporello.core.records import Asking, Combination, Document, Example, Hit, Output, Read
 
 _FIELD = regex.compile(
@@ -31,19 +31,19 @@ _FIELD = regex.compile(
 )
 _NUMBER = regex.compile(r"(?<![\d.])(\d{1,3}(?:\.\d{1,9})?)\s*(%?)")
 _WORDS = {"low": 0.25, "medium": 0.5, "moderate": 0.5, "high": 0.75}
-_MOST = 5.0  # the surest, as the instruction counts
+_MOST = 5.0  # highest confidence on the instruction's scale
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one read came to.
+    """Fields of one read.
 
     Attributes:
-        information: What was taken from the text.
-        rationale: Why the answer follows from it.
-        answer: The answer; may be empty.
-        confidence: Confidence in it, 0 to 1.
-        written: Whether the reader wrote any of these fields as such.
+        information: Information from the text.
+        rationale: Reason why the answer follows from the information.
+        answer: Answer; may be empty.
+        confidence: Confidence in the answer, 0 to 1.
+        written: Whether the reader wrote at least one of these fields.
     """
 
     information: str
@@ -53,10 +53,10 @@ class Finding:
     written: bool
 
     def __bool__(self) -> bool:
-        return not (says_nothing(self.answer) and says_nothing(self.information))
+        return not (has_no_answer(self.answer) and has_no_answer(self.information))
 
     def __str__(self) -> str:
-        """Returns the fields that are not empty, a line each; of a copied answer its sentence."""
+        """Returns the fields that are not empty as lines, or the sentence of a copied answer."""
         if not self.written:
             return self.information
         fields = {
@@ -69,19 +69,19 @@ class Finding:
 
 
 def finding(output: Output, document: Document) -> Finding:
-    """Returns what an output says; all of it is the answer where it has no fields.
+    """Parses an output; without fields, the complete text is the answer.
 
-    A confidence that is missing, or cannot be read, is that of the output's score.
+    A missing or unreadable confidence is derived from the output's score.
     """
     parts = _FIELD.split(output.text)
-    sure = confidence(output.score)
+    default = confidence(output.score)
     if len(parts) == 1:
         answer = output.text.strip()
         return Finding(
-            "" if says_nothing(answer) else evidence(output, document),
+            "" if has_no_answer(answer) else evidence(output, document),
             "",
             answer,
-            sure,
+            default,
             written=False,
         )
     fields = {
@@ -91,28 +91,28 @@ def finding(output: Output, document: Document) -> Finding:
         fields.get("information", ""),
         fields.get("rationale", ""),
         fields.get("answer", ""),
-        _confidence(fields.get("confidence", ""), sure),
+        _confidence(fields.get("confidence", ""), default),
         written=True,
     )
 
 
-def _confidence(text: str, otherwise: float) -> float:
-    """Returns a confidence as it was written: `4`, `4/5`, `80 %`, `high`."""
+def _confidence(text: str, default: float) -> float:
+    """Parses a confidence such as `4`, `4/5`, `80 %` or `high`."""
     if number := _NUMBER.search(text):
         value = float(number[1])
         return min(value / (100 if number[2] else _MOST), 1.0)
     words = regex.findall(r"\p{L}+", text.casefold())
-    return next((_WORDS[word] for word in words if word in _WORDS), otherwise)
+    return next((_WORDS[word] for word in words if word in _WORDS), default)
 
 
 def most_trusted(findings: Sequence[Finding]) -> str:
-    """Returns the answer whose confidence, summed over all findings that give it, is greatest."""
+    """Returns the answer with the greatest sum of confidence over all its findings."""
     trust: dict[str, float] = defaultdict(float)
     answers: dict[str, str] = {}
-    for each in findings:
-        key = answer_key(each.answer)
-        trust[key] += each.confidence
-        answers.setdefault(key, each.answer)
+    for parsed in findings:
+        key = answer_key(parsed.answer)
+        trust[key] += parsed.confidence
+        answers.setdefault(key, parsed.answer)
     return answers[max(trust, key=trust.__getitem__)]
 
 
@@ -136,20 +136,20 @@ REDUCE = (
 class StructuredMapReduce:
     """Reads every hit into fields, collapses them in groups that fit, and resolves conflicts.
 
-    As Zhou et al. describe ("LLM×MapReduce", 2024): of each hit its information, a rationale, an
-    answer and a confidence from 1 to 5 go on, by which the last read tells which answer to trust.
-    A field that a reader does not write is empty; a confidence is then that of `Output.score`. What
-    says nothing goes no further; if all is such, the first answer is returned, or with choices the
-    question read alone.
+    Zhou et al. ("LLM×MapReduce", 2024): each hit gives information, a rationale, an answer and a
+    confidence from 1 to 5, by which the last read resolves contradictions. Fields that the reader
+    does not write are empty; a missing confidence is derived from `Output.score`. Empty findings
+    are dropped; if all are empty, the first answer is returned, or with choices a read of only the
+    question.
 
-    Where a reader writes no field at all, as those do that copy their answers, there is nothing to
-    collapse: equal answers sum up their confidence, and the greatest sum wins. For summaries, and
-    with choices, the sentences that answers were copied from are read together instead.
+    If the reader writes no fields, as extractive readers, nothing is collapsed: equal answers add
+    up their confidence, and the greatest sum wins. For summaries and with choices, the sentences
+    that contain the answers are read together instead.
 
     Attributes:
-        map: Instruction under which hits are read, in front of the task's.
-        collapse: Instruction under which groups are brought together, likewise.
-        reduce: Instruction of the last read, likewise.
+        map: Instruction for reads of hits, before the task's.
+        collapse: Instruction for merging groups of findings, before the task's.
+        reduce: Instruction for the last read, before the task's.
     """
 
     map: str = MAP
@@ -157,19 +157,20 @@ class StructuredMapReduce:
     reduce: str = REDUCE
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields a round for the hits, one a level of collapsing, each of fewer, and the last.
+        """Yields a round for the hits, a round for each level of collapsing, and the last read.
 
-        Without hits the question is read alone.
+        Each level has fewer reads than the one before. Without hits, the read has only the
+        question.
         """
         reads = [self._read(example, self.map, (chunk,)) for chunk in chunks_of(hits)]
         outputs: list[Output] = (yield reads) if reads else []
-        findings = [each for one in outputs if (each := finding(one, example.document))]
+        findings = [*filter(None, (finding(output, example.document) for output in outputs))]
         if outputs and not findings and not example.choices:
             return outputs[0].text
         if not findings:
             [output] = yield [read_of(example, [])]
             return str(output.text)
-        if asks_shortly(example) and not any(each.written for each in findings):
+        if wants_short_answer(example) and not any(parsed.written for parsed in findings):
             return most_trusted(findings)
         texts = yield from self._collapsed(example, findings)
         [output] = yield [
@@ -179,15 +180,15 @@ class StructuredMapReduce:
         return last.answer if last.written and last.answer else str(output.text)
 
     def _collapsed(self, example: Example, findings: Sequence[Finding]) -> Asking[tuple[str, ...]]:
-        """Returns as few texts as fit one window."""
+        """Merges the findings until their texts fit the input window."""
         texts = tuple(map(str, findings))
         read = self._read(example, self.collapse, ())
         while len(groups := (yield from groups_that_fit(read, texts))) > 1:
             outputs = yield [dataclasses.replace(read, passages=group) for group in groups]
-            found = (finding(output, example.document) for output in outputs)
-            texts = tuple(str(each) for each in found if each) or groups[0]
+            merged = (finding(output, example.document) for output in outputs)
+            texts = tuple(str(parsed) for parsed in merged if parsed) or groups[0]
         return texts
 
     def _read(self, example: Example, instruction: str, passages: tuple[Any, ...]) -> Read:
-        told = f"{instruction} {example.instruction}".strip()
-        return dataclasses.replace(asked(example, passages), instruction=told, choices=())
+        both = f"{instruction} {example.instruction}".strip()
+        return dataclasses.replace(read_with(example, passages), instruction=both, choices=())

@@ -1,4 +1,4 @@
-"""Combiners that decide which other combiner answers, or whether an answer stands.
+"""Combiners that choose among other combiners, or check an answer.
 
-Begin with `cascade`; the probability of an answer is `leporello.core.calls.answers.confidence_of`.
+Begin with `cascade`; `leporello.core.calls.answers.confidence_of` computes probabilities.
 """

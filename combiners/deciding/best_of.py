@@ -1,4 +1,4 @@
-"""The best of several combiners' answers."""
+"""Chooses the best of several combiners' answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from leporello.combiners.chains.said import answer_key, says_nothing
+from leporello.combiners.chains.outputs import answer_key, has_no_answer
 from leporello.combiners.stuff import read_of
 from leporello.core.calls.answers import as_text, confidence_of, with_more, with_way
 from leporello.core.calls.contracts import run_combiner, watched
@@ -20,16 +20,16 @@ JUDGE = "Which of these answers to the question is right by the text?"
 
 @dataclass(frozen=True)
 class BestOf:
-    """Has every combiner answer, and keeps the best answer.
+    """Has every combiner answer, and returns the best answer.
 
-    Answers that say nothing are kept only if all do. Where nobody knows which is best, the first
-    is kept, and that is noted.
+    Empty answers are considered only if all answers are empty. If the best is unknown, the first
+    answer is returned with a note.
 
     Attributes:
-        combiners: Combiners, the one to be trusted first in front.
-        by: What tells the best: the `probability` that it is right; the `score` of the reader,
-            which compares only answers of one reader; or the reader of `role`, a `judge` that
-            chooses among the answers with the hits before it.
+        combiners: Combiners, the most trusted first.
+        by: Criterion: the `probability` that an answer is right; the `score` of the reader, which
+            compares only answers of one reader; or a `judge`, the reader of `role`, which reads the
+            hits and chooses among the answers.
         role: Role of the judge.
         judge: Instruction of the judge.
     """
@@ -41,41 +41,40 @@ class BestOf:
 
     def __post_init__(self) -> None:
         if len(self.combiners) < 2:  # noqa: PLR2004
-            raise ValueError(f"the best of two combiners at least, got {len(self.combiners)}")
+            raise ValueError(f"combiners needs at least two, got {len(self.combiners)}")
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields the rounds of each combiner, one after the other, then a read of the judge's."""
-        found: list[_Entrant] = []
+        """Yields the rounds of one combiner after the other, then a read of the judge."""
+        entrants: list[_Entrant] = []
         for number, combiner in enumerate(self.combiners, 1):
-            answer, seen = yield from watched(run_combiner(combiner, example, hits))
-            outputs = [output for _, output in seen]
-            likely = confidence_of(answer, outputs)
-            found.append(_Entrant(number, answer, likely, _score(answer, outputs)))
-        saying = [one for one in found if example.choices or not says_nothing(one.text)] or found
-        best = yield from self._best(example, hits, saying)
-        told = with_more(best.answer, confidence=best.probability, candidates=[*map(_row, found)])
-        return with_way(told, f"{best.number} of {len(found)} answers")
+            answer, reads = yield from watched(run_combiner(combiner, example, hits))
+            outputs = [output for _, output in reads]
+            probability = confidence_of(answer, outputs)
+            entrants.append(_Entrant(number, answer, probability, _score(answer, outputs)))
+        answered = [e for e in entrants if example.choices or not has_no_answer(e.text)]
+        best = yield from self._best(example, hits, answered or entrants)
+        rows = [*map(_row, entrants)]
+        answer = with_more(best.answer, confidence=best.probability, candidates=rows)
+        return with_way(answer, f"{best.number} of {len(entrants)} answers")
 
     def _best(
-        self, example: Example, hits: Sequence[Hit], found: Sequence[_Entrant]
+        self, example: Example, hits: Sequence[Hit], entrants: Sequence[_Entrant]
     ) -> Asking[_Entrant]:
         if self.by == "judge":
-            return (yield from self._judged(example, hits, found))
-        values = [one.probability if self.by == "probability" else one.score for one in found]
-        known = [
-            (value, one) for value, one in zip(values, found, strict=True) if value is not None
-        ]
-        if len(known) < len(found):
-            note(f"BestOf compared {len(known)} of {len(found)} answers: no {self.by} of others")
-        return max(known, key=lambda pair: pair[0])[1] if known else found[0]
+            return (yield from self._judged(example, hits, entrants))
+        values = [e.probability if self.by == "probability" else e.score for e in entrants]
+        pairs = [(v, e) for v, e in zip(values, entrants, strict=True) if v is not None]
+        if len(pairs) < len(entrants):
+            note(f"BestOf compared {len(pairs)} of {len(entrants)} answers: no {self.by} of others")
+        return max(pairs, key=lambda pair: pair[0])[1] if pairs else entrants[0]
 
     def _judged(
-        self, example: Example, hits: Sequence[Hit], found: Sequence[_Entrant]
+        self, example: Example, hits: Sequence[Hit], entrants: Sequence[_Entrant]
     ) -> Asking[_Entrant]:
-        distinct = {answer_key(one.text): one for one in reversed(found)}
+        distinct = {answer_key(entrant.text): entrant for entrant in reversed(entrants)}
         if len(distinct) == 1:
-            return found[0]
-        choices = tuple(dict.fromkeys(one.text for one in found if one in distinct.values()))
+            return entrants[0]
+        choices = tuple(dict.fromkeys(e.text for e in entrants if e in distinct.values()))
         ask = dataclasses.replace(
             read_of(example, hits), instruction=self.judge, choices=choices, role=self.role
         )
@@ -83,12 +82,12 @@ class BestOf:
         chosen = distinct.get(answer_key(output.text))
         if chosen is None:
             note("BestOf kept the first answer: the judge chose none of them")
-        return chosen or found[0]
+        return chosen or entrants[0]
 
 
 @dataclass(frozen=True, slots=True)
 class _Entrant:
-    """An answer, by the number of its combiner."""
+    """Answer of a combiner, with the combiner's number from 1."""
 
     number: int
     answer: JSON
@@ -101,11 +100,11 @@ class _Entrant:
 
 
 def _score(answer: JSON, outputs: Sequence[Output]) -> float | None:
-    """Returns the highest score of the outputs that say it, else of the last output."""
+    """Returns the highest score of outputs that are equal to an answer, or the last score."""
     text = as_text(answer)
-    said = [o.score for o in outputs if o.score is not None and o.text.strip() == text]
-    return max(said, default=outputs[-1].score if outputs else None)
+    scores = [o.score for o in outputs if o.score is not None and o.text.strip() == text]
+    return max(scores, default=outputs[-1].score if outputs else None)
 
 
-def _row(one: _Entrant) -> JSON:
-    return {"answer": one.text, "confidence": one.probability, "score": one.score}
+def _row(entrant: _Entrant) -> JSON:
+    return {"answer": entrant.text, "confidence": entrant.probability, "score": entrant.score}

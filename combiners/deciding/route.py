@@ -1,4 +1,4 @@
-"""One of several combiners, by what is asked and of how long a document."""
+"""Chooses one of several combiners by the question and the length of the document."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from leporello.core.records import Combination, Example, Hit
 from leporello.text.english.questions import QuestionKind, kind_of
 from leporello.text.word_classifier import read_word_classifier
 
-_MATCH_SECONDS = 10.0  # of a pattern: one that goes back and forth may take for ever
+_MATCH_SECONDS = 10.0  # a pattern may backtrack without end
 
 
 @dataclass(frozen=True)
 class When:
-    """A route of `Route`: a combiner, and which examples it is for; alone it runs for all.
+    """A route of `Route`: a combiner, and conditions on examples; outside `Route` it always runs.
 
-    What is left out holds of every example; all that is given must hold.
+    An example must meet all given conditions.
 
     Attributes:
-        combiner: Combiner that is run.
-        kind: Kinds of question, in English: `who`, `how_many`, `either` (one of two names),
-            `statement`, `none` (no question is asked).
-        question: Regular expression that is found in the question, in upper or lower case.
+        combiner: Combiner to run.
+        kind: Kinds of English questions: `who`, `how_many`, `either` (one of two names),
+            `statement`, `none` (without a question).
+        question: Regular expression to find in the question, ignoring case.
         group: Groups of the task's examples.
-        choices: Whether there must be choices (true), or must be none (false).
-        shortest: Characters of the document at least.
-        longest: Characters of the document at most; 0 is no limit.
+        choices: Whether examples must have choices (true) or must not (false).
+        shortest: Minimum number of characters of the document.
+        longest: Maximum number of characters of the document; 0 for no limit.
     """
 
     combiner: Combiner
@@ -49,11 +49,11 @@ class When:
         try:
             regex.compile(self.question)
         except regex.error as error:
-            raise ValueError(f"question is no regular expression: {error}") from None
+            raise ValueError(f"question is not a valid regular expression: {error}") from None
         if self.longest and self.longest < self.shortest:
             raise ValueError(
-                f"no document is {self.shortest:,} characters long at least and"
-                f" {self.longest:,} at most: this route can never match"
+                f"shortest is {self.shortest:,} and longest is {self.longest:,}: this route can"
+                " never match"
             )
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
@@ -61,7 +61,7 @@ class When:
         return (yield from run_combiner(self.combiner, example, hits))
 
     def matches(self, example: Example) -> bool:
-        """Returns whether an example goes this way."""
+        """Returns whether an example meets the conditions."""
         length = len(example.document.text)
         return (
             (not self.kind or kind_of(example.question) in self.kind)
@@ -73,21 +73,21 @@ class When:
 
     def _is_found(self, text: str) -> bool:
         try:
-            found = regex.search(self.question, text, regex.IGNORECASE, timeout=_MATCH_SECONDS)
+            match = regex.search(self.question, text, regex.IGNORECASE, timeout=_MATCH_SECONDS)
         except TimeoutError:
             raise ValueError(
                 f"the route's pattern {self.question!r} takes more than {_MATCH_SECONDS:g} s"
             ) from None
-        return found is not None
+        return match is not None
 
     def __str__(self) -> str:
-        told: dict[str, Any] = {
+        conditions: dict[str, Any] = {
             name: getattr(self, name)
             for name in ("kind", "question", "group", "choices", "shortest", "longest")
         }
         texts = (
             f"{name} {'|'.join(value) if isinstance(value, tuple) else value}"
-            for name, value in told.items()
+            for name, value in conditions.items()
             if value is not None and (value or value is False)
         )
         return ", ".join(texts) or "all"
@@ -95,11 +95,11 @@ class When:
 
 @dataclass(frozen=True)
 class Route:
-    """Runs the first of several combiners that is for an example.
+    """Runs the combiner of the first route whose conditions an example meets.
 
     Attributes:
-        routes: Routes, each a `When`, in the order in which they are tried.
-        otherwise: Combiner where none of them matches.
+        routes: Routes (`When`), in the order in which they are tried.
+        otherwise: Combiner if no route matches.
     """
 
     routes: tuple[Combiner, ...]
@@ -107,20 +107,20 @@ class Route:
 
     def __post_init__(self) -> None:
         if not self.routes:
-            raise ValueError("routes is empty: it needs a `When` at least")
+            raise ValueError("routes is empty: add at least one `When`")
         for number, route in enumerate(self.routes, 1):
             if not isinstance(route, When):
                 kind = type(route).__name__
-                raise ValueError(  # noqa: TRY004 -- a fault of the config
-                    f"route {number} is a {kind}, and must be"
+                raise ValueError(  # noqa: TRY004 -- an error in the config
+                    f"route {number} is a {kind}, not a When: write"
                     f" {{class: When, kind: […], combiner: {kind}}}, or another condition"
                 )
             if str(route) == "all":
-                raise ValueError(f"route {number} has no condition: it is `otherwise`")
+                raise ValueError(f"route {number} has no condition: make it `otherwise`")
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields the rounds of the combiner whose way the example goes."""
-        routes = (one for one in self.routes if isinstance(one, When) and one.matches(example))
+        """Yields the rounds of the chosen combiner."""
+        routes = (when for when in self.routes if isinstance(when, When) and when.matches(example))
         route = next(routes, self.otherwise)
         answer = yield from run_combiner(route, example, hits)
         return with_way(answer, str(route) if isinstance(route, When) else "otherwise")
@@ -128,14 +128,14 @@ class Route:
 
 @dataclass(frozen=True)
 class LearntRoute:
-    """Runs that of several combiners which did best on questions of such words.
+    """Runs one of several combiners, chosen by learnt weights of the question's words.
 
-    The recipe `routes` of a checkout learns the weights from a run of the combiners, each as a
-    pipeline (docs/deciding.md).
+    The recipe `routes` in a checkout learns the weights from a run with one pipeline per combiner
+    (docs/deciding.md).
 
     Attributes:
-        routes: Combiners, in the order of the pipelines that were learnt from.
-        model: JSON file with weights of words.
+        routes: Combiners, in the order of the pipelines in the recipe's settings.
+        model: JSON file with word weights.
     """
 
     routes: tuple[Combiner, ...]
@@ -143,13 +143,13 @@ class LearntRoute:
 
     def __post_init__(self) -> None:
         if len(self.routes) < 2:  # noqa: PLR2004
-            raise ValueError(f"it needs two routes at least, got {len(self.routes)}")
+            raise ValueError(f"routes needs at least two, got {len(self.routes)}")
 
     def check_files(self, data: str) -> None:
         """Reads the weights; see `ChecksFiles`.
 
         Raises:
-            UserError: They are missing, damaged, or for another number of routes.
+            UserError: The weights are missing, damaged, or for another number of routes.
         """
         classes = len(read_word_classifier(self.model).bias)
         if classes != len(self.routes):
@@ -160,7 +160,7 @@ class LearntRoute:
             check_files(route, data)
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields the rounds of the combiner that is chosen."""
+        """Yields the rounds of the chosen combiner."""
         number = read_word_classifier(self.model).class_of(example.question)
         answer = yield from run_combiner(self.routes[number], example, hits)
         return with_way(answer, f"route {number + 1} of {len(self.routes)}")

@@ -1,4 +1,4 @@
-"""What is read out of a reader's lists, and put together again.
+"""Shared functions of combiners for lists, orders and pairs, without combiners.
 
-Combiners share it; no combiner is here. Begin with `parse`.
+Begin with `parse`.
 """

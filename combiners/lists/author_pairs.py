@@ -1,4 +1,4 @@
-"""Pairs of paragraphs to read for authorship, their log odds, and the answer's form.
+"""Pairs of paragraphs to compare for authorship, their log odds, and the format of the answer.
 
 PAN 2021 asks of a document whether several authors wrote it (task 1), between which paragraphs the
 author changes (task 2), and who wrote each paragraph (task 3).
@@ -32,14 +32,14 @@ def by_appearance(labels: Sequence[int]) -> list[int]:
 
 
 def changes_of(authors: Sequence[int]) -> list[bool]:
-    """Returns between which neighbours the author changes."""
-    return [one != other for one, other in pairwise(authors)]
+    """Returns for each pair of neighbours whether the author changes."""
+    return [first != second for first, second in pairwise(authors)]
 
 
 def answer(authors: Sequence[int], changes: Sequence[bool]) -> JSON:
-    """Returns the answers to the three tasks as PAN's files have them.
+    """Returns the answers to the three tasks in the format of PAN's files.
 
-    There are several authors if any neighbours change. Authors are numbered from 1.
+    There are several authors if the author changes anywhere. Authors are numbered from 1.
     """
     return {
         "multi-author": int(any(changes)),
@@ -52,16 +52,17 @@ def answer(authors: Sequence[int], changes: Sequence[bool]) -> JSON:
 class ComparesAuthors:
     """A combiner that compares pairs of paragraphs and derives the authors from the results.
 
-    An earlier paragraph is read with those before it, a later one with those after it, `context`
-    of them in all; so the two texts never overlap, and single paragraphs are often too short.
+    Single paragraphs are often too short. So the earlier paragraph of a pair is read with those
+    before it, and the later one with those after it, `context` paragraphs each, and the two texts
+    never overlap.
 
     Attributes:
-        context: Number of paragraphs of which a text that is compared is made.
-        neighbours: Number of paragraphs before it that a paragraph is compared with; 0 is all.
-        samples: Number of those further before, drawn, that it is compared with too.
-        training_pairs: Number of pairs of each kind, `same` and `different`, that a document
-            teaches at most.
-        seed: Seed of what is drawn.
+        context: Number of paragraphs in each of the two texts of a pair.
+        neighbours: Number of preceding paragraphs that a paragraph is compared with; 0 for all.
+        samples: Number of earlier paragraphs, drawn at random, that it is compared with too.
+        training_pairs: Maximum number of training pairs of each kind, `same` and `different`, per
+            document.
+        seed: Seed of random draws.
     """
 
     context: Positive = 1
@@ -74,12 +75,12 @@ class ComparesAuthors:
         """Returns PAN's three answers.
 
         Args:
-            likeness: Probabilities of `same`, shape (paragraphs, paragraphs), symmetric; NaN where
-                nothing is known, which it is of neighbours.
+            likeness: Probabilities of `same`, shape (paragraphs, paragraphs), symmetric; NaN for
+                pairs that were not compared. Neighbours always are.
         """
         raise NotImplementedError
 
-    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- as every combiner's
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- the signature of combiners
         """Yields one read per pair of paragraphs, in one round; returns PAN's three answers."""
         chunks = chunks_of(hits)
         reads = self._reads(chunks)
@@ -87,21 +88,21 @@ class ComparesAuthors:
         return self.decide(self._likeness(outputs, len(chunks)))
 
     def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[str | None]:
-        """Returns `same` or `different` for pairs drawn, as many of either; None for the others.
+        """Returns `same` and `different` equally often, for drawn pairs; None for other pairs.
 
         Raises:
-            UserError: The example's gold is no list of authors, or chunks are not its paragraphs.
+            UserError: The reference is not a list of authors, or the chunks are not the paragraphs.
         """
-        wanted = _wanted(example, reads) if reads else []
-        kinds = [[i for i, one in enumerate(wanted) if one == kind] for kind in (SAME, DIFFERENT)]
-        # As many of either kind, so that a probability of 0.5 says nothing (decision 16).
+        labels = _labels(example, reads) if reads else []
+        kinds = [[i for i, name in enumerate(labels) if name == kind] for kind in (SAME, DIFFERENT)]
+        # Equally many, so that a probability of 0.5 means undecided (decision 16).
         count = min(self.training_pairs, *map(len, kinds))
         generator = random.Random(f"{self.seed} {example.id}")
-        drawn = {index for indices in kinds for index in generator.sample(indices, count)}
-        return [label if index in drawn else None for index, label in enumerate(wanted)]
+        sample = {index for indices in kinds for index in generator.sample(indices, count)}
+        return [label if index in sample else None for index, label in enumerate(labels)]
 
     def _index_pairs(self, count: int) -> list[tuple[int, int]]:
-        """Returns the pairs of so many paragraphs as (earlier, later), all neighbours included."""
+        """Returns the pairs of `count` paragraphs to compare, as (earlier, later)."""
         generator = random.Random(self.seed)
         pairs: list[tuple[int, int]] = []
         for later in range(1, count):
@@ -111,23 +112,23 @@ class ComparesAuthors:
         return pairs
 
     def _reads(self, chunks: Sequence[Chunk]) -> list[Read]:
-        """Returns a read per pair: its two texts, and the chunks that they stand in."""
+        """Returns one read per pair, with the two texts and their chunks."""
         reach, last = self.context - 1, len(chunks) - 1
         before = [_join(chunks[max(0, i - reach)], chunk) for i, chunk in enumerate(chunks)]
         after = [_join(chunk, chunks[min(last, i + reach)]) for i, chunk in enumerate(chunks)]
         texts = [[chunk.text for chunk in side] for side in (before, after)]
         return [
-            Read((before[one], after[other]), pair=(texts[0][one], texts[1][other]))
-            for one, other in self._index_pairs(len(chunks))
+            Read((before[earlier], after[later]), pair=(texts[0][earlier], texts[1][later]))
+            for earlier, later in self._index_pairs(len(chunks))
         ]
 
     def _likeness(self, outputs: Sequence[Output], count: int) -> NDArray[np.float64]:
-        """Returns the probabilities of `same`, shape (count, count); NaN where none was read."""
+        """Returns the probabilities of `same`, shape (count, count); NaN for other pairs."""
         import numpy as np
 
         probabilities = np.full((count, count), np.nan)
-        for (one, other), output in zip(self._index_pairs(count), outputs, strict=True):
-            probabilities[one, other] = probabilities[other, one] = _probability(output)
+        for (row, column), output in zip(self._index_pairs(count), outputs, strict=True):
+            probabilities[row, column] = probabilities[column, row] = _probability(output)
         return probabilities
 
 
@@ -138,46 +139,46 @@ def _join(first: Chunk, last: Chunk) -> Chunk:
 def _probability(output: Output) -> float:
     if output.score is None or not 0 <= output.score <= 1:
         raise ValueError(
-            "authors are told apart by the probability that two texts are by one, and the reader"
-            f" gave the score {output.score!r}: use the reader PairClassifier"
+            "authors are compared by the probability that they are the same, but the reader"
+            f" returned the score {output.score!r}: use the reader PairClassifier"
         )
     return output.score
 
 
-def _wanted(example: Example, reads: Sequence[Read]) -> list[str]:
+def _labels(example: Example, reads: Sequence[Read]) -> list[str]:
     authors = _gold(example)
     parts = example.document.parts
     if len(parts) != len(authors):
         raise UserError(
             f"example {example.id!r} has {len(authors)} authors of paragraphs and its document"
-            f" {len(parts)} parts; name a task of style change"
+            f" {len(parts)} parts; use a task of style change"
         )
     ends = {part.end: author for part, author in zip(parts, authors, strict=True)}
     starts = {part.start: author for part, author in zip(parts, authors, strict=True)}
     spans = [[p.span for p in read.passages if isinstance(p, Chunk)] for read in reads]
     try:
-        return [SAME if ends[one.end] == starts[other.start] else DIFFERENT for one, other in spans]
+        return [SAME if ends[a.end] == starts[b.start] else DIFFERENT for a, b in spans]
     except KeyError:
         raise UserError(
-            f"the chunks of example {example.id!r} are not the task's paragraphs, whose authors"
-            " are known; use the chunker Parts and the retriever All"
+            f"the chunks of example {example.id!r} are not the task's paragraphs, so their authors"
+            " are unknown; use the chunker Parts and the retriever All"
         ) from None
 
 
 def _gold(example: Example) -> list[int]:
     try:
         value = json.loads(example.references[0])
-        listed = value["paragraph-authors"] if isinstance(value, dict) else value
-        return [int(author) for author in listed]
+        authors = value["paragraph-authors"] if isinstance(value, dict) else value
+        return [int(author) for author in authors]
     except (IndexError, KeyError, TypeError, ValueError):
         reference = example.references[0] if example.references else "nothing"
         raise UserError(
-            f"example {example.id!r} has {reference!r:.60} as its reference, and no list of the"
-            " paragraphs' authors; name a task of style change"
+            f"example {example.id!r} has the reference {reference!r:.60}, which is not a list of"
+            " the paragraphs' authors; use a task of style change"
         ) from None
 
 
-_SUREST = 6.0  # beyond, one pair would outweigh many
+_LIMIT = 6.0  # with larger log odds, one pair would outweigh many
 
 
 def log_odds(likeness: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -186,11 +187,11 @@ def log_odds(likeness: NDArray[np.float64]) -> NDArray[np.float64]:
 
     with np.errstate(divide="ignore"):
         odds: NDArray[np.float64] = np.log(likeness) - np.log1p(-likeness)
-    return np.clip(odds, -_SUREST, _SUREST)
+    return np.clip(odds, -_LIMIT, _LIMIT)
 
 
 def averaged(odds: NDArray[np.float64], radius: int) -> NDArray[np.float64]:
-    """Returns means of log odds over squares of this radius; 0, undecided, where all are NaN."""
+    """Returns means of log odds over squares of a radius; 0 (undecided) where all are NaN."""
     import numpy as np
     from scipy.ndimage import uniform_filter
 
@@ -198,14 +199,14 @@ def averaged(odds: NDArray[np.float64], radius: int) -> NDArray[np.float64]:
     size, shares = 2 * radius + 1, is_known.astype(np.float64)
     sums = uniform_filter(np.where(is_known, odds, 0.0), size, mode="constant")
     weights = uniform_filter(shares, size, mode="constant")
-    # The filter keeps running sums, which leave crumbs where there is nothing.
-    some = weights > 0.5 / size**2
-    means: NDArray[np.float64] = np.divide(sums, weights, out=np.zeros_like(sums), where=some)
+    # The filter computes running sums, whose rounding errors remain where all are NaN.
+    has_values = weights > 0.5 / size**2
+    means: NDArray[np.float64] = np.divide(sums, weights, out=np.zeros_like(sums), where=has_values)
     return np.asarray((means + means.T) / 2)
 
 
 def smoothed(likeness: NDArray[np.float64], radius: int) -> NDArray[np.float64]:
-    """Returns the probabilities that averaged log odds stand for."""
+    """Returns the probabilities of averaged log odds."""
     import numpy as np
 
     return np.asarray(1 / (1 + np.exp(-averaged(log_odds(likeness), radius))))

@@ -1,4 +1,4 @@
-"""Ordering of texts: the texts, failed reads, the answer's form, and Kemeny and Young's rule."""
+"""Ordering of texts: the texts, failed reads, the answer's format, and the Kemeny–Young rule."""
 
 from __future__ import annotations
 
@@ -20,21 +20,20 @@ _LABEL = re.compile(r"\s*(\w+) (\d{1,9}):\s*")
 
 
 def items(example: Example, hits: Sequence[Hit]) -> list[Chunk]:
-    """Returns the chunks that are put in order, in the document's order, each once.
+    """Returns the chunks to put in order, in document order, each once.
 
-    Where each begins with the same word and its own number (`Summary 1:`, `Summary 2:`, …, as in
-    BookSumSort), this is left out: it tells the order that was given.
+    Headings with the same word and ascending numbers (`Summary 1:`, `Summary 2:`, … in BookSumSort)
+    are left out, since they reveal the order of the document.
 
     Raises:
-        ValueError: The document has parts, and the hits are not all of them.
+        ValueError: The document has parts, and the hits are not exactly these.
     """
     chunks = chunks_of(hits)
     parts = sorted(set(example.document.parts))
     if parts and [chunk.span for chunk in chunks] != parts:
         raise ValueError(
-            f"document {example.document.id!r} has {len(parts)} parts, which are what is put in"
-            f" order, and the {len(chunks)} hits are not these; use the chunker Parts and the"
-            " retriever All"
+            f"document {example.document.id!r} has {len(parts)} parts to put in order, but the"
+            f" {len(chunks)} hits are not these; use the chunker Parts and the retriever All"
         )
     labels = [_LABEL.match(chunk.text) for chunk in chunks]
     words = {label[1] for label in labels if label}
@@ -48,16 +47,16 @@ def items(example: Example, hits: Sequence[Hit]) -> list[Chunk]:
 
 
 def check_pairs(count: int, instead: str) -> None:
-    """Raises `ValueError`, with advice, where more than 300 texts would be compared in pairs."""
+    """Raises ValueError, with advice, if more than 300 texts would be compared in pairs."""
     if count > _MOST:
         raise ValueError(
-            f"{count:,} passages are {count * (count - 1):,} pairs to read; up to {_MOST} passages"
-            f" can be compared so: {instead}"
+            f"{count:,} passages are {count * (count - 1):,} pairs to read; at most {_MOST}"
+            f" passages can be compared in pairs: {instead}"
         )
 
 
 def answer(order: Sequence[int]) -> str:
-    """Returns an order of places from 0 as ids from 1, as ZeroSCROLLS has it: `3, 1, 2`."""
+    """Returns an order of indices from 0 as numbers from 1 in ZeroSCROLLS' format: `3, 1, 2`."""
     return ", ".join(str(index + 1) for index in order)
 
 
@@ -65,48 +64,48 @@ def check_failed(outputs: Sequence[Reply]) -> None:
     """Notes that some reads failed.
 
     Raises:
-        ReadError: All did; the first one's error.
+        ReadError: The first error, if all reads failed.
     """
     if failed_reads(outputs):
-        note("some of what was to be compared could not be read, and decides nothing")
+        note("some reads of passages to compare failed; these comparisons are ignored")
 
 
-_EXACT = 12  # of so many, all 2 ** 12 sets are looked at
-_CRUMB = 1e-9  # what sums of floats differ by, though they are equal
+_EXACT = 12  # largest number of texts for which all sets (2 ** 12) are searched
+_EPSILON = 1e-9  # rounding errors of sums that are equal
 
 
 def most_agreed(preferences: NDArray[np.float64]) -> list[int]:
-    """Returns the order with the largest sum of preferences of earlier over later ones.
+    """Returns the order with the largest sum of preferences of earlier over later texts.
 
-    Log odds of independent comparisons make it the likeliest order. It is exact for up to 12; for
-    more it is the order by sums (Borda's), improved as long as moving one makes it better. Among
-    equals, earlier ones stay earlier.
+    With log odds of independent comparisons, this is the likeliest order. The result is exact for
+    up to 12 texts. For more, it is the order by sums (Borda), improved by moving single texts as
+    long as the sum grows. Ties keep the given order.
 
     Args:
-        preferences: Log odds that the row's comes before the column's, shape (n, n), finite.
+        preferences: Log odds that the row's text precedes the column's, shape (n, n), finite.
     """
     import numpy as np
 
-    # Rather than Borda: with independent comparisons it is the likeliest order (decision 23).
+    # Unlike Borda's order, it is the likeliest if comparisons are independent (decision 23).
     gains = preferences - preferences.T
     np.fill_diagonal(gains, 0.0)
     return _exact(gains) if len(gains) <= _EXACT else _improved(gains)
 
 
 def _exact(gains: NDArray[np.float64]) -> list[int]:
-    """Finds the best last item of every set, and combines these into the complete order.
+    """Finds the best last item of every set, and combines these items into the complete order.
 
-    A gain is that of putting the row's item before the column's rather than after it.
+    A gain is the difference between placing the row's item before or after the column's.
     """
     count = len(gains)
     best, last = [0.0], [-1]
     for members in range(1, 1 << count):
         inside = [item for item in range(count) if members >> item & 1]
-        behind = gains[inside].sum(axis=0)
-        totals = [best[members ^ 1 << item] + float(behind[item]) for item in inside]
+        last_gains = gains[inside].sum(axis=0)
+        totals = [best[members ^ 1 << item] + float(last_gains[item]) for item in inside]
         top = max(totals)
-        # Of those as good, the one that was given last.
-        chosen = max(p for p, total in zip(inside, totals, strict=True) if total >= top - _CRUMB)
+        # If several are equally good, the last in the given order.
+        chosen = max(p for p, total in zip(inside, totals, strict=True) if total >= top - _EPSILON)
         best.append(top)
         last.append(chosen)
     order, members = [], (1 << count) - 1
@@ -117,19 +116,19 @@ def _exact(gains: NDArray[np.float64]) -> list[int]:
 
 
 def _improved(gains: NDArray[np.float64]) -> list[int]:
-    """Moves one after the other to its best place, until nothing is gained."""
+    """Moves one item after the other to its best position, until the sum no longer grows."""
     import numpy as np
 
     order: list[int] = np.argsort(-gains.sum(axis=1).round(9), kind="stable").tolist()
-    moved = True
-    while moved:
-        moved = False
+    has_moved = True
+    while has_moved:
+        has_moved = False
         for item in range(len(order)):
             position = order.index(item)
-            others = order[:position] + order[position + 1 :]
-            # What each place is worth, the first one nothing: it loses what it stands behind.
-            from_first = np.cumsum([0.0, *(-gains[item, others])])
+            remaining = order[:position] + order[position + 1 :]
+            # Change of the sum at each position, relative to the first position.
+            from_first = np.cumsum([0.0, *(-gains[item, remaining])])
             target = int(from_first.argmax())
-            if from_first[target] > from_first[position] + _CRUMB:
-                order, moved = [*others[:target], item, *others[target:]], True
+            if from_first[target] > from_first[position] + _EPSILON:
+                order, has_moved = [*remaining[:target], item, *remaining[target:]], True
     return order

@@ -1,4 +1,4 @@
-"""Lists as models write them: their items, read from passages, with equal items merged."""
+"""Parses lists that models write, and merges equal items of several passages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from leporello.core.calls.answers import Item
 from leporello.core.protocols import Positive, Share
 from leporello.core.records import Chunk, Example, Output, Read, Span
 
-# "- ", "* ", "1. ", "2) ", "(3) ", "a) " at the head of a line.
+# "- ", "* ", "1. ", "2) ", "(3) ", "a) " at the beginning of a line.
 _MARK = regex.compile(r"\s*(?:[-*+•‣·–—▪◦]+\s+|\(?\d{1,3}[.)]\s+|\(?\p{L}\)\s+)")
 _NUMBERED = re.compile(r"(?:^|\s)\(?(\d{1,3})[.)]\s+")
 _FENCED = re.compile(r"```\w*+(?>\s*\n)(.*)```", re.DOTALL)  # as code in Markdown
@@ -65,18 +65,18 @@ _OPENING = re.compile(
     r"|passage)\b)[^:,;]*+:\s+",
     re.IGNORECASE,
 )
-# Dashes become blanks, other punctuation falls away; within numbers both stay, and what tells
-# things apart, as in C and C#, 5 and 5%.
+# Dashes become blanks, and other punctuation is removed, except within numbers and where it
+# distinguishes items, as C from C# and 5 from 5%.
 _DASH = regex.compile(r"\p{Pd}(?!\d)|(?<=[^\d\s])\p{Pd}")
 _DROPPED = regex.compile(r"(?:(?<!\d)[\p{P}--[#%&@\p{Pd}]]|[\p{P}--[#%&@\p{Pd}]](?!\d))", regex.V1)
 
 
 def items(text: str) -> list[str]:
-    """Returns the items of a list that a model wrote, none where it says that there are none.
+    """Returns the items of a list that a model wrote; empty for answers such as `none`.
 
-    A list is JSON; or lines, with bullets, numbers or without; or one line, parted by numbers,
-    semicolons or commas with white space behind; each may be fenced as code. A line that ends with
-    a colon introduces one. Lines with bullets are not parted further, since `Paris, France` is one
+    A list is JSON; or lines with bullets, numbers or neither; or one line, separated by numbers,
+    or by semicolons or commas before white space. It may be fenced as code. A line that ends with a
+    colon is an introduction. Several lines are not separated further, since `Paris, France` is one
     item.
     """
     stripped = text.strip()
@@ -93,7 +93,7 @@ def items(text: str) -> list[str]:
 
 
 def _from_json(text: str) -> list[str] | None:
-    """Returns the texts and numbers of a JSON array; None if it is none."""
+    """Returns the texts and numbers of a JSON array; None if the text is not a JSON array."""
     if not text.startswith("["):
         return None
     try:
@@ -111,7 +111,7 @@ def _of_lines(lines: list[str]) -> Iterator[str]:
 
 
 def _of_one_line(line: str) -> Iterator[str]:
-    """Yields what numbers, semicolons or commas part in one line."""
+    """Yields the items of one line, separated by numbers, semicolons or commas."""
     line = _OPENING.sub("", line)
     numbers = [int(match[1]) for match in _NUMBERED.finditer(line)]
     if len(numbers) > 1 and numbers == [*range(numbers[0], numbers[0] + len(numbers))]:
@@ -123,10 +123,10 @@ def _of_one_line(line: str) -> Iterator[str]:
 
 
 def _bare(part: str) -> str:
-    """Returns an item without bullet, quotes and stops around it."""
+    """Returns an item without its bullet, and without surrounding quotes and punctuation."""
     part = part.strip()
-    marked = _MARK.match(part)
-    part = (part[marked.end() :] if marked else part).strip(_OUTER)
+    mark = _MARK.match(part)
+    part = (part[mark.end() :] if mark else part).strip(_OUTER)
     return " ".join(part.split())
 
 
@@ -136,7 +136,7 @@ def _denies(part: str) -> bool:
 
 
 def key(text: str) -> str:
-    """Returns what items are compared by: without case, punctuation, and articles in front."""
+    """Returns the comparison key of an item: without case, punctuation and leading articles."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     words = _DROPPED.sub("", _DASH.sub(" ", folded)).split()
     while len(words) > 1 and words[0] in _ARTICLES:
@@ -144,80 +144,79 @@ def key(text: str) -> str:
     return " ".join(words)
 
 
-def similarity(one: str, other: str) -> float:
-    """Returns how much of two keys is the same, 0 to 1: twice what matches over both lengths."""
+def similarity(key_a: str, key_b: str) -> float:
+    """Returns the similarity of two keys, 0 to 1: twice the matching length over both lengths."""
     from difflib import SequenceMatcher
 
-    first, second = sorted((one, other))  # the matcher is not symmetric
+    first, second = sorted((key_a, key_b))  # the matcher is not symmetric
     return SequenceMatcher(None, first, second, autojunk=False).ratio()
 
 
 def reads_of(
     example: Example, chunks: Sequence[Chunk], instruction: str, choices: tuple[str, ...] = ()
 ) -> list[Read]:
-    """Returns a read of each chunk alone, under this instruction."""
-    whole = dataclasses.replace(read_of(example, []), instruction=instruction, choices=choices)
-    return [dataclasses.replace(whole, passages=(chunk,)) for chunk in chunks]
+    """Returns one read per chunk, with an instruction."""
+    ask = dataclasses.replace(read_of(example, []), instruction=instruction, choices=choices)
+    return [dataclasses.replace(ask, passages=(chunk,)) for chunk in chunks]
 
 
-def overlapping(one: Span, other: Span) -> bool:
-    """Says whether two spans share a character."""
-    return one.start < other.end and other.start < one.end
+def overlapping(first: Span, second: Span) -> bool:
+    """Returns whether two spans share a character."""
+    return first.start < second.end and second.start < first.end
 
 
 @dataclass(frozen=True, kw_only=True)
 class GathersItems:
-    """A combiner that brings together the items that passages list.
+    """A combiner that merges the items of several passages.
 
-    Items are the same if they are without case, punctuation, and articles in front. Where passages
-    overlap, an item that both list from one place counts for one of them.
+    Items are equal if they differ only in case, punctuation and leading articles. If overlapping
+    passages list an item at the same place, only one of them counts.
 
     Attributes:
-        support: Number of passages below which an item is left out.
-        similar: Similarity from which on items are the same: their keys have so much in common, the
-            more similar first; 1 asks for equal ones. Names spelt differently want 0.85; numbers
-            want 1.
-        verbatim: Whether to leave out items that do not stand in their passage as they are called,
-            which a small model may have made up.
-        skip: Items that do not count, compared as items are.
+        support: Minimum number of passages that list an item.
+        similar: Similarity of keys at or above which items are merged, the most similar first; 1
+            merges only equal keys. Use 0.85 for names with different spellings, and 1 for numbers.
+        verbatim: Whether to leave out items whose text is not in their passage, which a small model
+            may have invented.
+        skip: Items to leave out, compared by their keys.
     """
 
     support: Positive = 1
-    # Spelt alike is not the same: it would make one of two dates (decision 24).
+    # Not below 1 by default, since different dates have similar spellings (decision 24).
     similar: Share = 1.0
     verbatim: bool = False
     skip: tuple[str, ...] = ()
 
     def _gathered(self, chunks: Sequence[Chunk], outputs: Sequence[Output]) -> list[Item]:
-        """Returns the items with enough passages, in the order in which they were first listed."""
-        found: dict[str, _GatheredItem] = {}
+        """Returns the items with enough passages, in the order of their first mentions."""
+        gathered: dict[str, _GatheredItem] = {}
         skipped = {"", *map(key, self.skip)}
         for chunk, output in zip(chunks, outputs, strict=True):
-            named: dict[str, str] = {}
+            texts: dict[str, str] = {}
             for item in items(output.text):
-                named.setdefault(key(item), item)
-            for name, text in named.items():
+                texts.setdefault(key(item), item)
+            for name, text in texts.items():
                 places = [*_mentions(chunk, text)]
                 if name not in skipped and (places or not self.verbatim):
-                    same = found.setdefault(self._known(name, found), _GatheredItem(text))
-                    same.add(chunk.span, places or [chunk.span])
-        listed = (Item(one.text, tuple(one.passages)) for one in found.values())
-        return [item for item in listed if len(item.passages) >= self.support]
+                    merged = gathered.setdefault(self._key_in(gathered, name), _GatheredItem(text))
+                    merged.add(chunk.span, places or [chunk.span])
+        all_items = (Item(item.text, tuple(item.passages)) for item in gathered.values())
+        return [item for item in all_items if len(item.passages) >= self.support]
 
-    def _known(self, name: str, found: Collection[str]) -> str:
-        """Returns this key, or the most similar one that is known."""
-        if name in found or self.similar == 1:
+    def _key_in(self, keys: Collection[str], name: str) -> str:
+        """Returns the most similar of the keys, or the name itself if no key is similar enough."""
+        if name in keys or self.similar == 1:
             return name
-        scores = {other: similarity(name, other) for other in found}
-        best = max(scores, key=lambda other: scores[other], default="")
+        scores = {candidate: similarity(name, candidate) for candidate in keys}
+        best = max(scores, key=lambda candidate: scores[candidate], default="")
         return best if scores.get(best, 0) >= self.similar else name
 
 
 @dataclass
 class _GatheredItem:
-    """An item, the passages that list it, and the places in them that it was read from.
+    """An item, the passages that list it, and the places in them that mention it.
 
-    Passages come in document order; places are kept ascending, and none overlaps another.
+    Passages are in document order; places are ascending and do not overlap.
     """
 
     text: str
@@ -225,7 +224,7 @@ class _GatheredItem:
     places: list[Span] = field(default_factory=list)
 
     def add(self, passage: Span, places: Sequence[Span]) -> None:
-        """Adds a passage, unless all that it has of the item are places of one before it."""
+        """Adds a passage, unless earlier passages contain all its places of the item."""
         new = [place for place in places if self._is_new(place)]
         for place in new:
             insort(self.places, place)
@@ -234,11 +233,12 @@ class _GatheredItem:
 
     def _is_new(self, place: Span) -> bool:
         at = bisect(self.places, place)
-        return not any(overlapping(place, seen) for seen in self.places[max(at - 1, 0) : at + 1])
+        neighbours = self.places[max(at - 1, 0) : at + 1]
+        return not any(overlapping(place, neighbour) for neighbour in neighbours)
 
 
 def _mentions(chunk: Chunk, text: str) -> Iterator[Span]:
-    """Yields where an item stands in a chunk, upper and lower case and blanks set aside."""
+    """Yields the spans of an item in a chunk, ignoring case and white space."""
     words = r"\s+".join(map(regex.escape, text.split()))
     for match in regex.finditer(rf"(?<!\w){words}(?!\w)", chunk.text, regex.IGNORECASE):
         yield Span(chunk.start + match.start(), chunk.start + match.end())

@@ -1,4 +1,4 @@
-"""Combiners that search with other words than the question's, then have another combiner read.
+"""Combiners that search with rewritten questions, then have another combiner read the hits.
 
-Begin with `hyde`; what they share is in `wording`.
+Begin with `hyde`; `wording` has shared functions.
 """

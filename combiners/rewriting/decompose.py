@@ -1,14 +1,14 @@
-"""A question as several smaller ones."""
+"""Splits a question into smaller questions, and searches for each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.combiners.chains.plan_then_read import STEP, filled, plan_by_rule
-from leporello.combiners.chains.said import says_nothing
-from leporello.combiners.multi_hop import by_turns
-from leporello.combiners.rewriting.wording import brief, lines, on_each_name, unread
+from leporello.combiners.chains.outputs import has_no_answer
+from leporello.combiners.chains.plan_then_read import STEP, plan_by_rule, with_answers
+from leporello.combiners.multi_hop import interleaved
+from leporello.combiners.rewriting.wording import lines, on_each_name, question_only, shortened
 from leporello.core.calls.contracts import in_role, run_combiner
 from leporello.core.notes import note
 from leporello.core.passages import Passage
@@ -32,24 +32,25 @@ SPLIT = (
 
 @dataclass(frozen=True)
 class Decompose:
-    """Searches for each smaller question within the question, and has another combiner read all.
+    """Searches for each smaller question in the question, and has another combiner read all hits.
 
-    Press et al. ("Measuring and Narrowing the Compositionality Gap", 2023: self-ask) have each
-    follow-up question searched and answered before the next. The reader splits the question; where
-    it does not write, or wrote none, this is done by rule, in English: by its clauses, else a
-    question on each of its names.
+    Press et al. ("Measuring and Narrowing the Compositionality Gap", 2023: self-ask): each
+    follow-up question is searched and answered before the next. A generative reader splits the
+    question. Otherwise, or if it wrote no questions, a rule for English splits it by its clauses,
+    or else makes a question for each of its names.
 
-    What is found is read in turns: the first hit of each question, the second of each, and so on.
-    An answer that was not copied is a passage of its own; it stands for what it was answered from.
+    The combiner reads the first hit of each question, then the second of each, and so on. A
+    generated answer becomes a passage, which represents the hits that it was read from.
 
     Attributes:
-        combiner: Combiner that reads what was found.
-        steps: Number of smaller questions at most.
-        new: Number of hits that each of them adds at most.
-        answered: Whether each is answered from its own hits, so that later ones can name it.
-        split: Instruction under which the question is split.
-        step: Instruction under which a smaller question is answered.
-        role: Role of the reader that words what is searched for.
+        combiner: Combiner that reads the hits.
+        steps: Maximum number of smaller questions.
+        new: Maximum number of hits that each smaller question adds.
+        answered: Whether each smaller question is answered from its hits, so that later ones can
+            refer to the answer.
+        split: Instruction for splitting the question.
+        step: Instruction for answering a smaller question.
+        role: Role of the reader that splits the question.
     """
 
     combiner: Combiner
@@ -61,42 +62,42 @@ class Decompose:
     role: Role = ANSWER
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields a read to split, a search a step, a read a step if answered; then the rest."""
-        found = [[*hits]]
-        told: list[Hit] = []
+        """Yields a read to split, a search and perhaps a read per step; then the combiner's."""
+        rankings = [[*hits]]
+        results: list[Hit] = []
         answers: list[str] = []
         for step in (
             (yield from in_role(self.role, self._split(example)))
             if example.question.strip()
             else ()
         ):
-            question = filled(step, answers)
-            [more] = yield [Search(question, None if self.answered else self.new)]
-            known = {hit.chunk for one in found for hit in one}
-            found.append([hit for hit in more if hit.chunk not in known][: self.new])
+            question = with_answers(step, answers)
+            [ranking] = yield [Search(question, None if self.answered else self.new)]
+            chunks = {hit.chunk for earlier in rankings for hit in earlier}
+            rankings.append([hit for hit in ranking if hit.chunk not in chunks][: self.new])
             answers.append("")
-            if self.answered and more:
-                read = Read(tuple(hit.chunk for hit in more), question, self.step)
+            if self.answered and ranking:
+                read = Read(tuple(hit.chunk for hit in ranking), question, self.step)
                 [output] = yield [read]
-                if not says_nothing(output.text):
-                    answers[-1] = brief(output.text)
-                    told += _told(question, output, more)
-        return (yield from run_combiner(self.combiner, example, [*told, *by_turns(found)]))
+                if not has_no_answer(output.text):
+                    answers[-1] = shortened(output.text)
+                    results += _as_passage(question, output, ranking)
+        return (yield from run_combiner(self.combiner, example, [*results, *interleaved(rankings)]))
 
     def _split(self, example: Example) -> Asking[list[str]]:
-        [writes] = yield [Generates()]
-        if writes:
-            [output] = yield [unread(example, self.split)]
-            if written := lines(output.text, self.steps):
-                return written
+        [is_generative] = yield [Generates()]
+        if is_generative:
+            [output] = yield [question_only(example, self.split)]
+            if questions := lines(output.text, self.steps):
+                return questions
         note("Decompose split the question by rule: the reader did not")
         by_clauses = plan_by_rule(example.question, self.steps)
         return by_clauses or on_each_name(example.question)[: self.steps]
 
 
-def _told(question: str, output: Output, hits: Sequence[Hit]) -> list[Hit]:
-    """Returns a passage of the answer to a question; none if it was copied from one."""
+def _as_passage(question: str, output: Output, hits: Sequence[Hit]) -> list[Hit]:
+    """Returns a passage with the answer to a question; empty for a copied answer."""
     if output.span:
         return []
-    text = f"{question} {brief(output.text)}"
+    text = f"{question} {shortened(output.text)}"
     return [Hit(Passage.of("answer", [text], [hit.chunk for hit in hits]), hits[0].score)]

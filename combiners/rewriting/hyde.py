@@ -1,4 +1,4 @@
-"""A passage that would answer, to search with."""
+"""Searches with a passage that the reader invents as an answer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.combiners.chains.said import evidence, says_nothing
-from leporello.combiners.rewriting.wording import brief, unread
+from leporello.combiners.chains.outputs import evidence, has_no_answer
+from leporello.combiners.rewriting.wording import question_only, shortened
 from leporello.core.calls.contracts import in_role, run_combiner
 from leporello.core.calls.ranks import fused
 from leporello.core.notes import note
@@ -22,20 +22,22 @@ WRITE = (
 
 @dataclass(frozen=True)
 class HyDE:
-    """Searches with a passage that would answer as well, and has another combiner read the best.
+    """Searches also with an invented answer, and has another combiner read the best hits.
 
-    Gao et al. ("Precise Zero-Shot Dense Retrieval without Relevance Labels", 2023): what the reader
-    makes up, having read nothing, is wrong but worded like what is looked for. The ranks by it and
-    by the question are fused; as many hits are read as the question found alone.
+    Gao et al. ("Precise Zero-Shot Dense Retrieval without Relevance Labels", 2023): a passage that
+    the reader invents without reading is wrong, but has the wording of the right passages. The
+    ranks by the passage and by the question are fused, and cut to the number of the question's
+    hits.
 
-    Where the reader does not write, what it answers from the best hits is searched with: of an
-    answer that it copied, the sentence. Where it says nothing, the question's hits are read.
+    A reader that does not generate text answers from the best hits, and its answer, or the sentence
+    with a copied answer, becomes the query. If the answer is empty, only the question's hits are
+    read.
 
     Attributes:
-        combiner: Combiner that reads what was found.
-        write: Instruction under which the passage is written.
-        hits: Number of the best hits that a reader answers from that does not write.
-        role: Role of the reader that words what is searched for.
+        combiner: Combiner that reads the hits.
+        write: Instruction for writing the passage.
+        hits: Number of the best hits that a non-generative reader answers from.
+        role: Role of the reader that writes the passage.
     """
 
     combiner: Combiner
@@ -48,18 +50,18 @@ class HyDE:
         if example.question.strip() and (
             passage := (yield from in_role(self.role, self._passage(example, hits)))
         ):
-            [found] = yield [Search(passage)]
-            hits = fused([hits, found])[: len(hits) or None]
+            [ranking] = yield [Search(passage)]
+            hits = fused([hits, ranking])[: len(hits) or None]
         return (yield from run_combiner(self.combiner, example, hits))
 
     def _passage(self, example: Example, hits: Sequence[Hit]) -> Asking[str]:
-        [writes] = yield [Generates()]
-        ask = unread(example, self.write)
-        if not writes:
+        [is_generative] = yield [Generates()]
+        ask = question_only(example, self.write)
+        if not is_generative:
             note("HyDE searched with the reader's answer: the reader writes no passages")
             best = tuple(hit.chunk for hit in hits[: self.hits])
             ask = dataclasses.replace(ask, passages=best, instruction="")
-        if not writes and not hits:
+        if not is_generative and not hits:
             return ""
         [output] = yield [ask]
-        return "" if says_nothing(output.text) else brief(evidence(output, example.document))
+        return "" if has_no_answer(output.text) else shortened(evidence(output, example.document))

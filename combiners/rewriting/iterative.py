@@ -1,4 +1,4 @@
-"""Reading and searching by turns."""
+"""Alternates between reading and searching."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import regex
 
-from leporello.combiners.chains.said import evidence, says_nothing
-from leporello.combiners.multi_hop import by_turns, names, without
-from leporello.combiners.rewriting.wording import brief, unread
+from leporello.combiners.chains.outputs import evidence, has_no_answer
+from leporello.combiners.multi_hop import interleaved, missing_terms, names
+from leporello.combiners.rewriting.wording import question_only, shortened
 from leporello.core.calls.contracts import in_role, run_combiner
 from leporello.core.notes import note
 from leporello.core.protocols import ANSWER, Combiner, Positive, Role
@@ -26,22 +26,22 @@ _ENOUGH = regex.compile(r"\banswer is\b|\benough\b", regex.IGNORECASE)
 
 @dataclass(frozen=True)
 class Iterative:
-    """Searches with each step of the reader's reasoning, and has another combiner read everything.
+    """Searches with each step of the reader's reasoning, and has another combiner read all hits.
 
     IRCoT (Trivedi et al., "Interleaving Retrieval with Chain-of-Thought Reasoning", 2023): the
-    reader sees what was found and its steps so far, and writes a sentence, by which more is found.
-    It ends when a step says that the answer is known, says nothing new, or finds nothing new.
-    Where the reader does not write, its answer makes the query, of one that it copied the sentence:
-    the words of the question that it lacks, and its names, as in `MultiHop`.
+    reader reads the hits and its earlier steps, and writes a sentence, which becomes the query. It
+    ends when a step states the answer, repeats an earlier one, or finds nothing new. With a reader
+    that does not generate text, the query has the words of the question that the answer lacks, and
+    the names of the answer, as in `MultiHop`; for a copied answer, its sentence is used.
 
-    What is found is read in turns: the first hit of each round, the second of each, and so on.
+    The combiner reads the first hit of each round, then the second of each, and so on.
 
     Attributes:
-        combiner: Combiner that reads what was found.
-        rounds: Number of steps at most.
-        new: Number of hits that a step adds at most.
-        think: Instruction under which a step is written.
-        role: Role of the reader that words what is searched for.
+        combiner: Combiner that reads the hits.
+        rounds: Maximum number of steps.
+        new: Maximum number of hits that a step adds.
+        think: Instruction for writing a step.
+        role: Role of the reader that writes the steps.
     """
 
     combiner: Combiner
@@ -51,45 +51,46 @@ class Iterative:
     role: Role = ANSWER
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields a read and a search a step; then the combiner's rounds."""
-        found = [[*hits]]
+        """Yields a read and a search per step; then the combiner's rounds."""
+        rankings = [[*hits]]
         steps: list[str] = []
         while example.question.strip() and len(steps) < self.rounds:
-            step = yield from in_role(self.role, self._step(example, steps, by_turns(found)))
+            step = yield from in_role(self.role, self._step(example, steps, interleaved(rankings)))
             if not step or step in steps:
                 break
             steps.append(step)
-            [more] = yield [Search(step, self.new)]
-            if not more:
+            [ranking] = yield [Search(step, self.new)]
+            if not ranking:
                 break
-            found.append([*more])
-        return (yield from run_combiner(self.combiner, example, by_turns(found)))
+            rankings.append([*ranking])
+        return (yield from run_combiner(self.combiner, example, interleaved(rankings)))
 
     def _step(self, example: Example, steps: Sequence[str], hits: Sequence[Hit]) -> Asking[str]:
-        """Returns what is searched for next; nothing if enough was found."""
-        [writes] = yield [Generates()]
-        if not writes:
+        """Returns the next query; empty if the reader has enough information."""
+        [is_generative] = yield [Generates()]
+        if not is_generative:
             note("Iterative searched with the reader's answers: the reader writes no steps")
-        if not writes and not hits:
+        if not is_generative and not hits:
             return ""
         chunks: tuple[Chunk | str, ...] = tuple(hit.chunk for hit in hits)
-        passages = (*steps, *chunks) if writes else chunks
-        ask = dataclasses.replace(unread(example, self.think if writes else ""), passages=passages)
+        passages = (*steps, *chunks) if is_generative else chunks
+        ask = question_only(example, self.think if is_generative else "")
+        ask = dataclasses.replace(ask, passages=passages)
         [fits] = yield [Fit(ask)]
         least = len(passages) - max(len(chunks) - 1, 0)
         [output] = yield [dataclasses.replace(ask, passages=passages[: max(fits, least)])]
-        if says_nothing(output.text) or (writes and _ENOUGH.search(output.text)):
+        if has_no_answer(output.text) or (is_generative and _ENOUGH.search(output.text)):
             return ""
-        said = evidence(output, example.document)
-        return _first_sentence(said) if writes else _after(example.question, said)
+        text = evidence(output, example.document)
+        return _first_sentence(text) if is_generative else _next_query(example.question, text)
 
 
-def _after(question: str, said: str) -> str:
-    """Returns what to search for once this is known; all of it where it has no names."""
-    # On MuSiQue, the whole question with the sentence found no more than one search did.
-    return brief(f"{without(question, said)} {names(said, question) or said}")
+def _next_query(question: str, text: str) -> str:
+    """Returns the missing words of the question, and a text's names, or the text without names."""
+    # On MuSiQue, the complete question with the sentence found no more than one search.
+    return shortened(f"{missing_terms(question, text)} {names(text, question) or text}")
 
 
 def _first_sentence(text: str) -> str:
     start, end = next(iter(sentence_spans(text)), (0, 0))
-    return brief(text[start:end])
+    return shortened(text[start:end])

@@ -1,11 +1,11 @@
-"""A question in several wordings."""
+"""Searches with several wordings of a question."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.combiners.rewriting.wording import lines, rewordings, unread
+from leporello.combiners.rewriting.wording import lines, question_only, rewordings
 from leporello.core.calls.contracts import in_role, run_combiner
 from leporello.core.calls.ranks import fused
 from leporello.core.notes import note
@@ -20,18 +20,18 @@ REWORD = (
 
 @dataclass(frozen=True)
 class MultiQuery:
-    """Searches with other wordings of the question too, and has another combiner read the best.
+    """Searches also with other wordings of the question, and has another combiner read the best.
 
-    RAG-Fusion (Rackauckas, 2024): the reader writes the wordings, and the ranks by them and by the
-    question are fused; as many hits are read as the question found alone. Where the reader does not
-    write, or wrote none, they are made by rule, in English: the question without function words, as
-    a statement, its names and numbers alone.
+    RAG-Fusion (Rackauckas, 2024): a generative reader writes the wordings. The ranks by the
+    wordings and by the question are fused, and cut to the number of the question's hits. Without a
+    generative reader, or if it wrote none, rules for English make three wordings: the question
+    without function words, as a statement, and only its names and numbers.
 
     Attributes:
-        combiner: Combiner that reads what was found.
-        queries: Number of other wordings at most; by rule there are three.
-        reword: Instruction under which they are written; `{queries}` is their number.
-        role: Role of the reader that words what is searched for.
+        combiner: Combiner that reads the hits.
+        queries: Maximum number of other wordings; the rules make three.
+        reword: Instruction for writing the wordings; `{queries}` is their number.
+        role: Role of the reader that writes the wordings.
     """
 
     combiner: Combiner
@@ -47,16 +47,16 @@ class MultiQuery:
             else []
         )
         if wordings:
-            found = yield [Search(wording) for wording in wordings]
-            hits = fused([hits, *found])[: len(hits) or None]
+            rankings = yield [Search(wording) for wording in wordings]
+            hits = fused([hits, *rankings])[: len(hits) or None]
         return (yield from run_combiner(self.combiner, example, hits))
 
     def _wordings(self, example: Example) -> Asking[list[str]]:
-        [writes] = yield [Generates()]
-        if writes:
+        [is_generative] = yield [Generates()]
+        if is_generative:
             instruction = self.reword.replace("{queries}", str(self.queries))
-            [output] = yield [unread(example, instruction)]
-            if written := lines(output.text, self.queries):
-                return written
+            [output] = yield [question_only(example, instruction)]
+            if wordings := lines(output.text, self.queries):
+                return wordings
         note("MultiQuery made other wordings by rule: the reader wrote none")
         return rewordings(example.question)[: self.queries]

@@ -1,4 +1,4 @@
-"""Queries: as a model wrote them, or made of a question by rule."""
+"""Queries from a model's text, or from a question by rules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from leporello.core.records import Example, Read
 from leporello.text.english.content_terms import EMPTY_TERMS
 from leporello.text.tokens import terms
 
-_LONGEST = 200  # words of a query: a reader may go on without end
+_LONGEST = 200  # words of a query, since a reader may repeat itself without end
 _MARK = regex.compile(r"^\W*(?:(?:step|question|q)\s?)?(?:\d{1,2}\s?[.):]\s*|[-*•–]\s+)?", regex.I)
 _ENDS = " \t\r\n\"'“”*_`"
 _CAPITALS = regex.compile(r"\p{Lu}[\p{L}\p{M}\p{N}.'’-]*(?:\s+\p{Lu}[\p{L}\p{M}\p{N}.'’-]*)*")
@@ -21,52 +21,52 @@ _OPENING = regex.compile(
 )
 
 
-def unread(example: Example, instruction: str) -> Read:
-    """Returns a read of the question alone, without a passage: short, whatever the document."""
+def question_only(example: Example, instruction: str) -> Read:
+    """Returns a read of only the question, without passages."""
     return Read((), example.question, instruction, title=example.document.title)
 
 
-def brief(text: str) -> str:
-    """Returns a text in one line, its first words if it is too long to search with."""
+def shortened(text: str) -> str:
+    """Returns a text in one line, cut to the longest query."""
     return " ".join(text.split()[:_LONGEST])
 
 
 def lines(text: str, count: int) -> list[str]:
     """Returns the first lines of a list that a model wrote, without numbers and bullets, each once.
 
-    A line that ends with a colon introduces the list, and is none of it.
+    A line that ends with a colon is an introduction, and is left out.
     """
-    bare = (brief(_MARK.sub("", line, count=1)).strip(_ENDS) for line in text.splitlines())
-    return [*dict.fromkeys(one for one in bare if terms(one) and not one.endswith(":"))][:count]
+    bare = (shortened(_MARK.sub("", line, count=1)).strip(_ENDS) for line in text.splitlines())
+    return [*dict.fromkeys(line for line in bare if terms(line) and not line.endswith(":"))][:count]
 
 
 def rewordings(question: str) -> list[str]:
-    """Returns an English question without function words, as a statement, and its names alone.
+    """Returns an English question without function words, as a statement, and only its names.
 
-    Those are left out that are blank, or the question.
+    Wordings that are blank or equal to the question are left out.
     """
     words = [word.strip(_ENDS + "?.,;:!()") for word in question.split()]
-    telling = [word for word in words if not EMPTY_TERMS.issuperset(terms(word))]
-    named = [word for word in telling if word[0].isupper() or word[0].isdigit()]
+    content = [word for word in words if not EMPTY_TERMS.issuperset(terms(word))]
+    names = [word for word in content if word[0].isupper() or word[0].isdigit()]
     statement = _OPENING.sub("", question.strip(_ENDS + "?"), count=1)
-    found = dict.fromkeys([" ".join(telling), statement, " ".join(named)])
-    return [one for one in found if terms(one) and terms(one) != terms(question)]
+    wordings = dict.fromkeys([" ".join(content), statement, " ".join(names)])
+    return [text for text in wordings if terms(text) and terms(text) != terms(question)]
 
 
 def on_each_name(question: str) -> list[str]:
-    """Returns the question on each of its names without the others; nothing with fewer than two."""
+    """Returns the question once per name, without its other names; empty with fewer than two."""
     names = [*dict.fromkeys(filter(None, map(_name, _CAPITALS.findall(question))))]
-    asked: list[str] = []
+    questions: list[str] = []
     for name in names if len(names) > 1 else ():
-        rest = question
-        for other in names:
-            rest = rest if other in name else rest.replace(other, "")
-        asked.append(" ".join(rest.split()))
-    return asked
+        text = question
+        for removed in names:
+            text = text if removed in name else text.replace(removed, "")
+        questions.append(" ".join(text.split()))
+    return questions
 
 
 def _name(capitals: str) -> str:
-    """Returns words with capitals without those in front that open a sentence."""
+    """Returns capitalised words without function words at the beginning."""
     words = capitals.split()
     while words and EMPTY_TERMS.issuperset(terms(words[0])):
         del words[0]

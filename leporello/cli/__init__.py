@@ -1,8 +1,8 @@
-"""The command line: one file a verb or theme, over the functions of the same names.
+"""The command line: one file per verb or theme, over the functions of the same names.
 
-It may touch all rooms, imports them inside functions so that `--help` is quick, and is the only one
-that imports rich. Begin with `run`; `options` has what verbs take in common, `display/` draws what
-they return.
+It may use all other packages, imports them inside functions so that `--help` is quick, and is the
+only package that imports rich. Begin with `run`; `options` has the shared options, and `display/`
+formats results for the terminal.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _VERBS: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _show_version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(f"leporello {__version__}")
         raise typer.Exit
 
@@ -65,15 +65,15 @@ def application(words: Sequence[str] = ()) -> typer.Typer:
     """Returns the command line.
 
     Args:
-        words: Words of a command. If the first one is a verb, no other verb is imported, since
-            typer takes a millisecond for each.
+        words: Words of a command. If the first word is a verb, only that verb is imported, since
+            typer takes a millisecond per verb.
     """
     app = typer.Typer(
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,  # its help takes 0.15 s to import
-        help="Answers from documents far longer than a model can read.",
+        help="Answer questions about documents far longer than a model can read.",
     )
     app.callback()(_options)
     for name in words[:1] if words and words[0] in _VERBS else _VERBS:
@@ -81,27 +81,27 @@ def application(words: Sequence[str] = ()) -> typer.Typer:
         verb = getattr(import_module(f"leporello.cli.{module}"), function)
         if isinstance(verb, typer.Typer):
             app.add_typer(verb, name=name)
-        else:  # the whole first paragraph, which would be cut after some words
+        else:  # the complete first paragraph, which typer would cut after some words
             paragraph = " ".join((verb.__doc__ or "").partition("\n\n")[0].split())
             app.command(name=name, short_help=paragraph)(verb)
     return app
 
 
 def main() -> None:
-    """Runs the command line; the user's mistakes end with status 2 and no traceback."""
-    gc.set_threshold(10_000)  # of 700: collecting while modules are imported takes 0.05 s
-    # One thread a process, and idle threads that sleep: a second busy process would otherwise
-    # slow torch down thirtyfold. A user who knows better sets these.
+    """Runs the command line; the user's mistakes end with status 2 and without a traceback."""
+    gc.set_threshold(10_000)  # not 700: collecting while modules are imported takes 0.05 s
+    # One thread per process, and idle threads that sleep: a second busy process would otherwise
+    # slow torch down thirtyfold. The user's environment overrides these values.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    for stream in (sys.stdout, sys.stderr):  # a document may hold what a terminal cannot show
+    for stream in (sys.stdout, sys.stderr):  # documents may contain unprintable characters
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     warnings.formatwarning = _in_one_line
     logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
     logging.getLogger("leporello").setLevel(logging.INFO)
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it tells every retry
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it reports every retry
     sys.unraisablehook = _end_if_interrupted
     show_progress_with(progress_bar)
     try:
@@ -114,7 +114,7 @@ def main() -> None:
 
 def _run() -> NoReturn:
     try:
-        with _exits_told():
+        with _reported_exits():
             application(sys.argv[1:])()
     except KeyboardInterrupt:
         stderr().print("interrupted")
@@ -128,38 +128,38 @@ def _run() -> NoReturn:
 
 
 def _leave(status: object) -> NoReturn:
-    """Ends the process, also if a stage left threads behind for which Python would wait."""
-    own = threading.current_thread()
-    left = [t.name for t in threading.enumerate() if t is not own and not t.daemon]
+    """Ends the process, also if threads of a stage still run, for which Python would wait."""
+    current = threading.current_thread()
+    running = [t.name for t in threading.enumerate() if t is not current and not t.daemon]
     number = status if isinstance(status, int) else int(status is not None)
-    with suppress(OSError):  # a pipe whose reader has gone, as Python's own end tells
+    with suppress(OSError):  # the program at the end of the pipe has exited
         sys.stdout.flush()
     signals.keep_status(number)
-    if not left:
+    if not running:
         raise SystemExit(status)
-    stderr().print(f"left behind, and ended: threads {', '.join(left)}", highlight=False)
+    stderr().print(f"stopped threads that still ran: {', '.join(running)}", highlight=False)
     os._exit(number)
 
 
 @contextmanager
-def _exits_told() -> Iterator[None]:
-    """Has `os._exit` in this process raise: a stage would end it with status 0, and no word."""
-    own, leave = os.getpid(), os._exit
+def _reported_exits() -> Iterator[None]:
+    """Makes `os._exit` raise, so that a stage cannot end this process without a message."""
+    process, exit_now = os.getpid(), os._exit
 
     def refuse(status: int) -> NoReturn:
-        if os.getpid() != own:  # a fork that ends
-            leave(status)
+        if os.getpid() != process:  # a fork may exit
+            exit_now(status)
         raise SystemExit(f"os._exit({status}) was called")
 
     os._exit = refuse
     try:
         yield
     finally:
-        os._exit = leave
+        os._exit = exit_now
 
 
 def _end_if_interrupted(raised: sys.UnraisableHookArgs) -> None:
-    """Ends where Python would go on: a signal came while an object was taken apart."""
+    """Ends the process if a signal arrived in a finalizer, where Python ignores exceptions."""
     if isinstance(raised.exc_value, Interrupted):
         signals.leave()
     sys.__unraisablehook__(raised)
@@ -168,5 +168,5 @@ def _end_if_interrupted(raised: sys.UnraisableHookArgs) -> None:
 def _in_one_line(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, line: object = None
 ) -> str:
-    del line  # of the source, which says nothing more
+    del line  # the line of source adds nothing
     return f"{filename}:{lineno}: {category.__name__}: {message}\n"

@@ -1,4 +1,4 @@
-"""Commands that ask your own files: one question, a conversation, a table, a page, an agent."""
+"""Verbs that answer questions about your own files: `ask`, `extract`, `serve` and `mcp`."""
 
 from __future__ import annotations
 
@@ -27,52 +27,64 @@ def ask(
     files: Annotated[
         list[str],
         typer.Argument(
-            help="Files, folders, patterns, URLs; then a question, else a prompt takes them.",
+            help="Files, folders, patterns or URLs, then a question. Without a question, open a"
+            " prompt.",
             metavar="FILE... [QUESTION]",
         ),
     ],
     all_passages: Annotated[
-        bool, typer.Option("--passages", help="Show every passage that was selected.")
+        bool, typer.Option("--passages", help="Show every selected passage.")
     ] = False,
-    each: Annotated[bool, typer.Option("--each", help="One answer a file, as a table.")] = False,
+    each: Annotated[
+        bool, typer.Option("--each", help="Answer for each file separately, and print a table.")
+    ] = False,
     over: Annotated[
-        bool, typer.Option("--over", help=f"One answer from all files (--pipeline {OVER}).")
+        bool,
+        typer.Option("--over", help=f"Print one answer from all files (--pipeline {OVER})."),
     ] = False,
     schema: Annotated[
         Path | None,
-        typer.Option("--schema", help="JSON or YAML: the type of the answer. Prints JSON."),
+        typer.Option(
+            "--schema",
+            help="Answer in the type that this JSON or YAML file declares, and print JSON.",
+        ),
     ] = None,
     kind: Annotated[
-        str, typer.Option("--type", help="The same in a word: date, number, yes_no, ….")
+        str,
+        typer.Option(
+            "--type", help="Answer in this type, and print JSON: date, number, yes_no, …."
+        ),
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Asks one's own documents, and shows where the answer stands.
+    """Ask a question about your documents, and show where the answer is.
 
-    Without a question, it opens a prompt; what is no terminal gives a question a line.
+    Without a question, open a prompt. Piped input is read as one question per line.
     """
     from leporello.cli.display.answer import show_answer, show_each
     from leporello.cli.prompt import Prompt
     from leporello.loaders.collection import unreadable
     from leporello.runs.ask import AskSettings, Session
 
-    paths, question = _parted(files)
+    paths, question = _paths_and_question(files)
     if (each or over) and (question is None or (each and over)):
-        raise UserError("--each and --over take a question, and one of them at a time")
+        raise UserError("--each and --over need a question, and exclude each other")
     typed = _schema(schema, kind) if schema or kind else ""
     if typed and (each or question is None):
-        raise UserError("--schema and --type take a question; many files: the verb `extract`")
-    named = options.pipeline or (OVER if over else "")
-    session = Session.open(paths, AskSettings(**vars(replace(options, pipeline=named))))
+        raise UserError(
+            "--schema and --type need a question, and exclude --each; for a table of many files"
+            " use `extract`"
+        )
+    pipeline = options.pipeline or (OVER if over else "")
+    session = Session.open(paths, AskSettings(**vars(replace(options, pipeline=pipeline))))
     document = session.document
-    broken = bool(
-        document.members and unreadable(document)
-    )  # the exit status, whatever is answered
+    # Unreadable files set the exit status, even if the other files have an answer.
+    status = int(bool(document.members and unreadable(document)))
     if question is None:
         prompt = Prompt(
             session, stderr() if as_json else stdout(), all_passages=all_passages, as_json=as_json
         )
-        raise typer.Exit(prompt.run() or int(broken))
+        raise typer.Exit(prompt.run() or status)
     if each:
         answers = [*session.each(question)]
         row: Any = [{"document": answer.document.id, **answer.row()} for answer in answers]
@@ -81,16 +93,16 @@ def ask(
         answer = session.ask(question, schema=typed)
         row, show = answer.row(), partial(show_answer, stdout(), answer, all_passages=all_passages)
     print_json(row) if as_json or typed else show()
-    raise typer.Exit(int(broken))
+    raise typer.Exit(status)
 
 
 def _schema(path: Path | None, kind: str) -> str:
-    """Returns the JSON Schema that the options ask for."""
+    """Returns the JSON Schema of the answer."""
     from leporello.runs.extract import schema_from
     from leporello.text.typed.schema import AnswerTypeError, schema_of
 
     if path and kind:
-        raise UserError("--schema and --type both say the type of the answer: give one of them")
+        raise UserError("--schema and --type both declare the answer's type: use only one of them")
     try:
         return schema_from(path) if path else schema_of(kind)
     except AnswerTypeError as error:
@@ -103,11 +115,18 @@ def extract(
     *,
     files: Files,
     schema: Annotated[
-        Path, typer.Option("--schema", help="JSON or YAML: `fields`, or JSON Schema of an object.")
+        Path,
+        typer.Option(
+            "--schema",
+            help="Read the fields from this JSON or YAML file: `fields`, or a JSON Schema of an"
+            " object.",
+        ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="The table: a .csv or .parquet file.")],
+    out: Annotated[
+        Path, typer.Option("--out", help="Write the table to this .csv or .parquet file.")
+    ],
 ) -> None:
-    """Fills a table, a row a document and a column a field, with where each value stands."""
+    """Fill a table with a row per document and a column per field, and the place of each value."""
     from leporello.runs.ask import AskSettings, Session
     from leporello.runs.extract import check_table, fields_from, write_table
     from leporello.runs.extract import extract as rows_of
@@ -121,13 +140,13 @@ def extract(
     failed = sum(cell.failed for cell in cells)
     filled = sum(not cell.reason for cell in cells)
     absent = len(cells) - filled - failed
-    told = f"{len(rows)} documents × {len(fields)} fields: {filled} values, {absent} not there"
-    typer.echo(f"{out}: {told}, {failed} failed")
+    counts = f"{len(rows)} documents × {len(fields)} fields: {filled} values, {absent} not there"
+    typer.echo(f"{out}: {counts}, {failed} failed")
     raise typer.Exit(int(failed > 0))
 
 
-def _parted(arguments: list[str]) -> tuple[list[Path], str | None]:
-    """Returns files and the question; the last argument is one unless a file is named so."""
+def _paths_and_question(arguments: list[str]) -> tuple[list[Path], str | None]:
+    """Returns the files and the question: the last argument, unless it is an existing file."""
     from leporello.loaders.files import known_suffixes
 
     *files, last = arguments
@@ -138,7 +157,7 @@ def _parted(arguments: list[str]) -> tuple[list[Path], str | None]:
         and not re.search(r"\s", last)
         and Path(last).suffix.lower() in known_suffixes()
     ):
-        raise UserError(f"{last}: there is no such file; a question in one word ends without it")
+        raise UserError(f"{last}: no such file; if it is a question, leave out the suffix")
     return [*map(to_path, files)], last
 
 
@@ -147,12 +166,14 @@ def serve(
     options: AskOptions,
     *,
     files: Files,
-    port: Annotated[int, typer.Option("--port", help="On 127.0.0.1; 0 takes a free one.")] = 0,
+    port: Annotated[
+        int, typer.Option("--port", help="Listen on this port of 127.0.0.1; 0 picks a free port.")
+    ] = 0,
     browse: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
-    """Opens one's own documents as a page, to ask them in the browser; Ctrl-C ends it.
+    """Serve a web page that answers questions about your documents; Ctrl-C stops it.
 
-    Nobody else's machine reaches it, and no other file is shown.
+    Only this machine can open the page, and the page shows only the given files.
     """
     import webbrowser
 
@@ -166,7 +187,7 @@ def serve(
         if browse:
             webbrowser.open(address)
 
-    # Where Ctrl-C was ignored at the start, as in a script's background, none is raised.
+    # A process that a script starts in the background ignores Ctrl-C, so nothing is raised there.
     with suppress(KeyboardInterrupt):
         serve_session(session, port, ready)
     stdout().print("ended")
@@ -178,9 +199,10 @@ def mcp(
     *,
     files: Files,
 ) -> None:
-    """Serves one's own documents to an agent, by MCP over standard input and output.
+    """Serve your documents to an agent, by MCP over standard input and output.
 
-    Its tools are ask, passages and outline; each reply has the ledger. It ends with its input.
+    The tools are ask, passages and outline; each reply contains the coverage ledger. The server
+    stops when its input ends.
     """
     from leporello.core.environment.extras import require
     from leporello.runs.ask import AskSettings, Session

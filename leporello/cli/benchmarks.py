@@ -1,4 +1,4 @@
-"""Verbs on the benchmarks: their files, their leaderboards, their papers' analyses."""
+"""Verbs for benchmarks: `fetch`, `submit` and `analyze`."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ from leporello.cli.options import (
 
 
 def fetch(
-    tasks: Annotated[list[str], typer.Argument(help="Tasks, or patterns such as 'scrolls/*'.")],
+    tasks: Annotated[
+        list[str], typer.Argument(help="Names of tasks, or patterns such as 'scrolls/*'.")
+    ],
     *,
     config: ConfigFiles = None,
     split: Split = "",
     data: Data = None,
 ) -> None:
-    """Downloads the official files of tasks from the hub; what is there is left alone."""
+    """Download the official files of tasks from the Hugging Face Hub; skip existing files."""
     from leporello.config import load_config
     from leporello.tasks.official.download import fetch as fetch_files
 
@@ -35,7 +37,7 @@ def fetch(
     chosen = loaded.tasks_named(tasks)
     specs = [task.with_split(split) if split else task for task in chosen]
     for file in fetch_files({task.name: task.spec.build() for task in specs}, data):
-        state = "fetched" if file.downloaded else "there already"
+        state = "downloaded" if file.downloaded else "already exists"
         typer.echo(f"{file.path}: {file.size:,} bytes, sha256 {file.sha256} ({state})")
 
 
@@ -44,39 +46,47 @@ def submit(
     *,
     suite: Annotated[
         str,
-        typer.Option("--suite", "--benchmark", help="A suite with a leaderboard: scrolls, …"),
+        typer.Option(
+            "--suite", "--benchmark", help="Submit to the leaderboard of this suite: scrolls, …"
+        ),
     ],
     out: Annotated[
         Path,
-        out_option("The CSV, or a folder for it.", show_default=True),
+        out_option("Write the CSV to this file, or into this folder.", show_default=True),
     ] = Path(),
     pipeline: Annotated[
-        str, typer.Option("--pipeline", help="The one that counts, or a row, if there are several.")
+        str,
+        typer.Option(
+            "--pipeline",
+            help="Submit the predictions of this pipeline or row, if the runs have several.",
+        ),
     ] = "",
-    data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
+    data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
 ) -> None:
-    """Writes the CSV that a leaderboard takes, from runs on all tasks of the benchmark."""
+    """Write the CSV file that a leaderboard accepts, from runs on all tasks of the benchmark."""
     from leporello.analysis.export.submission import submit as submit_runs
 
-    done = submit_runs(runs, suite, out, pipeline=pipeline)
-    for task, rows in done.rows.items():
-        failed = len(done.failed.get(task, ()))
+    submission = submit_runs(runs, suite, out, pipeline=pipeline)
+    for task, rows in submission.rows.items():
+        failed = len(submission.failed.get(task, ()))
         failures = f", {failed:,} of them failed and are empty" if failed else ""
         typer.echo(f"{task}: {rows:,} predictions{failures}")
-    if other := sorted({split for split in done.splits.values() if split != "test"}):
-        typer.echo(f"note: leaderboards take the split test; these are of {', '.join(other)}")
-    typer.echo(f"written to {done.file}")
+    if splits := sorted({split for split in submission.splits.values() if split != "test"}):
+        typer.echo(f"note: leaderboards take the split test; these are of {', '.join(splits)}")
+    typer.echo(f"written to {submission.file}")
 
 
 def analyze(
-    what: Annotated[str, typer.Argument(help="A task, or a run's directory", metavar="TASK|RUN")],
+    what: Annotated[
+        str, typer.Argument(help="Name of a task, or directory of a run.", metavar="TASK|RUN")
+    ],
     *,
     config: ConfigFiles = None,
     split: Split = "",
-    data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
+    data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
     as_json: AsJson = False,
 ) -> None:
-    """Measures as the papers do: a task's lengths and spread, the form of a run's answers."""
+    """Print the papers' statistics: lengths and spread of a task, or form of a run's answers."""
     from leporello.analysis.datasets.analyze import analyze_run, analyze_task
     from leporello.cli.display.tables import show_discrepancies, show_task
     from leporello.storage.runs import run_at
@@ -89,8 +99,8 @@ def analyze(
         else:
             show_discrepancies(stdout(), discrepancies)
         return
-    measured = analyze_task(what, config or (), split)
+    analysis = analyze_task(what, config or (), split)
     if as_json:
-        print_json(asdict(measured))
+        print_json(asdict(analysis))
     else:
-        show_task(stdout(), what, measured)
+        show_task(stdout(), what, analysis)

@@ -1,4 +1,4 @@
-"""Verbs over runs: what they came to side by side, all of it on a page, and how far one is."""
+"""Verbs that compare, report and watch runs: `compare`, `report`, `watch` and `table`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ Format = Literal["table", "markdown", "csv", "json", "latex"]
 Baseline = Annotated[
     str,
     typer.Option(
-        "--baseline", help="What the others are tested against. [default: the first pipeline]"
+        "--baseline",
+        help="Test the other pipelines against this one. [default: the first pipeline]",
     ),
 ]
 
@@ -42,17 +43,19 @@ def compare(
     baseline: Baseline = "",
     task: Tasks = None,
     common: Annotated[
-        bool, typer.Option("--common", help="Only the examples that all pipelines have finished.")
+        bool, typer.Option("--common", help="Use only examples that all pipelines have finished.")
     ] = False,
     by_document: Annotated[
         bool,
-        typer.Option("--by-document", help="Resample documents, with all their examples."),
+        typer.Option("--by-document", help="Resample documents with all their examples."),
     ] = False,
-    samples: Annotated[int, typer.Option("--samples", min=100, help="Resamples.")] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the resamples.")] = 0,
-    form: Annotated[Format, typer.Option("--format", help="What to print.")] = "table",
+    samples: Annotated[
+        int, typer.Option("--samples", min=100, help="Resample this many times.")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Resample with this random seed.")] = 0,
+    form: Annotated[Format, typer.Option("--format", help="Print this format.")] = "table",
 ) -> None:
-    """Compares the pipelines of finished runs, with intervals and paired tests."""
+    """Compare the pipelines of finished runs, with intervals and paired tests."""
     from leporello.analysis.comparison.comparison import compare as compare_runs
     from leporello.analysis.comparison.scores import Draws
     from leporello.analysis.comparison.tables import csv_of, tables_of
@@ -60,27 +63,33 @@ def compare(
     from leporello.core.table import latex, markdown
 
     draws = Draws(samples, seed, by_document)
-    compared = compare_runs(runs, baseline=baseline, tasks=task or (), common=common, draws=draws)
+    result = compare_runs(runs, baseline=baseline, tasks=task or (), common=common, draws=draws)
     match form:
         case "table":
-            comparison(stdout(), tables_of(compared))
+            comparison(stdout(), tables_of(result))
         case "json":
-            print_json(asdict(compared))
+            print_json(asdict(result))
         case "csv":
-            typer.echo(csv_of(compared), nl=False)
+            typer.echo(csv_of(result), nl=False)
         case "markdown":
-            typer.echo(markdown(tables_of(compared)), nl=False)
+            typer.echo(markdown(tables_of(result)), nl=False)
         case "latex":
-            typer.echo(latex(tables_of(compared)), nl=False)
+            typer.echo(latex(tables_of(result)), nl=False)
 
 
 def report(
     runs: RunsAt,
     *,
-    out: Annotated[Path, out_option("The file.", show_default=True)] = Path("report.html"),
+    out: Annotated[Path, out_option("Write this HTML file.", show_default=True)] = Path(
+        "report.html"
+    ),
     inputs: Annotated[
         int,
-        typer.Option("--inputs", min=0, help="Examples a task with the readers' exact inputs."),
+        typer.Option(
+            "--inputs",
+            min=0,
+            help="Show the readers' exact inputs for this many examples per task.",
+        ),
     ] = 100,
     task: Tasks = None,
     baseline: Baseline = "",
@@ -89,30 +98,34 @@ def report(
         typer.Option(
             "--section",
             metavar="suites|lost|curves|training|FILE.py:CLASS|YAML",
-            help="What to show between scores and examples; may be given several times.",
+            help="Show this section between scores and examples. May be given several times.",
         ),
     ] = None,
-    data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
+    data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
 ) -> None:
-    """Writes one HTML file about finished runs: tables, plots, and every example to look at."""
+    """Write one HTML file about finished runs: tables, plots and every example."""
     from leporello.report import report as write_report
 
-    done = write_report(
+    page = write_report(
         runs, out, inputs=inputs, tasks=task or (), baseline=baseline, sections=section or ()
     )
-    for note in done.notes:
+    for note in page.notes:
         typer.echo(f"note: {note}", err=True)
-    size = done.bytes / 1e6
-    typer.echo(f"{done.path}: {done.examples:,} examples, {size:.1f} MB")
+    size = page.bytes / 1e6
+    typer.echo(f"{page.path}: {page.examples:,} examples, {size:.1f} MB")
 
 
 def watch(
     run: RunAt,
-    every: Annotated[float, typer.Option("--every", min=0.1, help="Seconds between looks.")] = 2.0,
-    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+    every: Annotated[
+        float, typer.Option("--every", min=0.1, help="Update after this many seconds.")
+    ] = 2.0,
+    once: Annotated[
+        bool, typer.Option("--once", help="Print the progress once, and exit.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Shows from another terminal how far a run is, until it ends."""
+    """Show the progress of a run of another terminal, until it ends."""
     from rich.live import Live
 
     from leporello.cli.display.plan import watched
@@ -128,7 +141,7 @@ def watch(
         return
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            running = watched_run.running  # asked first, so that the last look sees the end
+            running = watched_run.running  # read first, so that the last update shows the end
             live.update(watched(watched_run.look(), running=running), refresh=True)
             if not running:
                 return
@@ -136,34 +149,38 @@ def watch(
 
 
 def table(
-    suite: Annotated[str, typer.Argument(help="A suite, as `list suites` shows them.")],
+    suite: Annotated[str, typer.Argument(help="Name of a suite; `list suites` prints them.")],
     runs: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Runs whose pipelines are rows, or folders of runs; without, the paper's alone.",
+            help="Directories of runs, or folders of runs, whose pipelines become rows. [default:"
+            " only the published rows]",
             parser=run_at_argument,
             metavar="[RUN]...",
         ),
     ] = None,
     *,
     name: Annotated[
-        str, typer.Option("--table", help="Which of its tables. [default: the one of its tasks]")
+        str,
+        typer.Option(
+            "--table", help="Print this table of the suite. [default: the table of its tasks]"
+        ),
     ] = "",
     config: ConfigFiles = None,
     form: Annotated[
         Literal["terminal", "markdown", "latex", "csv", "html", "json"],
-        typer.Option("--format", help="What to print."),
+        typer.Option("--format", help="Print this format."),
     ] = "terminal",
 ) -> None:
-    """Prints a paper's tables: published numbers, and those of finished runs beside them."""
+    """Print a paper's table: published scores, and the scores of finished runs beside them."""
     from leporello.cli.display.tables import comparison
     from leporello.config.suites import suite_named
     from leporello.core.table import html, latex, markdown
     from leporello.suites import suite_tables
     from leporello.suites.layout import csv_of, records, text_tables
 
-    made = suite_tables(suite_named(suite, config or ()), runs or (), name)
-    texts = [*chain.from_iterable(map(text_tables, made))]
+    tables = suite_tables(suite_named(suite, config or ()), runs or (), name)
+    texts = [*chain.from_iterable(map(text_tables, tables))]
     match form:
         case "terminal":
             comparison(stdout(), texts, wide=True)
@@ -174,6 +191,7 @@ def table(
         case "html":
             typer.echo(html(texts))
         case "csv":
-            typer.echo(csv_of(made), nl=False)
+            typer.echo(csv_of(tables), nl=False)
         case "json":
-            print_json({"rows": records(made), "notes": [n for one in made for n in one.notes]})
+            notes = [note for suite_table in tables for note in suite_table.notes]
+            print_json({"rows": records(tables), "notes": notes})

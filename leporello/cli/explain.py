@@ -1,4 +1,4 @@
-"""The verb `explain`: where answers were lost, over all examples or in one."""
+"""The verb `explain`: where answers were lost, over all examples or for one example."""
 
 from __future__ import annotations
 
@@ -19,15 +19,21 @@ def explain(
     *,
     run: RunAt,
     example: Annotated[
-        str, typer.Argument(help="An example's id. [default: all, counted]", show_default=False)
+        str,
+        typer.Argument(
+            help="Id of an example. [default: counts over all examples]", show_default=False
+        ),
     ] = "",
     stage: Annotated[
-        str, typer.Option("--stage", help="Of the example: chunker, retriever, …, answer.")
+        str,
+        typer.Option(
+            "--stage", help="Show only this stage of the example: chunker, retriever, …, answer."
+        ),
     ] = "",
-    data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
+    data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
     as_json: AsJson = False,
 ) -> None:
-    """Tells where answers were lost: over all examples, or the story of one with exact inputs."""
+    """Show which stages lost answers, or every stage and exact input of one example."""
     if example:
         _print_example(run, example, stage, as_json=as_json)
     else:
@@ -40,7 +46,7 @@ def _print_run(run: Path, stage: str, *, as_json: bool) -> None:
     from leporello.cli.display.funnel import show_funnels
 
     if stage:
-        raise UserError(f"--stage {stage}: is for one example; name it behind the run")
+        raise UserError(f"--stage {stage}: needs an example; add its id after the run")
     losses = funnels(run)
     if as_json:
         steps = [[{**asdict(s), "share": s.share} for s in funnel.steps] for funnel in losses]
@@ -51,7 +57,7 @@ def _print_run(run: Path, stage: str, *, as_json: bool) -> None:
 
 
 def _print_example(run: Path, example: str, stage: str, *, as_json: bool) -> None:
-    """Prints everything about one example, or about one stage of it."""
+    """Prints all stages of one example, or one of them."""
     from leporello.analysis.explain import explain as explain_example
     from leporello.analysis.funnel.example_trace import STAGES
     from leporello.cli.display.explanation import show_explanation
@@ -59,20 +65,18 @@ def _print_example(run: Path, example: str, stage: str, *, as_json: bool) -> Non
     stages = STAGES[1:]
     if stage and stage not in stages:
         hint = did_you_mean(stage, stages)
-        raise UserError(
-            f"--stage {stage}: there is no such stage{hint}; one of {', '.join(stages)}"
-        )
+        raise UserError(f"--stage {stage}: no such stage{hint}; use one of {', '.join(stages)}")
     if stage and as_json:
-        raise UserError("--stage is for people: the JSON has all stages")
+        raise UserError("--stage and --json exclude each other: the JSON contains all stages")
     explanations = explain_example(run, example)
     if as_json:
-        print_json([*map(_plain, explanations)])
+        print_json([*map(_as_json, explanations)])
         return
     for explanation in explanations:
         show_explanation(stdout(), explanation, stage)
 
 
-def _plain(explanation: Explanation) -> dict[str, Any]:
+def _as_json(explanation: Explanation) -> dict[str, Any]:
     """Returns an explanation as JSON, without the document's text."""
     from leporello.engine.results.serialization import prediction_row
 

@@ -1,4 +1,4 @@
-"""Verbs that score predictions and hand a run to other programs: `score`, `export`, `track`."""
+"""Verbs that score predictions and export a run to other programs: `score`, `export`, `track`."""
 
 from __future__ import annotations
 
@@ -26,15 +26,18 @@ def export(
     *,
     form: Annotated[
         Literal["parquet", "trec"],
-        typer.Option("--format", help="Predictions with scores, or hits and judgements."),
+        typer.Option(
+            "--format",
+            help="Write predictions and scores (parquet), or hits and judgements (trec).",
+        ),
     ],
     out: Annotated[
         Path | None,
-        out_option("A folder. [default: RUN/export]"),
+        out_option("Write the files to this folder. [default: RUN/export]"),
     ] = None,
-    data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
+    data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
 ) -> None:
-    """Writes a run's predictions and scores as Parquet, or its retrieval in TREC's formats."""
+    """Write a run's predictions and scores as Parquet, or its hits in TREC's formats."""
     from leporello.analysis.export.formats import write_parquet, write_trec
 
     write = write_parquet if form == "parquet" else write_trec
@@ -46,13 +49,19 @@ def track(
     run: RunAt,
     *,
     to: Annotated[
-        str, typer.Option("--to", metavar="mlflow|wandb|FILE.py:CLASS|YAML", help="Which tracker.")
+        str,
+        typer.Option(
+            "--to", metavar="mlflow|wandb|FILE.py:CLASS|YAML", help="Send the run to this tracker."
+        ),
     ],
     project: Annotated[
-        str, typer.Option("--project", help="Where in it: a project, or an experiment.")
+        str,
+        typer.Option(
+            "--project", help="Use this project (wandb) or experiment (mlflow) of the tracker."
+        ),
     ] = "leporello",
 ) -> None:
-    """Puts a run's parameters, scores and files into MLflow, Weights & Biases, or one's own."""
+    """Send a run's parameters, scores and files to MLflow, Weights & Biases or your tracker."""
     from leporello.analysis.export.trackers import track as track_run
 
     for name in track_run(run, to, project=project):
@@ -64,21 +73,21 @@ def score(
     file: Annotated[
         Path,
         typer.Argument(
-            help="predictions.jsonl, or JSON {id: prediction}; or a URL",
+            help="Path or URL of a predictions.jsonl, or of a JSON object {id: prediction}.",
             parser=to_path,
             metavar="FILE",
         ),
     ],
     task: Annotated[
-        str, typer.Option("--task", help="The task whose metrics and references count.")
+        str, typer.Option("--task", help="Score with the references and metrics of this task.")
     ],
     config: ConfigFiles = None,
     split: Split = "",
     metric: Metrics = None,
-    data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
+    data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
     as_json: AsJson = False,
 ) -> None:
-    """Scores any predictions file with a task's metrics."""
+    """Score any predictions file with a task's metrics."""
     from leporello.analysis.score import GOLD
     from leporello.analysis.score import score as score_file
     from leporello.cli.display import results

@@ -1,4 +1,4 @@
-"""Commands that list: pipelines and classes, models, the schema of configs, the cache."""
+"""Verbs that list pipelines, classes, models, the schema of configs, and the cache."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ def list_things(
     what: Annotated[
         str,
         typer.Argument(
-            help="pipelines, tasks, chunkers, …, or a class, with its parameters; all if left out",
+            help="Kind of entries, such as pipelines, tasks or chunkers, or name of a class."
+            " [default: all kinds]",
             metavar="[KIND|CLASS]",
         ),
     ] = "",
     config: ConfigFiles = None,
     as_json: AsJson = False,
 ) -> None:
-    """Lists what there is, with signatures; of one class, says what each parameter means."""
+    """List pipelines, tasks and classes with their parameters, or describe one class."""
     from leporello.cli.display import tables
     from leporello.config.reference.catalogue import KINDS_OF_THINGS, listing
 
@@ -49,31 +50,31 @@ def list_things(
 def models(
     *,
     folders: Annotated[
-        list[Path] | None, typer.Argument(help="Folders of models besides.", metavar="FOLDER...")
+        list[Path] | None, typer.Argument(help="Additional model folders.", metavar="FOLDER...")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Lists the models on this machine, and what local servers have, by the words that name them.
+    """List the models of this machine and of local servers, by their names for --model.
 
-    Ollama, llama.cpp, vLLM and LM Studio are asked at their usual ports.
+    Ollama, llama.cpp, vLLM and LM Studio are queried at their usual ports.
     """
     from leporello.cli.display import tables
     from leporello.models.inventory import known_models
 
-    found = [*known_models(folders or ())]
+    available = [*known_models(folders or ())]
     if as_json:
-        print_json([asdict(model) for model in found])
+        print_json([asdict(model) for model in available])
     else:
-        tables.models(stdout(), found)
+        tables.models(stdout(), available)
 
 
 def schema() -> None:
-    """Prints the JSON Schema of pipelines.yaml, for editors: what may stand where, and its meaning.
+    """Print the JSON Schema of pipelines.yaml, for completion and validation in editors.
 
-    Keep it beside your file, `leporello schema > leporello.schema.json`, and begin the file with
-    `# yaml-language-server: $schema=leporello.schema.json`: editors with the YAML language server
-    (VS Code's YAML extension, Neovim, Emacs, Helix, Zed) then complete, check and explain. PyCharm
-    takes the schema under Settings, JSON Schema Mappings.
+    Store it beside your file with `leporello schema > leporello.schema.json`, and begin the file
+    with `# yaml-language-server: $schema=leporello.schema.json`: editors with the YAML language
+    server (VS Code's YAML extension, Neovim, Emacs, Helix, Zed) then complete, check and explain.
+    In PyCharm, add the schema under Settings, JSON Schema Mappings.
     """
     from leporello.config.reference.schema import schema as make_schema
 
@@ -82,16 +83,16 @@ def schema() -> None:
 
 cache = typer.Typer(
     no_args_is_help=True,
-    rich_markup_mode=None,  # as that of `leporello.cli`
-    help="What is kept between runs, and why or why not.",
+    rich_markup_mode=None,  # as in `leporello.cli`
+    help="List, explain or shrink the cache that runs share.",
 )
 
 
 @cache.command()
 def ls(as_json: AsJson = False) -> None:
-    """Lists how much is kept, of which kind."""
+    """List the number and size of cached entries by kind."""
     from leporello.cache.store import Cache, CacheEntry
-    from leporello.cli.display.tables import kept
+    from leporello.cli.display.tables import cache_contents
     from leporello.models.locate import cache_directory
 
     stored = Cache(cache_directory())
@@ -102,17 +103,20 @@ def ls(as_json: AsJson = False) -> None:
         sizes = {k: {"entries": len(v), "bytes": sum(e.size for e in v)} for k, v in kinds.items()}
         print_json({"directory": stored.root, "kinds": sizes})
     else:
-        kept(stdout(), stored.root, kinds)
+        cache_contents(stdout(), stored.root, kinds)
 
 
 @cache.command()
 def why(
     run: RunAt,
-    example: Annotated[str, typer.Argument(help="An example's id")],
-    data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
+    example: Annotated[str, typer.Argument(help="Id of an example.")],
+    data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
     as_json: AsJson = False,
 ) -> None:
-    """Tells what of an example is kept, and in which field the nearest other entry differs."""
+    """List which results of an example are cached, and why others are not.
+
+    For a result that is not cached, name the field in which the most similar entry differs.
+    """
     from leporello.analysis.cache_misses import why as why_not
     from leporello.cli.display.tables import reuses
 
@@ -126,10 +130,13 @@ def why(
 @cache.command()
 def gc(
     keep: Annotated[
-        str, typer.Option("--keep", metavar="SIZE", help="5GB, 500MB, 0: what may stay.")
+        str,
+        typer.Option(
+            "--keep", metavar="SIZE", help="Keep at most this size, such as 5GB, 500MB or 0."
+        ),
     ],
 ) -> None:
-    """Removes what was not used for longest, until no more than SIZE is kept; models go last."""
+    """Remove the least recently used entries until at most SIZE is left; models go last."""
     from leporello.cache.store import Cache
     from leporello.models.locate import cache_directory
 
@@ -139,8 +146,8 @@ def gc(
 
 
 def _size(text: str) -> int:
-    """Returns the bytes that a text such as `5GB` means."""
+    """Returns the number of bytes of a size such as `5GB`."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", text.strip(), re.IGNORECASE)
     if match is None:
-        raise UserError(f"--keep {text}: must be a size, as 5GB, 500MB or 0")
+        raise UserError(f"--keep {text}: must be a size, such as 5GB, 500MB or 0")
     return int(float(match[1]) * _UNITS[match[2].upper()])

@@ -1,4 +1,4 @@
-"""Options, consoles and the progress bar that the verbs of the command line share."""
+"""Shared options, consoles and progress bar of the verbs of the command line."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 
 
 def _set_data_directory(data: Path | None) -> Path | None:
-    """Tells the tasks, which look there; the place of the data is no part of a run's config."""
+    """Sets the variable that tasks read; a run's config does not contain its data directory."""
     if data is not None:
         try:
             os.environ["LEPORELLO_DATA"] = str(data.expanduser().absolute())
         except RuntimeError:
-            raise UserError(f"--data {data}: there is no such user") from None
+            raise UserError(f"--data {data}: no such user") from None
     return data
 
 
-def _leave_unsupervised(wanted: bool) -> None:
-    """Tells whoever starts processes, for whom it is no part of a run's config."""
-    if wanted:
+def _set_unsupervised(is_requested: bool) -> None:
+    """Sets the variable that executors read; a run's config does not contain it."""
+    if is_requested:
         os.environ["LEPORELLO_UNSUPERVISED"] = "1"
 
 
 def run_at_argument(text: str) -> Path:
-    """Returns a run's directory, fetched if it is at a URL."""
+    """Returns the directory of a run, downloaded if it is a URL."""
     from leporello.storage.runs import run_at
 
     return run_at(text)
@@ -49,16 +49,14 @@ def run_at_argument(text: str) -> Path:
 
 RunAt = Annotated[
     Path,
-    typer.Argument(help="The run's directory, or its URL", parser=run_at_argument, metavar="RUN"),
+    typer.Argument(help="Directory or URL of a run.", parser=run_at_argument, metavar="RUN"),
 ]
 RunsAt = Annotated[
     list[Path],
-    typer.Argument(
-        help="The runs' directories, or their URLs", parser=run_at_argument, metavar="RUN..."
-    ),
+    typer.Argument(help="Directories or URLs of runs.", parser=run_at_argument, metavar="RUN..."),
 ]
 Files = Annotated[
-    list[str], typer.Argument(help="Files, folders, patterns, URLs.", metavar="FILE...")
+    list[str], typer.Argument(help="Files, folders, patterns or URLs.", metavar="FILE...")
 ]
 Data = Annotated[
     Path | None,
@@ -77,14 +75,14 @@ Unsupervised = Annotated[
     typer.Option(
         "--unsupervised",
         envvar="LEPORELLO_UNSUPERVISED",
-        help="With --workers 0: run plug-in classes in this process too, for a debugger.",
+        help="With --workers 0, run plug-in classes in this process too, for a debugger.",
         show_envvar=False,
-        callback=_leave_unsupervised,
+        callback=_set_unsupervised,
     ),
 ]
 
 
-def out_option(help_: str = "", *, show_default: bool = False) -> Any:  # noqa: ANN401 -- as typer has it
+def out_option(help_: str = "", *, show_default: bool = False) -> Any:  # noqa: ANN401 -- typer returns Any
     """Returns the option `--out` of a verb that writes to this machine's disk."""
     return typer.Option(
         "--out", help=help_, show_default=show_default, parser=on_disk, metavar="PATH"
@@ -95,12 +93,12 @@ def _workers(text: str) -> int | Literal["auto"]:
     if text == "auto":
         return "auto"
     if not text.isdecimal():
-        raise UserError(f"--workers takes a number or 'auto', got {text!r}")
+        raise UserError(f"--workers must be a number or 'auto', got {text!r}")
     return int(text)
 
 
 def _share(text: str) -> float | None:
-    """Returns a number of examples, or a share of them below 1; None if the text is empty."""
+    """Returns a number of examples, or a share below 1; None if the text is empty."""
     if not text:
         return None
     try:
@@ -109,20 +107,20 @@ def _share(text: str) -> float | None:
         share = -1.0
     if not share >= 0 or (share >= 1 and (text.endswith("%") or share % 1)):
         raise UserError(
-            f"--max-failures {text}: must be a number of examples, as 10, or a share, as 0.05 or 5%"
+            f"--max-failures {text}: must be a number of examples (10) or a share (0.05 or 5%)"
         )
     return share
 
 
-_TYPES: Mapping[str, Any] = {  # of options that typer takes as lists
+_TYPES: Mapping[str, Any] = {  # of options that may be repeated
     "pipelines": list[str],
     "tasks": list[str],
     "config": list[Path],
     "overrides": list[str],
     "metrics": list[str],
 }
-# How the command line spells an option, where its name, type and default do not determine it.
-_SPELLINGS: Mapping[str, Any] = {
+# Declarations of options that do not follow from their names, types and defaults.
+_DECLARATIONS: Mapping[str, Any] = {
     "pipelines": typer.Argument(),
     "tasks": typer.Option("--task"),
     "overrides": typer.Option("--set", metavar="PATH=VALUE"),
@@ -151,49 +149,49 @@ _SPELLINGS: Mapping[str, Any] = {
 
 def with_options(
     options: type[Any],
-    **spelled: Any,  # noqa: ANN401 -- as typer has it
+    **replaced: Any,  # noqa: ANN401 -- typer returns Any
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Returns a decorator: a command takes the fields of a class of options as its parameters.
+    """Returns a decorator that gives a command one parameter for each field of a class.
 
     Args:
-        options: The class. Its docstring has the help of each field.
-        spelled: Options and arguments of typer by the names of fields that the command spells in
-            its own way; None leaves a field out.
+        options: Class of the options, whose docstring has the help of each field.
+        replaced: Options and arguments of typer that replace the usual ones of the command, by
+            the names of their fields; None removes a field.
     """
 
     def decorate(verb: Callable[..., None]) -> Callable[..., None]:
-        _, *others = inspect.signature(verb).parameters.values()
+        _, *further = inspect.signature(verb).parameters.values()
         hints = get_type_hints(verb, include_extras=True)
         parameters = [
-            *_parameters(options, spelled),
-            *(parameter.replace(annotation=hints[parameter.name]) for parameter in others),
+            *_parameters(options, replaced),
+            *(parameter.replace(annotation=hints[parameter.name]) for parameter in further),
         ]
 
         @wraps(verb)
-        def call(**values: Any) -> None:  # noqa: ANN401 -- as its signature says
-            verb(_filled(options, values), **values)
+        def call(**values: Any) -> None:  # noqa: ANN401 -- the signature below has the types
+            verb(_take_options(options, values), **values)
 
-        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # as typer reads it
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer reads it
         return call
 
     return decorate
 
 
-def option(options: type[Any], name: str) -> Any:  # noqa: ANN401 -- as typer has it
-    """Returns the option for one field of a class of options."""
-    return _spelled(name, docstring(options)[1], {})
+def option(options: type[Any], name: str) -> Any:  # noqa: ANN401 -- typer returns Any
+    """Returns the typer option of one field of a class of options."""
+    return _declaration(name, docstring(options)[1], {})
 
 
-def _parameters(options: type[Any], spelled: Mapping[str, Any]) -> Iterator[inspect.Parameter]:
-    """Yields a parameter per field, and per field of a field that is a class of options too."""
+def _parameters(options: type[Any], replaced: Mapping[str, Any]) -> Iterator[inspect.Parameter]:
+    """Yields a parameter for each field, and for each field of a nested class of options."""
     hints, helps = get_type_hints(options), docstring(options)[1]
     for field in fields(options):
         if is_dataclass(field.default):
-            yield from _parameters(type(field.default), spelled)
-        elif spelled.get(field.name, field) is not None:
-            info = _spelled(field.name, helps, spelled)
+            yield from _parameters(type(field.default), replaced)
+        elif replaced.get(field.name, field) is not None:
+            info = _declaration(field.name, helps, replaced)
             kind = _TYPES.get(field.name, hints[field.name])
-            # An option that is not given is None, so that only the class has its default.
+            # An absent option is None, so that only the class declares the default.
             default = None if field.default is True else field.default or None
             annotation: Any = Annotated[str if info.parser else kind | None, info]
             yield inspect.Parameter(
@@ -201,25 +199,25 @@ def _parameters(options: type[Any], spelled: Mapping[str, Any]) -> Iterator[insp
             )
 
 
-def _spelled(name: str, helps: Mapping[str, str], spelled: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- as typer has it
+def _declaration(name: str, helps: Mapping[str, str], replaced: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- typer returns Any
     plain = typer.Option(f"--{name.replace('_', '-')}")
-    info = copy({**_SPELLINGS, **spelled}.get(name, plain))
+    info = copy({**_DECLARATIONS, **replaced}.get(name, plain))
     info.help = info.help or helps[name]
     if name in _TYPES and name != "pipelines":
-        text, default, rest = info.help.partition(" [default")
-        info.help = f"{text} May be given several times.{default}{rest}"
+        text, bracket, default = info.help.partition(" [default")
+        info.help = f"{text} May be given several times.{bracket}{default}"
     return info
 
 
-def _filled(options: Any, values: dict[str, Any]) -> Any:  # noqa: ANN401 -- of any class of options
-    """Returns the options; takes their values out of those of a command."""
-    given: dict[str, Any] = {}
+def _take_options(options: Any, values: dict[str, Any]) -> Any:  # noqa: ANN401 -- any class of options
+    """Returns the options, and removes their values from a command's arguments."""
+    arguments: dict[str, Any] = {}
     for field in fields(options):
         if is_dataclass(field.default):
-            given[field.name] = _filled(type(field.default), values)
+            arguments[field.name] = _take_options(type(field.default), values)
         elif (value := values.pop(field.name, None)) is not None:
-            given[field.name] = not value if field.default is True else value
-    return options(**given)
+            arguments[field.name] = not value if field.default is True else value
+    return options(**arguments)
 
 
 ConfigFiles = Annotated[list[Path] | None, option(JobOptions, "config")]
@@ -237,22 +235,22 @@ def stdout() -> Console:
 
 
 def stderr() -> Console:
-    """Returns the console for what is no result."""
+    """Returns the console for messages that are not results."""
     from rich.console import Console
 
     return Console(stderr=True)
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 -- any JSON
-    """Prints a value as JSON; paths are texts."""
+    """Prints a value as JSON; paths become texts."""
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
 class RichProgress:
-    """A bar in the terminal, as `leporello.engine.progress.ProgressDisplay` wants it."""
+    """Progress bar in the terminal: a `leporello.engine.progress.ProgressDisplay`."""
 
     def __init__(self, title: str, examples: int | None) -> None:
-        """Draws nothing yet."""
+        """Creates the bar; `start` draws it."""
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -284,5 +282,5 @@ class RichProgress:
 
 
 def progress_bar(title: str, examples: int | None) -> RichProgress | None:
-    """Returns a bar; None where standard error is no terminal."""
+    """Returns a progress bar; None if standard error is not a terminal."""
     return RichProgress(title, examples) if sys.stderr.isatty() else None

@@ -1,4 +1,4 @@
-"""The prompt of `ask`: question after question about files that stay loaded."""
+"""The prompt of `ask`: answers many questions about files that stay loaded."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from leporello.core.errors import UserError
 from leporello.runs.ask import Answer, Session
 
 _FAILED = 1
-_KEPT = 1000  # lines of history
+_HISTORY_LINES = 1000
 
 
 @dataclass
 class Prompt:
-    """Takes questions and commands, a line each, from whatever standard input is.
+    """Reads questions and commands from standard input, one per line.
 
     Attributes:
-        session: Conversation that answers.
-        console: Console for what is no JSON.
-        all_passages: Whether every passage is shown of each answer.
-        as_json: Whether answers are JSON, a line each.
+        session: Session that answers the questions.
+        console: Console for output that is not JSON.
+        all_passages: Whether all passages of an answer are printed.
+        as_json: Whether answers are printed as JSON, one per line.
     """
 
     session: Session
@@ -41,47 +41,47 @@ class Prompt:
     _failed: bool = False
 
     def run(self) -> int:
-        """Answers until the input ends; returns the exit status: 1 if a question had no answer."""
-        person = sys.stdin.isatty()
-        if person:
+        """Answers until the input ends; returns the exit status: 1 if a question failed."""
+        is_terminal = sys.stdin.isatty()
+        if is_terminal:
             signals.handle(lambda number, _: sys.exit(128 + number))
-            signal.signal(signal.SIGINT, signal.default_int_handler)  # drops a line, not the verb
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # discards the line only
             _edit_lines(_history() if self.session.settings.cached else None)
             self._greet()
-        while (line := self._line(person)) is not None and line != ":quit":
+        while (line := self._line(is_terminal)) is not None and line != ":quit":
             try:
-                self._do(line)
+                self._execute(line)
             except UserError as error:
-                self._tell(error, line)
+                self._report(error, line)
             except KeyboardInterrupt:
-                if not person:
+                if not is_terminal:
                     raise
-                self._say("interrupted; :quit or Ctrl-D leaves")
-        return _FAILED if self._failed and not person else 0
+                self._print("interrupted; quit with :quit or Ctrl-D")
+        return _FAILED if self._failed and not is_terminal else 0
 
-    def _line(self, person: bool) -> str | None:
-        """Returns what was typed, or the next line of a file; None at the end."""
+    def _line(self, is_terminal: bool) -> str | None:
+        """Returns the next line of the terminal or file; None at the end."""
         try:
-            return input("? " if person else "").strip()
+            return input("? " if is_terminal else "").strip()
         except EOFError:
-            if person:
+            if is_terminal:
                 self.console.print()
             return None
         except KeyboardInterrupt:
-            if not person:
+            if not is_terminal:
                 raise
-            self._say("\n:quit or Ctrl-D leaves")
+            self._print("\nquit with :quit or Ctrl-D")
             return ""
 
-    def _do(self, line: str) -> None:
-        command, _, rest = line.partition(" ")
+    def _execute(self, line: str) -> None:
+        command, _, argument = line.partition(" ")
         if not line.startswith(":"):
             if line:
                 self._ask(line)
         elif command in _COMMANDS:
-            _COMMANDS[command](self, rest.strip())
+            _COMMANDS[command](self, argument.strip())
         else:
-            raise UserError(f"{command}: there is no such command; :help lists them")
+            raise UserError(f"{command}: no such command; :help lists them")
 
     def _ask(self, question: str) -> None:
         answer = self.session.ask(question)
@@ -89,25 +89,25 @@ class Prompt:
             typer.echo(json.dumps({"asked": question, **answer.row()}, ensure_ascii=False))
             return
         if answer.question != question:
-            self._say(f"asked: {answer.question}")
+            self._print(f"asked: {answer.question}")
         show_answer(self.console, answer, all_passages=self.all_passages)
 
-    def _tell(self, error: UserError, line: str) -> None:
+    def _report(self, error: UserError, line: str) -> None:
         self._failed = True
         if self.as_json:
             typer.echo(json.dumps({"asked": line, "error": str(error)}, ensure_ascii=False))
         else:
             stderr().print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self.console.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
 
     def _greet(self) -> None:
         document = self.session.document
-        self._say(f"{document.id}: {len(document.text):,} characters; :help lists commands")
+        self._print(f"{document.id}: {len(document.text):,} characters; :help lists commands")
         for text in (*document.notes, *loss_lines(document.losses)):
-            self._say(text)
-        self._say(_follow_ups(self.session))
+            self._print(text)
+        self._print(_follow_ups(self.session))
 
     # -- commands --------------------------------------------------------------------------
 
@@ -117,37 +117,37 @@ class Prompt:
         return self.session.turns[-1][1]
 
     def _passages(self, _: str) -> None:
-        """Every passage that was selected for the last question."""
+        """Print every selected passage of the last answer."""
         show_passages(self.console, self._last())
 
     def _ledger(self, _: str) -> None:
-        """What became of the whole file, and what of it is no text."""
+        """Print how much of the files was chunked, retrieved, read and lost."""
         for text in self._last().ledger:
-            self._say(text)
+            self._print(text)
 
     def _model(self, name: str) -> None:
-        """NAME: has another model read from here on, as --model names it."""
+        """NAME: Answer further questions with this model; names are those of --model."""
         if not name:
-            raise UserError(":model takes a name: a path, a hub id, ollama:MODEL, openai:MODEL, …")
+            raise UserError(":model needs a name: a path, a hub id, ollama:MODEL, openai:MODEL, …")
         self.session.use_model(name)
-        self._say(_follow_ups(self.session))
+        self._print(_follow_ups(self.session))
 
     def _why(self, _: str) -> None:
-        """What was asked, what was selected, and what the stages noted."""
+        """Print the question, the selected passages and the notes of the last answer."""
         answer = self._last()
-        self._say(f"asked     {answer.question or '(nothing)'}")
-        self._say(f"stages    {self.session.stages}")
+        self._print(f"asked     {answer.question or '(nothing)'}")
+        self._print(f"stages    {self.session.stages}")
         for rank, passage in enumerate(answer.passages, 1):
             read = "read" if passage.read else "not read"
-            self._say(f"selected  {rank}. {passage.place}, score {passage.score:g}, {read}")
+            self._print(f"selected  {rank}. {passage.place}, score {passage.score:g}, {read}")
         for text in answer.notes:
-            self._say(f"note      {text}")
+            self._print(f"note      {text}")
 
     def _help(self, _: str) -> None:
-        """Lists this."""
+        """List the commands."""
         for name, command in _COMMANDS.items():
-            self._say(f"{name:<10} {command.__doc__}")
-        self._say(":quit      Leaves, as Ctrl-D does.")
+            self._print(f"{name:<10} {command.__doc__}")
+        self._print(":quit      Quit, as Ctrl-D does.")
 
 
 _COMMANDS: Mapping[str, Callable[[Prompt, str], None]] = {
@@ -162,8 +162,8 @@ _COMMANDS: Mapping[str, Callable[[Prompt, str], None]] = {
 def _follow_ups(session: Session) -> str:
     name = type(session.stages.reader).__name__
     if session.follows_up:
-        return f"{name} writes: a follow-up is understood by the questions before it"
-    return f"{name} does not write: each question stands alone"
+        return f"{name} generates text: follow-ups may refer to earlier questions"
+    return f"{name} does not generate text: follow-ups cannot refer to earlier questions"
 
 
 def _history() -> Path:
@@ -173,13 +173,13 @@ def _history() -> Path:
 
 
 def _edit_lines(history: Path | None) -> None:
-    """Has lines edited, and those of earlier prompts kept, which nobody else may read."""
+    """Enables line editing, and a history of questions that only the user can read."""
     import atexit
 
     try:
         import readline
     except ImportError:  # some builds of Python lack it
-        stderr().print("lines cannot be edited: this Python was built without readline")
+        stderr().print("line editing is off: this Python was built without readline")
         return
     if history is None:
         return
@@ -187,7 +187,7 @@ def _edit_lines(history: Path | None) -> None:
         history.touch(0o600)
         readline.read_history_file(history)
     except OSError as error:
-        stderr().print(f"{history}: questions are not kept: {error.strerror}", markup=False)
+        stderr().print(f"{history}: the history is not saved: {error.strerror}", markup=False)
         return
-    readline.set_history_length(_KEPT)
+    readline.set_history_length(_HISTORY_LINES)
     atexit.register(readline.write_history_file, history)

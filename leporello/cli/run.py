@@ -1,4 +1,4 @@
-"""Verbs that run, or tell what would be run."""
+"""Verbs that run pipelines, check a config and plan a run: `run`, `check` and `plan`."""
 
 from __future__ import annotations
 
@@ -31,33 +31,39 @@ if TYPE_CHECKING:
     from leporello.runs.run import Run
 
 _FAILED, _USERS_MISTAKE, _INTERRUPTED = 1, 2, 130
-_FAILURES = 10  # told at the end of a run; all of them are in its files
+_FAILURES = 10  # printed at the end of a run; its files contain all failures
 
 
 @with_options(RunOptions, interrupts=None)
 def run(
     options: RunOptions,
     *,
-    data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
-    unsupervised: Unsupervised = False,  # noqa: ARG001 -- its callback has told
+    data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
+    unsupervised: Unsupervised = False,  # noqa: ARG001 -- its callback sets a variable
     show: Annotated[int, typer.Option("--show", min=0, help="Print this many answers.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Runs pipelines on tasks and scores them; the same command again resumes."""
+    """Run pipelines on tasks and score them; run the same command again to resume."""
     from leporello.runs.run import run as run_jobs
 
-    # What a plug-in prints is no result, least of all among JSON.
+    # Output of plug-ins goes to standard error, so that standard output has only results.
     with _interruptible(), redirect_stdout(sys.stderr):
-        done = run_jobs(**vars(options))
+        finished = run_jobs(**vars(options))
     if as_json:
-        print_json(asdict(done))
+        print_json(asdict(finished))
     else:
-        _print_results(stdout(), done, show)
-    if done.stopped:
-        stderr().print(f"ended early: {done.stopped}; the same command goes on from here")
-    if done.stopped == "interrupted":
+        _print_results(stdout(), finished, show)
+    if finished.stopped:
+        stderr().print(f"ended early: {finished.stopped}; run the same command again to resume")
+    if finished.stopped == "interrupted":
         raise typer.Exit(_INTERRUPTED)
-    if done.failures or done.faults or done.cured or done.differing or done.stopped:
+    if (
+        finished.failures
+        or finished.faults
+        or finished.cured
+        or finished.differing
+        or finished.stopped
+    ):
         raise typer.Exit(_FAILED)
 
 
@@ -66,70 +72,70 @@ def _interruptible() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        stderr().print("interrupted; the same command goes on from here")
+        stderr().print("interrupted; run the same command again to resume")
         raise typer.Exit(_INTERRUPTED) from None
     except SystemExit as error:
-        raise UserError(f"code of a task or metric ended the run: {error}") from error
+        raise UserError(f"a task or metric tried to exit the process: {error}") from error
 
 
-def _print_results(console: Console, done: Run, show: int) -> None:
+def _print_results(console: Console, finished: Run, show: int) -> None:
     from leporello.cli.display import results
 
-    results.scores(console, done.results)
-    if show and done.results:
-        _show_answers(console, done, show)
-    _show_failures(console, done)
-    results.verified(console, done.verified)
-    results.where(console, done.directory)
+    results.scores(console, finished.results)
+    if show and finished.results:
+        _show_answers(console, finished, show)
+    _show_failures(console, finished)
+    results.verified(console, finished.verified)
+    results.where(console, finished.directory)
 
 
-def _show_answers(console: Console, done: Run, count: int) -> None:
-    """Prints answers of the first pipeline and task, spread evenly over it."""
+def _show_answers(console: Console, finished: Run, count: int) -> None:
+    """Prints evenly spaced answers of the first pipeline and task."""
     from leporello.analysis.finished import FinishedRun
     from leporello.cli.display import results
 
-    first = done.results[0]
-    jobs = FinishedRun.at(done.directory).jobs
+    first = finished.results[0]
+    jobs = FinishedRun.at(finished.directory).jobs
     job = next(job for job in jobs if (job.pipeline, job.task) == (first.pipeline, first.task))
     for example, prediction in job.answers(count):
         results.prediction(console, example, prediction)
 
 
-def _show_failures(console: Console, done: Run) -> None:
-    """Prints the first failures, and how many there are of each kind."""
+def _show_failures(console: Console, finished: Run) -> None:
+    """Prints the first failures, and the number of failures of each kind."""
     from leporello.cli.display import results
 
-    failed = [failure for r in done.results for failure in done.failed(r.pipeline, r.task)]
+    failed = [failure for r in finished.results for failure in finished.failed(r.pipeline, r.task)]
     for failure in failed[:_FAILURES]:
         text = f"failed: {failure.example_id} at the {failure.stage}: {failure.error}"
         console.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
     if failed:
-        results.failures(console, failed, sum(result.examples for result in done.results))
+        results.failures(console, failed, sum(result.examples for result in finished.results))
 
 
 def check(
     config: ConfigFiles = None,
     pipelines: Annotated[
         list[str] | None,
-        typer.Argument(help="To be shown in full, or tried; --set is for these."),
+        typer.Argument(help="Print these pipelines in full; --set and --try apply to them."),
     ] = None,
     overrides: Overrides = None,
     try_out: Annotated[
         bool,
         typer.Option(
             "--try",
-            help="Run all stages of the pipelines, else of those of your files, on a tiny document:"
-            " models are loaded, and an endpoint is asked, which may cost a fraction of a cent.",
+            help="Run the pipelines, or without names those of --config, on a tiny document. This"
+            " loads models and calls endpoints, which may cost a fraction of a cent.",
         ),
     ] = False,
 ) -> None:
-    """Reports all faults of a config at once; named pipelines are shown in full.
+    """Report all errors of a config at once; print named pipelines in full.
 
-    Without arguments it checks all that Leporello declares; with --config your files and what they
-    extend; with names these pipelines.
+    Without arguments, check the built-in config; with --config, check your files and the pipelines
+    that they extend; with names, check these pipelines.
 
-    With --try, a pipeline that lacks a model, a key or a file, or whose stages fail, is told in a
-    line, and makes the exit status 2.
+    With --try, print a line for each pipeline. If one lacks a model, a key or a file, or if a stage
+    fails, the exit status is 2.
     """
     from leporello.config import load_config
     from leporello.config.loading import check_files
@@ -146,24 +152,24 @@ def check(
         check_published(loaded.suites.ready)
     if try_out:
         trees = [read_tree(file).items.get("pipelines") for file in config or ()]
-        own = [name for tree in trees if tree for name in tree.items]
-        _try_out(chosen if pipelines else loaded.select(own) if own else [])
+        names = [name for tree in trees if tree for name in tree.items]
+        _try_out(chosen if pipelines else loaded.select(names) if names else [])
         return
     points = [point for group in loaded.pipelines.ready.values() for point in group]
     check_files(points)
     if pipelines:
         typer.echo(as_yaml({"pipelines": {point.name: point.resolved() for point in chosen}}))
-    typer.echo(f"no faults: {len(points)} pipelines, {len(loaded.tasks.ready)} tasks")
+    typer.echo(f"no errors: {len(points)} pipelines, {len(loaded.tasks.ready)} tasks")
 
 
 def _try_out(pipelines: Sequence[PipelineSpec]) -> None:
-    """Prints a line a pipeline; a fault is the user's."""
+    """Tries pipelines, prints a line for each, and exits with status 2 if one fails."""
     from leporello.runs.trial import trials
 
     if not pipelines:
         raise UserError(
-            "there is nothing to try: name pipelines (`check --try PIPELINE`), or a file of your"
-            " own that has some (`--config FILE`)"
+            "there is nothing to try: name pipelines (`check --try PIPELINE`), or a config that"
+            " declares some (`--config FILE`)"
         )
     faults = 0
     for name, problem in trials(pipelines):
@@ -181,12 +187,13 @@ def plan(
     ladder: Annotated[
         bool,
         typer.Option(
-            "--ladder", help="Print the command that runs it with oracles as its retriever too."
+            "--ladder",
+            help="Print only a command that runs the pipeline with oracle retrievers too.",
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tells what a run would do, and what an earlier one has done."""
+    """Print the work that a run would do, and the work that an earlier run has finished."""
     from leporello.cli.display.plan import print_oracle_command, show_plan
     from leporello.jobs.jobs import prepare
     from leporello.runs.plan import plan as plan_jobs

@@ -1,4 +1,4 @@
-"""Verbs that fit a pipeline to data: train its reader, draw examples, tune its parameters."""
+"""Verbs that fit a pipeline to data: `train`, `examples` and `tune`."""
 
 from __future__ import annotations
 
@@ -37,156 +37,164 @@ def train(
     suite: Annotated[
         str,
         typer.Option(
-            "--suite", metavar="NAME", help="A paper's table; PIPELINE is a row of it, by --task."
+            "--suite",
+            metavar="NAME",
+            help="Train the reader of this paper's table: PIPELINE is one of its rows, and --task"
+            " one of its tasks.",
         ),
     ] = "",
     calibrate: Annotated[
         Literal["platt", "isotonic"] | None,
         typer.Option(
             "--calibrate",
-            help="Fit how likely answers are right, rather than the reader: two numbers, or a"
-            " curve for hundreds of answers.",
+            help="Fit the confidence of the answers, not the reader: two numbers (platt), or a"
+            " curve for hundreds of answers (isotonic).",
             show_default=False,
         ),
     ] = None,
-    data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
+    data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
     as_json: AsJson = False,
 ) -> None:
-    """Trains a pipeline's reader on what the pipeline has it read; tells how to use it."""
+    """Train a pipeline's reader on the inputs that it reads, and print how to use it."""
     from leporello.models.distributed import is_main_process
     from leporello.training import calibrate as fit_calibration
     from leporello.training import train as train_reader
 
     if suite:
-        options = replace(options, pipeline=_of_row(suite, options))
-    with redirect_stdout(sys.stderr):  # what a plug-in prints is no result
+        options = replace(options, pipeline=_pipeline_of_row(suite, options))
+    with redirect_stdout(sys.stderr):  # output of plug-ins is not a result
         if calibrate:
-            calibrated = fit_calibration(**vars(options), method=calibrate)
+            calibration = fit_calibration(**vars(options), method=calibrate)
         else:
-            done = train_reader(**vars(options))
+            trained = train_reader(**vars(options))
     if calibrate:
-        _tell_calibration(calibrated, as_json=as_json)
+        _print_calibration(calibration, as_json=as_json)
         return
-    if not is_main_process():  # one of several tells
+    if not is_main_process():  # only one of several processes prints
         return
     if as_json:
-        print_json(asdict(done))
+        print_json(asdict(trained))
         return
-    for line in _summary(done):
+    for line in _summary(trained):
         typer.echo(line)
-    files = [part for file in (*options.config, done.config) for part in ("--config", str(file))]
-    typer.echo(shlex.join(["run", done.pipeline, "--task", done.task, *files]))
+    files = [word for file in (*options.config, trained.config) for word in ("--config", str(file))]
+    typer.echo(shlex.join(["run", trained.pipeline, "--task", trained.task, *files]))
 
 
-def _tell_calibration(done: FittedCalibration, *, as_json: bool) -> None:
+def _print_calibration(fitted: FittedCalibration, *, as_json: bool) -> None:
     if as_json:
-        print_json({**asdict(done), "file": str(done.file)})
+        print_json({**asdict(fitted), "file": str(fitted.file)})
         return
     typer.echo(
-        f"fitted to {done.answers:,} answers on {done.documents:,} documents; expected calibration"
-        f" error {done.before:.3f}, {done.after:.3f} on documents not fitted to; to use it:"
+        f"fitted to {fitted.answers:,} answers on {fitted.documents:,} documents; expected"
+        f" calibration error on held-out documents: {fitted.before:.3f} before,"
+        f" {fitted.after:.3f} after; to use it:"
     )
-    typer.echo(shlex.join(["--set", f"reader.calibration={done.file}"]))
+    typer.echo(shlex.join(["--set", f"reader.calibration={fitted.file}"]))
 
 
-def _of_row(suite: str, options: TrainOptions) -> str:
-    """Returns the pipeline that a row of a suite has for a task."""
+def _pipeline_of_row(suite: str, options: TrainOptions) -> str:
+    """Returns the pipeline that a row of a suite uses for a task."""
     from leporello.config.suites import suite_named
 
     row, task = options.pipeline, options.task
-    found = suite_named(suite, options.config)
-    jobs = found.jobs([row] if row else (), [task] if task else (), ())
-    named = dict.fromkeys(pipeline for pipeline, _, _ in jobs)
-    if not row or not task or len(named) > 1:
+    declared = suite_named(suite, options.config)
+    jobs = declared.jobs([row] if row else (), [task] if task else (), ())
+    pipelines = dict.fromkeys(pipeline for pipeline, _, _ in jobs)
+    if not row or not task or len(pipelines) > 1:
         choices = ", ".join(
             f"{row or 'ROW'} --task {t}" for t in dict.fromkeys(t for _, t, _ in jobs)
         )
-        raise UserError(f"name a row of {suite!r} ({', '.join(found.rows)}) and a task: {choices}")
-    return next(iter(named))
+        raise UserError(
+            f"name a row of {suite!r} ({', '.join(declared.rows)}) and a task: {choices}"
+        )
+    return next(iter(pipelines))
 
 
-def _summary(done: Trained) -> Iterator[str]:
-    if done.validated:
-        scores = ", ".join(f"{name} {value:.2f}" for name, value in done.scores.items())
-        yield f"on {done.validated}: {scores}"
-    if done.shared:
-        yield f"beware: {done.shared:,} documents are both learnt from and validated on"
-    skipped = f" ({done.skipped:,} skipped: no references, or failed)" if done.skipped else ""
-    learnt = f"learnt from {done.inputs:,} inputs of {done.examples:,} examples"
-    yield f"{learnt}{skipped}; to use it:"
+def _summary(trained: Trained) -> Iterator[str]:
+    if trained.validated:
+        scores = ", ".join(f"{name} {value:.2f}" for name, value in trained.scores.items())
+        yield f"on {trained.validated}: {scores}"
+    if trained.shared:
+        yield f"warning: {trained.shared:,} documents are used for both training and validation"
+    skipped = f" ({trained.skipped:,} skipped: no references, or failed)" if trained.skipped else ""
+    counts = f"{trained.inputs:,} inputs of {trained.examples:,} examples"
+    yield f"trained on {counts}{skipped}; to use it:"
 
 
 @with_options(FewShotOptions, pipeline=typer.Argument(), out=out_option())
 def examples(
     options: FewShotOptions,
     *,
-    data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
+    data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
     as_json: AsJson = False,
 ) -> None:
-    """Draws worked examples for few-shot readers, as the pipeline reads them."""
+    """Draw worked examples for few-shot readers, with the passages that the pipeline selects."""
     from leporello.training import few_shot_examples
 
-    with redirect_stdout(sys.stderr):  # what a plug-in prints is no result
-        done = few_shot_examples(**vars(options))
+    with redirect_stdout(sys.stderr):  # output of plug-ins is not a result
+        sample = few_shot_examples(**vars(options))
     if as_json:
-        print_json(asdict(done))
+        print_json(asdict(sample))
         return
-    skipped = f" ({done.skipped:,} skipped: they failed, or their answer is no choice)"
-    drawn = f"{done.examples:,} worked examples{skipped if done.skipped else ''}"
-    typer.echo(f"{drawn}; to show them to a reader:")
-    typer.echo(shlex.join(["--set", f"reader.examples={done.file}"]))
+    skipped = f" ({sample.skipped:,} skipped: they failed, or their answer is not a choice)"
+    count = f"{sample.examples:,} worked examples{skipped if sample.skipped else ''}"
+    typer.echo(f"{count}; to show them to a reader:")
+    typer.echo(shlex.join(["--set", f"reader.examples={sample.file}"]))
 
 
 @with_options(TuneOptions, pipeline=typer.Argument(), out=out_option())
 def tune(
     options: TuneOptions,
     *,
-    data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
+    data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
     as_json: AsJson = False,
 ) -> None:
-    """Chooses a pipeline's parameters, and says what they are worth on documents kept apart.
+    """Search a pipeline's parameters, and score the best values on held-out documents.
 
-    What may be chosen are sweeps and ranges: in the YAML, by --set retriever.k=2,4,8 or
-    --set 'retriever.k={range: [1, 64], log: true}', or in a file. The same command goes on.
+    The search covers the sweeps and ranges that are declared in the YAML, by --set
+    retriever.k=2,4,8 or --set 'retriever.k={range: [1, 64], log: true}', or in the file of --space.
+    Run the same command again to resume.
     """
     from leporello.tuning import tune as search
 
     try:
-        with redirect_stdout(sys.stderr):  # what a plug-in prints is no result
-            found = search(**vars(options))
+        with redirect_stdout(sys.stderr):  # output of plug-ins is not a result
+            tuned = search(**vars(options))
     except KeyboardInterrupt:
-        stderr().print("interrupted; the same command goes on from here")
+        stderr().print("interrupted; run the same command again to resume")
         raise typer.Exit(_INTERRUPTED) from None
     if as_json:
-        print_json(asdict(found))
+        print_json(asdict(tuned))
         return
-    _show_tuned(found)
-    files = [part for file in (*options.config, found.config) for part in ("--config", str(file))]
-    typer.echo(shlex.join(["run", found.pipeline, *files]))
+    _show_tuned(tuned)
+    files = [word for file in (*options.config, tuned.config) for word in ("--config", str(file))]
+    typer.echo(shlex.join(["run", tuned.pipeline, *files]))
 
 
-def _show_tuned(found: Tuned) -> None:
+def _show_tuned(tuned: Tuned) -> None:
     from leporello.cli.display import tables
 
     console = stdout()
-    tables.tuned(console, found)
-    for line in _tuned_lines(found):
+    tables.tuned(console, tuned)
+    for line in _tuned_lines(tuned):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _tuned_lines(found: Tuned) -> list[str]:
-    chosen = ", ".join(f"{path}={value}" for path, value in found.chosen.items())
+def _tuned_lines(tuned: Tuned) -> list[str]:
+    chosen = ", ".join(f"{path}={value}" for path, value in tuned.chosen.items())
     how = (
-        f"each document apart from one of {found.searches - 1} searches"
-        if found.searches > 1
-        else "which the search never looked at"
+        f"each held out from one of {tuned.searches - 1} searches"
+        if tuned.searches > 1
+        else "which the search did not use"
     )
-    easier = "harder" if found.harder > 0 else "easier"
+    easier = "harder" if tuned.harder > 0 else "easier"
     return [
-        f"{found.points} points, {found.stopped} of them stopped early"
-        + (f"; {found.refused} refused by stages" if found.refused else ""),
-        f"chosen: {chosen}" if chosen else "chosen: the pipeline as it is; nothing was better",
-        f"kept apart: {found.apart} documents, {how}; expect {found.estimate.value:.2f},"
-        f" not {found.estimate.value + found.optimism:.2f}: optimism {found.optimism:+.2f},"
-        f" of which {found.harder:+.2f} since those documents are {easier} for it as it is, too",
+        f"{tuned.points} points, {tuned.stopped} of them stopped early"
+        + (f"; {tuned.refused} refused by stages" if tuned.refused else ""),
+        f"chosen: {chosen}" if chosen else "chosen: the original pipeline; no point was better",
+        f"held out: {tuned.apart} documents, {how}; expect {tuned.estimate.value:.2f},"
+        f" not {tuned.estimate.value + tuned.optimism:.2f}: optimism {tuned.optimism:+.2f},"
+        f" of which {tuned.harder:+.2f} because those documents are {easier} for the original"
+        " pipeline too",
     ]

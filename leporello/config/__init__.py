@@ -1,12 +1,12 @@
-"""Files of pipelines, tasks and suites -> checked specs; every fault at once, with file and line.
+"""Checks files of pipelines, tasks and suites, and reports all faults with file and line.
 
-It may read the files that it is given and import the classes that they name; it loads no model and
-touches no task's data. Begin with `loading`, then `layers` (several files as one), `builder` (trees
-become specs), `sweeps` (a stage's tree) and `specs` (what comes out).
+The package reads config files and imports the classes that they name; it never loads a model or a
+task's data. Begin with `loading`, then `layers` (merges files), `builder` (turns trees into specs),
+`sweeps` (turns the tree of a stage into specs) and `specs` (the result).
 """
 
 import lazy_loader
 
-# The stub beside this file names the module of each name, which is imported when it is used: `list`
+# The stub next to this file lists the module of each name, which is imported on first use: `list`
 # needs the table of built-in names only.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

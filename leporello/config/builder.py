@@ -1,4 +1,4 @@
-"""Trees of files -> checked pipelines, tasks and suites; every fault with file and line."""
+"""Builds checked pipelines, tasks and suites from the trees of files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 from annotated_types import Ge, Le
 
-from leporello.config.config import Checked, Config, meant_by
+from leporello.config.config import Checked, Config, matching
 from leporello.config.layers import Layers, Override, apply
 from leporello.config.metrics import entry_of, metric_specs
 from leporello.config.named_model import check_combiner, with_model
@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 
 
 class ConfigBuilder:
-    """Turns the trees of files into specs; collects every fault on the way."""
+    """Turns the trees of files into specs, and collects every fault."""
 
     def __init__(
         self,
@@ -44,17 +44,17 @@ class ConfigBuilder:
         self.faults: list[Fault] = []
         self.opened, self.spaces = opened, dict[str, Space]()
         self.is_named = bool(names) or opened
-        asked = names or [self._default("pipeline")]
-        self.selected = {p for name in asked for p in meant_by(name, layers.pipelines)}
+        requested = names or [self._default("pipeline")]
+        self.selected = {p for name in requested for p in matching(name, layers.pipelines)}
         self.pipelines = Checked(layers.pipelines, partial(self._checked, self._pipeline))
         self.tasks = Checked(layers.tasks, partial(self._checked, self._task))
         self.suites = Checked(layers.suites, partial(self._checked, self._suite))
 
     def load(self) -> Config:
-        """Checks the user's declarations and the pipelines that `names` has.
+        """Checks the user's declarations and the selected pipelines.
 
         Raises:
-            ConfigError: Everything that is wrong with them.
+            ConfigError: All faults.
         """
         layers = self.layers
         names = dict.fromkeys(layers.pipelines.own)
@@ -73,7 +73,7 @@ class ConfigBuilder:
         )  # fmt: skip
 
     def _checked(self, check: Callable[[str], _T], name: str) -> tuple[_T, list[Fault]]:
-        """Returns a checked declaration and its faults; checks may need those of other names."""
+        """Returns a checked declaration and its faults; a check may check other declarations."""
         outer, self.faults = self.faults, []
         try:
             return check(name), self.faults
@@ -88,7 +88,7 @@ class ConfigBuilder:
         return suite
 
     def _check_names(self, pipelines: Mapping[str, Sequence[PipelineSpec]]) -> None:
-        """Two points of one name would be one directory."""
+        """Reports points with the same name, which would share a directory."""
         owner: dict[str, str] = {}
         for name, points in pipelines.items():
             for point in points:
@@ -102,20 +102,20 @@ class ConfigBuilder:
         return str(entry.plain()) if entry else ""
 
     def _check_default(self) -> None:
-        tree, named = self.layers.default, list[tuple[str, str, str, Tree]]()
+        tree, references = self.layers.default, list[tuple[str, str, str, Tree]]()
         for key, child in tree.items.items():
             if key not in _DEFAULTS:
                 hint = did_you_mean(key, _DEFAULTS)
                 self.faults.append(child.fault(f"default: unknown key {key!r}{hint}"))
         for key in ("pipeline", "task"):
             if key in tree.items:
-                named.append((f"default.{key}", key, self._default(key), tree))
+                references.append((f"default.{key}", key, self._default(key), tree))
             else:
                 self.faults.append(tree.fault(f"default: needs a {key}"))
         for task, pipeline in self._default_pipelines.items():
             path, child = f"default.pipelines.{task}", tree.items["pipelines"].items[task]
-            named += [(path, "task", task, child), (path, "pipeline", pipeline, child)]
-        for path, kind, name, place in named:
+            references += [(path, "task", task, child), (path, "pipeline", pipeline, child)]
+        for path, kind, name, place in references:
             names = self.layers.tasks if kind == "task" else self.layers.pipelines
             if name not in names:
                 self.faults.append(place.fault(f"{path}: {no_such(kind, name, names)}"))
@@ -123,19 +123,23 @@ class ConfigBuilder:
     def _task(self, name: str) -> TaskSpec:
         tree = self.layers.tasks[name]
         variants = SweepPoints(f"tasks.{name}")
-        own = {key: child for key, child in tree.items.items() if key != "metrics"}
-        if tree.file and tree.file.name == "run.yaml":  # of 0.2: its answers are as they are
-            own.pop("normalised", None)
-        options = variants.of_class(tree.with_value(own), TASK)
+        keys = {key: child for key, child in tree.items.items() if key != "metrics"}
+        if tree.file and tree.file.name == "run.yaml":  # of 0.2, which normalised in the task
+            keys.pop("normalised", None)
+        options = variants.of_class(tree.with_value(keys), TASK)
         listed = metric_specs(variants, tree.items["metrics"]) if "metrics" in tree.items else []
         self.faults.extend(variants.faults)
         if len(options) > 1:
             self.faults.append(tree.fault(f"tasks.{name}: a task cannot be swept"))
         if self.faults:
             raise ConfigError(self.faults)
-        spec, known = options[0][1], self.layers.collections
-        if known and "collections" in parameters(spec.cls) and "collections" not in spec.params:
-            spec = dataclasses.replace(spec, params={**spec.params, "collections": known})
+        spec, collections = options[0][1], self.layers.collections
+        if (
+            collections
+            and "collections" in parameters(spec.cls)
+            and "collections" not in spec.params
+        ):
+            spec = dataclasses.replace(spec, params={**spec.params, "collections": collections})
         return TaskSpec(name, spec).with_metrics([*map(entry_of, listed)])
 
     def _pipeline(self, name: str) -> Sequence[PipelineSpec]:
@@ -152,13 +156,13 @@ class ConfigBuilder:
         if not (selected and self.opened):
             is_default = name in self._default_pipelines.values()
             return self._specs(name, keys, ranges=not selected and not is_default)
-        self.spaces[name] = Space(name, partial(self._made, name, keys))
+        self.spaces[name] = Space(name, partial(self._make_points, name, keys))
         return self._specs(name, keys, pick=first)
 
-    def _made(
+    def _make_points(
         self, name: str, keys: Mapping[str, Tree], pick: Pick
     ) -> tuple[list[PipelineSpec], Sequence[Fault]]:
-        """Returns a pipeline with this at its choices, and what is wrong with it."""
+        """Returns the points of a pipeline with these choices, and its faults."""
         return self._checked(partial(self._specs, keys=keys, pick=pick), name)
 
     def _specs(
@@ -171,17 +175,19 @@ class ConfigBuilder:
     ) -> list[PipelineSpec]:
         roles = self._roles(name, keys.get("readers"))
         variants = SweepPoints(name, [ANSWER, *roles] if roles else None, pick=pick, ranges=ranges)
-        own = self.layers.pipelines[name]
+        tree = self.layers.pipelines[name]
         options: dict[str, list[tuple[Labels, Spec]]] = {}
         stages_of = {**KINDS, **{f"{ROLES}{role}": KINDS["reader"] for role in roles}}
         for key, kind in stages_of.items():
-            tree = keys.get(key) or roles.get(key.removeprefix(ROLES))
-            if tree is None and kind.default is None:
+            stage_tree = keys.get(key) or roles.get(key.removeprefix(ROLES))
+            if stage_tree is None and kind.default is None:
                 more = f", or `{ANSWER}` among its readers" if roles else ""
-                variants.faults.append(own.fault(f"{name}: needs a {key}{more}"))
-            elif tree is not None or kind.default:
-                options[key] = variants.of_stage(tree or own.with_value(kind.default), kind, key)
-        points = variants.combined(own, [*options.values()])
+                variants.faults.append(tree.fault(f"{name}: needs a {key}{more}"))
+            elif stage_tree is not None or kind.default:
+                options[key] = variants.of_stage(
+                    stage_tree or tree.with_value(kind.default), kind, key
+                )
+        points = variants.combined(tree, [*options.values()])
         self.faults.extend(variants.faults)
         settings = self._settings(name, keys)
         return [
@@ -193,12 +199,12 @@ class ConfigBuilder:
 
     @cached_property
     def _default_pipelines(self) -> Mapping[str, str]:
-        """The pipelines that tasks run where none is named, by task."""
+        """Default pipelines by task."""
         tree = self.layers.default.items.get("pipelines")
         return {task: str(entry.plain()) for task, entry in (tree.items if tree else {}).items()}
 
     def _settings(self, name: str, keys: Mapping[str, Tree]) -> dict[str, Any]:
-        """Returns a pipeline's keys that are no stages, by attribute of its spec."""
+        """Returns the values of a pipeline's keys without stages, by attribute of its spec."""
         settings: dict[str, Any] = {}
         for key, (annotation, form) in _VALUES.items():
             if key in keys:
@@ -225,7 +231,7 @@ class ConfigBuilder:
     def _changed(
         self, name: str, keys: Mapping[str, Tree], overrides: Sequence[Override]
     ) -> dict[str, Tree]:
-        """Returns the keys as `model` and then `--set` have them."""
+        """Returns a pipeline's keys with `model`, then `--set` applied."""
         names = [override for override in overrides if override.path == ("model",)]
         tree = (names[-1].value if names else keys.get("model")) or self.layers.pipelines[name]
         try:
@@ -246,33 +252,33 @@ class ConfigBuilder:
         return {key: child for key, child in keys.items() if key != "model"}
 
     def _roles(self, name: str, tree: Tree | None) -> Mapping[str, Tree]:
-        """Returns the readers of roles other than that of answers, which is `reader`."""
+        """Returns the readers by role, without the reader of answers, which is `reader`."""
         if tree is not None and not (tree.items and all(map(str.isidentifier, tree.items))):
             fault = f"{name}.readers: must be a mapping of roles to readers, got {tree.plain()!r}"
             self.faults.append(tree.fault(fault))
             return {}
         roles = {role: child.as_class() for role, child in tree.items.items()} if tree else {}
-        if answering := roles.pop(ANSWER, None):  # of a `--set` of all readers
+        if answering := roles.pop(ANSWER, None):  # from a `--set` of all readers
             self.faults.append(answering.fault(f"{name}.readers.{ANSWER}: set `reader` instead"))
         return roles
 
 
 def _check_budget(owner: str, tree: Tree) -> tuple[Budget, list[Fault]]:
     check = partial(setting, Budget, unknown="a budget has no such limit")
-    given, faults = settings_of(f"{owner}.budget", tree, check)
-    return Budget(**given) if not faults else Budget(), faults
+    limits, faults = settings_of(f"{owner}.budget", tree, check)
+    return Budget(**limits) if not faults else Budget(), faults
 
 
 _TEXTS = (str | list[str], "text, or a list of texts")
-# Keys of pipelines that are values: their types, in YAML and in words.
+# Keys of pipelines with plain values: their types, and descriptions of these for messages.
 _VALUES: Mapping[str, tuple[Any, str]] = {
     "tasks": _TEXTS,
     "normalised": (bool, "true or false"),
     "description": _TEXTS,
     "abstain": (Annotated[float, Ge(0), Le(1)], "one number from 0 to 1"),
-    "tuned": (dict[str, Any], "what `tune` wrote, a mapping"),
+    "tuned": (dict[str, Any], "a mapping, as `tune` writes it"),
 }
-# Keys of pipelines that are settings: their attributes in a spec, and what checks them.
+# Keys of pipelines with settings: their attributes in a spec, and functions that check them.
 _SECTIONS: Mapping[str, tuple[str, Callable[[str, Tree], tuple[Any, list[Fault]]]]] = {
     "train": ("training", check_training),
     "budget": ("budget", _check_budget),

@@ -1,8 +1,8 @@
-"""The declarations that come with Leporello, divided by paper.
+"""Reads the built-in declarations of pipelines, tasks and suites.
 
-`pipelines.yaml` holds what a newcomer reads, the folder `papers` one file per paper. The table
-`papers/names.json` lists every name with its file, so that a command opens only the files whose
-names it uses; `config.reference.catalogue` makes it, and a test compares it.
+`pipelines.yaml` contains the declarations for newcomers, the folder `papers` one file per paper.
+The table `papers/names.json` lists every name with its file, so that a command opens only the files
+that it needs; `config.reference.catalogue` writes the table, and a test checks it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 @cache
 def built_in_path() -> Path:
-    """Returns the built-in pipelines.yaml: packed with the package, or beside it in a checkout."""
+    """Returns the built-in pipelines.yaml: inside the package, or next to it in a checkout."""
     package = Path(__file__).resolve().parent.parent
     packed = package / "pipelines.yaml"
     return packed if packed.exists() else package.parent / "pipelines.yaml"
@@ -35,7 +35,7 @@ def built_in_files() -> list[Path]:
 
 
 def is_built_in(file: Path | None) -> bool:
-    """Returns whether a declaration of this file is one of ours."""
+    """Returns whether a file is built in."""
     return file is not None and file in (
         built_in_path(),
         built_in_path().parent / "papers" / file.name,
@@ -44,10 +44,10 @@ def is_built_in(file: Path | None) -> bool:
 
 @cache
 def built_in_names() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-    """Returns the table of names: by section and name the file, and the row that `list` shows.
+    """Returns the table of names: the file and the row of `list`, by section and name.
 
     Raises:
-        UserError: The table cannot be read, or lacks a section.
+        UserError: The table cannot be read, or has no row of a section.
     """
     return _read("papers/names.json", _names)
 
@@ -70,7 +70,7 @@ def built_in_tree(file: str) -> Tree:
 
 
 def _read(file: str, read: Callable[[Path], _T]) -> _T:
-    """Returns what a file of the installation holds."""
+    """Returns the content of an installed file."""
     path = built_in_path().parent / file
     try:
         return read(path)
@@ -80,7 +80,7 @@ def _read(file: str, read: Callable[[Path], _T]) -> _T:
 
 
 class Entries(Mapping[str, Tree]):
-    """The entries of one section: the user's, and ours beneath them.
+    """Entries of one section; the user's entries override built-in ones.
 
     Attributes:
         own: Entries of the user's files.
@@ -91,7 +91,7 @@ class Entries(Mapping[str, Tree]):
         self._key, self._files = key, built_in_names()[key]
 
     def __getitem__(self, name: str) -> Tree:
-        """Returns an entry; opens the built-in file that has it."""
+        """Returns an entry, for which a built-in file may be opened."""
         if name in self.own:
             return self.own[name]
         file = self._files[name]["file"]

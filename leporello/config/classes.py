@@ -1,25 +1,23 @@
-"""Whether a class is what its kind must be; what names it is `core.environment.classes`'."""
+"""Checks that classes have the constructor and methods that their kinds require."""
 
 from __future__ import annotations
 
 import inspect
 
-from leporello.config.parameters import (
-    parameters,
-)
+from leporello.config.parameters import parameters
 from leporello.core.annotations import fault_of_declarations
 from leporello.core.calls.contracts import PARAMETERS, index_methods
 from leporello.core.errors import did_you_mean
 from leporello.core.protocols import ALL_KINDS, KINDS, Kind
 
-# What methods that are called by places are given.
-_TAKEN = {
+# Parameters of methods that are called with positional arguments.
+_POSITIONAL = {
     "statistics": ("prediction", "example"),
     "aggregate": ("statistics",),
     "track": ("job", "project"),
     "section": ("data",),
 }
-# For those that must take one of two: what to tell.
+# Signatures, for messages, of methods that take either questions or examples.
 _EITHER = {
     "retrieve": "(questions, chunks) or (examples, chunks)",
     "search": "(index, questions) or (index, examples), and may take 'chunks'",
@@ -27,7 +25,7 @@ _EITHER = {
 
 
 def fault_of_class(cls: type, kind: Kind) -> str | None:
-    """Returns what is wrong with a class as a stage of this kind, or None."""
+    """Returns the first fault of a class's constructor, methods and declarations, or None."""
     try:
         parameters(cls)
     except Exception as error:  # evaluating a plug-in's annotations runs its code
@@ -36,18 +34,19 @@ def fault_of_class(cls: type, kind: Kind) -> str | None:
 
 
 def check_methods(cls: type, kind: Kind) -> str | None:
-    """Returns what is wrong with a class as a stage of this kind, or None."""
+    """Returns the first fault of a class's methods, as required by its kind, or None."""
     for method in kind.methods:
         function = getattr(cls, method, None)
         if not callable(function):
-            return f"{cls.__name__} is no {kind.key}: it has no method {method!r}{_is_a(cls)}"
+            hint = f"it has no method {method!r}{_kind_hint(cls)}"
+            return f"{cls.__name__} is not a valid {kind.key}: {hint}"
         check = _check_count if kind.table else _check_parameters
         if problem := check(cls, method):
             return problem
     return _check_index(cls) if kind is KINDS["retriever"] else None
 
 
-def _is_a(cls: type) -> str:
+def _kind_hint(cls: type) -> str:
     for kind in ALL_KINDS:
         if all(callable(getattr(cls, method, None)) for method in kind.methods):
             return f"; it looks like a {kind.key}"
@@ -55,8 +54,8 @@ def _is_a(cls: type) -> str:
 
 
 def _check_count(cls: type, method: str) -> str | None:
-    """Returns what is wrong with how much a method takes that is called by places, or None."""
-    wanted = _TAKEN.get(method, ())
+    """Returns the fault of a method that is called with positional arguments, or None."""
+    wanted = _POSITIONAL.get(method, ())
     try:
         if wanted:
             inspect.signature(getattr(cls, method)).bind(cls, *wanted)
@@ -83,15 +82,15 @@ def _check_parameters(cls: type, method: str) -> str | None:
 
 
 def _check_index(cls: type) -> str | None:
-    """Returns what is wrong with a retriever's `index`, `search` and `search_only`, or None."""
-    found = index_methods(cls)
-    if len(found) == 1:
-        other = "search" if found == ("index",) else "index"
+    """Returns the first fault of a retriever's `index`, `search` and `search_only`, or None."""
+    methods = index_methods(cls)
+    if len(methods) == 1:
+        missing = "search" if methods == ("index",) else "index"
         return (
-            f"{cls.__name__} has a method {found[0]!r} and no {other!r}; a retriever whose index"
-            " is kept has both, any other has neither (name that method otherwise)"
+            f"{cls.__name__} has a method {methods[0]!r} but no {missing!r}; a retriever with a"
+            f" cached index has both: add {missing!r}, or rename {methods[0]!r}"
         )
-    problems = (_check_parameters(cls, method) for method in found)
+    problems = (_check_parameters(cls, method) for method in methods)
     return next(filter(None, problems), None) or _check_search_only(cls)
 
 
@@ -102,9 +101,9 @@ def _check_search_only(cls: type) -> str | None:
             f"{cls.__name__}.search_only is {names!r}; it must be a tuple of the names of"
             ' parameters that do not change the index, such as ("k",)'
         )
-    known = parameters(cls) if names else {}
+    allowed = parameters(cls) if names else {}
     for name in names:
-        if name not in known:
-            told = did_you_mean(name, known)
-            return f"{cls.__name__}.search_only names {name!r}, which is no parameter{told}"
+        if name not in allowed:
+            hint = did_you_mean(name, allowed)
+            return f"{cls.__name__}.search_only contains {name!r}, which is not a parameter{hint}"
     return None

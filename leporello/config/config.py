@@ -1,4 +1,4 @@
-"""Everything that can be run, by name; a declaration is checked when a command names it."""
+"""Pipelines, tasks and suites by name, each checked when a command uses it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 class Checked(Mapping[str, _T]):
-    """Declarations by name, each checked when it is first asked for.
+    """Declarations by name, each checked on first access.
 
     Attributes:
         ready: Declarations that were checked.
@@ -32,7 +32,7 @@ class Checked(Mapping[str, _T]):
         """Returns a declaration.
 
         Raises:
-            ConfigError: Everything that is wrong with it.
+            ConfigError: All faults of the declaration.
         """
         if name not in self.ready:
             if name not in self._names:
@@ -47,12 +47,12 @@ class Checked(Mapping[str, _T]):
         """Returns several declarations.
 
         Raises:
-            ConfigError: Everything that is wrong with any of them.
+            ConfigError: All faults of these declarations.
         """
         return dict(build_all(names, lambda name: (name, self[name])))
 
     def attempt(self, names: Iterable[str]) -> tuple[dict[str, _T], list[Fault]]:
-        """Returns the declarations that are right, and everything wrong with the others."""
+        """Returns the declarations without faults, and the faults of the others."""
         values: dict[str, _T] = {}
         faults: list[Fault] = []
         for name in names:
@@ -72,8 +72,8 @@ class Checked(Mapping[str, _T]):
         return len(self._names)
 
 
-def meant_by(name: str, pipelines: Collection[str]) -> list[str]:
-    """Returns the pipelines that a name, the name of a point, or a `*` pattern may mean."""
+def matching(name: str, pipelines: Collection[str]) -> list[str]:
+    """Returns the pipelines that match a name, the name of a point, or a `*` pattern."""
     if name in pipelines:
         return [name]
     base = name.partition("@")[0]
@@ -82,14 +82,14 @@ def meant_by(name: str, pipelines: Collection[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Everything that can be run.
+    """Pipelines, tasks and suites by name, with defaults.
 
     Attributes:
-        pipelines: Pipelines by name; each a list of points, one where nothing is swept.
+        pipelines: Pipelines by name; each is a list of points, a single one without a sweep.
         tasks: Tasks by name.
-        default_pipeline: Name of the pipeline that `run` takes when none is named.
-        default_task: Name of the task that a pipeline without tasks of its own runs on.
-        default_pipelines: Name of the pipeline that `run` takes instead, by task.
+        default_pipeline: Name of the default pipeline of `run`.
+        default_task: Name of the task for pipelines without `tasks`.
+        default_pipelines: Names of default pipelines by task, for tasks that have their own.
         collections: Paths, patterns and URLs of collections by name.
         suites: Suites by name.
     """
@@ -103,10 +103,10 @@ class Config:
     collections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def check_all(self) -> None:
-        """Checks every declaration, built-in ones too.
+        """Checks every declaration, including built-in ones.
 
         Raises:
-            ConfigError: Everything that is wrong with any of them.
+            ConfigError: All faults of the declarations.
         """
         faults = [
             fault
@@ -119,10 +119,10 @@ class Config:
     def jobs(
         self, pipelines: Sequence[str], tasks: Sequence[str]
     ) -> list[tuple[PipelineSpec, TaskSpec]]:
-        """Returns what to run on what: named pipelines on each task, or the task's default one.
+        """Returns pairs of pipeline and task: the named pipelines, or default ones, on each task.
 
         Raises:
-            UserError: As these two.
+            UserError: A name or pattern matches nothing.
         """
         if pipelines or not tasks:
             chosen = self.select(pipelines)
@@ -137,13 +137,13 @@ class Config:
         """Returns the points of these pipelines: names, names of points, or `*` patterns.
 
         Raises:
-            UserError: A name that is neither, or a pattern that nothing matches.
+            UserError: A name or pattern matches nothing.
         """
         chosen: dict[str, PipelineSpec] = {}
         unknown = []
-        named = {n: meant_by(n, self.pipelines) for n in names or [self.default_pipeline]}
-        groups = self.pipelines.of(dict.fromkeys(chain.from_iterable(named.values())))
-        for name, candidates in named.items():
+        candidates_of = {n: matching(n, self.pipelines) for n in names or [self.default_pipeline]}
+        groups = self.pipelines.of(dict.fromkeys(chain.from_iterable(candidates_of.values())))
+        for name, candidates in candidates_of.items():
             points = {p.name: p for candidate in candidates for p in groups[candidate]}
             fitting = [p for p in points if p == name] or fnmatch.filter(points, name)
             group = self.pipelines.get(name) or [points[point] for point in fitting]
@@ -155,20 +155,20 @@ class Config:
         return list(chosen.values())
 
     def select_tasks(self, pipeline: PipelineSpec, names: Sequence[str]) -> list[TaskSpec]:
-        """Returns the named tasks, else the pipeline's own, else the default one.
+        """Returns the named tasks, or else the pipeline's tasks, or else the default task.
 
         Raises:
-            UserError: As `tasks_named`.
+            UserError: No task matches a name, or a value in a name is not allowed.
         """
         return self.tasks_named(list(names) or list(pipeline.tasks) or [self.default_task])
 
     def tasks_named(self, names: Sequence[str]) -> list[TaskSpec]:
-        """Returns the tasks of these names, or that these `*` patterns fit.
+        """Returns the tasks that match these names or `*` patterns.
 
-        `NAME@length=8192` is the task with another value of a parameter, under that name.
+        `NAME@length=8192` is a task with another value of a parameter, which its name includes.
 
         Raises:
-            UserError: There is no such task, or it takes no such value.
+            UserError: No task matches a name, or a value in a name is not allowed.
         """
         fitting = {
             name: self.tasks.of(fnmatch.filter(self.tasks, name)) or self._adjusted(name)
@@ -181,8 +181,8 @@ class Config:
         ]
 
     def _adjusted(self, name: str) -> dict[str, TaskSpec]:
-        """Returns the tasks of `PATTERN@PARAMETER=VALUE`, with this value; none of other names."""
+        """Returns the tasks that match `PATTERN@PARAMETER=VALUE`, with this value."""
         pattern, _, settings = name.partition("@")
-        found = fnmatch.filter(self.tasks, pattern) if settings else []
-        tasks = [task.adjusted(settings) for task in self.tasks.of(found).values()]
+        names = fnmatch.filter(self.tasks, pattern) if settings else []
+        tasks = [task.adjusted(settings) for task in self.tasks.of(names).values()]
         return {task.name: task for task in tasks}

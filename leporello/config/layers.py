@@ -1,4 +1,4 @@
-"""The user's files over the built-in ones: `extends` resolved, `--set` applied."""
+"""Merges the user's files with the built-in ones, resolves `extends` and applies `--set`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from leporello.config.built_in import SECTIONS, Entries, built_in_names, built_in_tree
 from leporello.config.parameters import sounds_secret
-from leporello.config.placement import kept_under
+from leporello.config.placement import inherited
 from leporello.core.environment.input_limits import ANCESTORS
 from leporello.core.errors import ConfigError, Fault, did_you_mean, no_such
 from leporello.core.files import at_home
@@ -17,7 +17,7 @@ from leporello.core.yaml.tree import ConfigSource, Tree, parse, read_tree
 from leporello.storage import is_url
 
 _TOP = ("default", "pipelines", "tasks", "collections", "suites")
-# What a run's directory holds beside the results of its pipelines.
+# Files in a run's directory next to the results of its pipelines.
 _RESERVED = ("journal", "manifest.json", "report.html", "run.yaml")
 SETTABLE = (*KINDS, "readers", "model", "normalised", "abstain", "budget", "train", "placement")
 _PIPELINE = (*SETTABLE, "tasks", "extends", "description", "tuned")
@@ -25,14 +25,14 @@ _PIPELINE = (*SETTABLE, "tasks", "extends", "description", "tuned")
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """One `--set`: the path below a pipeline, and the value; several values are a sweep."""
+    """One `--set`: a path below a pipeline, and its value; several values form a sweep."""
 
     path: tuple[str, ...]
     value: Tree
 
 
 def parse_override(text: str) -> Override:
-    """Parses `retriever.k=5,10`; values are YAML, commas between them make a sweep.
+    """Parses `retriever.k=5,10`; values are YAML, and commas between them make a sweep.
 
     Raises:
         ConfigError: The text has no `=`, or its values are not YAML.
@@ -57,25 +57,25 @@ def parse_override(text: str) -> Override:
     assert isinstance(items, list)
     listed = [Tree(item.value, None, 0) for item in items]
     if not listed:
-        raise ConfigError([Fault(None, 0, f"--set {text}: there is no value")])
+        raise ConfigError([Fault(None, 0, f"--set {text}: the value is missing")])
     value = listed[0] if len(listed) == 1 else Tree({"sweep": Tree([*listed], None, 0)}, None, 0)
     return Override(parts, value)
 
 
 class Layers:
-    """Several files as one: a later file replaces pipelines and tasks of the same name.
+    """Several files merged; a later file replaces pipelines and tasks of the same name.
 
     Attributes:
         pipelines: Pipelines by name, as written.
         tasks: Tasks by name, as written.
         collections: Paths, patterns and URLs of collections by name.
-        suites: Suites by name, as written; a later file adds columns and rows to one.
+        suites: Suites by name, as written; a later file adds columns and rows to a suite.
         default: The default pipeline and task.
-        faults: Faults in the shape of the user's files.
+        faults: Faults in the structure of the user's files.
     """
 
     def __init__(self, files: Iterable[ConfigSource] = ()) -> None:
-        """Lays the user's files over the built-in ones, in order.
+        """Adds the user's files to the built-in ones, in order.
 
         Raises:
             UserError: A file cannot be read.
@@ -90,7 +90,7 @@ class Layers:
             self._add(read_tree(file))
 
     def _add(self, tree: Tree) -> None:
-        """Lays a file over those added before."""
+        """Adds a file, which overrides earlier files."""
         if not isinstance(tree.value, dict):
             self.faults.append(tree.fault(f"the file must be a mapping with {', '.join(_TOP)}"))
         for key, child in tree.items.items():
@@ -103,11 +103,11 @@ class Layers:
         for name, entry in tree.items.get("collections", Tree({}, None, 0)).items.items():
             self.collections[name] = self._paths(name, entry)
         for name, suite in self._section(tree, "suites").items():
-            self.suites.own[name] = _laid_over(self.suites.get(name), suite)
+            self.suites.own[name] = _extended(self.suites.get(name), suite)
         self.default = tree.items.get("default", self.default)
 
     def _paths(self, name: str, entry: Tree) -> tuple[str, ...]:
-        """Returns the paths of a collection, which count from the file that names them."""
+        """Returns the paths of a collection, resolved from the folder of its file."""
         plain = entry.plain()
         listed = [*plain] if isinstance(plain, list) else [plain]
         paths = [path for path in listed if isinstance(path, str)]
@@ -117,34 +117,34 @@ class Layers:
         return tuple(p if is_url(p) else str(entry.folder / at_home(p)) for p in paths)
 
     def _section(self, tree: Tree, key: str) -> dict[str, Tree]:
-        entries = tree.items.get(key, Tree({}, None, 0)).items
+        entries, reserved = tree.items.get(key, Tree({}, None, 0)).items, ", ".join(_RESERVED)
         for name, entry in entries.items():
             where = name if key == "pipelines" else f"{key}.{name}"
             if not isinstance(entry.value, dict):
                 text = f"{where}: must be a mapping, got {entry.plain()!r}"
                 self.faults.append(entry.fault(text))
-            # A point of a sweep, as in a run.yaml, has values after the @, which may be any.
+            # In a run.yaml, a point of a sweep has arbitrary values after the @.
             if not _is_name(name.partition("@")[0] if key == "pipelines" else name):
-                text = f"{where!r} is no name: folders are made of it, so parts between slashes may"
-                rule = f"not be empty, nor begin with a dot, nor be {', '.join(_RESERVED)}"
-                fault = f"{text} {rule}, nor hold characters that cannot be printed"
+                text = f"{where!r} is not a valid name, because folders are named after it: parts"
+                rule = f"between slashes must not be empty, begin with a dot, be {reserved}"
+                fault = f"{text} {rule}, or contain characters that cannot be printed"
                 self.faults.append(entry.fault(fault))
         return {name: entry for name, entry in entries.items() if isinstance(entry.value, dict)}
 
     def resolve(
         self, name: str, faults: list[Fault], replaced: list[Fault], below: tuple[str, ...] = ()
     ) -> dict[str, Tree] | None:
-        """Returns a pipeline merged with those that it extends; None if `extends` leads nowhere.
+        """Returns a pipeline merged with those that it extends; None if `extends` is faulty.
 
         Args:
             name: Name of the pipeline.
-            faults: Faults, to which those in its form are added.
-            replaced: Faults, to which pipelines of the user's are added that it extends though it
-                is built in: they explain what else is wrong with it.
+            faults: List to which the pipeline's faults are added.
+            replaced: List to which a fault is added for each pipeline of the user that a built-in
+                pipeline extends; these explain the other faults of the built-in pipeline.
             below: Names of pipelines that extend it.
         """
-        own = self.pipelines[name].items.items()
-        keys = {key: child.as_class() if key in KINDS else child for key, child in own}
+        items = self.pipelines[name].items.items()
+        keys = {key: child.as_class() if key in KINDS else child for key, child in items}
         keys = _with_answering(name, keys, faults)
         for key, child in self.pipelines[name].items.items():
             if key not in _PIPELINE:
@@ -168,7 +168,7 @@ class Layers:
         return {**parent, **{k: _merge(parent.get(k), child, k) for k, child in keys.items()}}
 
     def _replaced(self, name: object) -> str:
-        """Returns advice where a pipeline of the user's has the name of a built-in one."""
+        """Returns advice if a pipeline of the user has the name of a built-in one."""
         if name not in self.pipelines.own or name not in built_in_names()["pipelines"]:
             return ""
         return f"; your {name!r} replaces the built-in pipeline: give it another name"
@@ -177,48 +177,49 @@ class Layers:
         chain = (*below, name)
         if extends.value in chain:
             circle = " -> ".join([*chain, str(extends.value)])
-            return f"goes in a circle: {circle}{self._replaced(extends.value)}"
+            return f"is circular: {circle}{self._replaced(extends.value)}"
         if not isinstance(extends.value, str):
             return f"must be the name of one pipeline, got {extends.plain()!r}"
         if extends.value not in self.pipelines:
             return no_such("pipeline", extends.value, self.pipelines)
         if len(below) >= ANCESTORS:
-            return f"{ANCESTORS} pipelines extend each other, and that is the most: leave some out"
+            return f"at most {ANCESTORS} pipelines may extend each other: leave some out"
         return None
 
 
 def _with_answering(name: str, keys: dict[str, Tree], faults: list[Fault]) -> dict[str, Tree]:
-    """Returns a pipeline's keys with the reader of answers as its `reader`."""
+    """Returns a pipeline's keys, with the reader of answers moved to `reader`."""
     readers = keys.get("readers", Tree({}, None, 0)).items
     if ANSWER not in readers:
         return keys
     if "reader" in keys:
-        text = f"{name}.readers.{ANSWER}: the pipeline has a `reader` too: give one of them"
+        text = f"{name}.readers.{ANSWER}: the pipeline has a `reader` too: give only one of them"
         faults.append(readers[ANSWER].fault(text))
     others = {role: child for role, child in readers.items() if role != ANSWER}
-    kept = {**keys, "reader": readers[ANSWER].as_class()}
-    del kept["readers"]
-    return {**kept, "readers": keys["readers"].with_value(others)} if others else kept
+    merged = {**keys, "reader": readers[ANSWER].as_class()}
+    del merged["readers"]
+    return {**merged, "readers": keys["readers"].with_value(others)} if others else merged
 
 
 def _is_name(name: str) -> bool:
-    """Returns whether folders can be made of a pipeline's or a task's name, and stay where put."""
+    """Returns whether a pipeline or task has a name that is safe as a path of folders."""
     parts = name.split("/")
-    sound = all(part and not part.startswith(".") for part in parts)
-    return sound and name.isprintable() and name not in _RESERVED
+    is_safe = all(part and not part.startswith(".") for part in parts)
+    return is_safe and name.isprintable() and name not in _RESERVED
 
 
 def _merge(parent: Tree | None, child: Tree, key: str = "") -> Tree:
-    """A stage that names a class replaces the parent's; one that does not is merged into it.
+    """Returns a key of a pipeline, merged with the same key of its parent.
 
-    So do settings of training that name a preset. Those of a placement are merged.
+    A stage that names a class replaces the parent's stage, and training settings that name a preset
+    replace the parent's settings. Everything else is merged.
     """
     if key == "placement" and parent is not None and child.items:
-        inherited = _beneath(parent, child.items.get("executor"))
-        return child.with_value({**inherited.items, **child.items})
+        remaining = _under_executor(parent, child.items.get("executor"))
+        return child.with_value({**remaining.items, **child.items})
     if key == "readers" and parent is not None and child.items:
-        own = child.items.items()
-        roles = {role: _merge(parent.items.get(role), one.as_class()) for role, one in own}
+        items = child.items.items()
+        roles = {role: _merge(parent.items.get(role), stage.as_class()) for role, stage in items}
         return child.with_value({**parent.items, **roles})
     if key == "train" and parent is not None and "preset" not in child.items and child.items:
         return child.with_value({**parent.items, **child.items})
@@ -231,8 +232,8 @@ def _merge(parent: Tree | None, child: Tree, key: str = "") -> Tree:
     return child.with_value({**parent.items, **child.items}) if "class" in parent.items else child
 
 
-def _laid_over(earlier: Tree | None, suite: Tree) -> Tree:
-    """Returns a suite of an earlier file with what a later one says of it."""
+def _extended(earlier: Tree | None, suite: Tree) -> Tree:
+    """Returns a suite of an earlier file, extended by the same suite of a later file."""
     if earlier is None:
         return suite
     below = {
@@ -243,51 +244,51 @@ def _laid_over(earlier: Tree | None, suite: Tree) -> Tree:
     return suite.with_value({**earlier.items, **suite.items, **below})
 
 
-def _beneath(placement: Tree, executor: Tree | None) -> Tree:
-    """Returns a placement as it holds under what names this executor, if it names one."""
+def _under_executor(placement: Tree, executor: Tree | None) -> Tree:
+    """Returns the settings of a placement that remain valid for this executor, if there is one."""
     if executor is None or not placement.items:
         return placement
-    return placement.with_value({**kept_under(placement.items, executor.value)})
+    return placement.with_value({**inherited(placement.items, executor.value)})
 
 
 def apply(overrides: Iterable[Override], stages: Mapping[str, Tree]) -> dict[str, Tree]:
     """Returns a pipeline's keys with every `--set` applied, in order.
 
     Raises:
-        KeyError: A path leads nowhere; its argument says where.
+        KeyError: A path does not exist; the error's argument names it.
     """
     changed = dict(stages)
     for override in overrides:
-        key, *rest = override.path
+        key, *path = override.path
         tree = changed.get(key, Tree({}, None, 0))
         if override.path == ("placement", "executor"):  # as in a pipeline that extends this one
-            tree = _beneath(tree, override.value)
-        changed[key] = _set(tree, rest, override.value, key)
+            tree = _under_executor(tree, override.value)
+        changed[key] = _set(tree, path, override.value, key)
     return changed
 
 
-def _each(value: Tree, make: Callable[[Tree], Tree]) -> Tree:
-    """Returns what is made of a value, or a sweep of what is made of each value swept."""
+def _map_sweep(value: Tree, make: Callable[[Tree], Tree]) -> Tree:
+    """Applies a function to a value, or to each value of a sweep."""
     swept = value.items.get("sweep")
     if swept is None or not isinstance(swept.value, list):
         return make(value)
     return value.with_value({"sweep": swept.with_value([make(item) for item in swept.value])})
 
 
-def _set(tree: Tree, path: Sequence[str], value: Tree, place: str) -> Tree:
+def _set(tree: Tree, path: Sequence[str], value: Tree, where: str) -> Tree:
     if not path:
         return value
-    key, *rest = path
+    key, *inner_path = path
     tree = tree.as_class()
     if isinstance(tree.value, list):
         if not key.isdecimal() or int(key) >= len(tree.value):
-            raise KeyError(f"{place} is a list of {len(tree.value)}; {key!r} is no place in it")
+            raise KeyError(f"{where} is a list of {len(tree.value)}; {key!r} is not an index of it")
         items = list(tree.value)
-        items[int(key)] = _set(items[int(key)], rest, value, f"{place}.{key}")
+        items[int(key)] = _set(items[int(key)], inner_path, value, f"{where}.{key}")
         return tree.with_value(items)
     if not isinstance(tree.value, dict):
-        raise KeyError(f"{place} is {tree.plain()!r}, which has no {key!r}")
-    if key == "class" and not rest:  # as in a file: naming a class replaces the stage
-        return _each(value, lambda item: Tree({"class": item}, None, 0))
+        raise KeyError(f"{where} is {tree.plain()!r}, which has no {key!r}")
+    if key == "class" and not inner_path:  # as in a file, a class replaces the stage
+        return _map_sweep(value, lambda item: Tree({"class": item}, None, 0))
     child = tree.items.get(key, Tree({}, None, 0))
-    return tree.with_value({**tree.items, key: _set(child, rest, value, f"{place}.{key}")})
+    return tree.with_value({**tree.items, key: _set(child, inner_path, value, f"{where}.{key}")})

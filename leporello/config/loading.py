@@ -1,4 +1,4 @@
-"""Files and `--set` texts become a checked config."""
+"""Loads a checked config from files and `--set` texts."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from leporello.core.yaml.tree import ConfigSource
 def load_config(
     files: Sequence[ConfigSource] = (), overrides: Sequence[str] = (), names: Sequence[str] = ()
 ) -> Config:
-    """Reads the user's files over the built-in ones.
+    """Reads the user's files, which override built-in ones.
 
-    The user's declarations and the pipelines in `names` are checked here, others when they are
-    asked for; a built-in file is opened when a name in it is.
+    The user's declarations and the pipelines in `names` are checked at once, all others on first
+    access. A built-in file is opened only when a name in it is used.
 
     Args:
-        files: Files of the user, laid over the built-in ones in order; mappings of the same form.
+        files: Files of the user, or mappings of the same form; later ones override earlier ones.
         overrides: `--set` texts, applied to the pipelines in `names`.
-        names: Pipelines that `overrides` are for; empty means the default pipeline.
+        names: Pipelines to which `overrides` apply; empty means the default pipeline.
 
     Raises:
-        UserError: A file that cannot be read.
-        ConfigError: Everything that is wrong with the files, at once.
+        UserError: A file cannot be read.
+        ConfigError: All faults of the files.
     """
     return _load(files, build_all(overrides, parse_override), names)[0]
 
@@ -48,23 +48,23 @@ def load_space(
     """Reads a config for `tune`, where the sweeps and ranges of one pipeline are choices.
 
     Args:
-        files: Files as `load_config` takes them.
-        overrides: `--set` texts, for this pipeline.
-        name: Name of the pipeline; the default one if empty.
+        files: Files of the user, or mappings of the same form; later ones override earlier ones.
+        overrides: `--set` texts, applied to the pipeline.
+        name: Name of the pipeline; the default pipeline if empty.
         space: File with more choices, by path.
 
     Returns:
-        The config; the pipeline with its choices; and without those of the last two arguments.
+        The config; the pipeline with all choices; and the pipeline with its own choices only.
 
     Raises:
-        UserError: As `load_config`.
-        ConfigError: As `load_config`.
+        UserError: A file cannot be read, or the pipeline does not exist.
+        ConfigError: All faults of the files.
     """
     parsed = build_all(overrides, parse_override)
     chosen = [*parsed, *(space_of(space) if space else ())]
-    kept = [override for override in parsed if not is_choice(override.value)]
+    fixed = [override for override in parsed if not is_choice(override.value)]
     (loaded, opened), (_, shipped) = (
-        _load(files, each, [name] * bool(name), True) for each in (chosen, kept)
+        _load(files, settings, [name] * bool(name), True) for settings in (chosen, fixed)
     )
     name = name or loaded.default_pipeline
     if name not in opened:
@@ -86,23 +86,23 @@ def _load(
 
 
 def loader_of(text: str) -> Loader:
-    """Returns the loader that a text names: `Text`, or `{class: Text, encoding: cp1252}`.
+    """Returns the loader of a text: `Text`, or `{class: Text, encoding: cp1252}`.
 
     Raises:
-        ConfigError: What is wrong with it.
+        ConfigError: All faults of the text.
     """
     loader: Loader = spec_of(text, LOADER, "--loader").build()
     return loader
 
 
 def check_files(pipelines: Iterable[PipelineSpec], data: Iterable[str] = repeat("")) -> None:
-    """Checks the files that the stages of pipelines name; `load_config` does not open them.
+    """Checks the files that the stages of pipelines use, which `load_config` does not open.
 
-    A pipeline is left out if an environment variable with one of its keys is not set.
+    Pipelines are skipped if an environment variable with one of their keys is not set.
 
     Args:
         pipelines: Pipelines to check; points of one sweep report the same fault once.
-        data: Fingerprint of the data of each pipeline's task; empty where no task is known.
+        data: Fingerprints of the data of the pipelines' tasks; empty without a task.
 
     Raises:
         UserError: All faults of the files.

@@ -1,4 +1,4 @@
-"""The metrics of a task: what YAML or a command lists -> what scores."""
+"""Builds the metrics that a task or a command lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leporello.metrics.own import OwnMetric
 
 
 def metric_specs(points: SweepPoints, tree: Tree) -> list[Spec]:
-    """Returns the metrics of a list in YAML; their faults are kept by `points`."""
+    """Returns the metrics of a list in YAML; faults are added to `points`."""
     items = tree.value if isinstance(tree.value, list) else []
     if not isinstance(tree.value, list):
         points.faults.append(tree.fault(f"{points.owner}.metrics: must be a list of metrics"))
@@ -23,14 +23,14 @@ def metric_specs(points: SweepPoints, tree: Tree) -> list[Spec]:
     for place, item in enumerate(items):
         options = points.of_class(item.as_class(), METRIC, "metrics", str(place))
         if len(options) > 1:
-            fault = f"{points.owner}.metrics.{place}: one metric; no parameter of it can be swept"
+            fault = f"{points.owner}.metrics.{place}: parameters of metrics cannot be swept"
             points.faults.append(item.fault(fault))
         specs += [spec for _, spec in options[:1]]
     return specs
 
 
 def entry_of(spec: Spec) -> MetricEntry:
-    """Returns a metric as a task lists it: by its name alone where it was given no parameters."""
+    """Returns a metric as a task lists it: a mapping, or only its name if it has no parameters."""
     return {"class": spec.name, **spec.given()} if spec.params else spec.name
 
 
@@ -38,36 +38,36 @@ def specs_of(entries: Iterable[MetricEntry]) -> list[Spec]:
     """Returns the metrics that a task lists, or the texts of `--metric`.
 
     Raises:
-        ConfigError: What is wrong with one.
+        ConfigError: All faults of one metric.
     """
     texts = (entry if isinstance(entry, str) else json.dumps(entry) for entry in entries)
     return [spec_of(text, METRIC, "metrics") for text in texts]
 
 
 def own_metrics(entries: Iterable[MetricEntry]) -> list[Spec]:
-    """Returns the metrics among these that Leporello does not bring.
+    """Returns the metrics that are not built in.
 
     Raises:
-        ConfigError: As `specs_of`.
+        ConfigError: All faults of one metric.
     """
     return [spec for spec in specs_of(entries) if not _is_built_in(spec.cls)]
 
 
 def metrics_of(entries: Sequence[MetricEntry]) -> dict[str, Metric]:
-    """Returns the metrics that a task lists, by their names.
+    """Returns the metrics that a task lists, by name.
 
     Raises:
-        UserError: One cannot be had, or two have one name.
+        UserError: A metric cannot be loaded, or two metrics have the same name.
     """
-    found: dict[str, Metric] = {}
+    metrics: dict[str, Metric] = {}
     for spec in specs_of(entries):
         built = spec.build()
         metric: Metric = built if _is_built_in(spec.cls) else OwnMetric(built, spec.given())
-        if found.setdefault(metric.name, metric) != metric:
+        if metrics.setdefault(metric.name, metric) != metric:
             raise UserError(
-                f"two metrics are called {metric.name!r}: give a class of your own another `name`"
+                f"two metrics are called {metric.name!r}: give your metric another `name`"
             )
-    return found
+    return metrics
 
 
 def _is_built_in(cls: type) -> bool:

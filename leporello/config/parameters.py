@@ -1,6 +1,6 @@
-"""A constructor's signature as a schema: its annotations check what the YAML says.
+"""Checks values of YAML against the annotations of a constructor.
 
-A parameter that takes a key is given the name of an environment variable, never the key itself.
+A parameter for a secret key takes the name of an environment variable, never the key itself.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _KIND_OF = {kind.protocol: kind for kind in (*KINDS.values(), LOADER)}
 _LISTS = (tuple, list, set, frozenset)
 
 
-# `max_token`, `mask_token` or `secret_santa` are none; `hf_token`, `db_password` are.
+# Matches `hf_token` and `db_password`, but not `max_token`, `mask_token` or `secret_santa`.
 _SECRET = re.compile(
     r"(?:.*[_-])?(?:api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|passw(?:or)?d|passphrase"
     r"|secret|credentials?|authorization|(?:api|access|auth|bearer|hf|refresh|session)[_-]?token)",
     re.IGNORECASE,
 )
 _LITERAL = (
-    "a key does not stand in a file: give the name of an environment variable, as $OPENAI_API_KEY"
+    "a key must not be in a file: give the name of an environment variable, such as $OPENAI_API_KEY"
 )
 _UNMARKED = (
-    "sounds like a key, and what a file gives is written to the run's files: annotate the parameter"
-    " with leporello.core.protocols.Secret, and give the name of an environment variable, as"
+    "looks like a key, and values from files are written to the run's files: annotate the parameter"
+    " with leporello.core.protocols.Secret, and give the name of an environment variable, such as"
     " $OPENAI_API_KEY"
 )
 
@@ -59,10 +59,10 @@ class Parameter:
     """One parameter of a constructor.
 
     Attributes:
-        name: Name as it is written in the YAML.
-        annotation: Type with its bounds; `inspect.Parameter.empty` where there is none.
-        default: `inspect.Parameter.empty` where it must be given.
-        description: Description in the class's docstring; empty if it has none.
+        name: Name in the YAML.
+        annotation: Type with its bounds; `inspect.Parameter.empty` without an annotation.
+        default: Default; `inspect.Parameter.empty` if the parameter is required.
+        description: Description in the class's docstring; may be empty.
     """
 
     name: str
@@ -77,12 +77,12 @@ class Parameter:
 
     @property
     def type_name(self) -> str:
-        """Its type, bounds and allowed values as a person writes them."""
+        """The type, bounds and allowed values, for people."""
         return _type_name(self.annotation)
 
     @property
     def default_text(self) -> str:
-        """Its default as Python writes it; empty where it must be given."""
+        """The default as Python code; empty if the parameter is required."""
         return "" if self.required else repr(self.default)
 
     def __str__(self) -> str:
@@ -95,26 +95,28 @@ def parameters(cls: type[Any]) -> Mapping[str, Parameter]:
     """Returns the constructor's parameters by name, in order.
 
     Raises:
-        NameError: An annotation names something that its module does not have.
+        NameError: An annotation contains a name that its module does not have.
     """
-    hints, (_, told) = annotations_of(cls), docstring(cls)
+    hints, (_, descriptions) = annotations_of(cls), docstring(cls)
     skipped = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return {
-        name: Parameter(name, hints.get(name, _OPEN), _default(cls, parameter), told.get(name, ""))
+        name: Parameter(
+            name, hints.get(name, _OPEN), _default(cls, parameter), descriptions.get(name, "")
+        )
         for name, parameter in inspect.signature(cls).parameters.items()
         if parameter.kind not in skipped
     }
 
 
 def _default(cls: type[Any], parameter: inspect.Parameter) -> Any:  # noqa: ANN401 -- of any type
-    made = getattr(cls, "__dataclass_fields__", {}).get(parameter.name)
-    if made is None or made.default_factory is MISSING:
+    field = getattr(cls, "__dataclass_fields__", {}).get(parameter.name)
+    if field is None or field.default_factory is MISSING:
         return parameter.default
-    return made.default_factory()
+    return field.default_factory()
 
 
 def members(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401 -- annotations have no common type
-    """Returns the alternatives of a union, `Annotated` taken off, None left out."""
+    """Returns the alternatives of a union, without `Annotated` and None."""
     if get_origin(annotation) is Annotated:
         return members(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
@@ -123,7 +125,7 @@ def members(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401 -- annotations 
 
 
 def takes_list(annotation: Any) -> bool | None:  # noqa: ANN401 -- as above
-    """Says whether a list is this parameter's value (True), sweeps it (False), or either (None)."""
+    """Returns whether a list is a value of the parameter (True), a sweep (False) or both (None)."""
     if annotation is _OPEN or annotation in (Any, object):
         return None
     answers = {(get_origin(member) or member) in _LISTS for member in members(annotation)}
@@ -131,7 +133,7 @@ def takes_list(annotation: Any) -> bool | None:  # noqa: ANN401 -- as above
 
 
 def nested_kind(annotation: Any) -> Kind | None:  # noqa: ANN401 -- as above
-    """Returns the kind of stage that a parameter holds, alone or in a tuple, if it does."""
+    """Returns the kind of a parameter's stage or tuple of stages; None for other parameters."""
     for member in members(annotation):
         for candidate in (member, *get_args(member)):
             if isinstance(candidate, type) and candidate in _KIND_OF:
@@ -141,11 +143,11 @@ def nested_kind(annotation: Any) -> Kind | None:  # noqa: ANN401 -- as above
 
 @cache
 def adapter(annotation: Any) -> TypeAdapter[Any]:  # noqa: ANN401 -- as above
-    """Returns pydantic's strict checker of an annotation, made once."""
+    """Returns pydantic's strict checker of an annotation."""
     config = ConfigDict(strict=True)
     try:
         return TypeAdapter(annotation, config=config)
-    except PydanticSchemaGenerationError:  # a type of the plug-in's own: nothing to check by
+    except PydanticSchemaGenerationError:  # pydantic cannot check a plug-in's classes
         return TypeAdapter(Any)
     except Exception:
         return TypeAdapter(annotation)
@@ -155,17 +157,17 @@ def validate(parameter: Parameter, tree: Tree) -> tuple[Any, str | None]:
     """Checks one value against its annotation.
 
     Returns:
-        The value as the constructor gets it, and what is wrong with it, or None.
+        The value for the constructor; and the problem, or None.
     """
     if parameter.annotation is _OPEN:
         return tree.plain(), None
     plain = tree.plain()
     try:
         plain = path_from_file(tree, parameter.annotation)
-        # JSON mode takes YAML's lists for tuples and its strings for paths, and stays strict.
+        # JSON mode is strict, but accepts lists as tuples and strings as paths, which YAML needs.
         value = adapter(parameter.annotation).validate_json(json.dumps(plain))
         return (to_path(plain) if isinstance(value, Path) else value), None
-    except UserError as error:  # a URL that is not taken, or what is no path
+    except UserError as error:  # a URL with an unsupported protocol, or an invalid path
         return None, str(error)
     except ValidationError as error:
         return None, _message(parameter, error, plain)
@@ -177,9 +179,9 @@ def settings_of(
     """Checks a mapping of settings, each by a function such as `partial(setting, CLASS)`.
 
     Args:
-        path: Place of the settings, for messages: `mine.train`.
+        path: Path of the settings for messages, such as `mine.train`.
         tree: Settings as they were read.
-        check: Function that returns a setting's value and what is wrong with it, or None.
+        check: Function that returns a setting's value, and its problem or None.
     """
     if not isinstance(tree.value, dict):
         return {}, [tree.fault(f"{path}: must be a mapping of settings, got {tree.plain()!r}")]
@@ -192,18 +194,18 @@ def settings_of(
 def setting(
     cls: type, name: str, tree: Tree, unknown: str = "there is no such setting"
 ) -> tuple[Any, str | None]:
-    """Returns a setting as `cls` gets it, and what is wrong with it, or None."""
-    known = parameters(cls)
-    if name not in known:
-        return None, f"{unknown}{did_you_mean(name, known)}"
-    return validate(known[name], tree)
+    """Returns a setting's value for `cls`; and the problem, or None."""
+    allowed = parameters(cls)
+    if name not in allowed:
+        return None, f"{unknown}{did_you_mean(name, allowed)}"
+    return validate(allowed[name], tree)
 
 
 def path_from_file(tree: Tree, annotation: Any) -> Any:  # noqa: ANN401 -- as above
-    """Makes relative paths count from the file that names them.
+    """Returns a value, with a relative path resolved from the folder of its file.
 
     Raises:
-        UserError: A path cannot be: of a user who is not there, with a NUL, in a circle of links.
+        UserError: The path is not valid: an unknown user, a NUL character or circular links.
     """
     plain = tree.plain()
     is_path = Path in members(annotation)
@@ -217,7 +219,7 @@ def path_from_file(tree: Tree, annotation: Any) -> Any:  # noqa: ANN401 -- as ab
     try:
         return str((tree.folder / Path(plain).expanduser()).resolve())
     except (OSError, RuntimeError, ValueError) as error:
-        raise UserError(f"{plain!r:.100} is no path: {error}") from None
+        raise UserError(f"{plain!r:.100} is not a valid path: {error}") from None
 
 
 def _message(parameter: Parameter, error: ValidationError, plain: Any) -> str:  # noqa: ANN401 -- as above
@@ -237,7 +239,7 @@ def _message(parameter: Parameter, error: ValidationError, plain: Any) -> str:  
 
 
 def _type_name(annotation: Any) -> str:  # noqa: ANN401 -- as above
-    """Returns an annotation as a person writes it."""
+    """Returns an annotation as text for people."""
     if annotation is _OPEN or annotation is type(None):
         return "anything" if annotation is _OPEN else "None"
     origin, arguments = get_origin(annotation), get_args(annotation)
@@ -260,29 +262,29 @@ def _bound(mark: object) -> str:
 
 
 def sounds_secret(name: str) -> bool:
-    """Returns whether a parameter of this name likely takes a key."""
+    """Returns whether a parameter with this name probably takes a secret key."""
     return _SECRET.fullmatch(name) is not None
 
 
 def fault_of_key(parameter: Parameter, plain: JSON) -> str | None:
-    """Returns what is wrong with a key, never repeating it; None if nothing is, or it is no key.
+    """Returns the problem with a secret key, without repeating the key, or None.
 
     Args:
         parameter: The parameter whose value it is.
-        plain: Value as a file gives it, or the parameter's default.
+        plain: Value from a file, or the parameter's default.
     """
     if marked(parameter.annotation, SECRET_MARK):
-        given = (leaf for leaf in leaves(plain) if isinstance(leaf, (str, int, float)))
-        return None if all(is_variable(leaf) or leaf == "" for leaf in given) else _LITERAL
+        keys = (leaf for leaf in leaves(plain) if isinstance(leaf, (str, int, float)))
+        return None if all(is_variable(leaf) or leaf == "" for leaf in keys) else _LITERAL
     if nested_kind(parameter.annotation) or _is_choice(parameter.annotation):
         return None
-    named = [plain] if sounds_secret(parameter.name) else _under_secret_names(plain)
-    texts = (leaf for value in named for leaf in leaves(value))
+    values = [plain] if sounds_secret(parameter.name) else _under_secret_names(plain)
+    texts = (leaf for value in values for leaf in leaves(value))
     return _UNMARKED if any(isinstance(text, str) and text for text in texts) else None
 
 
 def leaves(value: Any) -> Iterator[Any]:  # noqa: ANN401 -- JSON, or a default
-    """Yields what a value holds that holds nothing itself; keys of mappings are left out."""
+    """Yields the scalars within nested lists and mappings, without the keys of mappings."""
     if isinstance(value, (list, tuple, dict)):
         for item in value.values() if isinstance(value, dict) else value:
             yield from leaves(item)
@@ -291,7 +293,7 @@ def leaves(value: Any) -> Iterator[Any]:  # noqa: ANN401 -- JSON, or a default
 
 
 def _under_secret_names(value: Any) -> Iterator[Any]:  # noqa: ANN401 -- as above
-    """Yields what stands under a name in a mapping that sounds like a key's."""
+    """Yields values in nested mappings whose names look like those of secret keys."""
     if isinstance(value, dict):
         for name, item in value.items():
             yield from [item] if sounds_secret(str(name)) else _under_secret_names(item)
@@ -301,5 +303,5 @@ def _under_secret_names(value: Any) -> Iterator[Any]:  # noqa: ANN401 -- as abov
 
 
 def _is_choice(annotation: Any) -> bool:  # noqa: ANN401 -- any annotation
-    """Returns whether an annotation lists all values, which are then no secrets."""
+    """Returns whether an annotation lists all values, which therefore cannot be secret."""
     return {get_origin(member) for member in members(annotation)} == {Literal}

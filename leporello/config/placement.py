@@ -1,4 +1,4 @@
-"""Where a run's work happens: in processes of this machine, or in actors of a Ray cluster."""
+"""Placement of a run's work: processes of this machine, or actors of a Ray cluster."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ ExecutorName: TypeAlias = Literal["local", "ray"]
 Auto: TypeAlias = Literal["auto"]
 Amount: TypeAlias = Annotated[float, Ge(0), AllowInfNan(False)]
 
-_PORT = 6379  # of a cluster's head, unless `ray start --port` says another
+_PORT = 6379  # default port of `ray start --head`
 _LAST_PORT = 65_535
 _ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]+))?")
 _MEMORY = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]i?)?B", re.ASCII)
 _BYTES = {letter: power for power, letter in enumerate("KMGT", 1)}
-_MODEL_SHARE = 1.5  # times a model's size that a worker with it takes
+_MODEL_SHARE = 1.5  # memory of a worker, as a multiple of its model's size
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a run's work happens, and by how many; no result depends on it but by `threads`.
+    """Where a run works, and with how many workers; only `threads` may change results.
 
     Attributes:
-        executor: `local` works in processes of this machine, `ray` in actors of a Ray cluster.
-        address: Address of a Ray cluster: `auto`, for the one that this machine belongs to, or
-            HOST:PORT; 6379 is the port if none is given. If empty, a Ray is started on this
-            machine, which ends with the run.
-        workers: Number of processes or actors that work at shards, each with its own model; 0, for
-            `local` alone, is this process; `auto` is one a GPU, or else as many as cores and memory
-            hold.
-        selectors: Number of processes a worker that divide and select ahead of its reader; 0 does
-            it in the worker.
-        worker_cpus: CPUs that each worker reserves on Ray, those of its selectors included.
-        worker_gpus: GPUs that each worker reserves on Ray; below 1, several share one. Locally each
-            of several workers has a GPU to itself, where there are any.
-        worker_memory: Memory of each worker, as `4GiB`: reserved on Ray, the most that it gets on
-            this machine; if empty, there is no limit.
-        threads: Threads of each worker on its CPUs. A model's words may depend on it, so another
-            number is a difference like any other.
+        executor: `local` runs in processes of this machine, `ray` in actors of a Ray cluster.
+        address: Address of a Ray cluster: `auto` for the cluster of this machine, or HOST:PORT with
+            6379 as the default port. If empty, the run starts Ray on this machine and stops it at
+            the end.
+        workers: Number of processes or actors that run shards, each with its own model; 0, only for
+            `local`, is this process; `auto` is one per GPU, or without GPUs the number that cores
+            and memory allow.
+        selectors: Number of processes per worker that chunk and retrieve ahead of its reader; with
+            0 the worker does so itself.
+        worker_cpus: CPUs that each worker reserves on Ray, including those of its selectors.
+        worker_gpus: GPUs that each worker reserves on Ray; below 1, several workers share a GPU.
+            Locally, each of several workers has its own GPU if there are any.
+        worker_memory: Memory of each worker, such as `4GiB`: the reservation on Ray, the limit on
+            this machine; without a limit if empty.
+        threads: Threads of each worker on its CPUs. A model's output may depend on it, so runs with
+            different numbers count as different.
     """
 
     executor: ExecutorName = "local"
@@ -69,10 +69,10 @@ class Placement:
         problems = problems_of({name: getattr(self, name) for name in _DEFAULTS})
         if problems:
             raise ValueError("; ".join(f"{name}: {text}" for name, text in problems.items()))
-        object.__setattr__(self, "address", full_address(self.address))  # before it is seen
+        object.__setattr__(self, "address", full_address(self.address))
 
     def count(self, model_bytes: int = 0) -> int:
-        """Returns how many workers this machine has; 0 is this process."""
+        """Returns the number of workers on this machine; 0 is this process."""
         if self.workers != "auto":
             return self.workers
         if gpus := visible_gpus():
@@ -82,53 +82,53 @@ class Placement:
 
     @property
     def worker_bytes(self) -> int:
-        """Memory of each worker; 0 is no limit."""
+        """Memory of each worker; 0 means no limit."""
         return _bytes_in(self.worker_memory)
 
     def check(self) -> None:
-        """Looks whether the executor is installed, before any work.
+        """Checks that the executor is installed.
 
         Raises:
-            UserError: It is not.
+            UserError: The executor is not installed.
         """
         if self.executor == "ray":
             require("executor: ray", "ray")
 
     def __str__(self) -> str:
-        """Returns one line for people."""
+        """Returns a line for people."""
         ray = "a Ray started on this machine" if not self.address else f"Ray at {self.address}"
-        where = "this machine" if self.executor == "local" else ray
+        place = "this machine" if self.executor == "local" else ray
         reserved = f" with {self.worker_gpus:g} GPUs each" if self.worker_gpus else ""
         ahead = f", selectors: {self.selectors} a worker" if self.selectors else ""
-        return f"{where}, workers: {self.workers}{reserved}{ahead}"
+        return f"{place}, workers: {self.workers}{reserved}{ahead}"
 
 
-_DEFAULTS: Mapping[str, Any] = {each.name: each.default for each in fields(Placement)}
-_RAYS = ("address", "worker_cpus", "worker_gpus")
+_DEFAULTS: Mapping[str, Any] = {entry.name: entry.default for entry in fields(Placement)}
+_RAY_ONLY = ("address", "worker_cpus", "worker_gpus")
 
 
-def kept_under(below: Mapping[str, T], executor: object) -> dict[str, T]:
-    """Returns which settings still hold where something laid over them names an executor.
+def inherited(below: Mapping[str, T], executor: object) -> dict[str, T]:
+    """Returns the settings that remain valid under another executor.
 
-    What Ray alone knows does not reach `local`, so that one word takes a run off the cluster.
+    `local` drops the settings of Ray, so that `executor: local` suffices to leave a cluster.
 
     Args:
-        below: Values by setting: a parent's, or the pipeline's under the command line.
-        executor: The executor that is laid over them; None if none is named there.
+        below: Values by setting: a parent's, or the pipeline's beneath the command line.
+        executor: Executor that overrides the settings; None keeps all settings.
     """
-    left_out = _RAYS if executor == "local" else ()
-    return {name: value for name, value in below.items() if name not in left_out}
+    dropped = _RAY_ONLY if executor == "local" else ()
+    return {name: value for name, value in below.items() if name not in dropped}
 
 
 def problems_of(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Returns what is wrong with settings beside each other, by setting.
+    """Returns the problems of settings and of their combination, by setting.
 
     Args:
-        settings: Values of the right types, by setting; those left out have their defaults.
+        settings: Values of the right types, by setting; missing settings have their defaults.
     """
     values = {**_DEFAULTS, **settings}
     on_ray = values["executor"] == "ray"
-    problems = dict(_problems_on_ray(values) if on_ray else _problems_here(values))
+    problems = dict(_ray_problems(values) if on_ray else _local_problems(values))
     for name, check in (("address", full_address), ("worker_memory", _bytes_in)):
         try:
             if name not in problems:
@@ -138,90 +138,89 @@ def problems_of(settings: Mapping[str, Any]) -> dict[str, str]:
     return problems
 
 
-def _problems_here(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for name in _RAYS:
+def _local_problems(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name in _RAY_ONLY:
         if values[name] != _DEFAULTS[name]:
-            gpus = ": here each of several workers has a GPU to itself, where there are any"
+            gpus = ": on this machine each of several workers has its own GPU, if there are any"
             why = gpus if name == "worker_gpus" else ""
-            yield name, f"is Ray's alone{why}; say `executor: ray` as well, or leave it out"
+            yield name, f"applies only to Ray{why}; add `executor: ray`, or leave it out"
     if values["workers"] == 0 and values["selectors"]:
-        yield "selectors", "are kept by workers, and 0 workers are none: give workers: 1"
+        yield "selectors", "need a worker, and there are 0: give workers: 1"
 
 
-def _problems_on_ray(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _ray_problems(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if values["workers"] == 0:
-        yield "workers", "0 works in this process, which is not on Ray: give 1 or more, or `auto`"
+        yield "workers", "0 means this process, which is not on Ray: give 1 or more, or `auto`"
     gpus = values["worker_gpus"]
     if gpus > 1 and gpus % 1:
-        yield "worker_gpus", f"above 1, Ray gives whole GPUs only, got {gpus:g}"
+        yield "worker_gpus", f"must be a whole number if above 1, got {gpus:g}"
 
 
 def full_address(text: str) -> str:
-    """Returns HOST:PORT of a cluster's address; `auto` and nothing stay.
+    """Returns a cluster's address as HOST:PORT; `auto` and an empty text are returned unchanged.
 
     Raises:
-        ValueError: It is no address.
+        ValueError: The text is not an address.
     """
     if text in ("", "auto"):
         return text
     if "://" in text:
         raise ValueError(
-            f"{text!r} is for clients from elsewhere: run the command on a machine of the cluster"
-            " with `auto`, or submit it with `ray job submit`"
+            f"{text!r} is for clients outside the cluster: run the command on a machine of the"
+            " cluster with `auto`, or submit it with `ray job submit`"
         )
     if text == "local":
-        raise ValueError("leave it out to start a Ray on this machine, rather than say 'local'")
+        raise ValueError("'local' is not an address: leave it out to start Ray on this machine")
     match = _ADDRESS.fullmatch(text)
     port = int(match["port"] or _PORT) if match else 0
     if match is None or not 0 < port <= _LAST_PORT:
         raise ValueError(
-            f"must be `auto`, HOST or HOST:PORT of the cluster, as 10.0.0.5:{_PORT}, got {text!r}"
+            f"must be `auto`, HOST or HOST:PORT, such as 10.0.0.5:{_PORT}, got {text!r}"
         )
     return f"{match['host']}:{port}"
 
 
 def _bytes_in(text: str) -> int:
-    """Returns the bytes that `4GiB` or `500MB` means; an empty text is 0."""
+    """Returns the bytes of a size such as `4GiB` or `500MB`; 0 for an empty text."""
     if not text:
         return 0
     match = _MEMORY.fullmatch(text)
     if match is None or not float(match[1]):
-        raise ValueError(f"must be a size, as 4GiB or 500MB, got {text!r}")
+        raise ValueError(f"must be a size such as 4GiB or 500MB, got {text!r}")
     unit = match[2] or ""
     base = 1024 if unit.endswith("i") else 1000
     return int(float(match[1]) * base ** _BYTES.get(unit[:1], 0))
 
 
 def visible_gpus() -> list[str]:
-    """Returns the names of this machine's GPUs, as far as they are not hidden."""
+    """Returns the names of this machine's GPUs, without those that are hidden."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         return [name for name in visible.split(",") if name]
-    devices = Path("/dev").glob("nvidia[0-9]*")  # no library is loaded for it
+    devices = Path("/dev").glob("nvidia[0-9]*")  # avoids importing a library
     return [str(number) for number, _ in enumerate(devices)]
 
 
-# A list in a file; what `--set placement.workers=1,2` comes to.
-_SWEPT = "takes one value: where a run works is no part of what it is, so it is not swept"
+_SWEPT = "takes one value and cannot be swept, because no result depends on a placement"
 
 
 @dataclass(frozen=True)
 class PlacementSpec:
-    """What `placement:` says.
+    """Checked settings of `placement:`.
 
     Attributes:
-        given: Values that are written, by setting, checked.
+        given: Values of the settings that are set.
     """
 
     given: Mapping[str, Any] = field(default_factory=dict)
 
     def under(self, flags: PlacementSpec, owner: str) -> Placement:
-        """Returns the placement: what the flags say, else this, else the defaults.
+        """Returns the placement; flags override this spec, which overrides the defaults.
 
         Raises:
-            ConfigError: They contradict each other.
+            ConfigError: Settings contradict each other.
         """
-        values = {**kept_under(self.given, flags.given.get("executor")), **flags.given}
+        values = {**inherited(self.given, flags.given.get("executor")), **flags.given}
         if problems := problems_of(values):
             texts = (f"{owner}.placement.{name}: {text}" for name, text in problems.items())
             raise ConfigError([Fault(None, 0, text) for text in texts])
@@ -229,13 +228,13 @@ class PlacementSpec:
 
 
 def placement_flags(given: Mapping[str, Any]) -> PlacementSpec:
-    """Checks what the command line says of the placement.
+    """Checks the placement options of the command line.
 
     Args:
-        given: Values by setting; None leaves what the pipeline says.
+        given: Values by setting; None keeps the pipeline's value.
 
     Raises:
-        ConfigError: A value that means nothing.
+        ConfigError: A value is not valid.
     """
     trees = {n: Tree(value, None, 0) for n, value in given.items() if value is not None}
     values, faults = settings_of("placement", Tree({**trees}, None, 0), _setting)
@@ -245,14 +244,14 @@ def placement_flags(given: Mapping[str, Any]) -> PlacementSpec:
 
 
 def check_placement(owner: str, tree: Tree) -> tuple[PlacementSpec, list[Fault]]:
-    """Checks the `placement` of a pipeline, and returns all that is wrong with it too."""
-    given, faults = settings_of(f"{owner}.placement", tree, _setting)
+    """Returns the checked `placement` of a pipeline, and its faults."""
+    values, faults = settings_of(f"{owner}.placement", tree, _setting)
     if not faults:
         faults = [
             tree.items[name].fault(f"{owner}.placement.{name}: {text}")
-            for name, text in problems_of(given).items()
+            for name, text in problems_of(values).items()
         ]
-    return PlacementSpec(given), faults
+    return PlacementSpec(values), faults
 
 
 def _setting(name: str, tree: Tree) -> tuple[Any, str | None]:

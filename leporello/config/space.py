@@ -1,6 +1,6 @@
-"""Choices that YAML leaves open, sweeps and ranges, and the points that come of deciding each.
+"""Search space of `tune`: sweeps and ranges in YAML, and the pipelines that result from choices.
 
-So choices within an option exist only where it is chosen, and no product of all is made.
+Choices within an option exist only if that option is chosen; the full product is never made.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from leporello.config.specs import PipelineSpec
 from leporello.core.errors import ConfigError, Fault, did_you_mean
 from leporello.core.yaml.tree import Tree, read_tree
 
-_DIGITS = 4  # of a number that is chosen from a range; more say nothing
+_DIGITS = 4  # significant digits of a number that is chosen from a range
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """A choice of one of several.
+    """A choice between several options.
 
     Attributes:
-        labels: Labels of the options, each once.
+        labels: Distinct labels of the options.
     """
 
     labels: tuple[str, ...]
 
     def value(self, picked: float) -> str:
-        """Returns the label of the option of this number."""
+        """Returns the label of the option with this number."""
         return self.labels[int(picked)]
 
 
@@ -42,8 +42,8 @@ class NumberRange:
     Attributes:
         low: Lowest number.
         high: Highest number.
-        log: Whether small numbers are as likely as large ones, by their logarithms.
-        whole: Whether it is a whole number.
+        log: Whether the logarithm of the number is searched evenly.
+        whole: Whether only integers are tried.
     """
 
     low: float
@@ -52,14 +52,14 @@ class NumberRange:
     whole: bool
 
     def value(self, picked: float) -> float:
-        """Returns a number as it is used: whole, or rounded and between the ends."""
+        """Returns the number to use: an integer, or rounded and within the range."""
         if self.whole:
             return int(picked)
         return min(max(float(f"{picked:.{_DIGITS}g}"), float(self.low)), float(self.high))
 
 
 Choice: TypeAlias = Options | NumberRange
-# Decides: from the path of a choice, and the choice, to the number of an option, or a number.
+# Function from the path of a choice, and the choice, to an option's number or a number in a range.
 Pick: TypeAlias = Callable[[str, Choice], float]
 
 
@@ -72,7 +72,7 @@ def range_of(tree: Tree) -> NumberRange:
     """Returns a range.
 
     Raises:
-        ValueError: It is none; the text says why.
+        ValueError: The tree is not a valid range; the message names the reason.
     """
     ends: Any = tree.items["range"].plain()
     log: Any = tree.items["log"].plain() if "log" in tree.items else False
@@ -82,9 +82,9 @@ def range_of(tree: Tree) -> NumberRange:
     if log not in (True, False):
         raise ValueError(f"log must be true or false, got {log!r}")
     if not ends[0] < ends[1]:
-        raise ValueError(f"a range begins with its low end, got {ends!r}")
+        raise ValueError(f"a range must begin with its low end, got {ends!r}")
     if log and ends[0] <= 0:
-        raise ValueError(f"a range by its logarithm begins above 0, got {ends!r}")
+        raise ValueError(f"a logarithmic range must begin above 0, got {ends!r}")
     low, high = ends
     return NumberRange(low, high, bool(log), isinstance(low, int) and isinstance(high, int))
 
@@ -95,71 +95,71 @@ class Space:
 
     Attributes:
         name: Name of the pipeline.
-        make: Function that makes the point of a decision, and returns the faults too.
+        make: Function that returns the points for the picked options, and faults.
     """
 
     name: str
     make: Callable[[Pick], tuple[list[PipelineSpec], Sequence[Fault]]]
 
     def point(self, pick: Pick) -> tuple[PipelineSpec, dict[str, float | str]]:
-        """Returns one pipeline, and what was chosen, by path.
+        """Returns one pipeline, and the chosen values by path.
 
         Raises:
-            ConfigError: A range is none, or stages refuse what was chosen.
+            ConfigError: A range is not valid, or stages reject the chosen values.
         """
         chosen: dict[str, float | str] = {}
 
-        def noted(path: str, choice: Choice) -> float:
+        def recording_pick(path: str, choice: Choice) -> float:
             picked = pick(path, choice)
             chosen[path] = choice.value(picked)
             return picked
 
-        points, faults = self.make(noted)
+        points, faults = self.make(recording_pick)
         if faults or len(points) != 1:
             raise ConfigError(faults or [Fault(None, 0, f"{self.name}: cannot be tuned")])
         return points[0], chosen
 
     def check(self) -> dict[str, Choice]:
-        """Returns all choices by path, after each option was tried beside the first of the others.
+        """Returns all choices by path, after trying each option with the first options elsewhere.
 
         Raises:
-            ConfigError: All that is wrong with options.
+            ConfigError: All faults of options.
         """
         choices: dict[str, Choice] = {}
         faults: list[Fault] = []
         waiting: list[Mapping[str, float]] = [{}]
-        for taken in waiting:  # which grows: an option may have choices of its own
-            known = {*choices}
+        for picked in waiting:  # grows during the loop, as an option may have nested choices
+            known_paths = {*choices}
             try:
-                self.point(partial(_taken, taken, choices))
+                self.point(partial(_pick_and_record, picked, choices))
             except ConfigError as error:
                 faults += error.faults
-            for path in [path for path in choices if path not in known]:
+            for path in [path for path in choices if path not in known_paths]:
                 choice = choices[path]
                 others: Sequence[float] = (
                     range(1, len(choice.labels)) if isinstance(choice, Options) else [choice.high]
                 )
-                waiting += [{**taken, path: value} for value in others]
+                waiting += [{**picked, path: value} for value in others]
         if faults:
             raise ConfigError(faults)
         return choices
 
     def all_picks(self, most: int) -> Iterator[Pick]:
-        """Yields what picks each point in turn, so many at most; nothing where there are ranges."""
-        path: list[tuple[int, int]] = []  # the option taken at each choice on the way, of how many
+        """Yields a function for each point, at most `most`; stops after one if there are ranges."""
+        path: list[tuple[int, int]] = []  # number of the picked option and of options, by choice
         for _ in range(most):
-            depth, endless = 0, False
+            depth, has_range = 0, False
 
             def pick(_: str, choice: Choice) -> float:
-                nonlocal depth, endless
-                endless = endless or not isinstance(choice, Options)
+                nonlocal depth, has_range
+                has_range = has_range or not isinstance(choice, Options)
                 if depth == len(path):
                     path.append((0, len(choice.labels) if isinstance(choice, Options) else 1))
                 depth += 1
                 return path[depth - 1][0]
 
             yield pick
-            if endless:
+            if has_range:
                 return
             while path and path[-1][0] + 1 == path[-1][1]:
                 path.pop()
@@ -168,27 +168,29 @@ class Space:
             path[-1] = (path[-1][0] + 1, path[-1][1])
 
 
-def _taken(
-    taken: Mapping[str, float], choices: dict[str, Choice], path: str, choice: Choice
+def _pick_and_record(
+    picked: Mapping[str, float], choices: dict[str, Choice], path: str, choice: Choice
 ) -> float:
-    """Picks what is taken, else what is first, and notes the choice."""
+    """Records a choice, and returns its picked option, or else the first option."""
     choices.setdefault(path, choice)
-    return taken[path] if path in taken else first(path, choice)
+    return picked[path] if path in picked else first(path, choice)
 
 
 def space_of(file: Path) -> list[Override]:
-    """Returns the choices of a file `PATH: CHOICES` as settings.
+    """Returns the choices of a file of `PATH: CHOICES` as overrides.
 
     Raises:
-        UserError: It cannot be read.
-        ConfigError: It is no mapping of paths.
+        UserError: The file cannot be read.
+        ConfigError: The file is not a mapping of paths.
     """
     tree = read_tree(file)
-    faults = [] if tree.items else [tree.fault("a space is a mapping: `retriever.k: [2, 4, 8]`")]
+    faults = (
+        [] if tree.items else [tree.fault("must be a mapping such as `retriever.k: [2, 4, 8]`")]
+    )
     for name, child in tree.items.items():
         if name.partition(".")[0] not in SETTABLE:
             keys = did_you_mean(name.partition(".")[0], SETTABLE)
-            faults.append(child.fault(f"{name!r} is no path such as retriever.k{keys}"))
+            faults.append(child.fault(f"{name!r} is not a path such as retriever.k{keys}"))
     if faults:
         raise ConfigError(faults)
     lists = {name: child for name, child in tree.items.items() if isinstance(child.value, list)}

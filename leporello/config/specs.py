@@ -1,4 +1,4 @@
-"""Checked specifications: what a pipeline is before anything is built."""
+"""Checked specifications of pipelines and tasks, from which their classes are built."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from leporello.core.records import JSON
 from leporello.core.secrets import is_variable, key
 from leporello.core.yaml.tree import parse
 
-ROLES = "readers."  # what the keys of stages begin with that are readers of a role
+ROLES = "readers."  # prefix of the stage keys of readers that have a role
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Spec:
     Attributes:
         name: Value of `class:`, with a file's path made absolute.
         cls: The class.
-        params: Parameters that the YAML gives; the class has defaults for the rest.
+        params: Parameters that the YAML gives; the class has defaults for the others.
     """
 
     name: str
@@ -39,35 +39,35 @@ class Spec:
     params: Mapping[str, Any]
 
     def build(self) -> Any:  # noqa: ANN401 -- of type `cls`
-        """Returns a new instance, its nested stages built first, keys in place of their names.
+        """Returns a new instance, with nested stages built and variables replaced by their keys.
 
         Raises:
             ValueError: The constructor refuses the combination of parameters.
             UserError: The environment variable of a key is not set.
         """
         secret = self._keys()
-        given = {**self.params, **secret}
+        values = {**self.params, **secret}
         return self.cls(
-            **{n: _mapped(v, _with_key if n in secret else _built) for n, v in given.items()}
+            **{n: _mapped(v, _with_key if n in secret else _built) for n, v in values.items()}
         )
 
     def arguments(self) -> dict[str, Any]:
         """Returns the value of every parameter, defaults filled in."""
-        known = parameters(self.cls).values()
-        return {p.name: self.params.get(p.name, p.default) for p in known}
+        declared = parameters(self.cls).values()
+        return {p.name: self.params.get(p.name, p.default) for p in declared}
 
     def resolved(self) -> dict[str, JSON]:
-        """Returns the class and every parameter, defaults written out, as the YAML would.
+        """Returns the class and every parameter, defaults included, in the form of the YAML.
 
-        Left out are defaults that a YAML file could not give, such as objects.
+        Defaults that a YAML file cannot give, such as objects, are left out.
         """
-        known = parameters(self.cls)
-        defaults = {p.name: p.default for p in known.values() if _can_be_written(p)}
-        given = {name: _plain(value) for name, value in {**defaults, **self.params}.items()}
-        return {"class": self.name, **{name: given[name] for name in known if name in given}}
+        declared = parameters(self.cls)
+        defaults = {p.name: p.default for p in declared.values() if _can_be_written(p)}
+        values = {name: _plain(value) for name, value in {**defaults, **self.params}.items()}
+        return {"class": self.name, **{name: values[name] for name in declared if name in values}}
 
     def given(self) -> dict[str, JSON]:
-        """Returns the parameters that the YAML gives, as it would."""
+        """Returns the parameters that the YAML gives, in its form."""
         resolved = self.resolved()
         return {name: resolved[name] for name in self.params}
 
@@ -80,12 +80,12 @@ class Spec:
                     yield from item.all_specs()
 
     def variables(self) -> tuple[str, ...]:
-        """Returns the environment variables that hold keys, nested stages' too: `$NAME`."""
+        """Returns the environment variables (`$NAME`) with keys of this and nested specs."""
         values = (value for spec in self.all_specs() for value in spec._keys().values())
         return tuple(dict.fromkeys(leaf for leaf in leaves([*values]) if is_variable(leaf)))
 
     def _keys(self) -> dict[str, Any]:
-        """Returns the parameters that are keys as the file or their defaults have them."""
+        """Returns the parameters with keys, as names of environment variables."""
         return {
             name: value
             for name, value in self.arguments().items()
@@ -101,8 +101,8 @@ class TaskSpec:
     Attributes:
         name: Name of the task.
         spec: Class and parameters.
-        metrics: Metrics in place of those that its class says; none if that has them as a
-            parameter.
+        metrics: Metrics that replace those of the class; empty if the class has a parameter
+            `metrics`.
     """
 
     name: str
@@ -111,12 +111,12 @@ class TaskSpec:
 
     @property
     def has_splits(self) -> bool:
-        """Whether the task names a split, or a path with a place for one."""
-        known = parameters(self.spec.cls)
-        if "split" not in known:
+        """Whether the task names a split, or a path that contains `{split}`."""
+        declared = parameters(self.spec.cls)
+        if "split" not in declared:
             return False
-        named = self.spec.params.get("split", known["split"].default)
-        return bool(named) or any("{split}" in str(value) for value in self.spec.params.values())
+        split = self.spec.params.get("split", declared["split"].default)
+        return bool(split) or any("{split}" in str(value) for value in self.spec.params.values())
 
     def with_split(self, split: str) -> TaskSpec:
         """Returns the task with another split.
@@ -129,7 +129,7 @@ class TaskSpec:
         return self._with(split=split)
 
     def with_metrics(self, metrics: Sequence[MetricEntry]) -> TaskSpec:
-        """Returns the task with other metrics; with its own if there are none."""
+        """Returns the task with other metrics; without any, the task keeps its own metrics."""
         if not metrics:
             return self
         if "metrics" in parameters(self.spec.cls):
@@ -137,49 +137,49 @@ class TaskSpec:
         return replace(self, metrics=tuple(metrics))
 
     def adjusted(self, settings: str) -> TaskSpec:
-        """Returns the task with `PARAMETER=VALUE`, or several with commas between, in its name too.
+        """Returns the task with other parameters, `PARAMETER=VALUE,…`, which its name includes.
 
         Raises:
-            UserError: There is no such parameter, or it takes no such value.
+            UserError: The task has no such parameter, or the value is not allowed.
         """
-        known, params = parameters(self.spec.cls), {}
+        declared, params = parameters(self.spec.cls), {}
         for name, _, text in (setting.partition("=") for setting in settings.split(",")):
-            if name not in known or not text:
+            if name not in declared or not text:
                 unknown = f", and {self.spec.cls.__name__} has no parameter {name!r}"
-                problem = f"{unknown}{did_you_mean(name, known)}" if name not in known else ""
+                problem = f"{unknown}{did_you_mean(name, declared)}" if name not in declared else ""
                 raise UserError(f"task {self.name}@{settings}: must be PARAMETER=VALUE{problem}")
-            params[name], fault = validate(known[name], parse(text, None))
+            params[name], fault = validate(declared[name], parse(text, None))
             if fault:
                 raise UserError(f"task {self.name}@{settings}: {name} {fault}")
         return replace(self._with(**params), name=f"{self.name}@{settings}")
 
     def metrics_of(self, source: Task) -> tuple[MetricEntry, ...]:
-        """Returns the metrics that count."""
+        """Returns the metrics that score the task."""
         return self.metrics or tuple(source.metrics)
 
     def _with(self, **params: object) -> TaskSpec:
         return replace(self, spec=replace(self.spec, params={**self.spec.params, **params}))
 
     def resolved(self) -> dict[str, JSON]:
-        """Returns the class and every parameter, and the metrics that the task was given."""
+        """Returns the class, every parameter, and the metrics that replace those of the class."""
         resolved = self.spec.resolved()
         return {**resolved, "metrics": _plain(self.metrics)} if self.metrics else resolved
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A pipeline's stages, built.
+    """The built stages of a pipeline.
 
     Attributes:
         chunker: Chunker.
         retriever: Retriever.
-        reader: Reader of answers; of every role, where `roles` is empty.
+        reader: Reader of answers; it has every role if `roles` is empty.
         combiner: Combiner.
-        enricher: Enricher, where it has one.
+        enricher: Enricher; None if the pipeline has no enricher.
         roles: Readers of other roles, by role.
-        budget: Limits of what one question may cost.
-        abstain: Confidence below which an answer is withheld; None withholds none.
-        no_answer: Text that stands for an answer that is withheld; the task has it.
+        budget: Limits on the cost of one question.
+        abstain: Confidence below which an answer is withheld; None never withholds an answer.
+        no_answer: Text that replaces a withheld answer; it is a property of the task.
     """
 
     chunker: Any
@@ -200,7 +200,7 @@ class Pipeline:
         abstain: float | None = None,
         no_answer: str = "",
     ) -> Pipeline:
-        """Returns the pipeline of stages by key: `reader`, `readers.select`."""
+        """Returns the pipeline with these stages, by key, such as `reader` or `readers.select`."""
         roles = {k.removeprefix(ROLES): v for k, v in stages.items() if k.startswith(ROLES)}
         others = {k: v for k, v in stages.items() if not k.startswith(ROLES)}
         more: Any = {"budget": budget, "abstain": abstain, "no_answer": no_answer}
@@ -208,14 +208,14 @@ class Pipeline:
 
     @property
     def readers(self) -> Mapping[str, Any]:
-        """Readers by role, that of answers first."""
+        """Readers by role, the reader of answers first."""
         return {ANSWER: self.reader, **self.roles}
 
     def reader_of(self, role: str) -> Any:  # noqa: ANN401 -- a reader
         """Returns the reader that has a role.
 
         Raises:
-            StageError: None has.
+            StageError: No reader has it.
         """
         if not self.roles or role in ("", ANSWER):
             return self.reader
@@ -225,7 +225,7 @@ class Pipeline:
         return self.roles[role]
 
     def all(self) -> tuple[Any, ...]:
-        """Returns all of them, in the order of their work."""
+        """Returns all stages, in the order in which they run."""
         enricher = () if self.enricher is None else (self.enricher,)
         first = (self.chunker, *enricher, self.retriever)
         return (*first, self.reader, *self.roles.values(), self.combiner)
@@ -237,16 +237,15 @@ class PipelineSpec:
 
     Attributes:
         name: `mine`, or `mine@retriever.k=5`.
-        stages: Stages by key; `enricher` where it has one, `readers.ROLE` where a role has a reader
-            of its own.
-        tasks: Names of tasks that `run` takes when none is named.
+        stages: Stages by key; `enricher` and `readers.ROLE` only if the pipeline has them.
+        tasks: Names of the tasks that `run` takes by default.
         normalised: Whether the task brings answers into the form that its metrics read.
         description: Description for `list`.
-        training: Settings of the reader's training; no run depends on them.
+        training: Settings of the reader's training; runs ignore them.
         placement: Settings of where it runs; no result depends on them.
-        budget: Limits of what one question may cost.
-        abstain: Confidence below which an answer is withheld; None withholds none.
-        tuned: Record of the search that chose it, as `tune` writes it; empty if none did.
+        budget: Limits on the cost of one question.
+        abstain: Confidence below which an answer is withheld; None never withholds an answer.
+        tuned: Record of the search that chose the pipeline, as `tune` writes it; empty without one.
     """
 
     name: str
@@ -262,43 +261,44 @@ class PipelineSpec:
 
     @property
     def tuned_on(self) -> frozenset[str]:
-        """The documents that it was chosen on, as `shortened` has them."""
+        """The documents that the search used, as the hashes of `shortened`."""
         tasks = self.tuned.get("tasks")
-        told = tasks.values() if isinstance(tasks, Mapping) else ()
-        lists = (task.get("documents") for task in told if isinstance(task, Mapping))
-        return frozenset(str(one) for each in lists if isinstance(each, list) for one in each)
+        records = tasks.values() if isinstance(tasks, Mapping) else ()
+        lists = (record.get("documents") for record in records if isinstance(record, Mapping))
+        hashes = chain.from_iterable(listed for listed in lists if isinstance(listed, list))
+        return frozenset(map(str, hashes))
 
     def build(self, make: Callable[[Spec], Any] = Spec.build) -> Pipeline:
-        """Returns the stages, built; models load on first use.
+        """Returns the built stages; models are loaded on first use.
 
         Args:
-            make: Function that builds a stage, such as one that keeps those that it built.
+            make: Function that builds a stage, such as one that builds equal stages only once.
         """
         stages = {key: make(spec) for key, spec in self.stages.items()}
         return Pipeline.of(stages, self.budget, self.abstain)
 
     @property
     def readers(self) -> Mapping[str, Spec]:
-        """Readers by role, that of answers first."""
+        """Readers by role, the reader of answers first."""
         roles = {k.removeprefix(ROLES): s for k, s in self.stages.items() if k.startswith(ROLES)}
         return {ANSWER: self.stages["reader"], **roles}
 
     def all_specs(self) -> Iterator[Spec]:
-        """Yields its stages and those nested in them."""
+        """Yields the pipeline's stages and the stages nested in them."""
         return chain.from_iterable(stage.all_specs() for stage in self.stages.values())
 
     def unasked(self) -> list[str]:
-        """Returns the roles with readers that no parameter of a stage names."""
-        asked = {role for spec in self.all_specs() for role in roles_of(spec.cls, spec.arguments())}
-        return [role for role in self.readers if role not in {*asked, ANSWER}]
+        """Returns the roles that have a reader but that no stage's parameter names."""
+        used = {role for spec in self.all_specs() for role in roles_of(spec.cls, spec.arguments())}
+        return [role for role in self.readers if role not in {*used, ANSWER}]
 
     def variables(self) -> tuple[str, ...]:
-        """Returns the environment variables that hold its keys: `$NAME`."""
-        found = (stage.variables() for stage in self.stages.values())
-        return tuple(dict.fromkeys(chain.from_iterable(found)))
+        """Returns the environment variables (`$NAME`) that hold the pipeline's keys."""
+        groups = (stage.variables() for stage in self.stages.values())
+        return tuple(dict.fromkeys(chain.from_iterable(groups)))
 
     def resolved(self) -> dict[str, JSON]:
-        """Returns the pipeline with every default written out."""
+        """Returns the pipeline with every default included."""
         resolved: dict[str, JSON] = {key: spec.resolved() for key, spec in self.stages.items()}
         stages = {key: value for key, value in resolved.items() if not key.startswith(ROLES)}
         if len(stages) < len(resolved):
@@ -311,7 +311,7 @@ class PipelineSpec:
 
 
 def shortened(document: str) -> str:
-    """Returns a document's SHA-256 as the record of a search holds it."""
+    """Returns a document's SHA-256, shortened as in the record of a search."""
     return document[:16]
 
 
@@ -322,11 +322,11 @@ class StageFactory:
     _built: dict[str, Any] = field(default_factory=dict)
 
     def build(self, pipeline: PipelineSpec) -> Pipeline:
-        """Returns the pipeline's stages."""
+        """Returns the pipeline with its stages built."""
         return pipeline.build(self.stage)
 
     def stage(self, spec: Spec) -> Any:  # noqa: ANN401 -- of the spec's class
-        """Returns the stage that this spec and all equal ones stand for."""
+        """Returns the stage of this spec, which equal specs share."""
         key = json.dumps(spec.resolved(), sort_keys=True)
         if key not in self._built:
             self._built[key] = spec.build()
@@ -334,7 +334,7 @@ class StageFactory:
 
 
 def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:  # noqa: ANN401 -- any parameter
-    """Returns a value with what holds nothing itself changed."""
+    """Applies a function to a value, or to the items within nested lists and mappings."""
     if type(value) in (tuple, list):
         return type(value)(_mapped(item, change) for item in value)
     if isinstance(value, dict):
@@ -363,7 +363,7 @@ def _plain(value: Any) -> JSON:  # noqa: ANN401 -- any parameter
 
 
 def _can_be_written(parameter: Parameter) -> bool:
-    """Says whether a file that gives a parameter its default would load to the same."""
+    """Returns whether a parameter's default survives being written to YAML and read again."""
     value = parameter.default
     if isinstance(value, (tuple, list)):
         return takes_list(parameter.annotation) is True and all(map(_is_plain, value))

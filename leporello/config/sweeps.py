@@ -1,4 +1,4 @@
-"""A stage's tree -> its specs: one, or several where lists sweep."""
+"""Turns the tree of a stage into specs: one, or one per combination of swept values."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from leporello.core.records import JSON
 from leporello.core.secrets import is_set, redact
 from leporello.core.yaml.tree import Tree, parse
 
-# What tells a point of a sweep from the others: (path, value), such as ("retriever.k", "5").
+# Pairs (path, value) that identify a point of a sweep, such as ("retriever.k", "5").
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 _Options: TypeAlias = list[tuple[Labels, Any]]
-# Place in a pipeline; what begins with a colon is the label of an option that was picked above.
+# Path in a pipeline; a part with a leading colon is the label of an option that was picked above.
 _Path: TypeAlias = tuple[str, ...]
 
 
 @dataclass
 class SweepPoints:
-    """Collects every fault while it turns trees into specs.
+    """Turns trees into specs, and collects every fault.
 
     Attributes:
-        owner: The pipeline or task that the trees belong to; every fault begins with it.
-        roles: Roles that readers have; any is allowed if None.
-        faults: Faults that were found so far.
-        pick: Function that picks one value at each choice; None makes points of all.
-        ranges: Whether a range stands for its lowest number, as in a pipeline that is not run.
-        made: Number of stages and points that were made.
+        owner: Pipeline or task of the trees; every fault begins with it.
+        roles: Roles that readers have; None allows any role.
+        faults: Faults so far.
+        pick: Function that picks one value for each choice; None makes a point of every value.
+        ranges: Whether to use the lowest number of a range, as in a pipeline that is not run.
+        made: Number of stages and points so far.
     """
 
     owner: str
@@ -59,9 +59,9 @@ class SweepPoints:
     made: int = 0
 
     def of_stage(self, tree: Tree, kind: Kind, *path: str) -> list[tuple[Labels, Spec]]:
-        """Returns the specs of a stage, or of each stage that a sweep names; none if faulty."""
+        """Returns the specs of a stage, or of each stage of a sweep; empty if it is faulty."""
         if is_range(tree):
-            self._fault(tree, path, "a range is of numbers, and here stands a stage")
+            self._fault(tree, path, "a stage cannot be a range, which is only for numbers")
             return []
         if (swept := swept_in(tree)) is not None:
             if not swept:
@@ -76,26 +76,26 @@ class SweepPoints:
                 for name, group in zip(names, groups, strict=True)
                 for labels, spec in group
             ]
-        named = tree.as_class()
-        if not isinstance(named.value, dict):
+        mapping = tree.as_class()
+        if not isinstance(mapping.value, dict):
             problem = (
                 f"a stage is a NAME, or a mapping such as {{class: NAME}}, got {tree.plain()!r}"
             )
             self._fault(tree, path, problem)
             return []
-        return self.of_class(named, kind, *path)
+        return self.of_class(mapping, kind, *path)
 
     def _picked(self, options: Sequence[Tree], path: _Path) -> tuple[Tree, str]:
-        """Returns the option that is picked, and what its place adds to the path."""
+        """Returns the picked option, and the part that it adds to the path."""
         labels = [label_of(o.items.get("class", o).plain()) for o in options]
-        each = [f"{n}.{x}" if labels.count(x) > 1 else x for n, x in enumerate(labels)]
+        distinct = [f"{n}.{x}" if labels.count(x) > 1 else x for n, x in enumerate(labels)]
         assert self.pick
         several = len(options) > 1
-        number = int(self.pick(_place(path), Options(tuple(each)))) if several else 0
-        return options[number], f":{each[number]}"
+        number = int(self.pick(_place(path), Options(tuple(distinct)))) if several else 0
+        return options[number], f":{distinct[number]}"
 
     def of_class(self, tree: Tree, kind: Kind, *path: str) -> list[tuple[Labels, Spec]]:
-        """Returns the specs of a mapping with `class`; several where its parameters sweep."""
+        """Returns the specs of a mapping with `class`; several if parameters are swept."""
         cls = self._find(tree, kind, path)
         if cls is None:
             return []
@@ -111,20 +111,19 @@ class SweepPoints:
         return [option for option in specs if self._can_build(option[1], tree, path)]
 
     def _find(self, tree: Tree, kind: Kind, path: _Path) -> type | None:
-        named = tree.items.get("class")
-        if named is None or not isinstance(named.value, str):
-            self._fault(named or tree, path, "needs `class: NAME`")
+        entry = tree.items.get("class")
+        if entry is None or not isinstance(entry.value, str):
+            self._fault(entry or tree, path, "needs `class: NAME`")
             return None
         try:
-            # Our own files name our own classes, whatever packages are installed.
-            ours = is_built_in(named.file)
-            cls = find_class(named.value, kind, named.folder, ours=ours)
+            # Plug-ins must not replace the classes of built-in files.
+            cls = find_class(entry.value, kind, entry.folder, ours=is_built_in(entry.file))
         except ClassError as error:
-            self._fault(named, (*path, "class"), str(error))
+            self._fault(entry, (*path, "class"), str(error))
             return None
         problem = fault_of_class(cls, kind)
         if problem:
-            self._fault(named, (*path, "class"), problem)
+            self._fault(entry, (*path, "class"), problem)
         return None if problem else cls
 
     def _parameters(self, tree: Tree, cls: type, path: _Path) -> dict[str, _Options]:
@@ -134,11 +133,13 @@ class SweepPoints:
             if name == "class":
                 continue
             if name not in allowed:
-                moved = "; it is a key of pipelines since 0.3, false unless given"
+                moved = "; since 0.3 it is a key of pipelines, false by default"
                 hint = moved if name == "normalised" else did_you_mean(name, allowed)
                 problem = f"{cls.__name__} has no parameter {name!r}{hint}"
                 self._fault(child, (*path, name), problem)
-            elif fault := fault_of_key(allowed[name], child.plain()):  # first: others repeat it
+            elif fault := fault_of_key(
+                allowed[name], child.plain()
+            ):  # first: other faults repeat the key
                 self._fault(child, (*path, name), fault)
             else:
                 options[name] = self._options(allowed[name], child, (*path, name))
@@ -146,9 +147,9 @@ class SweepPoints:
         for parameter in missing:
             self._fault(tree, path, f"{cls.__name__} needs the parameter {parameter}")
         for parameter in allowed.values():
-            written = parameter.required or parameter.name in tree.items
-            if not written and (fault := fault_of_key(parameter, parameter.default)):
-                problem = f"its default in {cls.__name__}: {fault}"
+            is_given = parameter.required or parameter.name in tree.items
+            if not is_given and (fault := fault_of_key(parameter, parameter.default)):
+                problem = f"the default in {cls.__name__}: {fault}"
                 self._fault(tree, (*path, parameter.name), problem)
         return options
 
@@ -165,8 +166,8 @@ class SweepPoints:
             self._fault(
                 tree,
                 path,
-                "may take a list or one value, so a bare list is unclear;"
-                f" write {{sweep: {tree.plain()}}} for a sweep",
+                "takes a list or a single value, so a list is ambiguous;"
+                f" write {{sweep: {tree.plain()}}} to sweep",
             )
             return []
         if listed:
@@ -176,7 +177,9 @@ class SweepPoints:
     def _number(self, parameter: Parameter, tree: Tree, path: _Path) -> _Options:
         pick = self.pick or (first if self.ranges else None)
         if pick is None:
-            problem = "only `tune` takes a range; a run takes a value, or several as {sweep: […]}"
+            problem = (
+                "only `tune` allows a range; for a run give one value, or several as {sweep: […]}"
+            )
             self._fault(tree, path, problem)
             return []
         try:
@@ -185,7 +188,7 @@ class SweepPoints:
             self._fault(tree, path, str(error))
             return []
         if choice.whole and validate(parameter, tree.with_value(choice.low + 0.5))[1] is None:
-            choice = replace(choice, whole=False)  # what takes a half takes any number
+            choice = replace(choice, whole=False)  # the parameter is not an integer
         number = choice.value(pick(_place(path), choice))
         return self._one(parameter, tree.with_value(number), path, None)
 
@@ -196,7 +199,7 @@ class SweepPoints:
             if problem:
                 self._fault(tree, path, problem)
             return [((), value)]
-        if tree.value is None and parameter.default is None:  # as a run's own file writes it
+        if tree.value is None and parameter.default is None:  # run.yaml includes such defaults
             return [((), None)]
         if not isinstance(tree.value, list):
             if takes_list(parameter.annotation) and swept_in(tree) is None:
@@ -212,15 +215,15 @@ class SweepPoints:
     def combined(
         self, tree: Tree, options: Sequence[_Options], *path: str
     ) -> list[tuple[Labels, tuple[Any, ...]]]:
-        """Returns one of each in every combination; none if that is more than sweeps may make."""
+        """Returns every combination of options; empty if sweeps would make too many."""
         count = math.prod(map(len, options))
-        told, self.made = self.made > POINTS, self.made + count
+        is_reported, self.made = self.made > POINTS, self.made + count
         if self.made > POINTS:
             text = (
-                f"sweeps make {count:,} combinations here, and {POINTS:,} in all are the most of a"
-                " pipeline: sweep fewer values, divide it, or let `tune` choose"
+                f"sweeps make {count:,} combinations here, and a pipeline may have at most"
+                f" {POINTS:,}: sweep fewer values, split the pipeline, or let `tune` choose"
             )
-            if not told:
+            if not is_reported:
                 self._fault(tree, path, text)
             return []
         return [_combine(choice) for choice in itertools.product(*options)]
@@ -228,8 +231,8 @@ class SweepPoints:
     def _fault_of_role(self, parameter: Parameter, value: object) -> str | None:
         if self.roles is None or not marked(parameter.annotation, ROLE_MARK):
             return None
-        named = value if isinstance(value, (tuple, list)) else (value,)
-        unknown = [role for role in named if role and role not in self.roles]
+        used = value if isinstance(value, (tuple, list)) else (value,)
+        unknown = [role for role in used if role and role not in self.roles]
         if not unknown:
             return None
         hint = did_you_mean(str(unknown[0]), self.roles)
@@ -257,12 +260,14 @@ class SweepPoints:
 
     def _can_build(self, spec: Spec, tree: Tree, path: _Path) -> bool:
         if not all(map(is_set, spec.variables())):
-            return True  # a file may be looked at, and its other pipelines run, without the keys
+            return (
+                True  # without its keys, a pipeline can still be listed and other pipelines can run
+            )
         try:
             spec.build()
         except (Exception, SystemExit) as error:
             kind = "" if isinstance(error, ValueError | UserError) else f"{type(error).__name__}: "
-            problem = redact(f"{spec.cls.__name__} refuses this: {kind}{error}")
+            problem = redact(f"{spec.cls.__name__} rejects this: {kind}{error}")
             self._fault(tree, path, problem)
             return False
         return True
@@ -273,20 +278,22 @@ class SweepPoints:
 
 
 def spec_of(text: str, kind: Kind, owner: str) -> Spec:
-    """Returns what a text of the command line names: `NAME`, or `{class: NAME, parameter: 1}`.
+    """Returns the spec of a command-line text: `NAME`, or `{class: NAME, parameter: 1}`.
 
     Args:
         text: YAML.
         kind: Kind of the class.
-        owner: Option that it was given with, for messages.
+        owner: Name of the option, for messages.
 
     Raises:
-        ConfigError: What is wrong with it.
+        ConfigError: All faults of the text.
     """
     points = SweepPoints(owner)
     tree = parse(f"{kind.key}: {text}", None).items[kind.key]
     options = points.of_class(tree.as_class(), kind)
-    if faults := points.faults or [tree.fault(f"{owner}: one, no sweep")] * (len(options) != 1):
+    if faults := points.faults or [tree.fault(f"{owner}: a sweep is not allowed")] * (
+        len(options) != 1
+    ):
         raise ConfigError(faults)
     return options[0][1]
 
@@ -297,7 +304,7 @@ def _combine(choice: Iterable[tuple[Labels, Any]]) -> tuple[Labels, tuple[Any, .
 
 
 def _distinct(specs: Sequence[Spec | None]) -> list[str]:
-    """Names swept stages by class, numbered where one class comes twice."""
+    """Returns names of swept stages: their classes, numbered if a class is repeated."""
     names = [spec.cls.__name__ if spec else "" for spec in specs]
     return [
         f"{name}.{position}" if names.count(name) > 1 else name
@@ -306,19 +313,19 @@ def _distinct(specs: Sequence[Spec | None]) -> list[str]:
 
 
 def _text(path: _Path) -> str:
-    """Returns a path as messages and names of points have it."""
+    """Returns a path for messages and names of points."""
     return ".".join(part for part in path if not part.startswith(":"))
 
 
 def _place(path: _Path) -> str:
-    """Returns a path as `tune` names choices, with the options above: `retriever:BM25.k`."""
+    """Returns a path for choices of `tune`, which includes picked options: `retriever:BM25.k`."""
     return ".".join(path).replace(".:", ":")
 
 
 def label_of(value: JSON) -> str:
-    """Returns a value as it stands in the name of a point."""
+    """Returns a value for the name of a point."""
     if isinstance(value, str) and not value.isprintable():
-        return json.dumps(value)  # a name stands on one line
+        return json.dumps(value)  # a name must be one line
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -341,5 +348,5 @@ def swept_in(tree: Tree) -> Sequence[Tree] | None:
 
 
 def is_choice(tree: Tree) -> bool:
-    """Returns whether a tree is a sweep or a range, or a list, which may be one."""
+    """Returns whether a tree is a sweep, a range, or a list, which may be a sweep."""
     return is_range(tree) or swept_in(tree) is not None or isinstance(tree.value, list)

@@ -1,4 +1,4 @@
-"""`train:` of a pipeline: how its reader is trained, checked as a stage's parameters are."""
+"""Checks the training settings of a pipeline, `train:`."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ _EMPTY = Tree({}, None, 0)
 
 @cache
 def _presets() -> Mapping[str, Tree]:
-    """Returns the presets by name; each may have `tasks` of its own."""
+    """Returns the presets by name; each may have settings for single tasks in `tasks`."""
     return read_tree(Path(__file__).with_name("presets.yaml")).items
 
 
 @dataclass(frozen=True)
 class TrainingSpec:
-    """What `train:` says.
+    """Checked settings of `train:`.
 
     Attributes:
-        given: Values that are written, by setting, checked.
+        given: Values of the settings that are set.
     """
 
     given: Mapping[str, Any] = field(default_factory=dict)
 
     def settings(self, task: str) -> Training:
-        """Returns the settings for a task: those given, the preset's, the defaults.
+        """Returns the settings for a task, completed by the preset and the defaults.
 
-        A share that is given as `holdout` stands in place of a preset's split.
+        A `holdout` replaces the validation split of a preset.
 
         Raises:
-            ValueError: They contradict each other.
+            ValueError: Settings contradict each other.
         """
         trees = _presets().get(self.given.get("preset", ""), _EMPTY).items
         of_task = trees.get("tasks", _EMPTY).items.get(task.rpartition("/")[2], _EMPTY).items
-        named = {name: tree for name, tree in {**trees, **of_task}.items() if name != "tasks"}
+        preset = {name: tree for name, tree in {**trees, **of_task}.items() if name != "tasks"}
         if self.given.get("holdout"):
-            named.pop("validation", None)
-        values = {name: setting(Training, name, tree)[0] for name, tree in named.items()}
+            preset.pop("validation", None)
+        values = {name: setting(Training, name, tree)[0] for name, tree in preset.items()}
         return Training(**{**values, **self.given})
 
 
 def check_training(owner: str, tree: Tree) -> tuple[TrainingSpec, list[Fault]]:
-    """Checks the `train` of a pipeline, and returns all that is wrong with it too."""
-    given, faults = settings_of(f"{owner}.train", tree, _setting)
-    spec = TrainingSpec(given)
+    """Returns the checked `train` of a pipeline, and its faults."""
+    values, faults = settings_of(f"{owner}.train", tree, _setting)
+    spec = TrainingSpec(values)
     if not faults:
         try:
             spec.settings("")
@@ -64,7 +64,7 @@ def check_training(owner: str, tree: Tree) -> tuple[TrainingSpec, list[Fault]]:
 def _setting(name: str, tree: Tree) -> tuple[Any, str | None]:
     if set(tree.items) == {"sweep"}:  # --set train.learning_rate=1e-5,2e-5
         if name != "learning_rate":
-            return None, "takes one value; only learning_rate takes several"
+            return None, "takes one value; only learning_rate may be swept"
         tree = tree.items["sweep"]
     value, problem = setting(Training, name, tree)
     if name == "preset" and not problem and value not in _presets():

@@ -182,11 +182,7 @@ def _crc_of(number: int, failed: int, example_id: bytes, data: bytes) -> int:
 
 
 def checked(data: bytes | None, crc: int) -> Any:  # noqa: ANN401 -- JSON
-    """Returns the JSON of a row, after checking its checksum.
-
-    Args:
-        data: Compressed JSON; None if the row is missing.
-        crc: Checksum.
+    """Returns the JSON of a row, after checking its checksum; `data` is None for a missing row.
 
     Raises:
         DamagedStoreError: The checksum is wrong, or the row is missing.

@@ -152,11 +152,10 @@ class _EnricherReads:
         """Returns the replies to a round of reads; each batch is stored once it is read."""
         replies: list[Reply] = []
         for _, group in itertools.groupby(reads, lambda read: id(self.readers.of(read.role))):
-            reads_of_reader = [*group]
-            reader = self.readers.of(reads_of_reader[0].role)
-            size = reader.batch_size(self._runner.limits.window)
-            for first in range(0, len(reads_of_reader), size):
-                replies += self._read_batch(reads_of_reader[first : first + size])
+            of_reader = [*group]
+            size = self.readers.of(of_reader[0].role).batch_size(self._runner.limits.window)
+            for first in range(0, len(of_reader), size):
+                replies += self._read_batch(of_reader[first : first + size])
         return replies
 
     def _read_batch(self, batch: Sequence[Read]) -> Sequence[Reply]:

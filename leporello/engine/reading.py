@@ -220,12 +220,7 @@ class BatchReader:
         return BatchStatistics(**batching.counts()) if batching else BatchStatistics()
 
     def _read(self, reads: Sequence[Read], first: int = 0) -> list[Reply]:
-        """Reads a batch; splits one that fails into halves until the faulty read is isolated.
-
-        Args:
-            reads: Reads of the batch, or of a part of it.
-            first: Index of the first of them in the batch.
-        """
+        """Reads a batch, or its part from index `first`; halves it until faults are isolated."""
         limit = None if self.timeout is None else self.timeout * len(reads)
         try:
             with time_limit(limit):

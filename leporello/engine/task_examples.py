@@ -51,12 +51,7 @@ def no_answer_of(task: Task) -> str:
 
 
 def normalizer_of(task: Task, *, wanted: bool = True) -> Normalizer | None:
-    """Returns a task's `normalise`, wrapped to check its results; None without one.
-
-    Args:
-        task: Task.
-        wanted: Whether answers are normalised; False returns None.
-    """
+    """Returns a task's `normalise` with checks of its results; None if absent or not `wanted`."""
     normalise = getattr(task, "normalise", None) if wanted else None
     if normalise is None:
         return None

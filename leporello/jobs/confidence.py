@@ -41,10 +41,7 @@ def selectivity(answers: Answers, withheld: int = 0) -> dict[str, float]:
     if not answers:
         return counts
     means = scores_by_coverage(answers)
-    gaps = (
-        len(in_bin) * abs(_FULL * confidence - score)
-        for in_bin, confidence, score in reliability(answers)
-    )
+    gaps = (len(group) * abs(_FULL * mean - score) for group, mean, score in reliability(answers))
     return {
         **counts,
         "ece": round(sum(gaps) / _FULL / len(answers), 4),

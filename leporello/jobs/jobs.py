@@ -225,12 +225,7 @@ def _fingerprints(
 ) -> dict[str, str]:
     """Returns the fingerprints of all data; reports the faults of all tasks together.
 
-    A task that was selected by a pattern is skipped if its subset is empty.
-
-    Args:
-        sources: Tasks by name.
-        metrics: Metrics by the name of the task.
-        names: Names and patterns that the user gave; a task among `names` must have data.
+    A task that is not in `names`, but matches a pattern, is skipped if its subset is empty.
     """
     fingerprints: dict[str, str] = {}
     faults: list[Fault] = []

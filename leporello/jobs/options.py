@@ -30,8 +30,9 @@ class ConfigOptions:
     """Options of every command that builds pipelines.
 
     Attributes:
-        model: Read with this model: a path, a hub id, openai:MODEL, ollama:MODEL, http://HOST/v1, …
-        config: Add a YAML file of your own, which overrides the built-in config.
+        model: Read with this model: a path, a Hugging Face id, openai:MODEL, ollama:MODEL,
+            http://HOST/v1, …
+        config: Extend the built-in config with this YAML file.
         overrides: Change or sweep a parameter: retriever.k=5,10.
         cached: Use and fill the cache.
     """
@@ -70,9 +71,9 @@ class JobOptions(ConfigOptions):
         pipelines: Names of pipelines or of points of a sweep, or '*' patterns. [default: the
             default pipeline]
         tasks: Run on this task. [default: the tasks of each pipeline, or the default task]
-        suite: Run a paper's table: PIPELINES are rows of it, or are run on all its tasks. Jobs that
-            are finished in another run beside --out are not run again. [default of --out:
-            runs/SUITE]
+        suite: Run a paper's table: all its rows, the rows that PIPELINES names, or other PIPELINES
+            on all its tasks. Jobs that another run in the folder of --out has finished are not run
+            again. [default of --out: runs/SUITE]
         split: Use this split of every task.
         metrics: Score with this metric in place of the task's metrics: a name, ./FILE.py:CLASS, or
             a YAML mapping with `class`.
@@ -106,7 +107,8 @@ class RunOptions(JobOptions):
     """Options of a run.
 
     Attributes:
-        update: Recompute results of an earlier run that used another config, source, model or data.
+        update: Recompute results that an earlier run made with another config, source, model or
+            data.
         executor: Run in processes of this machine or on a Ray cluster, in place of the pipeline's
             `placement`.
         address: Use the Ray cluster at this address. [default: start Ray on this machine]
@@ -116,8 +118,7 @@ class RunOptions(JobOptions):
         worker_gpus: Reserve this many GPUs per worker on Ray; below 1, several workers share one.
         threads: Use this many threads per worker; results may depend on it.
         limits: Sizes of batches and shards, and the time that an example may take.
-        max_failures: End the run after more failures than this number, or this share of the
-            examples.
+        max_failures: End the run after more failures than this number or share of the examples.
         verify: Run a random 5 % of the finished examples again, and report differences.
         interrupts: Signals that end the run. [default: signals of this process]
     """
@@ -208,7 +209,8 @@ class TuneOptions(ConfigOptions):
 
     Attributes:
         pipeline: Tune this pipeline, which declares choices. [default: the default pipeline]
-        tasks: Score on this task; all tasks weigh the same. [default: the tasks of the pipeline]
+        tasks: Score on this task; all tasks have the same weight. [default: the tasks of the
+            pipeline]
         budget: Stop after a time, a cost, or a number of points: 30m, $2 or 200 runs.
         metric: Choose by this metric. [default: the first metric of each task]
         space: Read further choices from a YAML file: `retriever.k: [2, 4, 8]`.

@@ -1,6 +1,6 @@
-"""Files, folders, patterns, URLs and archives as one document, each file read at most once.
+"""Loads files, folders, patterns, URLs and archives as one document, each file at most once.
 
-What a file became is kept by its content, so that of a collection only what is new is read again.
+Extracted texts are cached by content, so that only new files of a collection are read again.
 """
 
 from __future__ import annotations
@@ -24,50 +24,50 @@ from leporello.text.subtitles import Cue
 
 def load_collection(
     paths: Sequence[str | Path],
-    id: str = "",  # noqa: A002 -- the record's own word
+    id: str = "",  # noqa: A002 -- as in Document
     *,
     cache: CacheProtocol | None = None,
     loader: Loader | None = None,
 ) -> Document:
-    """Returns files as one document with a member for each.
+    """Loads files as one document with a member for each file.
 
-    Hidden files and what links lead to outside of a folder are passed over, which notes tell. A
-    file that cannot be read is told as a loss, `unreadable file`.
+    Hidden files and links that lead out of a folder are skipped and reported in notes. A file that
+    cannot be read is reported as a loss, `unreadable file`.
 
     Args:
         paths: Files, folders, patterns (`notes/**/*.md`), URLs and `.zip` archives.
-        id: Id of the document; the paths' names where empty.
-        cache: Where texts of files are kept.
-        loader: Loader for files of its suffixes, or for all if it has none.
+        id: Id of the document; the names of the paths if empty.
+        cache: Cache of extracted texts.
+        loader: Loader for files with its suffixes, or for all files if it has no suffixes.
 
     Raises:
-        UserError: Nothing stands at a path, no file can be read, or all are too large together.
+        UserError: A path does not exist, no file can be read, or the collection is too large.
     """
-    found = find_sources(paths)
+    files = find_sources(paths)
     documents, size = [], 0
-    for source in found.sources:
+    for source in files.sources:
         document, losses = _loaded(source, cache, loader)
-        found.losses += losses
+        files.losses += losses
         if document:
             documents.append(document)
             size += len(document.text)
         if size > LARGEST:
             raise UserError(
-                f"{_title(paths)}: is larger than {LARGEST // 2**20} MiB of text, the most of a"
+                f"{_title(paths)}: is larger than {LARGEST // 2**20} MiB of text, the limit of a"
                 " collection; divide it"
             )
-    notes = [*found.notes()]
+    notes = [*files.notes()]
     if not documents:
-        reasons = [loss.why for loss in found.losses[:MOST_NAMES]] or notes or ["it is empty"]
-        raise UserError(f"{_title(paths)}: holds no file with text: {'; '.join(reasons)}")
-    return join(documents, id or _title(paths), found.losses, notes)
+        reasons = [loss.why for loss in files.losses[:MOST_NAMES]] or notes or ["it is empty"]
+        raise UserError(f"{_title(paths)}: contains no file with text: {'; '.join(reasons)}")
+    return join(documents, id or _title(paths), files.losses, notes)
 
 
 def collection_hash(paths: Sequence[str | Path]) -> bytes:
-    """Returns the hash of the names and the content of all that `load_collection` would read.
+    """Returns a hash of the names and contents of all files that `load_collection` would read.
 
     Raises:
-        UserError: Nothing stands at a path.
+        UserError: A path does not exist.
     """
     digest = hashlib.sha256()
     for source in find_sources(paths).sources:
@@ -91,31 +91,31 @@ def _title(paths: Iterable[str | Path]) -> str:
 def _loaded(
     source: FoundFile, cache: CacheProtocol | None, loader: Loader | None
 ) -> tuple[Document | None, list[Loss]]:
-    """Returns a file's document, or why there is none."""
+    """Returns a file's document, or the reason why it cannot be loaded."""
     try:
         return _document(source, cache, loader), []
     except UserError as error:
         why = str(error)
-    except Exception as error:  # a broken file at which a format's library trips
+    except Exception as error:  # a format's library fails on a broken file
         why = f"{source.path}: {type(error).__name__}: {error}"
     return None, [Loss(UNREADABLE, why, source.name)]
 
 
 def _document(source: FoundFile, cache: CacheProtocol | None, loader: Loader | None) -> Document:
-    """Returns a file's document, from the cache where it is kept by its content.
+    """Returns a file's document, from the cache if its content is cached.
 
     Raises:
-        UserError: It cannot be read as one.
+        UserError: The file cannot be read as a document.
     """
     data = source.read()
     reads, _ = loader_of(data, source.path, loader)
-    known = cache.fingerprint(reads) if cache else None
-    if cache is None or known is None:
+    loader_id = cache.fingerprint(reads) if cache else None
+    if cache is None or loader_id is None:
         return dataclasses.replace(load_bytes(data, source.path, loader), id=source.name)
     content = hashlib.sha256(data).hexdigest()
-    key: dict[str, JSON] = {"loader": {**known}, "file": content, "name": source.path.name}
-    if (kept := cache.get("texts", key)) is not None:
-        return _unpacked_document(kept, source.name)
+    key: dict[str, JSON] = {"loader": {**loader_id}, "file": content, "name": source.path.name}
+    if (cached := cache.get("texts", key)) is not None:
+        return _unpacked_document(cached, source.name)
     packed = _packed(load_bytes(data, source.path, loader))
     cache.put("texts", key, packed)
     return _unpacked_document(packed, source.name)
@@ -137,8 +137,8 @@ def _packed(document: Document) -> Index:
     }
 
 
-def _unpacked_document(kept: Index, name: str) -> Document:
-    packed: Any = kept
+def _unpacked_document(index: Index, name: str) -> Document:
+    packed: Any = index
     document = Document(
         name,
         str(packed["text"].data, "utf-8", "surrogatepass"),

@@ -1,4 +1,4 @@
-"""Opening the user's files: what may be read as one, how much of it, and what all formats share."""
+"""Opens users' files, detects their formats, and defines the base class of formats."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from leporello.text.outline import Extracted
 
 ZIP = re.compile(rb"PK\x03\x04")  # the beginning of an archive
 LARGEST = 2**30  # bytes of a document; its text, offsets and index take many times as much
-_HEAD = 2**16  # bytes that are looked at
+_HEAD = 2**16  # bytes that are examined
 _MOST_CONTROLS = 0.02  # share of a text's bytes
 _TEXT = bytes({*range(0x20, 0x100), *b"\t\n\r\f\v\b\x1a\x1b"})  # no control characters
-# What is not read, by where it begins.
+# Kinds of files that are not read, by their first bytes.
 _KNOWN = {
     b"\x89PNG": "a PNG image",
     b"\xff\xd8\xff": "a JPEG image",
@@ -42,36 +42,36 @@ _KNOWN = {
     b"\x1aE\xdf\xa3": "a video (Matroska)",
     b"PK\x03\x04": "a zip archive; unpack it",
     b"PK\x05\x06": "an empty zip archive",
-    b"\x1f\x8b": "a file packed by gzip; unpack it: gunzip",
-    b"BZh": "a file packed by bzip2; unpack it: bunzip2",
-    b"\xfd7zXZ": "a file packed by xz; unpack it: unxz",
-    b"(\xb5/\xfd": "a file packed by zstd; unpack it: unzstd",
+    b"\x1f\x8b": "a file compressed with gzip; unpack it: gunzip",
+    b"BZh": "a file compressed with bzip2; unpack it: bunzip2",
+    b"\xfd7zXZ": "a file compressed with xz; unpack it: unxz",
+    b"(\xb5/\xfd": "a file compressed with zstd; unpack it: unzstd",
     b"7z\xbc\xaf": "a 7z archive; unpack it",
     b"Rar!": "a RAR archive; unpack it",
     b"\x7fELF": "a program",
-    b"MZ": "a program of Windows",
+    b"MZ": "a Windows program",
     b"SQLite format 3": "a SQLite database",
-    b"PAR1": "a Parquet table; tasks read those, not `ask`",
+    b"PAR1": "a Parquet table, which tasks read, but not `ask`",
 }
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OLE_STREAMS = {
     "EncryptedPackage": "an Office file locked by a password; save an open copy first",
-    "WordDocument": "a Word file of before 2007; save it as .docx:"
+    "WordDocument": "a Word file from before 2007; save it as .docx:"
     " soffice --headless --convert-to docx",
-    "PowerPoint Document": "a PowerPoint file of before 2007; save it as .pptx:"
+    "PowerPoint Document": "a PowerPoint file from before 2007; save it as .pptx:"
     " soffice --headless --convert-to pptx",
-    "__properties_version1.0": "a mail of Outlook (.msg); save it as .eml",
+    "__properties_version1.0": "an Outlook mail (.msg); save it as .eml",
 }
 
 
 class Format(ABC):
-    """A file format: what it is recognised by, and how its text is had.
+    """File format: recognises files, and extracts their text.
 
     Attributes:
-        suffixes: Suffixes of its files, in lower case, with the dot.
-        begins: Pattern of the first bytes of a file of this format, whatever its suffix; None if
-            only suffixes tell.
-        marked: Whether each of its files is recognised by its content, whatever its suffix.
+        suffixes: Suffixes of files, in lower case, with the dot.
+        begins: Pattern of the first bytes of files with any suffix; None if only the suffix
+            identifies the format.
+        marked: Whether the content of a file always identifies the format, whatever the suffix.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = ()
@@ -79,38 +79,38 @@ class Format(ABC):
     marked: ClassVar[bool] = False
 
     @staticmethod
-    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- what formats look at
-        """Returns whether a file that begins as this format does is of this format.
+    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- for subclasses
+        """Returns whether a file that matches `begins` has this format.
 
         Args:
-            head: Bytes of the file, all or at least the first 64 KiB.
+            head: Bytes of the file, at least the first 64 KiB.
             path: Path of the file.
         """
         return True
 
     @abstractmethod
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the text of a file, and what is to be told of it.
+        """Returns the text of a file, with sections, places, losses and notes.
 
         Args:
             data: Bytes of the file.
-            path: Path of the file, for messages and its name; it may be of a part of a file.
+            path: Path of the file, for messages; it may be inside an archive.
 
         Raises:
-            UserError: The file is not of this format, broken, or locked.
+            UserError: The file has another format, is corrupt, or is locked.
         """
 
     def load(self, path: Path) -> Document:
-        """Returns a file as a document.
+        """Loads a file as a document.
 
         Raises:
-            UserError: As `extract` does; or the file cannot be read, is too large, or has no text.
+            UserError: `extract` fails, or the file cannot be read, is too large, or has no text.
         """
         return document_of(self, read_bytes(path), path)
 
 
-# Formats in the order in which they are asked whether they recognise a file; the last one, plain
-# text, takes the rest.
+# Formats in the order in which they try to recognise a file; the last format, plain text, reads all
+# remaining files.
 _ORDER = (
     *("Pdf", "Docx", "Pptx", "Sheets", "OpenDocument", "Epub", "Rtf", "Notebook", "Html", "Xml"),
     *("Mail", "Subtitles", "Latex", "Markdown", "Csv", "Json", "RestructuredText", "Code", "Text"),
@@ -119,9 +119,9 @@ _ORDER = (
 
 @cache
 def formats() -> Sequence[type[Format]]:
-    """Returns all formats, in the order in which they are asked.
+    """Returns all formats, in the order in which they try to recognise a file.
 
-    They are found by name, since some formats load files within files.
+    They are looked up by name, since some formats load files within files.
     """
     return [getattr(loaders, name) for name in _ORDER]
 
@@ -131,14 +131,14 @@ def known_suffixes() -> set[str]:
     return {suffix for format_ in formats() for suffix in format_.suffixes}
 
 
-def load(path: Path, id: str = "", loader: Loader | None = None) -> Document:  # noqa: A002 -- the record's own word
-    """Returns a file as a document.
+def load(path: Path, id: str = "", loader: Loader | None = None) -> Document:  # noqa: A002 -- as in Document
+    """Loads a file as a document.
 
     Args:
         path: Path of the file.
-        id: Id of the document; the file's name where empty.
-        loader: Loader for files of its suffixes, or for all if it has none; others are read by what
-            they are.
+        id: Id of the document; the file's name if empty.
+        loader: Loader for files with its suffixes, or for all files if it has no suffixes; the
+            format of all other files is detected.
 
     Raises:
         UserError: The file cannot be read, is too large, or has no text.
@@ -151,15 +151,15 @@ def load(path: Path, id: str = "", loader: Loader | None = None) -> Document:  #
 
 
 def load_bytes(data: bytes, path: Path, loader: Loader | None = None) -> Document:
-    """Returns what a file holds as a document; see `load`.
+    """Converts the bytes of a file to a document; see `load`.
 
     Args:
         data: Bytes of the file.
-        path: Path of the file, which need not be there: it may be a part of another one.
-        loader: Loader for files of its format and suffixes, if it is one of ours.
+        path: Path of the file, which need not exist: the file may be inside another file.
+        loader: Loader for files with its suffixes; a built-in loader, for files of its format too.
 
     Raises:
-        UserError: The bytes are no document, or have no text.
+        UserError: The bytes are not a document, or have no text.
     """
     reads, note = loader_of(data, path, loader)
     if not isinstance(reads, Format):
@@ -169,16 +169,16 @@ def load_bytes(data: bytes, path: Path, loader: Loader | None = None) -> Documen
 
 
 def loader_of(data: bytes, path: Path, loader: Loader | None = None) -> tuple[Loader, str]:
-    """Returns what reads a file, and a note on what it was read as; takes what `load_bytes` does.
+    """Returns the loader of a file, and a note if its suffix is misleading; see `load_bytes`.
 
     Raises:
-        UserError: It is none of the formats that are read.
+        UserError: The file's format is not supported.
     """
     if loader is not None and not isinstance(loader, Format) and _takes(loader, path):
         return loader, ""
     format_, note = _recognised(data, path)
-    own = isinstance(loader, Format) and (isinstance(loader, format_) or _takes(loader, path))
-    return (loader if own and loader else format_()), note
+    fits = isinstance(loader, Format) and (isinstance(loader, format_) or _takes(loader, path))
+    return (loader if fits and loader else format_()), note
 
 
 def _takes(loader: Loader, path: Path) -> bool:
@@ -187,27 +187,27 @@ def _takes(loader: Loader, path: Path) -> bool:
 
 
 def _recognised(data: bytes, path: Path) -> tuple[type[Format], str]:
-    """Returns what a file is by its content, else by its suffix; and a note if these differ.
+    """Detects a file's format by content, otherwise by suffix; returns a note if these differ.
 
     Args:
         data: Bytes of the file.
         path: Path of the file.
 
     Raises:
-        UserError: It is none of the formats that are read.
+        UserError: The file's format is not supported.
     """
-    named = next((f for f in formats() if path.suffix.lower() in f.suffixes), None)
-    if named and _is_of(named, data, path):
-        return named, ""
-    found = next((f for f in formats() if _is_of(f, data, path)), None)
-    if not found and (known := looks(data)):
-        raise UserError(f"{path}: is not read: it looks like {known}")
-    if not found and named and named.marked:
-        found = formats()[-1]
-    if found and found is not named:
-        of_suffix = f", not {named.__name__} as its suffix says" if named else ""
-        return found, f"{path.name} was read as {found.__name__}, which it is{of_suffix}"
-    return named or formats()[-1], ""
+    by_suffix = next((f for f in formats() if path.suffix.lower() in f.suffixes), None)
+    if by_suffix and _is_of(by_suffix, data, path):
+        return by_suffix, ""
+    by_content = next((f for f in formats() if _is_of(f, data, path)), None)
+    if not by_content and (kind := looks(data)):
+        raise UserError(f"{path}: cannot be read: it looks like {kind}")
+    if not by_content and by_suffix and by_suffix.marked:
+        by_content = formats()[-1]
+    if by_content and by_content is not by_suffix:
+        expected = f", not as {by_suffix.__name__}, the format of its suffix" if by_suffix else ""
+        return by_content, f"{path.name} was read as {by_content.__name__}{expected}"
+    return by_suffix or formats()[-1], ""
 
 
 def _is_of(format_: type[Format], data: bytes, path: Path) -> bool:
@@ -215,8 +215,8 @@ def _is_of(format_: type[Format], data: bytes, path: Path) -> bool:
     return begins is not None and bool(begins.match(data)) and format_.recognises(data, path)
 
 
-def document_of(format: Format, data: bytes, path: Path) -> Document:  # noqa: A002 -- what it is
-    """Returns the document that a file holds.
+def document_of(format: Format, data: bytes, path: Path) -> Document:  # noqa: A002 -- the plain name
+    """Converts a file of a known format to a document.
 
     Args:
         format: The file's format.
@@ -224,31 +224,33 @@ def document_of(format: Format, data: bytes, path: Path) -> Document:  # noqa: A
         path: Path of the file.
 
     Raises:
-        UserError: As `Format.load` does.
+        UserError: The file has another format, is corrupt or locked, or has no text.
     """
     try:
-        found = format.extract(data, path)
+        extracted = format.extract(data, path)
     except UserError:
         raise
     except MemoryError:
         raise UserError(f"{path}: does not fit into this machine's memory; divide it") from None
     except RecursionError:
         raise UserError(f"{path}: is nested too deeply to be read") from None
-    except Exception as error:  # a broken file makes libraries raise whatever they trip over
-        told = f"{type(error).__name__}: {error}".splitlines()[0]
+    except Exception as error:  # libraries raise all kinds of errors for corrupt files
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise UserError(
-            f"{path}: is no {type(format).__name__}, or a broken one ({told})"
+            f"{path}: is not a {type(format).__name__} file, or is corrupt ({reason})"
         ) from error
-    if not found.text.strip():
-        reasons = "; ".join(dict.fromkeys(f"{loss.what}: {loss.why}" for loss in found.losses))
+    if not extracted.text.strip():
+        reasons = "; ".join(dict.fromkeys(f"{loss.what}: {loss.why}" for loss in extracted.losses))
         raise UserError(f"{path}: the file has no text" + (f" ({reasons})" if reasons else ""))
-    title = " ".join(found.title.split()) or path.stem
-    outline = (title, found.sections, ())
-    return Document(path.name, found.text, *outline, found.places, found.losses, found.notes)
+    title = " ".join(extracted.title.split()) or path.stem
+    outline = (title, extracted.sections, ())
+    return Document(
+        path.name, extracted.text, *outline, extracted.places, extracted.losses, extracted.notes
+    )
 
 
 def is_binary(data: bytes) -> bool:
-    """Returns whether more of the first bytes are control characters than a text has."""
+    """Returns whether the first bytes have more control characters than a text."""
     return len(_controls(data)) > _MOST_CONTROLS * len(data[:_HEAD])
 
 
@@ -257,34 +259,34 @@ def _controls(data: bytes) -> bytes:
 
 
 def looks(data: bytes) -> str:
-    """Returns what a file that is not read looks like, and what to do; empty if it may be text."""
+    """Returns the kind of an unsupported file, and what to do; empty if it may be text."""
     if not _controls(data):
         return ""  # a text that begins with the same letters
     if data.startswith(b"PK\x03\x04") and not zipfile.is_zipfile(io.BytesIO(data)):
-        return "a zip archive that is broken, or not whole; get it again"
+        return "a zip archive that is corrupt or incomplete; download it again"
     if data.startswith(_OLE):
-        named = (t for name, t in _OLE_STREAMS.items() if name.encode("utf-16-le") in data)
-        return next(named, "an Office file of before 2007; save it in a format of today")
+        kinds = (kind for name, kind in _OLE_STREAMS.items() if name.encode("utf-16-le") in data)
+        return next(kinds, "an Office file from before 2007; save it in a current format")
     if data[4:8] == b"ftyp":
         return "a video or sound (MP4)"
     return next((what for mark, what in _KNOWN.items() if data.startswith(mark)), "")
 
 
 def read_bytes(path: Path) -> bytes:
-    """Returns what a document's file holds.
+    """Reads the bytes of a document's file.
 
     Raises:
-        UserError: It cannot be read, or is too large.
+        UserError: The file cannot be read, or is too large.
     """
     with _document(path) as file:
         return file.read()
 
 
 def file_hash(path: Path) -> bytes:
-    """Returns the SHA-256 of a document's file, in the memory of a block.
+    """Returns the SHA-256 of a document's file, reading it block by block.
 
     Raises:
-        UserError: As `read_bytes` does.
+        UserError: The file cannot be read, or is too large.
     """
     with _document(path) as file:
         return hashlib.file_digest(file, "sha256").digest()
@@ -295,7 +297,7 @@ def _document(path: Path) -> Iterator[BufferedReader]:
     with opened(path) as file:
         if os.fstat(file.fileno()).st_size > LARGEST:
             limit = f"{LARGEST // 2**20} MiB"
-            raise UserError(f"{path}: is larger than {limit}, the most of a document; divide it")
+            raise UserError(f"{path}: is larger than {limit}, the limit of a document; divide it")
         try:
             yield file
         except OSError as error:

@@ -1,4 +1,4 @@
-"""What stands at paths: files, folders, patterns, URLs, archives; and what of it is passed over."""
+"""Finds files at paths, in folders and archives, and records which files are skipped."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from leporello.storage.location import Location
 
 UNREADABLE = "unreadable file"
 MOST_NAMES = 5  # in a note
-_BOMB = (2**24, 100)  # bytes and the factor that an archive's file may grow by, not by both
+_BOMB = (2**24, 100)  # unpacked bytes and growth factor of a file; exceeding both is refused
 _ARCHIVES = (".zip", ".gz", ".tar", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar")
 _HIDDEN = re.compile(r"(?:\A|/)(?:\.(?!\.?/)|__MACOSX/)")
-_TRIES = 3  # to read a file that changes meanwhile
+_TRIES = 3  # to read a file that changes during the read
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file to be read.
+    """A file to read.
 
     Attributes:
         name: Name in the collection.
@@ -45,12 +45,12 @@ class FoundFile:
 
 @dataclass
 class _Found:
-    """What was found at the paths that were given.
+    """Files at the given paths.
 
     Attributes:
-        sources: Files.
-        losses: What is listed there and cannot be read.
-        hidden: Names of hidden files and folders, which are passed over.
+        sources: Files to read.
+        losses: Files that cannot be read.
+        hidden: Names of hidden files and folders, which are skipped.
         links: Names of symbolic links that lead out of their folder, which are not followed.
     """
 
@@ -60,30 +60,30 @@ class _Found:
     links: list[str] = field(default_factory=list)
 
     def notes(self) -> Iterator[str]:
-        """Yields what was passed over."""
-        told = ((self.hidden, "hidden: {}"), (self.links, "not followed out of its folder: {}"))
-        for names, why in told:
+        """Yields notes on skipped files."""
+        skipped = ((self.hidden, "hidden: {}"), (self.links, "links out of their folder: {}"))
+        for names, why in skipped:
             if names:
                 more = f", … ({len(names)})" if len(names) > MOST_NAMES else ""
-                yield f"passed over, {why.format(', '.join(sorted(names)[:MOST_NAMES]) + more)}"
+                yield f"skipped, {why.format(', '.join(sorted(names)[:MOST_NAMES]) + more)}"
 
 
 def find_sources(paths: Sequence[str | Path]) -> _Found:
-    """Returns what stands at paths, each file once.
+    """Finds the files at paths, each file once.
 
     Raises:
-        UserError: Nothing stands at a path.
+        UserError: A path does not exist.
     """
-    found, alone = _Found(), len(paths) == 1
+    files, is_single = _Found(), len(paths) == 1
     for path in paths:
-        for each in _expanded(path):
-            _find(each, found, "" if alone else f"{each.name}/")
-    found.sources = [*_named_apart(found.sources)]
-    return found
+        for match in _expanded(path):
+            _find(match, files, "" if is_single else f"{match.name}/")
+    files.sources = [*_unique_names(files.sources)]
+    return files
 
 
 def _expanded(text: str | Path) -> Iterator[Path]:
-    """Yields the paths that a path or a pattern means."""
+    """Yields the paths that match a path or pattern."""
     path = to_path(text)
     if isinstance(path, RemotePath):
         yield path
@@ -92,37 +92,39 @@ def _expanded(text: str | Path) -> Iterator[Path]:
     if path.exists() or not glob.has_magic(str(path)):
         yield path
         return
-    if not (matches := sorted(glob.glob(str(path), recursive=True))):  # noqa: PTH207 -- Path's takes no absolute pattern
-        raise UserError(f"{text}: no file fits this pattern")
+    if not (matches := sorted(glob.glob(str(path), recursive=True))):  # noqa: PTH207 -- Path.glob takes no absolute pattern
+        raise UserError(f"{text}: no file matches this pattern")
     yield from (Path(match) for match in matches if Path(match).is_file())
 
 
-def _find(path: Path, found: _Found, prefix: str) -> None:
-    """Adds what stands at a path.
+def _find(path: Path, collected: _Found, prefix: str) -> None:
+    """Adds the files at a path.
 
     Args:
-        path: A file, a folder, an archive, or a URL of one of these.
-        found: What was found before, which is added to.
+        path: File, folder, archive, or URL of one of these.
+        collected: Files at other paths, to which files are added.
         prefix: Text before the names of files in a folder or archive.
 
     Raises:
-        UserError: There is nothing.
+        UserError: The path does not exist.
     """
     if isinstance(path, RemotePath) and path.is_dir():
         for name in sorted(Location(str(path)).files()):
-            found.sources.append(FoundFile(prefix + name, path / name, partial(_read, path / name)))
+            collected.sources.append(
+                FoundFile(prefix + name, path / name, partial(_read, path / name))
+            )
     elif path.is_dir():
-        _walk(path, found, prefix)
+        _walk(path, collected, prefix)
     else:
-        opened(path).close()  # what the user named must be there
-        _add(path, _shown(path.name), found, f"{path.name}/" if prefix else "")
+        opened(path).close()  # a path of the user must exist
+        _add(path, _shown(path.name), collected, f"{path.name}/" if prefix else "")
 
 
-def _walk(folder: Path, found: _Found, prefix: str) -> None:
+def _walk(folder: Path, collected: _Found, prefix: str) -> None:
     """Adds the files below a folder."""
 
     def failed(error: OSError) -> None:
-        found.losses.append(Loss(UNREADABLE, str(error), _shown(str(error.filename))))
+        collected.losses.append(Loss(UNREADABLE, str(error), _shown(str(error.filename))))
 
     root = folder.resolve()
     for at, folders, files in os.walk(folder, onerror=failed):
@@ -131,29 +133,29 @@ def _walk(folder: Path, found: _Found, prefix: str) -> None:
             path = Path(at, name)
             shown = prefix + _shown(path.relative_to(folder).as_posix())
             if name.startswith("."):
-                found.hidden.append(shown)
+                collected.hidden.append(shown)
             elif path.is_symlink() and not path.resolve().is_relative_to(root):
-                found.links.append(shown)
-            elif name in files and not path.is_symlink():  # one inside is there by its own name
-                _add(path, shown, found, f"{shown}/")
+                collected.links.append(shown)
+            elif name in files and not path.is_symlink():  # a link inside is found by its target
+                _add(path, shown, collected, f"{shown}/")
         folders[:] = [name for name in folders if not name.startswith(".")]
 
 
-def _add(path: Path, name: str, found: _Found, prefix: str) -> None:
+def _add(path: Path, name: str, collected: _Found, prefix: str) -> None:
     """Adds a file, or the files of an archive."""
     if path.suffix.lower() == ".zip":
         try:
-            _unpack(path, found, prefix)
+            _unpack(path, collected, prefix)
         except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
-            found.losses.append(Loss(UNREADABLE, f"{path}: is no archive: {error}", name))
+            collected.losses.append(Loss(UNREADABLE, f"{path}: is not an archive: {error}", name))
     else:
-        found.sources.append(FoundFile(name, path, partial(_read, path)))
+        collected.sources.append(FoundFile(name, path, partial(_read, path)))
 
 
-def _unpack(path: Path, found: _Found, prefix: str) -> None:
-    archive = zipfile.ZipFile(os.fspath(path))  # open as long as something is to be read from it
-    if "[Content_Types].xml" in archive.namelist():  # of an office program, with another suffix
-        found.sources.append(FoundFile(prefix.removesuffix("/"), path, partial(_read, path)))
+def _unpack(path: Path, collected: _Found, prefix: str) -> None:
+    archive = zipfile.ZipFile(os.fspath(path))  # stays open until its files are read
+    if "[Content_Types].xml" in archive.namelist():  # an Office file with the suffix .zip
+        collected.sources.append(FoundFile(prefix.removesuffix("/"), path, partial(_read, path)))
         return
     entries = [entry for entry in archive.infolist() if not entry.is_dir()]
     if sum(entry.file_size for entry in entries) > LARGEST:
@@ -161,38 +163,42 @@ def _unpack(path: Path, found: _Found, prefix: str) -> None:
     for entry in entries:
         name = prefix + _shown(entry.filename)
         if _HIDDEN.search(entry.filename):
-            found.hidden.append(name)
+            collected.hidden.append(name)
         elif why := _refused(entry):
-            found.losses.append(Loss(UNREADABLE, f"{name}: {why}", name))
+            collected.losses.append(Loss(UNREADABLE, f"{name}: {why}", name))
         else:
             inner = Path(path, entry.filename)
-            found.sources.append(FoundFile(name, inner, partial(_unpacked, archive, entry, name)))
+            collected.sources.append(
+                FoundFile(name, inner, partial(_unpacked, archive, entry, name))
+            )
 
 
 def _refused(entry: zipfile.ZipInfo) -> str:
-    """Returns why a file of an archive is not unpacked; nothing if it is."""
+    """Returns why a file of an archive is not unpacked; empty if it is unpacked."""
     least, factor = _BOMB
     if entry.flag_bits & 1:
         return "is encrypted; unpack the archive first"
     if entry.filename.lower().endswith(_ARCHIVES):
         return "is an archive within an archive; unpack it first"
     if entry.file_size > max(least, entry.compress_size * factor):
-        return f"would unpack to {entry.file_size} bytes from {entry.compress_size}; left packed"
+        return (
+            f"would unpack to {entry.file_size} bytes from {entry.compress_size}, too many: skipped"
+        )
     return ""
 
 
 def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> bytes:
     try:
         return archive.read(entry)
-    except Exception as error:  # a broken archive trips whatever unpacks it
+    except Exception as error:  # corrupt archives raise all kinds of errors
         raise UserError(f"{name}: cannot be unpacked: {error}") from None
 
 
 def _read(path: Path) -> bytes:
-    """Returns what a file holds, all of it from one moment.
+    """Reads a file, again if it changes during the read.
 
     Raises:
-        UserError: It cannot be read, or changes each time.
+        UserError: The file cannot be read, or changes during each attempt.
     """
     for _ in range(_TRIES):
         if isinstance(path, RemotePath):
@@ -203,8 +209,8 @@ def _read(path: Path) -> bytes:
     raise UserError(f"{path}: changes while it is read")
 
 
-def _named_apart(sources: Sequence[FoundFile]) -> Iterator[FoundFile]:
-    """Yields each file once, by its path where another has its name."""
+def _unique_names(sources: Sequence[FoundFile]) -> Iterator[FoundFile]:
+    """Yields each file once, named by its path if another file has the same name."""
     once: dict[Path, FoundFile] = {}
     for source in sources:
         once.setdefault(source.path.resolve(), source)
@@ -215,5 +221,5 @@ def _named_apart(sources: Sequence[FoundFile]) -> Iterator[FoundFile]:
 
 
 def _shown(name: str) -> str:
-    """Returns a name that can be printed and written as UTF-8."""
+    """Replaces characters of a name that cannot be printed."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)

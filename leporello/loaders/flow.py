@@ -1,4 +1,4 @@
-"""Text as it is written element by element, every offset exact by construction."""
+"""Builds text element by element, with exact offsets of headings and places."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _LINES = re.compile(
 _CELLS = frozenset({"td", "th"})
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
-# What is told of elements that hold no text for us.
+# Losses of elements without text.
 _LOST = {
     "img": ("image", "has no alternative text; images are not read"),
     "iframe": ("frame", "shows another page, which is not fetched"),
     "frame": ("frame", "shows another page, which is not fetched"),
     "object": ("embedded object", "is not read"),
     "embed": ("embedded object", "is not read"),
-    "canvas": ("drawing", "is made by a script, which is not run"),
-    "svg": ("drawing", "is read by its text alone"),
+    "canvas": ("drawing", "is drawn by a script, which is not run"),
+    "svg": ("drawing", "only its text is read"),
     "video": ("video", "is not read"),
     "audio": ("sound", "is not read"),
-    "script": ("script", "is not run, and may hold the text; save the page from a browser"),
+    "script": ("script", "is not run, and may contain the text; save the page from a browser"),
 }
 _LITTLE = 200  # characters of a page that scripts may have been meant to fill
 
 
 class _Gap(IntEnum):
-    """What parts a text from the one before it; the strongest asked for is written."""
+    """Separator before a text; the strongest requested separator is written."""
 
     NONE = 0
     SPACE = 1
@@ -53,15 +53,15 @@ class _Gap(IntEnum):
 
 
 class Flow:
-    """Writes texts and gaps in order, as HTML's elements ask for them.
+    """Writes texts and separators in order, following HTML elements.
 
-    `start`, `end`, `data` and `close` are what lxml calls as a document goes; formats whose
-    elements have other names call them with HTML's.
+    lxml calls `start`, `end`, `data` and `close` while it parses; formats with other elements call
+    them with the names of HTML elements.
 
     Attributes:
-        pieces: Parts of the text so far: a gap, a text, a gap, a text.
+        pieces: Parts of the text so far, alternately a separator and a text.
         title: Title of the document.
-        losses: Losses that are told besides those of elements.
+        losses: Losses other than those of elements.
     """
 
     def __init__(self) -> None:
@@ -70,17 +70,17 @@ class Flow:
         self.losses: list[Loss] = []
         self._headings: list[Heading] = []
         self._places: list[tuple[str, int]] = []  # names, and where they begin
-        self._place = ""  # the one that begins with the next text
+        self._place = ""  # name of the place that begins with the next text
         self._lost: Counter[str] = Counter()  # elements, by their names
         self._length = 0
         self._gap = _Gap.NONE
         self._unseen: list[str] = []  # the unseen elements that are open
         self._preformatted = 0  # how many <pre> are open
         self._heading = 0  # the level of the heading that is open
-        self._heading_from = 0  # how many pieces stood before it
+        self._heading_from = 0  # number of pieces before it
 
     def start(self, tag: str, attributes: Mapping[str, str] = {}) -> None:
-        """Parts what follows from what came before."""
+        """Begins an element, and separates it from the text before it."""
         if tag in _LOST and not self._unseen:
             self._lost[tag] += tag != "img" or "alt" not in attributes
             self.data(attributes.get("alt", ""))
@@ -92,7 +92,7 @@ class Flow:
             self._open_block(tag, gap)
 
     def end(self, tag: str) -> None:
-        """Parts what follows from the element that ends."""
+        """Ends an element, and separates it from the text after it."""
         if tag in _UNSEEN:
             self._unseen.remove(tag)
         elif tag in _HEADINGS:
@@ -102,7 +102,7 @@ class Flow:
             self._part(_gap_at(tag))
 
     def data(self, text: str) -> None:
-        """Writes the text, its white space collapsed unless it is preformatted."""
+        """Writes text, and collapses white space outside of preformatted elements."""
         if self._unseen:
             if self._unseen == ["title"] and not self.pieces:
                 self.title += text
@@ -112,20 +112,20 @@ class Flow:
             self._write_collapsed(_BLANKS.sub(" ", text))
 
     def close(self) -> None:
-        """Nothing is left to do at the end of the page."""
+        """Does nothing; lxml calls it at the end of the page."""
 
     def element(self, tag: str, text: str) -> None:
-        """Writes an element that holds nothing but text."""
+        """Writes an element that contains only text."""
         self.start(tag)
         self.data(text)
         self.end(tag)
 
     def place(self, name: str) -> None:
-        """Has a place begin with the next text, and end where the next one begins."""
+        """Begins a place with the next text; it ends where the next place begins."""
         self._place = name
 
     def extracted(self) -> Extracted:
-        """Returns all that was written, and what was lost."""
+        """Returns the text with its sections, places and losses."""
         text = "".join(self.pieces)
         lost = {tag: count for tag, count in self._lost.items() if count}
         if len(text) >= _LITTLE:
@@ -165,7 +165,7 @@ class Flow:
             self._heading, self._heading_from = int(tag[1]), len(self.pieces)
 
     def _close_heading(self) -> None:
-        """Records the heading that is open, if one is and it has text."""
+        """Records the open heading, if it has text."""
         if self._heading and (parts := self.pieces[self._heading_from + 1 :]):  # after its gap
             text = "".join(parts)
             start = self._length - len(text)

@@ -1,4 +1,4 @@
-"""HTML: its text as a browser would break it into lines, its headings as sections."""
+"""HTML: text with the line breaks of a browser, and headings as sections."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _BEGINS = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,999}?-->\s*)?<(?:!doctype\s+html|html)[\s>]",
     re.I | re.S,
 )
-_DECLARED_WITHIN = 4096  # bytes; browsers look at the first 1024
-# What browsers mean by names that say less (https://encoding.spec.whatwg.org/#names-and-labels).
+_DECLARED_WITHIN = 4096  # bytes; browsers examine the first 1024
+# Encodings that browsers use for these names (https://encoding.spec.whatwg.org/#names-and-labels).
 _MEANT = {
     "ascii": "cp1252",
     "euc_kr": "cp949",
@@ -41,7 +41,7 @@ _MEANT = {
 
 @dataclass(frozen=True)
 class Html(Format):
-    """HTML: its text as a browser would break it into lines, its headings as sections."""
+    """HTML: text with the line breaks of a browser, and headings as sections."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".html", ".htm", ".xhtml")
     begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*<")
@@ -49,18 +49,18 @@ class Html(Format):
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:
         """Returns whether the file begins with HTML's doctype or root, or any tag if named so."""
-        named = path.suffix.lower() in Html.suffixes and head.lstrip().startswith(b"<")
-        return named or _BEGINS.match(head) is not None
+        has_suffix = path.suffix.lower() in Html.suffixes and head.lstrip().startswith(b"<")
+        return has_suffix or _BEGINS.match(head) is not None
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the text between the tags; scripts and styles are left out.
 
-        White space is collapsed except in `<pre>`; blocks stand on lines of their own, paragraphs
-        with an empty line between them; table cells are parted by tabs. Images are read by their
-        alternative text; those without, frames, and a page that scripts would fill are losses.
+        White space is collapsed except in `<pre>`. Blocks are separate lines, paragraphs have empty
+        lines between them, and tabs separate table cells. Images are represented by their
+        alternative text; images without it, frames, and pages that scripts fill are losses.
 
         Raises:
-            UserError: The charset declared is unknown.
+            UserError: The declared charset is unknown.
         """
         from lxml.etree import HTMLParser
 
@@ -83,10 +83,10 @@ def _charset(data: bytes, path: Path) -> str:
     name = (declared[1] or declared[2]).decode("ascii")
     try:
         codec = codecs.lookup(name).name
-        b"a".decode(codec, "ignore")  # raises for codecs that are no charsets, such as `hex`
+        b"a".decode(codec, "ignore")  # raises for codecs that are not charsets, such as `hex`
     except LookupError:
         raise UserError(
             f"{path}: declares the charset {name!r}, which is unknown; convert the file to UTF-8"
-            " and mend its <meta charset>"
+            " and correct its <meta charset>"
         ) from None
     return _MEANT.get(codec, codec)

@@ -1,4 +1,4 @@
-"""Mail: messages in order, their headers, bodies, and attachments through the other loaders."""
+"""Mail: messages in order with headers, bodies, and attachments read by other loaders."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NEVER = datetime.max.replace(tzinfo=UTC)
 
 @cache
 def _policy() -> EmailPolicy[EmailMessage]:
-    """Returns how mails are parsed; the library takes the square of a header's length apart."""
+    """Returns a policy that truncates headers, which the library parses in quadratic time."""
     from email.headerregistry import HeaderRegistry
     from email.policy import EmailPolicy
 
@@ -46,18 +46,20 @@ def _policy() -> EmailPolicy[EmailMessage]:
 class Mail(Format):
     """Mail (eml, mbox): threads by their first date, mails by date, with attachments.
 
-    Of a body that comes as text and as HTML, the text is read.
+    If a body exists as text and as HTML, the text is read.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".eml", ".mbox", ".mbx")
     begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"\A(?:From |" + _LINE + rb")")
 
     @staticmethod
-    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
-        """Returns whether the file begins with headers of a mail."""
-        found = _HEAD.match(head[: 2**16])
+    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content suffices
+        """Returns whether the file begins with mail headers."""
+        headers = _HEAD.match(head[: 2**16])
         names = (
-            {line.partition(b":")[0].lower() for line in found[1].splitlines()} if found else {*()}
+            {line.partition(b":")[0].lower() for line in headers[1].splitlines()}
+            if headers
+            else {*()}
         )
         return b"from" in names and bool({b"date", b"subject", b"received"} & names)
 
@@ -65,18 +67,18 @@ class Mail(Format):
         """Returns headers and bodies; places are named `mail 3 of 12, 2024-05-02`.
 
         Raises:
-            UserError: An attachment's loader has a fault of its own; those of files are losses.
+            UserError: The loader of an attachment is faulty; faults of attached files are losses.
         """
         starts = [m.start() for m in _MAILS.finditer(data)] or [0]
         raw = [data[a:b] for a, b in zip(starts, [*starts[1:], None], strict=True)]
-        mails = _in_order([_parsed(each) for each in raw])
+        mails = _in_order([_parsed(mail) for mail in raw])
         many = len(mails) > 1
         parts = (
             (f"mail {n} of {len(mails)}, {_day(mail)}" if many else "", _written(mail, path, 0))
             for n, mail in enumerate(mails, 1)
         )
-        found = joined(parts, "\n\n\n")
-        return replace(found, title="" if many else str(mails[0]["subject"] or ""))
+        text = joined(parts, "\n\n\n")
+        return replace(text, title="" if many else str(mails[0]["subject"] or ""))
 
 
 def _parsed(raw: bytes) -> EmailMessage:
@@ -109,29 +111,34 @@ def _in_order(mails: Sequence[EmailMessage]) -> list[EmailMessage]:
         threads.append(above[0] if above else str(mail["message-id"] or id(mail)))
         first[threads[-1]] = min(_date(mail), first.get(threads[-1], _NEVER))
     keyed = zip(threads, mails, strict=True)
-    return [m for _, m in sorted(keyed, key=lambda each: (first[each[0]], each[0], _date(each[1])))]
+    return [m for _, m in sorted(keyed, key=lambda pair: (first[pair[0]], pair[0], _date(pair[1])))]
 
 
 def _written(mail: EmailMessage, path: Path, depth: int) -> Extracted:
-    """Returns a mail with its headers, its body, and what is attached."""
+    """Returns a mail with its headers, body and attachments."""
     lines = (f"{name}: {' '.join(str(mail[name]).split())}" for name in _SHOWN if mail[name])
     body = mail.get_body(("plain", "html"))
     text = _body(body, path) if isinstance(body, EmailMessage) else Extracted("")
     parts = [("", Extracted("\n".join(lines))), ("", text)]
     attached = [*mail.iter_attachments()] if mail.is_multipart() else []
-    parts += (each for part in attached[:MAIL_PARTS] for each in _attached(part, path, depth))
+    parts += (
+        extracted for part in attached[:MAIL_PARTS] for extracted in _attached(part, path, depth)
+    )
     if len(attached) > MAIL_PARTS:
-        parts.append(("", _lost(f"{len(attached):,} attachments", f"{MAIL_PARTS:,} are the most")))
+        parts.append(("", _lost(f"{len(attached):,} attachments", f"only {MAIL_PARTS:,} are read")))
     for header, value in mail.raw_items():
         if len(value) > HEADER_LETTERS and header.title() in _SHOWN:
             loss = Loss(
-                "header", f"its first {HEADER_LETTERS:,} letters are read", header, len(value)
+                "header",
+                f"only the first {HEADER_LETTERS:,} characters are read",
+                header,
+                len(value),
             )
             parts.append(("", Extracted("", losses=(loss,))))
-    found = joined(parts)
-    subject = Section(str(mail["subject"] or "mail"), 0, len(found.text))
-    inner = (replace(section, level=section.level + 1) for section in found.sections)
-    return replace(found, sections=(subject, *inner))
+    whole_mail = joined(parts)
+    subject = Section(str(mail["subject"] or "mail"), 0, len(whole_mail.text))
+    inner = (replace(section, level=section.level + 1) for section in whole_mail.sections)
+    return replace(whole_mail, sections=(subject, *inner))
 
 
 def _body(part: EmailMessage, path: Path) -> Extracted:
@@ -146,22 +153,24 @@ def _body(part: EmailMessage, path: Path) -> Extracted:
 
 
 def _attached(part: object, path: Path, depth: int) -> Iterator[tuple[str, Extracted]]:
-    """Yields what an attachment holds, or what is lost of it."""
+    """Yields the text of an attachment, or its loss."""
     assert isinstance(part, EmailMessage)
     name = part.get_filename() or part.get_content_type()
     if depth == _DEEPEST:
-        yield "", _lost(name, f"mails lie in {_DEEPEST} others at most")
+        yield "", _lost(name, f"mails are read at most {_DEEPEST} levels deep")
     elif part.get_content_type() == "message/rfc822":
         yield name, _written(part.get_payload(0), path, depth + 1)  # type: ignore[arg-type]  # one mail
     elif isinstance(data := part.get_payload(decode=True), bytes):
         try:
-            own = load_bytes(data, path / Path(name).name)
+            file = load_bytes(data, path / Path(name).name)
         except UserError as error:
             yield "", _lost(name, str(error).partition(": ")[2], len(data))
         else:
-            told = f"Attachment: {name}"
-            yield "", Extracted(told)
-            yield name, Extracted(own.text, "", own.sections, own.places, own.losses, own.notes)
+            yield "", Extracted(f"Attachment: {name}")
+            yield (
+                name,
+                Extracted(file.text, "", file.sections, file.places, file.losses, file.notes),
+            )
 
 
 def _lost(name: str, why: str, size: int = 0) -> Extracted:

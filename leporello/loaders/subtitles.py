@@ -1,4 +1,4 @@
-"""Subtitles (SubRip, WebVTT): the cues' texts, one section a cue, and what stands around them."""
+"""Subtitles (SubRip, WebVTT): texts of cues, with one place per cue and the text around it."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from leporello.text.subtitles import MARKUP, Cue, cues, same_length
 
 @dataclass(frozen=True)
 class Subtitles(Format):
-    """Subtitles (SubRip, WebVTT): the cues' texts, a place for each."""
+    """Subtitles (SubRip, WebVTT): texts of cues, with one place per cue."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".srt", ".vtt")
     begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"(?:\xef\xbb\xbf)?WEBVTT")
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the cues' texts, a newline between cues, styling left out.
+        """Returns the texts of cues without styling, with newlines between cues.
 
-        Places are named by when a cue begins, `00:01:02`; a cue's own lines are kept.
+        Places are named by the start of a cue, `00:01:02`; line breaks in cues are kept.
 
         Raises:
-            UserError: There is no cue, or the bytes are not text in a known encoding.
+            UserError: The file has no cue, or is not text in a known encoding.
         """
         raw = decoded(data, path)
         text = raw.text
         web = path.suffix.lower() == ".vtt" or bool(self.begins.match(data))
-        found = list(cues(same_length(text), web))
-        if not found:
-            raise UserError(
-                f"{path}: there is no cue (a line such as 00:01:02,000 --> 00:01:05,000)"
-            )
-        bodies = (_plain(text[body.start : body.end]) for _, body, _ in found)
+        timed = list(cues(same_length(text), web))
+        if not timed:
+            raise UserError(f"{path}: has no cue (a line such as 00:01:02,000 --> 00:01:05,000)")
+        bodies = (_plain(text[body.start : body.end]) for _, body, _ in timed)
         joined, spans = tile([html.unescape(body) if web else body for body in bodies], "\n")
-        ends = [0, *(body.end for _, body, _ in found[:-1]), len(text)]
-        names = (_clock(*timing.groups(default="0")[:3]) for timing, _, _ in found)
-        heads = (text[begin : own.start] for begin, (_, _, own) in zip(ends, found, strict=False))
-        tails = (text[own.end : end] for end, (_, _, own) in zip(ends[1:], found, strict=True))
+        ends = [0, *(body.end for _, body, _ in timed[:-1]), len(text)]
+        names = (_clock(*timing.groups(default="0")[:3]) for timing, _, _ in timed)
+        heads = (
+            text[begin : inner.start] for begin, (_, _, inner) in zip(ends, timed, strict=False)
+        )
+        tails = (text[inner.end : end] for end, (_, _, inner) in zip(ends[1:], timed, strict=True))
         cues_ = zip(names, spans, heads, tails, strict=True)
         places = tuple(Cue(n, s.start, s.end, h, t) for n, s, h, t in cues_)
         return replace(raw, text=joined, places=places)

@@ -1,4 +1,4 @@
-"""Plain text in any encoding, Markdown with its headings as sections, and lines as places."""
+"""Plain text in any encoding, Markdown with headings as sections, and lines as places."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LINE = re.compile(r"([^\r\n]*)(?:\r\n?|\n|\Z)")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
 _UNDERLINE = re.compile(r" {0,3}(?:(=+)|-+)[ \t]*")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
-# What cannot be part of a paragraph that an underline turns into a heading.
+# Lines that cannot belong to a paragraph that an underline turns into a heading.
 _NO_PARAGRAPH = re.compile(
     r"\s*$|\t| {4}| {0,3}(?:>|[-+*]\s|\d{1,9}[.)]\s|\||([-*_])[ \t]*(?:\1[ \t]*){2,}$)"
 )
@@ -29,16 +29,16 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\r?\
 
 
 _BREAK = re.compile(r"\r\n?|\n")
-_MOST = 100_000  # places of a file; beyond, a place is of several lines
+_MOST = 100_000  # places of a file; in larger files a place has several lines
 
 
 @dataclass(frozen=True)
 class Text(Format):
-    """Plain text, to the character.
+    """Plain text, unchanged.
 
     Attributes:
-        encoding: Encoding of files without a byte order mark; where it is empty, UTF-8, or what a
-            file looks like that is none.
+        encoding: Encoding of files without a byte order mark; if empty, UTF-8, or the most likely
+            encoding of a file that is not UTF-8.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".txt", ".text", ".log")
@@ -46,24 +46,24 @@ class Text(Format):
     encoding: str = ""
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the text as it stands, line endings included.
+        """Returns the unchanged text, including line endings.
 
         Raises:
-            UserError: It is no text; or there is no such encoding.
+            UserError: The file is not text, or the encoding is unknown.
         """
         return decoded(data, path, self.encoding)
 
 
 def decoded(data: bytes, path: Path, encoding: str = "") -> Extracted:
-    """Returns the text of a file; what was guessed is a note, what is in no encoding a loss.
+    """Decodes a file; a guessed encoding becomes a note, undecodable bytes become a loss.
 
     Args:
         data: Bytes of the file; a byte order mark wins over `encoding`, and is left out.
         path: Path of the file.
-        encoding: Encoding as it is declared; guessed where it is empty.
+        encoding: Declared encoding; guessed if empty.
 
     Raises:
-        UserError: It is no text; or there is no such encoding.
+        UserError: The file is not text, or the encoding is unknown.
     """
     name, skipped = marked_encoding(data) or (encoding, 0)
     body = data[skipped:]
@@ -71,37 +71,37 @@ def decoded(data: bytes, path: Path, encoding: str = "") -> Extracted:
     if not name:
         guessed = guessed_encoding(body)
         if not guessed.startswith("utf") and is_binary(data):
-            raise UserError(f"{path}: is not read: it looks like binary data")
-        told = f"{path.name} is not UTF-8 and says no encoding: read as {guessed.upper()}; if that"
-        notes = (f"{told} is wrong, give loader {{class: Text, encoding: …}}",) if guessed else ()
+            raise UserError(f"{path}: cannot be read: it looks like binary data")
+        note = f"{path.name} is not UTF-8 and declares no encoding: read as {guessed.upper()}; if"
+        notes = (
+            (f"{note} that is wrong, set loader {{class: Text, encoding: …}}",) if guessed else ()
+        )
         name = guessed or "utf-8"
     try:
         text = body.decode(name)
     except LookupError:
-        raise UserError(
-            f"{path}: there is no encoding {name!r}; name one, such as cp1252"
-        ) from None
+        raise UserError(f"{path}: unknown encoding {name!r}; use a name such as cp1252") from None
     except UnicodeDecodeError:
         text = body.decode(name, "replace")
-    own = body.count(_REPLACED.encode(name)) if name.startswith("utf") else 0
-    text = text.replace("\0", _REPLACED)  # no tokenizer takes a NUL
-    bad = text.count(_REPLACED) - own
-    why = f"not {name.upper()}; {_REPLACED} stands for them"
+    original = body.count(_REPLACED.encode(name)) if name.startswith("utf") else 0
+    text = text.replace("\0", _REPLACED)  # tokenizers refuse NUL
+    bad = text.count(_REPLACED) - original
+    why = f"not {name.upper()}; replaced by {_REPLACED}"
     losses = (Loss("undecodable bytes", why, characters=bad, count=bad),) if bad > 0 else ()
     return Extracted(text, losses=losses, notes=notes)
 
 
 @dataclass(frozen=True)
 class Markdown(Format):
-    """Markdown: the text as it stands, its headings as sections."""
+    """Markdown: the unchanged text, with headings as sections."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".md", ".markdown")
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the text with a section for each ATX (`#`) and setext (underlined) heading.
 
-        The rules are CommonMark's for documents' own headings; headings inside code, quotes and
-        lists are none. The title is the first heading of level 1.
+        The rules are CommonMark's; headings inside code, quotes and lists are ignored. The title is
+        the first heading of level 1.
 
         Raises:
             UserError: The bytes are not text in a known encoding.
@@ -130,7 +130,7 @@ def _headings(text: str) -> Iterator[Heading]:
 
 
 def _lines_outside_code(text: str) -> Iterator[tuple[int, str]]:
-    """Yields (start, line) of lines outside fences; a fence itself stands as an empty line."""
+    """Yields (start, line) of lines outside fences; a fence becomes an empty line."""
     front = _FRONT_MATTER.match(text)
     fence = ""
     for match in _LINE.finditer(text, front.end() if front else 0):
@@ -147,13 +147,13 @@ def _lines_outside_code(text: str) -> Iterator[tuple[int, str]]:
 
 
 def line_starts(text: str) -> list[int]:
-    """Returns where the lines begin, the first at 0; none begins where the text ends."""
+    """Returns where the lines begin; the end of the text does not begin a line."""
     starts = [0, *(match.end() for match in _BREAK.finditer(text))]
     return starts[:-1] if starts[-1] == len(text) else starts
 
 
 def line_places(text: str) -> tuple[Place, ...]:
-    """Returns a place for each line, `line 120`; in a huge text for each few, `lines 1–4`."""
+    """Returns one place per line, `line 120`; in a huge text per few lines, `lines 1–4`."""
     starts = line_starts(text)
     step = len(starts) // _MOST + 1
     ends = [*starts[step::step], len(text)]

@@ -1,7 +1,7 @@
-"""Metrics: the benchmarks' own arithmetic, 0 to 100, each with a signature that says what it is.
+"""Metrics of the benchmarks, 0 to 100, with signatures that describe the computation.
 
-One file a metric; `METRICS` below names them. A metric is a pure function of a prediction and its
-example, but for the two of coco-caption that ask a Java program. Begin with `protocol`, then
+There is one file per metric; `METRICS` lists them. A metric is a pure function of a prediction and
+its example, except that coco-caption's metrics run a Java program. Start with `protocol`, then read
 `exact_match`.
 """
 
@@ -62,13 +62,13 @@ METRICS: Mapping[str, type[Metric]] = LazyClasses(
 
 
 def check_metrics(entries: Iterable[MetricEntry]) -> None:
-    """Checks the parameter `metrics` of a task; what a metric's parameters may be is not looked at.
+    """Checks the names in a task's parameter `metrics`, but not the parameters of the metrics.
 
     Raises:
-        UserError: There is no metric of such a name.
+        UserError: A metric has no name, or an unknown name.
     """
     for entry in entries:
         name = entry if isinstance(entry, str) else entry.get("class")
         if not isinstance(name, str):
-            raise UserError(f"a metric is a name, or a mapping with `class`, got {entry!r:.80}")
+            raise UserError(f"a metric must be a name or a mapping with `class`, got {entry!r:.80}")
         find_class(name, METRIC, Path())

@@ -14,11 +14,11 @@ from leporello.text.answers import ids
 
 @dataclass(frozen=True)
 class ConcordanceIndex(Averaged):
-    """The share of pairs of summaries that the answer puts in the right order.
+    """Share of the pairs of summaries that the answer puts in the right order.
 
-    Digits, blanks and commas of the answer are read, all else is deleted: `3-1-2` is 312. Unless
-    the numbers are those of the reference, each once, the answer scores 0, so any stray number
-    spoils it. Without ties, as here, this is the index of `lifelines`.
+    Only digits, blanks and commas of the answer are read: `3-1-2` is 312. The answer scores 0
+    unless it contains exactly the numbers of the reference, so any stray number spoils it. Without
+    ties, as here, this is the index of `lifelines`.
     """
 
     name: ClassVar[str] = "concordance_index"
@@ -28,26 +28,28 @@ class ConcordanceIndex(Averaged):
         """Returns the index for the best reference.
 
         Raises:
-            GoldError: A reference with fewer than two ids, or one of them twice.
+            GoldError: A reference has fewer than two ids, or repeats an id.
         """
-        orders = [_wanted(example, reference) for reference in example.references]
+        orders = [_reference_order(example, reference) for reference in example.references]
         return 100 * max(_concordance(order, ids(text)) for order in orders)
 
     def parses(self, text: str, example: Example) -> bool:
-        """Says whether a text holds the ids of a reference, in whatever order.
+        """Returns whether a text contains the ids of a reference in any order.
 
         Raises:
-            GoldError: As `value` does.
+            GoldError: A reference has fewer than two ids, or repeats an id.
         """
-        found = sorted(ids(text))
-        return any(sorted(_wanted(example, order)) == found for order in example.references)
+        answer = sorted(ids(text))
+        return any(
+            sorted(_reference_order(example, order)) == answer for order in example.references
+        )
 
 
-def _wanted(example: Example, reference: str) -> list[str]:
+def _reference_order(example: Example, reference: str) -> list[str]:
     order = ids(reference)
-    if len(order) < 2 or len(set(order)) < len(order):  # noqa: PLR2004 -- a pair, to be in any order
+    if len(order) < 2 or len(set(order)) < len(order):  # noqa: PLR2004 -- an order needs a pair
         raise GoldError(
-            example, f"the reference {reference!r:.80} is no order of two or more different ids"
+            example, f"the reference {reference!r:.80} is not an order of two or more different ids"
         )
     return order
 

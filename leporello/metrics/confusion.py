@@ -1,4 +1,4 @@
-"""Counts of right and wrong labels, which add up, and the F1 scores that they come to."""
+"""Additive counts of right and wrong labels, and F1 scores of these counts."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from leporello.metrics.protocol import Numbers
 
 Label = TypeVar("Label", bound=Hashable)
-# By label: how often it was wanted and given, wanted and not given, given and not wanted.
+# By label: numbers of hits, misses (expected, not predicted) and extras (predicted, not expected).
 Counts = Mapping[Label, tuple[int, int, int]]
 
 
 def tally(pairs: Iterable[tuple[Label, Label | None]]) -> dict[Label, tuple[int, int, int]]:
-    """Returns the counts of each label that was wanted or given.
+    """Counts hits, misses and extras of each label.
 
     Args:
-        pairs: Labels that were wanted, each with the one that was given; None is no label at all.
+        pairs: Expected and predicted labels; None if no label was predicted.
     """
     hits: Counter[Label] = Counter()
     missed: Counter[Label] = Counter()
@@ -36,25 +36,25 @@ def tally(pairs: Iterable[tuple[Label, Label | None]]) -> dict[Label, tuple[int,
 
 
 def f1_of(counts: tuple[float, float, float]) -> float:
-    """Returns the F1 of a label, 0 to 1; 0 where it was neither wanted nor given."""
+    """Returns the F1 of a label, 0 to 1; 0 if the label does not occur."""
     hits, missed, extra = counts
     return 2 * hits / (2 * hits + missed + extra) if hits else 0.0
 
 
 def macro(counts: Counts[Label], labels: Sequence[Label]) -> float:
-    """Returns the mean F1 of these labels; those that never occurred count as 0."""
+    """Returns the mean F1 of these labels; labels that do not occur count as 0."""
     return fmean(f1_of(counts.get(label, (0, 0, 0))) for label in labels) if labels else 0.0
 
 
 def micro(counts: Counts[Label], labels: Sequence[Label]) -> float:
-    """Returns the F1 of the counts of these labels, summed."""
+    """Returns the F1 of the summed counts of these labels."""
     chosen = [counts.get(label, (0, 0, 0)) for label in labels]
     hits, missed, extra = map(sum, zip(*chosen, strict=True)) if chosen else (0, 0, 0)
     return f1_of((hits, missed, extra))
 
 
 def columns(rows: Sequence[Counts[Label]], labels: Sequence[Label]) -> Numbers:
-    """Returns the counts of these labels in each row side by side, shape (rows, 3 x labels)."""
+    """Returns the counts of these labels in each row, shape (rows, 3 x labels)."""
     import numpy as np
 
     table = [[n for label in labels for n in row.get(label, (0, 0, 0))] for row in rows]
@@ -62,11 +62,11 @@ def columns(rows: Sequence[Counts[Label]], labels: Sequence[Label]) -> Numbers:
 
 
 def macro_of_sums(sums: Numbers, *, fixed: bool) -> Numbers:
-    """Returns the mean F1 of the labels, 0 to 1, of each of many sums of `columns`.
+    """Returns the mean F1 over labels, 0 to 1, for each row of sums of `columns`.
 
     Args:
         sums: Shape (resamples, 3 x labels).
-        fixed: Whether labels that do not occur in a resample count as 0, or not at all.
+        fixed: Whether labels that do not occur in a resample count as 0; they are left out if not.
     """
     import numpy as np
 

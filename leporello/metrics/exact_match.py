@@ -1,4 +1,4 @@
-"""Exact match, as SQuAD v1 and SCROLLS compute it."""
+"""Exact match of SQuAD v1 and SCROLLS."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from leporello.text.squad import normalise
 
 @dataclass(frozen=True)
 class ExactMatch(Averaged):
-    """Whether the answer is one of the references, up to case, punctuation and articles.
+    """Whether the answer equals a reference, ignoring case, punctuation and articles.
 
     The share of examples whose normalised prediction equals a normalised reference (SQuAD v1;
-    SCROLLS `exact_match`); two that are empty after normalisation are equal.
+    SCROLLS `exact_match`); two texts that are empty after normalisation are equal.
     """
 
     name: ClassVar[str] = "exact_match"

@@ -14,25 +14,25 @@ _HALVING = 10  # percentage points
 
 @dataclass(frozen=True)
 class ExponentialSimilarity(Averaged):
-    """How near the first percentage in the answer is: half for every ten points that it is off.
+    """Closeness of the first percentage in the answer, halved for every ten points of difference.
 
-    A percentage is digits with a `%` directly behind them; `60`, `60 %` and `60 percent` are none
-    and score 0. Signs are not read: `-20%` is 20.
+    A percentage is digits directly followed by `%`; `60`, `60 %` and `60 percent` score 0.
+    Signs are ignored: `-20%` is 20.
     """
 
     name: ClassVar[str] = "exponential_similarity"
     signature: ClassVar[str] = "exponential_similarity|base:0.5|points:10|average:mean|version:1"
 
     def value(self, text: str, example: Example) -> float:
-        """Returns the similarity to the nearest reference; raises GoldError for one without any."""
-        gold = [_wanted(example, reference) for reference in example.references]
+        """Returns the similarity to the nearest reference, which must be a percentage."""
+        gold = [_reference_percentage(example, reference) for reference in example.references]
         guess = _percentage(text)
         return 100 * (
             0.0 if guess is None else max(0.5 ** (abs(guess - p) / _HALVING) for p in gold)
         )
 
-    def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- of the protocol
-        """Says whether a text has a percentage."""
+    def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- required by the protocol
+        """Returns whether a text contains a percentage."""
         return _percentage(text) is not None
 
 
@@ -41,7 +41,7 @@ def _percentage(text: str) -> float | None:
     return float(match[0].removesuffix("%")) if match else None
 
 
-def _wanted(example: Example, reference: str) -> float:
+def _reference_percentage(example: Example, reference: str) -> float:
     percentage = _percentage(reference)
     if percentage is None:
         raise GoldError(example, f"the reference {reference!r:.80} has no percentage such as 60%")

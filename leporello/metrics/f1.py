@@ -1,4 +1,4 @@
-"""Token F1, as SQuAD v1, SCROLLS and ZeroSCROLLS compute it."""
+"""Token F1 of SQuAD v1, SCROLLS and ZeroSCROLLS."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from leporello.text.squad import normalise
 
 @dataclass(frozen=True)
 class F1(Averaged):
-    """Overlap of the answer's words with the best reference's (SQuAD v1; SCROLLS `f1`).
+    """Overlap of the answer's words with the best reference (SQuAD v1; SCROLLS `f1`).
 
-    The mean over examples of the best F1 over references. Zero wherever no word is shared, two
-    empty answers included, as in the official code. Words are what blanks part: a text in Chinese
-    or Japanese is one word or a few, and nearly all or nothing; this is the official behaviour.
+    The mean over examples of the best F1 over references. Zero without shared words, even for
+    two empty answers, as in the official code. Words are separated by blanks: a text in Chinese
+    or Japanese has one word or a few, and scores nearly all or nothing, as in the official code.
     """
 
     name: ClassVar[str] = "f1"
@@ -33,11 +33,11 @@ class F1(Averaged):
 
 @dataclass(frozen=True)
 class F1Unidecode(Averaged):
-    """Token F1 as ZeroSCROLLS computes it: what SQuAD v1 leaves is written in ASCII.
+    """Token F1 of ZeroSCROLLS: words are converted to ASCII after SQuAD v1's normalisation.
 
-    The letters are transliterated last, by `unidecode`: `café` is `cafe`, but a curly apostrophe
-    becomes a straight one after punctuation was deleted, so `it’s` is not `it's`. No other
-    table will do: `text-unidecode` writes `½` otherwise, and thousands of other characters.
+    `unidecode` transliterates last: `café` becomes `cafe`, but a curly apostrophe becomes straight
+    after punctuation was deleted, so `it’s` differs from `it's`. The package `text-unidecode` is
+    no substitute, since it converts `½` and thousands of other characters differently.
 
     Raises:
         UserError: The extra `zero-scrolls` is not installed.
@@ -50,7 +50,7 @@ class F1Unidecode(Averaged):
 
     @property
     def signature(self) -> str:
-        """What is computed, with the version of `unidecode`."""
+        """Options of the computation, with the version of `unidecode`."""
         options = "normalisation:squad-v1,unidecode|references:max|average:mean"
         return f"{self.name}|{options}|unidecode:{version('unidecode')}|version:1"
 
@@ -66,12 +66,12 @@ def _in_ascii(text: str) -> str:
 
 
 def best_f1(normal: Callable[[str], str], guess: str, references: Sequence[str]) -> float:
-    """Returns the best F1 over references, of words as they are after normalisation."""
+    """Returns the best F1 over references, after normalisation."""
     words = normal(guess).split()
     return max(token_f1(words, normal(text).split()) for text in references)
 
 
 def token_f1(guess: Sequence[str], reference: Sequence[str]) -> float:
-    """Returns the F1 of two lists of words, 0 to 1; 0 where they share none."""
+    """Returns the F1 of two lists of words, 0 to 1; 0 if they share no word."""
     shared = (Counter(guess) & Counter(reference)).total()
     return 2 * shared / (len(guess) + len(reference)) if shared else 0.0

@@ -1,4 +1,4 @@
-"""F1 over labels, as MuLD needs it for characters; and of the answer that there is none."""
+"""F1 over labels, for MuLD's characters, and F1 of stating that a question has no answer."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class F1Macro:
-    """F1 over labels: the mean of the classes' own (macro), their sum's (micro), each one's.
+    """F1 over labels: the mean over classes (macro), of the sums (micro), and of each class.
 
-    An answer is a label if it is letter for letter one of the task's choices, or, where the task
-    has none, one of the references; any other only costs the right class recall, as it does in
-    scikit-learn with `labels=`. Classes are those that were wanted or given at all.
+    An answer is a label if it equals one of the task's choices exactly, or, in a task without
+    choices, a reference. Any other answer only costs recall of the right class, as in scikit-learn
+    with `labels=`. Classes are the labels that were expected or predicted at least once.
     """
 
     name: ClassVar[str] = "f1_macro"
@@ -29,19 +29,19 @@ class F1Macro:
     signature: ClassVar[str] = "f1_macro|match:exact|labels:seen|average:macro|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns the label `wanted`, the text `given` and the `choices`.
+        """Returns the expected label `wanted`, the predicted label `given`, and the `choices`.
 
-        None where there are no references; with several, any of them is right.
+        None without references; if there are several, each of them is right.
 
         Raises:
-            GoldError: A reference that is not among the choices.
+            GoldError: A reference is not among the choices.
         """
         if not example.references:
             return None
         text, references, choices = prediction.prediction, example.references, example.choices
-        if choices and (foreign := [label for label in references if label not in choices]):
-            listed = ", ".join(choices)
-            raise GoldError(example, f"the reference {foreign[0]!r:.80} is none of: {listed}")
+        if choices and (unknown := [label for label in references if label not in choices]):
+            allowed = ", ".join(choices)
+            raise GoldError(example, f"the reference {unknown[0]!r:.80} is not one of: {allowed}")
         return {
             "wanted": text if text in references else references[0],
             "given": text if not choices or text in choices else None,
@@ -49,11 +49,11 @@ class F1Macro:
         }
 
     def parses(self, text: str, example: Example) -> bool:
-        """Says whether a text is one of the choices; any text is where there are none."""
+        """Returns whether a text is one of the choices; true without choices."""
         return not example.choices or text in example.choices
 
     def score(self, statistics: Statistics) -> float:
-        """Returns 100 if the label is right, else 0."""
+        """Returns 100 if the label is right, otherwise 0."""
         return 100.0 * bool(statistics["wanted"] == statistics["given"])
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
@@ -61,7 +61,7 @@ class F1Macro:
         if not statistics:
             return {}
         counts = tally((s["wanted"], s["given"]) for s in statistics)
-        labels = sorted(counts.keys() & _known(statistics))
+        labels = sorted(counts.keys() & _labels(statistics))
         scores = {
             self.name: macro(counts, labels),
             "f1_micro": micro(counts, labels),
@@ -70,25 +70,25 @@ class F1Macro:
         return {name: round(100 * score, 4) for name, score in scores.items()}
 
     def summands(self, statistics: Sequence[Statistics]) -> Numbers:
-        """Returns the counts of every label that is known in any of the examples."""
+        """Returns the counts of every label in any of the examples."""
         rows = [tally([(s["wanted"], s["given"])]) for s in statistics]
-        return columns(rows, sorted(_known(statistics)))
+        return columns(rows, sorted(_labels(statistics)))
 
-    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- as every metric's; labels count
+    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- required by the protocol
         """Returns the macro F1 over the labels that occur."""
         return 100 * macro_of_sums(sums, fixed=False)
 
 
-def _known(statistics: Sequence[Statistics]) -> set[str]:
+def _labels(statistics: Sequence[Statistics]) -> set[str]:
     return {label for s in statistics for label in (s["wanted"], *s["choices"])}
 
 
 @dataclass(frozen=True)
 class NoAnswer(Summed):
-    """Precision, recall and F1 of the answer that the document does not say so.
+    """Precision, recall and F1 of stating that the document has no answer.
 
-    It is wanted where every reference says so, and given where the prediction does, is empty, or
-    was withheld. A failure is an empty prediction, and so says that there is no answer.
+    The statement is expected if every reference makes it, and predicted if the prediction makes
+    it, is empty, or was withheld. A failure is an empty prediction, and so counts as the statement.
     """
 
     name: ClassVar[str] = "no_answer"
@@ -96,15 +96,15 @@ class NoAnswer(Summed):
     signature: ClassVar[str] = "no_answer|wanted:all references|average:corpus|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns whether it is `wanted` and `given`; None where there are no references."""
+        """Returns whether the statement is expected and predicted; None without references."""
         if not example.references:
             return None
-        given = prediction.abstained or not unanswerable(prediction.prediction.strip(), "")
-        wanted = not any(unanswerable(text.strip(), "") for text in example.references)
-        return {"wanted": wanted, "given": given}
+        predicted = prediction.abstained or not unanswerable(prediction.prediction.strip(), "")
+        expected = not any(unanswerable(text.strip(), "") for text in example.references)
+        return {"wanted": expected, "given": predicted}
 
     def score(self, statistics: Statistics) -> float:
-        """Returns 100 if it is given as it is wanted, else 0."""
+        """Returns 100 if the prediction is as expected, otherwise 0."""
         return 100.0 * bool(statistics["wanted"] == statistics["given"])
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
@@ -120,7 +120,7 @@ class NoAnswer(Summed):
         return {name: round(100 * score, 4) for name, score in scores.items()}
 
     def row(self, statistics: Statistics) -> Sequence[float]:
-        """Returns what was wanted and given, wanted alone, given alone."""
+        """Returns flags: hit, missed, extra."""
         return _counts(statistics)
 
     def of_row(self, row: Sequence[float]) -> float:
@@ -130,5 +130,5 @@ class NoAnswer(Summed):
 
 
 def _counts(statistics: Statistics) -> tuple[bool, bool, bool]:
-    wanted, given = statistics["wanted"], statistics["given"]
-    return wanted and given, wanted and not given, given and not wanted
+    expected, predicted = statistics["wanted"], statistics["given"]
+    return expected and predicted, expected and not predicted, predicted and not expected

@@ -1,4 +1,4 @@
-"""Accuracy over option letters, as ZeroSCROLLS computes it for QuALITY."""
+"""Accuracy over option letters of ZeroSCROLLS, for QuALITY."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from leporello.text.answers import LETTER
 
 @dataclass(frozen=True)
 class OptionLetter(Averaged):
-    """Whether the first of A, B, C, D that stands alone in the answer is the right one.
+    """Whether the first word A, B, C or D in the answer is the right letter.
 
-    Only capitals count, and the first one does: `A good guess is B` says A. A text without one is
-    wrong. The references must have one each; SCROLLS has texts of options there instead, which
+    Only capitals count: `A good guess is B` means A. A text without a letter is wrong. Each
+    reference must have a letter; references of SCROLLS are texts of options instead, which
     `exact_match` compares.
     """
 
@@ -23,11 +23,13 @@ class OptionLetter(Averaged):
     signature: ClassVar[str] = "option_letter|letter:first-of-A-D|average:mean|version:1"
 
     def value(self, text: str, example: Example) -> float:
-        """Returns 100 or 0; raises GoldError for a reference without a letter."""
-        return 100.0 * (_letter(text) in {_wanted(example, gold) for gold in example.references})
+        """Returns 100 or 0; each reference must have a letter."""
+        return 100.0 * (
+            _letter(text) in {_reference_letter(example, gold) for gold in example.references}
+        )
 
-    def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- of the protocol
-        """Says whether a text has an option letter."""
+    def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- required by the protocol
+        """Returns whether a text has an option letter."""
         return _letter(text) is not None
 
 
@@ -36,7 +38,7 @@ def _letter(text: str) -> str | None:
     return match.group() if match else None
 
 
-def _wanted(example: Example, reference: str) -> str:
+def _reference_letter(example: Example, reference: str) -> str:
     letter = _letter(reference)
     if letter is None:
         raise GoldError(example, f"the reference {reference!r:.80} has no letter A, B, C or D")

@@ -1,4 +1,4 @@
-"""Metrics of the user's own: two methods; all else that a metric is has defaults."""
+"""Adapts user-defined metrics, which have two methods; everything else has defaults."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from leporello.metrics.protocol import Asks, GoldError, Metric, Resampled, Stati
 if TYPE_CHECKING:
     from leporello.metrics.protocol import Numbers
 
-_VALUE = "value"  # under which statistics of any JSON are kept, since ours are mappings
+_VALUE = "value"  # key for a user's statistics, which may be any JSON, in our mappings
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class MetricError(UserError):
-    """A metric of the user's own failed; the text says where in its file, and why."""
+    """A user-defined metric failed; the message has the place in its file, and the reason."""
 
 
 @dataclass(frozen=True)
 class OwnMetric:
     """A metric made of `statistics(prediction, example)` and `aggregate(statistics)`.
 
-    A number that these come to is the score of the metric's name. Of several named ones the class
-    may say the `headline`, otherwise the first is it; they are called `NAME[numbers_name]`.
+    If the aggregate is a number, it is the score with the metric's name. If it is a mapping, the
+    class may choose the `headline`, by default the first number; scores are `NAME[number_name]`.
 
     Attributes:
         inner: Object of the user's class.
-        parameters: Parameters that it was given, as JSON.
+        parameters: Parameters of the object, as JSON.
     """
 
     inner: Any
@@ -48,89 +48,89 @@ class OwnMetric:
 
     @cached_property
     def name(self) -> str:
-        """The class's `name`, or its own in snake case."""
-        own = getattr(self.inner, "name", None)
+        """The class attribute `name`, or the class name in snake case."""
+        declared = getattr(self.inner, "name", None)
         words = _WORDS.sub("_", type(self.inner).__name__).lower()
-        return own if isinstance(own, str) and own else words
+        return declared if isinstance(declared, str) and declared else words
 
     @property
     def headline(self) -> str:
-        """The score of the metric's own name."""
+        """Name of the score that ranks pipelines: the metric's name."""
         return self.name
 
     @property
     def needs_hits(self) -> bool:
-        """Whether it looks at what was selected, which predictions from elsewhere do not say."""
+        """Whether the metric needs hits, which predictions of other programs lack."""
         return bool(getattr(self.inner, "needs_hits", False))
 
     @cached_property
     def signature(self) -> str:
-        """The class's `signature`; or its name, the hash of its file, and its parameters."""
-        own = getattr(self.inner, "signature", None)
-        if isinstance(own, str) and own:
-            return own
+        """The class attribute `signature`, or name, hash of the class's file, and parameters."""
+        declared = getattr(self.inner, "signature", None)
+        if isinstance(declared, str) and declared:
+            return declared
         source = sha256(Path(inspect.getfile(type(self.inner))).read_bytes()).hexdigest()[:16]
-        given = (f"{name}:{json.dumps(value)}" for name, value in self.parameters.items())
+        options = (f"{name}:{json.dumps(value)}" for name, value in self.parameters.items())
         return "|".join(
-            [self.name, f"class:{type(self.inner).__name__}", f"source:{source}", *given]
+            [self.name, f"class:{type(self.inner).__name__}", f"source:{source}", *options]
         )
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns what the class says of an example; None where it has nothing to score against.
+        """Returns the class's statistics of an example; None if there is nothing to score against.
 
         Raises:
-            MetricError: It fails, or says what is no JSON.
+            MetricError: The method fails, or returns a value that is not JSON.
         """
-        found = self._call("statistics", prediction, example)
-        if found is None:
+        value = self._call("statistics", prediction, example)
+        if value is None:
             return None
-        try:  # as it is read again: tuples are lists
-            return {_VALUE: json.loads(json.dumps(found, allow_nan=False))}
+        try:  # a round trip, so that tuples are lists as in a resumed run
+            return {_VALUE: json.loads(json.dumps(value, allow_nan=False))}
         except (TypeError, ValueError, RecursionError) as error:
-            raise self._wrong("statistics", found, f"is no JSON: {error}") from None
+            raise self._fault("statistics", value, f"is not JSON: {error}") from None
 
     def score(self, statistics: Statistics) -> float:
-        """Returns the score of one example: the class's `score`, or the aggregate of one.
+        """Returns the score of one example by the class's `score`, or the aggregate of the example.
 
         Raises:
-            MetricError: It fails, or says what is no number.
+            MetricError: The method fails, or returns a value that is not a number.
         """
         if not callable(getattr(self.inner, "score", None)):
             return self.aggregate([statistics])[self.name]
         return self._number("score", self._call("score", statistics[_VALUE]))
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns the scores over all examples, as the class has them.
+        """Returns the scores over all examples.
 
         Raises:
-            MetricError: It fails, or says what is no number.
+            MetricError: The method fails, or returns a value that is not a number.
         """
         if not statistics:
             return {}
-        found = self._call("aggregate", [each[_VALUE] for each in statistics])
-        if not isinstance(found, Mapping):
-            return {self.name: self._number("aggregate", found)}
-        headline = getattr(self.inner, "headline", next(iter(found), None))
-        if headline not in found or not all(isinstance(name, str) for name in found):
-            raise self._wrong("aggregate", found, f"has no number of the name {headline!r}")
-        numbers = {name: self._number("aggregate", value) for name, value in found.items()}
-        others = {f"{self.name}[{name}]": value for name, value in numbers.items()}
-        return {self.name: numbers[headline], **others}
+        aggregated = self._call("aggregate", [row[_VALUE] for row in statistics])
+        if not isinstance(aggregated, Mapping):
+            return {self.name: self._number("aggregate", aggregated)}
+        headline = getattr(self.inner, "headline", next(iter(aggregated), None))
+        if headline not in aggregated or not all(isinstance(name, str) for name in aggregated):
+            raise self._fault("aggregate", aggregated, f"has no number with the name {headline!r}")
+        numbers = {name: self._number("aggregate", value) for name, value in aggregated.items()}
+        scores = {f"{self.name}[{name}]": value for name, value in numbers.items()}
+        return {self.name: numbers[headline], **scores}
 
-    def _call(self, method: str, *given: object) -> object:
+    def _call(self, method: str, *arguments: object) -> object:
         try:
             with user_code_errors(f"{type(self.inner).__name__}.{method}", GoldError):
-                return getattr(self.inner, method)(*given)
-        except UserError as error:  # whatever it is, it is the class's
+                return getattr(self.inner, method)(*arguments)
+        except UserError as error:  # any error of the class is the metric's
             raise MetricError(str(error)) from None
 
     def _number(self, method: str, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-            raise self._wrong(method, value, "is no finite number")
+            raise self._fault(method, value, "is not a finite number")
         return round(float(value), 4)
 
-    def _wrong(self, method: str, value: object, fault: str) -> MetricError:
-        """Returns the fault of a method that says what it may not."""
+    def _fault(self, method: str, value: object, fault: str) -> MetricError:
+        """Returns the error for an invalid value that a method returned."""
         code = getattr(getattr(type(self.inner), method), "__code__", None)
         place = f" ({code.co_filename}, line {code.co_firstlineno})" if code else ""
         return MetricError(
@@ -138,7 +138,7 @@ class OwnMetric:
         )
 
 
-# What metrics that ask a reader came to: statistics, or the error, by metric.
+# Results of metrics that ask a reader: statistics, or the error, by metric.
 Verdicts: TypeAlias = "dict[str, Statistics | MetricError | None]"
 
 
@@ -171,83 +171,83 @@ def statistics_of(
 ) -> tuple[dict[str, Statistics | None], dict[str, str]]:
     """Returns an example's statistics by metric, and the faults of metrics that failed on it.
 
-    What a metric of the user's own does wrong loses no prediction.
+    A faulty user-defined metric does not lose the prediction.
 
     Args:
         metrics: Metrics by name.
-        prediction: The prediction.
-        example: The example, with its gold.
-        verdicts: What `judgement` returned for those that ask a reader; None if they asked none.
+        prediction: Prediction to score.
+        example: Example with its references.
+        verdicts: Result of `judgement` for the metrics that ask a reader; None if none was asked.
 
     Raises:
-        GoldError: No prediction could be scored against such a reference.
+        GoldError: The reference is invalid for a metric.
     """
-    found: dict[str, Statistics | None] = {}
+    by_metric: dict[str, Statistics | None] = {}
     faults: dict[str, str] = {}
     for name, metric in metrics.items():
         try:
             if verdicts is None or name not in verdicts:
-                found[name] = metric.statistics(prediction, example)
+                by_metric[name] = metric.statistics(prediction, example)
             elif isinstance(verdict := verdicts[name], MetricError):
                 raise verdict
             else:
-                found[name] = verdict
+                by_metric[name] = verdict
         except MetricError as error:
-            found[name], faults[name] = None, str(error).partition("\n")[0]
-    _put_beside(metrics, found, verdicts or {})
-    return found, faults
+            by_metric[name], faults[name] = None, str(error).partition("\n")[0]
+    _add_scores_beside(metrics, by_metric, verdicts or {})
+    return by_metric, faults
 
 
-def _put_beside(
+def _add_scores_beside(
     metrics: Mapping[str, Metric],
-    found: Mapping[str, Statistics | None],
+    by_metric: Mapping[str, Statistics | None],
     verdicts: Verdicts,
 ) -> None:
-    """Adds the other metrics' scores to what opinions are held against."""
-    beside = [s["beside"] for s in map(found.get, verdicts) if s and "beside" in s]
-    for name in [name for name in found if beside and name not in verdicts]:
-        with suppress(MetricError):  # some have no score of a single example
-            if statistics := found[name]:
+    """Adds the scores of all other metrics to the statistics that compute agreement."""
+    beside = [s["beside"] for s in map(by_metric.get, verdicts) if s and "beside" in s]
+    for name in [name for name in by_metric if beside and name not in verdicts]:
+        with suppress(MetricError):  # some metrics have no score of a single example
+            if statistics := by_metric[name]:
                 score = metrics[name].score(statistics)
                 for scores in beside:
                     scores.setdefault(name, score)
 
 
 class ByAggregate:
-    """An own metric as one that sums over examples: what is summed is how often each is drawn.
+    """Makes a user-defined metric resampled: the sums count how often each example is drawn.
 
-    Its aggregate is then asked for each resample, which takes long where there are many examples.
+    The metric's aggregate runs for each resample, which is slow with many examples.
     """
 
     MOST: int = 2_000  # examples of all pipelines
 
     def __init__(self, metric: OwnMetric, tables: Sequence[Sequence[Statistics]]) -> None:
-        """Takes the statistics of each pipeline."""
+        """Stores the metric and the statistics of each pipeline."""
         self._metric = metric
         self._pool = [statistics for table in tables for statistics in table]
-        self._first = {id(table): place * len(table) for place, table in enumerate(tables)}
+        self._first = {id(table): index * len(table) for index, table in enumerate(tables)}
 
     def score(self, statistics: Statistics) -> float:
         """Returns the score of one example."""
         return self._metric.score(statistics)
 
     def summands(self, statistics: Sequence[Statistics]) -> Numbers:
-        """Returns a column of its own for each example, shape (examples, examples of all)."""
+        """Returns one column per example of all pipelines, shape (examples, all examples)."""
         import numpy as np
 
         return np.eye(len(statistics), len(self._pool), self._first[id(statistics)])
 
-    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- as every metric's
+    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- required by the protocol
         """Returns the headline of each resample."""
         import numpy as np
 
-        drawn = (np.repeat(np.arange(len(row)), np.rint(row).astype(int)) for row in sums)
-        scores = (self._metric.aggregate([self._pool[i] for i in picks]) for picks in drawn)
+        samples = (np.repeat(np.arange(len(row)), np.rint(row).astype(int)) for row in sums)
+        scores = (self._metric.aggregate([self._pool[i] for i in picks]) for picks in samples)
         return np.array([score[self._metric.headline] for score in scores])
 
 
 def resampled(metric: Metric, tables: Sequence[Sequence[Statistics]]) -> Resampled | None:
-    """Returns a metric as one that can be resampled; None where it cannot, or would take long."""
+    """Returns a metric in a form that can be resampled; None if impossible, or too slow."""
     if not isinstance(metric, OwnMetric):
         return metric if isinstance(metric, Resampled) else None
     few = sum(map(len, tables)) <= ByAggregate.MOST

@@ -1,4 +1,4 @@
-"""F1 of style change, as the evaluator of PAN 2021 computes it."""
+"""F1 of style change, as in the evaluator of PAN 2021."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _AUTHORS = "paragraph-authors"
 _KEYS = {"pan21_task1": "multi-author", "pan21_task2": "changes", "pan21_task3": _AUTHORS}
-# The official evaluator averages over these, whether they occur or not; task 1 over what occurs.
+# The official evaluator averages over these labels even if they do not occur; in task 1, over
+# the labels that occur.
 _LABELS = {"pan21_task2": ("0", "1"), "pan21_task3": ("1", "2", "3", "4")}
 _NUMBERS = re.compile(r"\s*\d+(?:[\s,]+\d+)*\s*")
 
@@ -27,14 +28,14 @@ _NUMBERS = re.compile(r"\s*\d+(?:[\s,]+\d+)*\s*")
 class StyleChangeF1:
     """Macro F1 of PAN 2021's three tasks: several authors or one, each change, each author.
 
-    The labels of all documents are put in one row, as the official evaluator does, and scored over
-    labels that are fixed: authors 1 to 4, so that a perfect answer scores 50 where only two occur,
-    and an author 5 only costs recall. Authors are compared by number, in order of appearance.
+    The labels of all documents are concatenated, as in the official evaluator, and scored over
+    fixed labels: authors 1 to 4, so that a perfect answer scores 50 if only two occur, and an
+    author 5 only costs recall. Authors are compared by number, in order of appearance.
 
-    Answers and references are JSON: an object as in PAN's files, or the list of the paragraphs'
-    authors, from which what is not given follows; bare numbers will do. The official evaluator
-    stops, or compares shifted rows, where the lengths differ; here such a list, like a missing
-    one, counts as no label at all, for that document alone.
+    Answers and references are JSON: an object as in PAN's files, or a list of the paragraphs'
+    authors, from which missing fields are derived; plain numbers are accepted. If lengths differ,
+    the official evaluator stops or compares shifted rows; here a list of the wrong length, like a
+    missing list, predicts no label for that document.
     """
 
     name: ClassVar[str] = "pan21"
@@ -45,12 +46,12 @@ class StyleChangeF1:
     )
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns for each task, by label, how often it was hit, missed and given wrongly.
+        """Returns for each task, by label, numbers of hits, misses and wrong predictions.
 
-        None where there are no references.
+        None without references.
 
         Raises:
-            GoldError: More than one reference, or one that cannot be read.
+            GoldError: There are several references, or the reference is invalid.
         """
         if not example.references:
             return None
@@ -61,10 +62,10 @@ class StyleChangeF1:
         }
 
     def parses(self, text: str, example: Example) -> bool:
-        """Says whether a text has all three answers, for as many paragraphs as there are.
+        """Returns whether a text has all three answers, for the right number of paragraphs.
 
         Raises:
-            GoldError: As `statistics` does.
+            GoldError: There are several references, or the reference is invalid.
         """
         answer = _read(text)
         gold = _truth(example) if example.references else answer
@@ -84,7 +85,7 @@ class StyleChangeF1:
         """Returns the counts of the authors (task 3)."""
         return columns([s[self.headline] for s in statistics], _LABELS[self.headline])
 
-    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- as every metric's; paragraphs count
+    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- required by the protocol
         """Returns the macro F1 of authors."""
         return 100 * macro_of_sums(sums, fixed=True)
 
@@ -93,8 +94,8 @@ def _macro(statistics: Sequence[Statistics], task: str) -> float:
     counts: dict[str, tuple[int, int, int]] = {}
     for row in statistics:
         for label, (hits, missed, extra) in row[task].items():
-            old = counts.get(label, (0, 0, 0))
-            counts[label] = (old[0] + hits, old[1] + missed, old[2] + extra)
+            previous = counts.get(label, (0, 0, 0))
+            counts[label] = (previous[0] + hits, previous[1] + missed, previous[2] + extra)
     return macro(counts, _LABELS.get(task, tuple(counts)))
 
 
@@ -106,17 +107,17 @@ def _pairs(truth: Sequence[str], answer: Sequence[str]) -> list[tuple[str, str |
 
 def _truth(example: Example) -> Mapping[str, Sequence[str]]:
     if len(example.references) > 1:
-        fault = f"has {len(example.references)} references; one, with all authors, is wanted"
+        fault = f"has {len(example.references)} references; provide one, with all authors"
         raise GoldError(example, fault)
     truth = _read(example.references[0])
     if not truth[_AUTHORS] or len(truth["changes"]) != len(truth[_AUTHORS]) - 1:
-        fault = f"the reference {example.references[0]!r:.80} is no list of the paragraphs' authors"
+        fault = f"the reference {example.references[0]!r:.80} is not a list of paragraph authors"
         raise GoldError(example, fault)
     return truth
 
 
 def _read(text: str) -> Mapping[str, Sequence[str]]:
-    """Returns the labels by key, empty where there are none to be read."""
+    """Returns the labels by key; empty for labels that cannot be read."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -131,7 +132,7 @@ def _read(text: str) -> Mapping[str, Sequence[str]]:
 
 
 def _labels(values: Any) -> list[str]:  # noqa: ANN401 -- any JSON
-    """Returns a list of numbers, or of their digits, as digits; nothing if it is none."""
+    """Returns a list of numbers or digits as digits; empty if it is not such a list."""
     values = [values] if isinstance(values, int) else values
     if not isinstance(values, list):
         return []

@@ -1,4 +1,4 @@
-"""What a metric is: statistics of one example, and what they come to over many."""
+"""Protocols and base classes of metrics: statistics per example, and their aggregates."""
 
 from __future__ import annotations
 
@@ -16,47 +16,47 @@ if TYPE_CHECKING:
 
     Numbers: TypeAlias = NDArray[np.float64]
 
-# What is known of one example, as JSON; by it alone it enters any aggregate.
+# JSON of one example: the only input of aggregates.
 Statistics: TypeAlias = dict[str, Any]
 
-_DIGITS = 4  # SCROLLS rounds its scores so
+_DIGITS = 4  # decimals, as in SCROLLS
 
 
 class GoldError(ValueError):
-    """A reference that the official metric cannot score against; the text names the example."""
+    """Raised for a reference that the official metric cannot use; the message names the example."""
 
     def __init__(self, example: Example, fault: str) -> None:
         super().__init__(f"example {example.id!r}: {fault}")
 
 
 class Metric(Protocol):
-    """Scores in two steps, so that totals, per-example scores and the bootstrap share one pass.
+    """Computes scores in two steps, so that totals, scores per example and bootstrap share a pass.
 
-    A metric that needs an extra or a program says so when it is made, with a `UserError`.
+    The constructor raises `UserError` if the metric needs a missing extra or program.
     """
 
     @property
     def name(self) -> str:
-        """Of the metric, as tasks list it."""
+        """Name of the metric in tasks."""
         ...
 
     @property
     def headline(self) -> str:
-        """Of its scores over many examples the one that pipelines are ranked by."""
+        """Name of the aggregate score that ranks pipelines."""
         ...
 
     @property
     def signature(self) -> str:
-        """What exactly is computed: options and versions, in the manner of sacreBLEU."""
+        """Options and versions of the computation, in the style of sacreBLEU."""
         ...
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns the numbers of one example; None where it has nothing to be scored against.
+        """Returns the numbers of one example; None if there is nothing to score against.
 
         A failure is scored as an empty prediction.
 
         Raises:
-            GoldError: No prediction could be scored against such a reference.
+            GoldError: The reference is invalid for the metric.
         """
         ...
 
@@ -65,33 +65,33 @@ class Metric(Protocol):
         ...
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns named scores over all examples, 0 to 100, four decimals; none of none."""
+        """Returns named scores over all examples, 0 to 100, four decimals; empty without any."""
         ...
 
 
 @runtime_checkable
 class Parses(Protocol):
-    """A metric that looks for an answer in the prediction, and may find none."""
+    """A metric that extracts an answer from the prediction, which may fail."""
 
     def parses(self, text: str, example: Example) -> bool:
-        """Says whether it finds an answer, right or wrong, to this example in a text."""
+        """Returns whether a text contains an answer to the example, right or wrong."""
         ...
 
 
 @runtime_checkable
 class Resampled(Protocol):
-    """A metric whose headline follows from sums over examples: thousands of resamples are quick."""
+    """A metric whose headline depends only on sums over examples: resampling is fast."""
 
     def score(self, statistics: Statistics) -> float:
         """Returns the score of one example, 0 to 100."""
         ...
 
     def summands(self, statistics: Sequence[Statistics]) -> Numbers:
-        """Returns what is added up, shape (examples, columns)."""
+        """Returns the numbers to sum, shape (examples, columns)."""
         ...
 
     def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:
-        """Returns the headline, 0 to 100, of each of many resamples.
+        """Returns the headline, 0 to 100, of each resample.
 
         Args:
             sums: Sums of the columns of `summands`, shape (resamples, columns).
@@ -102,9 +102,9 @@ class Resampled(Protocol):
 
 @runtime_checkable
 class Asks(Protocol):
-    """A metric that asks a reader of the pipeline, in a role of its own, as a combiner does.
+    """A metric that asks a reader of the pipeline in a separate role, as a combiner does.
 
-    What it reads stands with the example's reads, and counts for no budget and no ledger.
+    Its reads are stored with the example's reads, but do not count for budgets and coverage.
     """
 
     @property
@@ -115,41 +115,41 @@ class Asks(Protocol):
     def ask(
         self, prediction: Prediction, example: Example
     ) -> Generator[Sequence[Request], list[Any], Statistics | None]:
-        """A generator that yields lists of `Read`, and returns what `statistics` would.
+        """Yields lists of `Read`, and returns the same as `statistics`.
 
-        In place of scores beside its own, under `beside`, it gets those of the other metrics.
+        The scores of all other metrics are added to the returned mapping under `beside`.
         """
         ...
 
 
 def is_later(metric: Metric) -> bool:
-    """Says whether a metric is computed once all is read, in a process of its own.
+    """Returns whether a metric is computed after all reads, in a separate process.
 
-    It says so by `later: ClassVar[bool] = True`, and then sees no document.
+    Such a metric declares `later: ClassVar[bool] = True`, and gets examples without documents.
     """
-    return getattr(metric, "later", False) and sys.platform != "win32"  # which has no such process
+    return getattr(metric, "later", False) and sys.platform != "win32"  # has no such process
 
 
 class Summed:
-    """Base of metrics whose headline follows from sums of a row of numbers of each example."""
+    """Base of metrics whose headline depends only on sums of one row of numbers per example."""
 
     name: ClassVar[str]
 
     @property
     def headline(self) -> str:
-        """The score of the metric's own name."""
+        """Name of the score that ranks pipelines: the metric's name."""
         return self.name
 
     def row(self, statistics: Statistics) -> Sequence[float]:
-        """Returns the numbers of one example that are added up."""
+        """Returns the numbers of one example that enter the sums."""
         raise NotImplementedError
 
     def of_row(self, row: Sequence[float]) -> float:
-        """Returns the headline, 0 to 100, of a row, or of the sums of several."""
+        """Returns the headline, 0 to 100, of a row or of the sums of several rows."""
         raise NotImplementedError
 
     def score(self, statistics: Statistics) -> float:
-        """Returns the example's own."""
+        """Returns the score of one example, 0 to 100."""
         return self.of_row(self.row(statistics))
 
     def summands(self, statistics: Sequence[Statistics]) -> Numbers:
@@ -158,32 +158,32 @@ class Summed:
 
         return np.array([*map(self.row, statistics)], dtype=np.float64)
 
-    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- of the protocol
-        """Returns the headline of each of many resamples."""
+    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- required by the protocol
+        """Returns the headline of each resample."""
         import numpy as np
 
         return np.array([*map(self.of_row, sums.tolist())])
 
 
 class Averaged(Summed):
-    """Base of metrics whose score is the mean of a value of each answer, or of several numbers."""
+    """Base of metrics whose scores are means of one or several numbers per answer."""
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns the answer's value under the metric's name; None without references.
 
         Raises:
-            GoldError: No answer could be scored against a reference.
+            GoldError: A reference is invalid for the metric.
         """
         if not example.references:
             return None
         return {self.name: self.value(prediction.prediction, example)}
 
     def value(self, text: str, example: Example) -> float:
-        """Returns the score of an answer to an example that has references, 0 to 100."""
+        """Returns the score of an answer to an example with references, 0 to 100."""
         raise NotImplementedError
 
     def score(self, statistics: Statistics) -> float:
-        """Returns the example's own."""
+        """Returns the score of one example, 0 to 100."""
         return float(statistics[self.name])
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
@@ -201,7 +201,7 @@ class Averaged(Summed):
 
 
 def column_sums(rows: Iterable[Sequence[float]]) -> list[float]:
-    """Returns the sum of each column of rows of one length, which are seen once; none of none."""
+    """Returns the sum of each column in a single pass; empty without rows."""
     sums: list[float] = []
     for row in rows:
         sums = [*map(add, sums, row)] if sums else [*row]
@@ -209,6 +209,6 @@ def column_sums(rows: Iterable[Sequence[float]]) -> list[float]:
 
 
 def means(statistics: Sequence[Statistics]) -> dict[str, float]:
-    """Returns the mean of each number, rounded as scores are."""
+    """Returns the mean of each number, rounded like scores."""
     names = statistics[0] if statistics else ()
     return {name: round(fmean(s[name] for s in statistics), _DIGITS) for name in names}

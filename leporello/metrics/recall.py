@@ -1,4 +1,4 @@
-"""Retrieval recall: how much of the evidence the hits cover, and how early."""
+"""Retrieval recall: share of the evidence that hits cover, and rank of the first such hit."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from leporello.metrics.protocol import Averaged, Statistics
 
 @dataclass(frozen=True)
 class Recall(Averaged):
-    """How much of the gold evidence was selected: says whether the retriever lost the answer.
+    """Share of the gold evidence that was retrieved; low recall means the retriever lost answers.
 
-    `recall` is the share of the evidence's characters that the union of all hits covers, or what
-    they stand for; `recall_whole` the share of evidence spans covered entirely; `mrr` the
-    reciprocal rank of the first hit that touches evidence. Means over examples. White space does
-    not count: chunkers may leave it out.
+    `recall` is the share of the evidence's characters that all hits cover, or the texts that they
+    summarise; `recall_whole` is the share of evidence spans that are covered entirely; `mrr` is the
+    reciprocal rank of the first hit that touches evidence. Scores are means over examples. White
+    space does not count, since chunkers may leave it out.
     """
 
     name: ClassVar[str] = "recall"
@@ -29,7 +29,7 @@ class Recall(Averaged):
     )
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `recall`, `recall_whole` and `mrr`, or None where there is no evidence."""
+        """Returns `recall`, `recall_whole` and `mrr`; None without evidence."""
         text = example.document.text
         evidence = [span for span in example.evidence if letters(text, [span])]
         if not evidence:
@@ -47,9 +47,9 @@ class Recall(Averaged):
 
 @dataclass(frozen=True)
 class RecallRead(Averaged):
-    """How much of the gold evidence the reader saw as it stands.
+    """Share of the gold evidence that the reader saw verbatim.
 
-    What only a summary stood for does not count, as it does for `recall`. White space does not.
+    Unlike in `recall`, evidence behind a summary does not count. White space does not count.
     """
 
     name: ClassVar[str] = "recall_read"
@@ -59,12 +59,12 @@ class RecallRead(Averaged):
     )
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `recall_read`, or None where there is no evidence."""
+        """Returns `recall_read`; None without evidence."""
         text, gold = example.document.text, merge(example.evidence)
-        if not (all_of_it := letters(text, gold)):
+        if not (total := letters(text, gold)):
             return None
         unread = sum(letters(text, outside(span, prediction.read)) for span in gold)
-        return {"recall_read": 100 * (1 - unread / all_of_it)}
+        return {"recall_read": 100 * (1 - unread / total)}
 
 
 def _reciprocal_rank(hits: Sequence[Sequence[Span]], gold: Sequence[Span]) -> float:

@@ -1,4 +1,4 @@
-"""ROUGE-1, -2 and -L with their geometric mean, as SCROLLS computes them."""
+"""ROUGE-1, -2 and -L with their geometric mean, as in SCROLLS."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _TYPES = ("rouge1", "rouge2", "rougeL")
 _WORD = re.compile(r"[a-z0-9]+")
-_KEPT = 64  # references; several pipelines are scored against the same ones at about one time
+_CACHED = 64  # references, since several pipelines have the same references
 _OPTIONS = "types:1,2,L|stemmer:no|references:max-per-type"
 
 
@@ -29,27 +29,27 @@ _OPTIONS = "types:1,2,L|stemmer:no|references:max-per-type"
 class Rouge(Averaged):
     """ROUGE F-measures of summaries, and the geometric mean of their means (SCROLLS `rouge`).
 
-    The numbers are those of `rouge_score` 0.1.2. Each type takes its own best reference; `rouge`
-    is the cube root of the product of the three corpus means. No stemming. Words are runs of
-    `a-z0-9`: every other letter parts words, so a text without Latin letters scores 0.
-    rougeLsum, which SCROLLS computes and neither shows nor uses, is left out.
+    The numbers are those of `rouge_score` 0.1.2. Each type uses its best reference; `rouge`
+    is the cube root of the product of the three corpus means. Words are not stemmed, and are runs
+    of `a-z0-9`: every other letter separates words, so a text without Latin letters scores 0.
+    rougeLsum is left out, since SCROLLS computes it without reporting it.
     """
 
     name: ClassVar[str] = "rouge"
 
     @property
     def signature(self) -> str:
-        """What is computed."""
+        """Options of the computation."""
         return f"{self.name}|{_OPTIONS}|mean:geometric-of-corpus-means|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `rouge1`, `rouge2`, `rougeL`, or None where there are no references."""
+        """Returns `rouge1`, `rouge2` and `rougeL`; None without references."""
         if not example.references:
             return None
         guess = _RougeWords.of(prediction.prediction)
-        tried = [_f_measures(_reference(text), guess) for text in example.references]
+        measures = [_f_measures(_reference(text), guess) for text in example.references]
         return {
-            kind: 100 * max(f) for kind, f in zip(_TYPES, zip(*tried, strict=True), strict=True)
+            kind: 100 * max(f) for kind, f in zip(_TYPES, zip(*measures, strict=True), strict=True)
         }
 
     def score(self, statistics: Statistics) -> float:
@@ -79,16 +79,16 @@ class Rouge(Averaged):
 
 @dataclass(frozen=True)
 class RougeScrolls(Rouge):
-    """ROUGE as SCROLLS and ZeroSCROLLS rank by it: the geometric mean of three corpus means."""
+    """ROUGE that ranks in SCROLLS and ZeroSCROLLS: the geometric mean of three corpus means."""
 
     name: ClassVar[str] = "rouge_scrolls"
 
 
 @dataclass(frozen=True)
 class RougeScrollsInstance(Rouge):
-    """The mean over examples of each one's geometric mean, as the ZeroSCROLLS paper has it.
+    """Mean over examples of the geometric mean per example, as in the ZeroSCROLLS paper.
 
-    Its leaderboard takes the geometric mean of corpus means (`rouge_scrolls`), which is higher:
+    The leaderboard uses the geometric mean of corpus means (`rouge_scrolls`), which is higher:
     here an example without a common bigram counts as zero.
     """
 
@@ -96,7 +96,7 @@ class RougeScrollsInstance(Rouge):
 
     @property
     def signature(self) -> str:
-        """What is computed."""
+        """Options of the computation."""
         return f"{self.name}|{_OPTIONS}|mean:of-geometric-means|version:1"
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
@@ -111,7 +111,7 @@ class RougeScrollsInstance(Rouge):
 
 @dataclass(frozen=True, slots=True)
 class _RougeWords:
-    """A text as ROUGE compares it."""
+    """Words of a text, with counts of words and pairs of words."""
 
     words: list[str]
     unigrams: Counter[str]
@@ -123,7 +123,7 @@ class _RougeWords:
         return _RougeWords(words, Counter(words), Counter(pairwise(words)))
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHED)
 def _reference(text: str) -> tuple[_RougeWords, dict[str, int]]:
     words = _RougeWords.of(text)
     return words, places(words.words)
@@ -133,9 +133,9 @@ def _f_measures(
     reference: tuple[_RougeWords, Mapping[str, int]], guess: _RougeWords
 ) -> tuple[float, float, float]:
     """Returns the F-measures of the three types, 0 to 1."""
-    reference_words, where = reference
+    reference_words, positions = reference
     sizes = len(reference_words.words), len(guess.words)
-    common = lcs_length(where, sizes[0], guess.words)
+    common = lcs_length(positions, sizes[0], guess.words)
     return (
         _f((reference_words.unigrams & guess.unigrams).total(), *sizes),
         _f((reference_words.bigrams & guess.bigrams).total(), *(size - 1 for size in sizes)),
@@ -147,20 +147,20 @@ def _f(shared: int, reference_size: int, guess_size: int) -> float:
     if not shared:
         return 0.0
     precision, recall = shared / guess_size, shared / reference_size
-    return 2 * precision * recall / (precision + recall)  # rounds as `rouge_score` does
+    return 2 * precision * recall / (precision + recall)  # order of operations as in `rouge_score`
 
 
 def rouge_l_sum(text: str, reference: str) -> float:
-    """Returns `rouge_score`'s rougeLsum, 0 to 1: sentences are lines, no word counts twice."""
-    ours, theirs = (
-        [_WORD.findall(line.lower()) for line in each.split("\n") if line]
-        for each in (text, reference)
+    """Returns `rouge_score`'s rougeLsum, 0 to 1: lines are sentences, and no word counts twice."""
+    answer, gold = (
+        [_WORD.findall(line.lower()) for line in lines.split("\n") if line]
+        for lines in (text, reference)
     )
-    given = Counter(chain(*ours))
-    return _f((lcs_union(ours, theirs) & given).total(), sum(map(len, theirs)), given.total())
+    counts = Counter(chain(*answer))
+    return _f((lcs_union(answer, gold) & counts).total(), sum(map(len, gold)), counts.total())
 
 
 def _geometric_mean(statistics: Sequence[Statistics]) -> float:
-    # Of the corpus means, as the benchmark's own code: a mean of the examples' is lower.
+    # The benchmark's code uses the corpus means; a mean over examples is lower.
     product = math.prod(fmean(s[kind] for s in statistics) for kind in _TYPES)
     return math.cbrt(product)

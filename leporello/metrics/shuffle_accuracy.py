@@ -12,21 +12,21 @@ from typing import Any, ClassVar
 from leporello.core.records import Example, Prediction
 from leporello.metrics.protocol import Statistics
 
-_TIE = 1e-4  # as large a difference is none to the authors
+_TIE = 1e-4  # differences up to this size count as ties, as for the authors
 _Z = NormalDist().inv_cdf(0.975)
 
 
 @dataclass(frozen=True)
 class ShuffleAccuracy:
-    """The share of pairs of a text and a shuffle whose text has the higher score, a block size.
+    """Share of pairs of a text and a shuffle in which the text scores higher, per block size.
 
-    As the authors count: pairs whose scores differ by no more than 0.0001 are the `same` and not
-    right, nor is a document of one block, which cannot be shuffled. A pair one of whose texts
-    failed or has no score is `missing`, and not right either.
+    As in the authors' code, pairs whose scores differ by at most 0.0001 are the `same` and count
+    as wrong; so does a document of one block, which cannot be shuffled. A pair with a text
+    that failed or has no score is `missing`, and counts as wrong too.
 
-    Pairs of one document are not independent: they share the original. So the 95 % interval is
-    Wilson's with as many pairs as independent ones would do (the pairs divided by the design
-    effect), no fewer than there are documents.
+    Pairs of one document are not independent, since they share the original. The 95 % interval is
+    therefore Wilson's with the effective number of independent pairs (the pairs divided by the
+    design effect), at least the number of documents.
     """
 
     headline: ClassVar[str] = "shuffle_accuracy"
@@ -37,9 +37,9 @@ class ShuffleAccuracy:
     )
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns whose text it is, its `block_size` (0 of an original) and its `score`.
+        """Returns the document, `block_size` (0 for an original) and `score` of a text.
 
-        None for an example that is of no shuffle test.
+        None for an example without a shuffle test.
         """
         gold = example.metadata.get("gold")
         shuffle = gold.get("shuffle_test") if isinstance(gold, Mapping) else None
@@ -47,18 +47,18 @@ class ShuffleAccuracy:
             return None
         return {**shuffle, "score": _number(prediction.prediction)}
 
-    def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- as every metric's
-        """Says whether a text is a number."""
+    def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- required by the protocol
+        """Returns whether a text is a number."""
         return _number(text) is not None
 
     def score(self, statistics: Statistics) -> float:
-        """Returns 100 if the text has a score, else 0: alone it is neither right nor wrong."""
+        """Returns 100 if the text has a score, otherwise 0: only pairs are right or wrong."""
         return 100.0 * (statistics["score"] is not None)
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns the accuracy of each block size, their mean, and the ends of their intervals.
+        """Returns the accuracy of each block size, their mean, and bounds of the intervals.
 
-        `accuracy[3]`, `low[3]`, `high[3]` are those of blocks of three sentences; `same` and
+        `accuracy[3]`, `low[3]` and `high[3]` are for blocks of three sentences; `same` and
         `missing` are percentages of all pairs.
         """
         tags = _tags(statistics)
@@ -76,25 +76,25 @@ class ShuffleAccuracy:
 
 
 def tag(difference: float) -> str:
-    """Returns what the authors say of the original's score less the shuffle's."""
+    """Returns the authors' verdict on the difference of the original's and the shuffle's score."""
     if abs(difference) <= _TIE:
         return "same"
     return "good" if difference > 0 else "bad"
 
 
 def interval(documents: Sequence[Sequence[bool]]) -> tuple[float, float]:
-    """Returns the ends of the 95 % interval of the share that is right, 0 to 1.
+    """Returns the bounds of the 95 % interval of the share of right pairs, 0 to 1.
 
     Args:
-        documents: Flags of each document, one a pair: whether the original was put first; none is
-            empty.
+        documents: Flags per pair of each document: whether the original scored higher; every
+            document has a pair.
     """
     pairs, clusters = sum(map(len, documents)), len(documents)
     share = fmean(_flat(documents))
     strays = sum((sum(verdicts) - share * len(verdicts)) ** 2 for verdicts in documents)
     effective = float(clusters)
     if strays and clusters > 1:
-        # In a simulation it held the truth in 90 to 97 %; over pairs, as few as 54 (decision 21).
+        # In simulations it covers the truth in 90 to 97 %; intervals over pairs, in as few as 54 %.
         variance = clusters / (clusters - 1) * strays / pairs**2
         effective = min(max(share * (1 - share) / variance, clusters), pairs)
     return _wilson(share, effective)
@@ -108,7 +108,7 @@ def _wilson(share: float, count: float) -> tuple[float, float]:
 
 
 def _tags(statistics: Sequence[Statistics]) -> dict[int, dict[str, list[str]]]:
-    """Returns what is said of every pair, by block size and document."""
+    """Returns the verdict on every pair, by block size and document."""
     tags: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     originals = {s["document"]: s["score"] for s in statistics if not s["block_size"]}
     for row in statistics:
@@ -119,7 +119,7 @@ def _tags(statistics: Sequence[Statistics]) -> dict[int, dict[str, list[str]]]:
 
 
 def _tag(original: float | None, shuffle: Statistics) -> str:
-    if shuffle["unchanged"]:  # whatever a model makes of the same text twice
+    if shuffle["unchanged"]:  # even if a model scores the same text differently
         return "same"
     if original is None or shuffle["score"] is None:
         return "missing"

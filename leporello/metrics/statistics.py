@@ -1,4 +1,4 @@
-"""The statistics of very many examples."""
+"""Compact storage of statistics of many examples."""
 
 from __future__ import annotations
 
@@ -12,35 +12,36 @@ from leporello.metrics.protocol import Statistics
 
 
 class StatisticsTable(Sequence[Statistics]):
-    """Statistics in order; of those that are floats of the same names, eight bytes a number.
+    """Statistics in order; floats with the same names take eight bytes per number.
 
-    As objects they would take ten times as much. Others, lists of counts say, lie on disk as JSON.
+    Objects would take ten times as much. Other statistics, such as lists of counts, are stored on
+    disk as JSON.
     """
 
     def __init__(self) -> None:
-        """Keeps none yet."""
+        """Creates an empty table."""
         self._names: tuple[str, ...] = ()
         self._numbers = array("d")
-        self._others: JsonTable | None = None
+        self._on_disk: JsonTable | None = None
 
     def append(self, statistics: Statistics) -> None:
-        """Adds those of one more example."""
+        """Adds the statistics of an example."""
         self._names = self._names or tuple(statistics)
         floats = statistics and all(type(value) is float for value in statistics.values())
-        if self._others is not None:
-            self._others.add(len(self), statistics)
+        if self._on_disk is not None:
+            self._on_disk.add(len(self), statistics)
         elif floats and tuple(statistics) == self._names:
             self._numbers.extend(statistics.values())
         else:
-            others = JsonTable()
-            for place, each in enumerate(chain(self, [statistics])):
-                others.add(place, each)
-            self._others, self._numbers = others, array("d")
+            table = JsonTable()
+            for place, row in enumerate(chain(self, [statistics])):
+                table.add(place, row)
+            self._on_disk, self._numbers = table, array("d")
 
     def __len__(self) -> int:
         """Returns the number of examples."""
-        if self._others is not None:
-            return len(self._others)
+        if self._on_disk is not None:
+            return len(self._on_disk)
         return len(self._numbers) // max(1, len(self._names))
 
     @overload
@@ -48,21 +49,21 @@ class StatisticsTable(Sequence[Statistics]):
     @overload
     def __getitem__(self, place: slice) -> list[Statistics]: ...
     def __getitem__(self, place: int | slice) -> Statistics | list[Statistics]:
-        """Returns those of one example, or of some."""
+        """Returns the statistics of one example or of a slice."""
         if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
+            return [self[index] for index in range(*place.indices(len(self)))]
         place = range(len(self))[place]
-        if self._others is not None:
-            found: Statistics = self._others.get(place)
-            return found
+        if self._on_disk is not None:
+            statistics: Statistics = self._on_disk.get(place)
+            return statistics
         width = len(self._names)
         first = place * width
         return dict(zip(self._names, self._numbers[first : first + width], strict=True))
 
     def __iter__(self) -> Iterator[Statistics]:
-        """Yields all of them."""
-        if self._others is not None:
-            yield from (statistics for _, statistics in self._others.items())
+        """Yields the statistics of all examples."""
+        if self._on_disk is not None:
+            yield from (statistics for _, statistics in self._on_disk.items())
             return
         numbers = iter(self._numbers)
         for _ in range(len(self)):

@@ -1,4 +1,4 @@
-"""Values compared as what they are: numbers and dates as such, lists as sets, objects by field."""
+"""Compares typed values: numbers and dates by value, lists as sets, objects by field."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _TEXT = '{"type": "string"}'
 
 @dataclass(frozen=True)
 class TypedMatch(Averaged):
-    """Whether an answer has the value of the best reference, both read as the example's type.
+    """Whether an answer has the value of a reference, both parsed as the example's type.
 
-    1,200 is `1200 people`, 2020-03-01 is `March 1, 2020`. A list scores the F1 of its values as a
-    set, an object the mean of its fields, null among them; a text counts up to case, punctuation
-    and articles, as `exact_match` does. An answer that is no value of the type scores 0, unless
-    the reference is empty, which only an empty answer matches.
+    1,200 equals `1200 people`, 2020-03-01 equals `March 1, 2020`. A list scores the F1 of its
+    values as a set, an object the mean over its fields, including null. Texts are compared without
+    case, punctuation and articles, as in `exact_match`. An answer without a value of the type
+    scores 0; an empty reference matches only an empty answer.
 
     Attributes:
         tolerance: Share of the reference by which a number may differ.
@@ -35,15 +35,15 @@ class TypedMatch(Averaged):
 
     @property
     def signature(self) -> str:
-        """What is computed, with the tolerance."""
+        """Options of the computation, with the tolerance."""
         options = f"tolerance:{self.tolerance:g}|lists:set-f1|objects:mean"
         return f"typed_match|{options}|references:max|average:mean|version:1"
 
     def value(self, text: str, example: Example) -> float:
-        """Returns how much of the best reference the answer has.
+        """Returns the score of the answer against the best reference.
 
         Raises:
-            GoldError: A reference is no value of the example's type.
+            GoldError: A reference is not a value of the example's type.
         """
         schema = example.schema or _TEXT
         try:
@@ -54,14 +54,14 @@ class TypedMatch(Averaged):
             value = _value(text, schema)
         except ValueError:
             return 0.0
-        return 100 * max(self._likeness(value, each) for each in gold)
+        return 100 * max(self._similarity(value, reference) for reference in gold)
 
-    def _likeness(self, value: JSON, gold: JSON) -> float:
-        """Returns how much of a reference a value is, 0 to 1."""
+    def _similarity(self, value: JSON, gold: JSON) -> float:
+        """Returns the score of a value against a reference, 0 to 1."""
         if isinstance(gold, dict):
-            own = value if isinstance(value, dict) else {}
-            scores = [self._likeness(own.get(name), each) for name, each in gold.items()]
-            return math.fsum(scores) / len(scores) if scores else float(not own)
+            fields = value if isinstance(value, dict) else {}
+            scores = [self._similarity(fields.get(name), item) for name, item in gold.items()]
+            return math.fsum(scores) / len(scores) if scores else float(not fields)
         if isinstance(gold, list):
             return self._overlap(value if isinstance(value, list) else [], gold)
         if _is_number(gold) and _is_number(value):
@@ -73,13 +73,11 @@ class TypedMatch(Averaged):
     def _overlap(self, value: list[JSON], gold: list[JSON]) -> float:
         if not value and not gold:
             return 1.0
-        left, shared = [*gold], 0
-        for one in {as_answer(each): each for each in value}.values():
-            same = next(
-                (n for n, each in enumerate(left) if self._likeness(one, each) == 1.0), None
-            )
-            if same is not None:
-                del left[same]
+        unmatched, shared = [*gold], 0
+        for item in {as_answer(item): item for item in value}.values():
+            equal = (n for n, g in enumerate(unmatched) if self._similarity(item, g) == 1.0)
+            if (index := next(equal, None)) is not None:
+                del unmatched[index]
                 shared += 1
         return 2 * shared / (len({*map(as_answer, value)}) + len(gold))
 

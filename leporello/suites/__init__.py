@@ -1,8 +1,8 @@
-"""The papers' tables: published numbers beside those of runs.
+"""Papers' tables, with published numbers next to those of runs.
 
-It reads finished runs and the data files in `published/`, and starts nothing. What a suite is,
-names of tasks and pipelines, stands in `pipelines.yaml`, and is read by `config/suites`. Begin with
-`tables`; `cells` has the scores of runs and the papers' numbers.
+The package reads finished runs and the data files in `published/`, and starts nothing. Suites are
+declared in `pipelines.yaml` and read by `config/suites`. Begin with `tables`; `cells` reads the
+scores of runs and the papers' numbers.
 """
 
 from __future__ import annotations

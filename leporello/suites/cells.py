@@ -29,13 +29,13 @@ class PublishedRow:
 
     Attributes:
         name: Name of the row in the paper.
-        numbers: Numbers by column; a column is left out where the paper has a dash.
-        quote: Line of the text that they were read from.
+        numbers: Numbers by column, without columns where the paper has a dash.
+        quote: Line of the paper's text with the numbers.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _FORBID
     name: str
-    # A count stays whole, and is shown so.
+    # Counts stay integers, so that they are shown without decimals.
     numbers: Mapping[str, tuple[int | float | None, ...]]
     quote: str
 
@@ -45,7 +45,7 @@ class PublishedTable:
     """A table of a paper.
 
     Attributes:
-        title: Number of the table, and what it shows.
+        title: Number and title of the table.
         columns: Labels of the numbers by column.
         rows: Rows in the paper's order.
     """
@@ -62,7 +62,7 @@ class PublishedPaper:
 
     Attributes:
         paper: Authors, year and title.
-        source: URL of the text that the numbers stand in.
+        source: URL of the text with the numbers.
         tables: Tables by name.
     """
 
@@ -73,11 +73,11 @@ class PublishedPaper:
 
 
 def published_of(suite: Suite) -> PublishedPaper:
-    """Returns the published numbers of a suite; none if it names no data file.
+    """Returns the published numbers of a suite; empty if it has no data file.
 
     Raises:
         UserError: The file cannot be read.
-        ConfigError: What is wrong with it, and what the suite takes from it that is not there.
+        ConfigError: The file has faults, or does not have a table, row or column of the suite.
     """
     if suite.file is None:
         return PublishedPaper()
@@ -85,7 +85,7 @@ def published_of(suite: Suite) -> PublishedPaper:
     try:
         published = TypeAdapter(PublishedPaper).validate_python(tree.plain())
     except ValidationError as error:
-        raise ConfigError([_fault(tree, one) for one in error.errors()]) from None
+        raise ConfigError([_fault(tree, detail) for detail in error.errors()]) from None
     faults = [*_faults(published, tree), *_unmatched(suite, published)]
     if faults:
         raise ConfigError(faults)
@@ -97,7 +97,7 @@ def check_published(suites: Mapping[str, Suite]) -> None:
 
     Raises:
         UserError: A file cannot be read.
-        ConfigError: Everything that is wrong with them.
+        ConfigError: All faults of the files.
     """
     build_all(suites.values(), published_of)
 
@@ -112,7 +112,7 @@ def _fault(tree: Tree, error: Any) -> Fault:  # noqa: ANN401 -- a mapping of pyd
 
 
 def _faults(published: PublishedPaper, tree: Tree) -> Iterator[Fault]:
-    """Yields the numbers that no column has labels for."""
+    """Yields faults for numbers without a column, or without labels in it."""
     for name, table in published.tables.items():
         rows: Any = tree.items["tables"].items[name].items["rows"].value
         for row, place in zip(table.rows, rows, strict=True):
@@ -120,22 +120,22 @@ def _faults(published: PublishedPaper, tree: Tree) -> Iterator[Fault]:
                 labels = table.columns.get(column)
                 if labels is None:
                     hint = did_you_mean(column, table.columns)
-                    yield place.fault(f"{name}: {row.name}: there is no column {column!r}{hint}")
+                    yield place.fault(f"{name}: {row.name}: unknown column {column!r}{hint}")
                 elif len(labels) != len(numbers):
-                    said = f"has {len(numbers)} numbers for {len(labels)} labels"
-                    yield place.fault(f"{name}: {row.name}: {column} {said}")
+                    text = f"has {len(numbers)} numbers for {len(labels)} labels"
+                    yield place.fault(f"{name}: {row.name}: {column} {text}")
 
 
 def _unmatched(suite: Suite, published: PublishedPaper) -> Iterator[Fault]:
-    """Yields what a suite takes from the published table that is not there."""
+    """Yields faults for tables, rows and columns of a suite that the data file does not have."""
     table = published.tables.get(suite.table)
     if table is None and suite.table in suite.groups:
-        table = PublishedTable("", {}, ())  # its own means, which no text at hand has
+        table = PublishedTable("", {}, ())  # a table of means, which is not published
     if table is None:
         hint = did_you_mean(suite.table, published.tables)
         yield suite.fault(f"{suite.file} has no table {suite.table!r}{hint}", "table")
         return
-    names = {row.name for one in published.tables.values() for row in one.rows}
+    names = {row.name for entry in published.tables.values() for row in entry.rows}
     for key, row in suite.rows.items():
         if row.published and row.published not in names:
             hint = did_you_mean(row.published, names)
@@ -154,26 +154,26 @@ def _unmatched(suite: Suite, published: PublishedPaper) -> Iterator[Fault]:
             yield suite.fault(text, "columns", key)
 
 
-# As many as an interval's first digits need: a table is to be there at once.
+# Enough for the first digits of an interval, and fast.
 _DRAWS = Draws(samples=1_000)
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One pipeline on one task, in one run.
+    """Results of one pipeline on one task in one run.
 
     Attributes:
         run: Directory of the run.
         pipeline: Name of the pipeline.
         task: Name of the task.
         split: Name of the split; empty if the task has none.
-        examples: Number of examples finished, failed ones included.
-        expected: Number of examples that the run has; None if it is not known.
+        examples: Number of finished examples, including failed ones.
+        expected: Number of examples that the run has; None if unknown.
         failures: Number of examples that are scored as empty predictions.
         scores: Scores by name, 0 to 100.
         intervals: 95 % intervals (low, high) by score, for those that can be resampled.
-        normalised: Whether answers were brought into the form that metrics read.
-        sees_gold: Whether a stage had the references or the evidence in view.
+        normalised: Whether the task brought answers into the form that its metrics read.
+        sees_gold: Whether a stage used the references or the evidence.
     """
 
     run: Path
@@ -190,27 +190,27 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """As a person would say it."""
+        """Pipeline, task and run, for messages."""
         return f"{self.pipeline} on {self.task} in {self.run}"
 
     @property
     def partial(self) -> bool:
-        """Whether the run has not come to its end."""
+        """Whether the run is not finished."""
         return self.expected is not None and self.examples < self.expected
 
 
 def cells_of(runs: Sequence[Path], suite: Suite) -> list[Cell]:
-    """Returns what runs, or folders in which such lie, say of a suite's tasks.
+    """Returns the results of runs, or of folders with runs, on a suite's tasks.
 
     Raises:
-        UserError: No run lies there, or none of these tasks was run.
+        UserError: A path has no run, or no task of the suite was run.
     """
     directories = dict.fromkeys(path.resolve() for run in runs for path in runs_in(run))
     cells = [cell for path in directories for cell in _of_run(path, suite)]
     if runs and not cells:
         names = ", ".join(map(str, runs))
         tasks = dict.fromkeys(task.partition("@")[0] for task in suite.tasks)
-        raise UserError(f"{names}: nothing of {', '.join(tasks)} is finished there")
+        raise UserError(f"{names}: has no finished examples of {', '.join(tasks)}")
     return cells
 
 
@@ -236,24 +236,26 @@ def _cell(
             if statistics is not None:
                 table.append(statistics)
     metrics = metrics_of_run(signature, [*tables])
-    found = {n: scores_of(metrics[n], [tables[n]], None, _DRAWS)[0] for n in metrics}
-    scores = {name: value for score in found.values() for name, value in score.others.items()}
-    ends = {metrics[n].headline: score.interval for n, score in found.items() if score.interval}
-    for name in scores:  # of the Shuffle Test, which has an interval of its own for each block size
+    all_scores = {n: scores_of(metrics[n], [tables[n]], None, _DRAWS)[0] for n in metrics}
+    scores = {name: value for score in all_scores.values() for name, value in score.others.items()}
+    ends = {
+        metrics[n].headline: score.interval for n, score in all_scores.items() if score.interval
+    }
+    for name in scores:  # the Shuffle Test has an interval for each block size
         if name.startswith("accuracy["):
             size = name.removeprefix("accuracy")
             ends[name] = (scores[f"low{size}"], scores[f"high{size}"])
-    given = signature["task"]  # of 0.2, a task said whether answers were normalised
+    task = signature["task"]  # in 0.2, `normalised` was a parameter of the task
     merged = derived(run, *job, "metrics.json")
     return Cell(
         run.path,
         *job,
-        split=str(given.get("split", "")),
+        split=str(task.get("split", "")),
         examples=examples,
         expected=expected,
         failures=failures,
         scores=scores,
         intervals=ends,
-        normalised=bool(merged.get("normalised", given.get("normalised"))),
+        normalised=bool(merged.get("normalised", task.get("normalised"))),
         sees_gold=bool(merged.get("sees_gold")),
     )

@@ -1,4 +1,4 @@
-"""A suite's table as text, and as rows of values."""
+"""Suites' tables as text, CSV and rows of values."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _CELLS = ("row", "column", "n", "of", "split", "score [95%]", "run")
 
 
 def text_tables(table: SuiteTable) -> list[ResultTable]:
-    """Returns the table as the paper has it, and one of the runs that our rows are from."""
-    own = [row for row in table.rows if row.ours]
+    """Returns the table in the paper's layout, and a table of the runs behind our rows."""
+    our_rows = [row for row in table.rows if row.ours]
     headers = [
         name if labels == (name,) or name == AVERAGE else f"{name} {'/'.join(labels)}"
         for name, labels in table.columns.items()
@@ -33,25 +33,27 @@ def text_tables(table: SuiteTable) -> list[ResultTable]:
         notes.append(f"published: {table.paper}; {table.source}")
     main = ResultTable(
         f"{table.suite.name}, {table.title}",
-        ("row", *(("from",) if own else ()), *headers, *shared),
-        tuple(_row(row, table, told=bool(own)) for row in table.rows),
+        ("row", *(("from",) if our_rows else ()), *headers, *shared),
+        tuple(_row(row, table, has_origin=bool(our_rows)) for row in table.rows),
         tuple(notes),
     )
-    if not own or table.name != table.suite.table:  # whose runs stand below the suite's own table
+    if (
+        not our_rows or table.name != table.suite.table
+    ):  # the runs are listed only below the suite's main table
         return [main]
     cells = tuple(
-        _cell(row, name, entry, table) for row in own for name, entry in row.parts.items()
+        _cell(row, name, entry, table) for row in our_rows for name, entry in row.parts.items()
     )
     return [main, ResultTable("Our rows", _CELLS, cells)]
 
 
-def _row(row: TableRow, table: SuiteTable, *, told: bool) -> tuple[str, ...]:
+def _row(row: TableRow, table: SuiteTable, *, has_origin: bool) -> tuple[str, ...]:
     texts = [_text(row.entries.get(name), ours=row.ours) for name in table.columns]
     if AVERAGE in table.columns and AVERAGE not in row.entries:
         texts[[*table.columns].index(AVERAGE)] = _average(row.average, row, [*table.suite.columns])
     shared = [_average(row.shared, row, table.shared)] if table.shared else []
-    by = [_OURS if row.ours else _PAPER] if told else []
-    return (row.name, *by, *texts, *shared)
+    origin = [_OURS if row.ours else _PAPER] if has_origin else []
+    return (row.name, *origin, *texts, *shared)
 
 
 def _text(entry: Entry | None, *, ours: bool) -> str:
@@ -62,7 +64,7 @@ def _text(entry: Entry | None, *, ours: bool) -> str:
 
 
 def _average(mean: float | None, row: TableRow, columns: Sequence[str]) -> str:
-    """Returns a mean, with a mark if any of what it is of has one."""
+    """Returns a mean, marked with `*` if one of its columns is."""
     if mean is None:
         return _NO
     marked = any(not row.entries[c].whole for c in columns if c in row.entries)
@@ -86,12 +88,12 @@ def _first(entry: Entry) -> Cell:
 
 
 def records(tables: Sequence[SuiteTable]) -> list[dict[str, Any]]:
-    """Returns a row for each number of the tables, the paper's and ours, in full."""
+    """Returns a row for each number of the tables, published or ours."""
     return [record for table in tables for row in table.rows for record in _records(row, table)]
 
 
 def _records(row: TableRow, table: SuiteTable) -> Iterator[dict[str, Any]]:
-    own = {"suite": table.suite.name, "table": table.name, "row": row.name}
+    base = {"suite": table.suite.name, "table": table.name, "row": row.name}
     source = {"from": _OURS if row.ours else _PAPER, "paper": table.paper, "title": table.title}
     labels_of = {name: tuple(s for _, s in table.suite.columns[name].parts) for name in row.parts}
     entries = {**row.parts, **row.entries}
@@ -101,7 +103,7 @@ def _records(row: TableRow, table: SuiteTable) -> Iterator[dict[str, Any]]:
             assert entry is not None
             is_group = name not in table.suite.columns
             cell = entry.cells[index] if entry.cells and not is_group else None
-            where = {**own, **source, "column": name, "label": label}
+            where = {**base, **source, "column": name, "label": label}
             yield {
                 **where,
                 "value": entry.numbers[index],
@@ -110,14 +112,14 @@ def _records(row: TableRow, table: SuiteTable) -> Iterator[dict[str, Any]]:
     means = {AVERAGE: row.average, f"mean of {' '.join(table.shared)}": row.shared}
     for name, mean in means.items():
         if mean is not None and name not in row.entries:
-            where = {**own, **source, "column": name, "label": "Avg"}
+            where = {**base, **source, "column": name, "label": "Avg"}
             yield {**where, "value": mean, **_facts(None, name, 0, None, table)}
 
 
 def _facts(
     cell: Cell | None, name: str, index: int, entry: Entry | None, table: SuiteTable
 ) -> dict[str, Any]:
-    """Returns what is known of a number of ours."""
+    """Returns details of one of our numbers."""
     column = table.suite.columns.get(name)
     score = column.parts[index][1] if column and cell else ""
     low, high = (cell.intervals.get(score) if cell else None) or (None, None)
@@ -135,7 +137,7 @@ def _facts(
 
 
 def csv_of(tables: Sequence[SuiteTable]) -> str:
-    """Returns what `records` does, as CSV."""
+    """Returns the rows of `records` as CSV."""
     rows, file = records(tables), io.StringIO()
     writer = csv.DictWriter(file, [*rows[0]] if rows else [], lineterminator="\n")
     writer.writeheader()

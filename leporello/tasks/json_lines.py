@@ -1,4 +1,4 @@
-"""Tasks of one's own: files of rows, one question a row."""
+"""Task of the user's own questions, from files with one question per row."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TOO_LARGE = "the row is larger than max_row_bytes, {:,} bytes expanded; is each
 
 
 class _RowAt(NamedTuple):
-    """A row behind its number, and why it could not be read, if so."""
+    """A row with its number, and the reason why it could not be read; empty if it could."""
 
     number: int
     row: Row
@@ -44,38 +44,38 @@ class _RowAt(NamedTuple):
 
 @dataclass(frozen=True)
 class JsonLines(LaidOut):
-    """Questions from JSON Lines files, one object a line.
+    """Questions from JSON Lines files, with one object per line.
 
-    A row has `id`, its document as `document` (the text), `document_path` (a file of any format
-    that is read), `documents` (files and folders as one), `collection` (the name of such) or
-    `document_id`, and `question`, `references`, `choices`, `evidence`, `title`, `group`, `metadata`
-    as far as there are any. Rows that share a `document_id` share the
-    document, which one of them gives; so do rows with the same path or text. They need not stand
-    together, unless `adjacent` says so.
+    A row has an `id` and a document: `document` (the text), `document_path` (a file of any format),
+    `documents` (files and folders that form one document), `collection` (the name of a collection)
+    or `document_id`. It may have `question`, `references`, `choices`, `evidence`, `title`, `group`
+    and `metadata`. Rows with the same `document_id`, path or text share a document; with
+    `document_id`, only one of them needs to contain it. They need not follow each other, except
+    with `adjacent`.
 
     Attributes:
-        path: Path of the file, of a folder of them, a pattern (`rows-*.jsonl.gz`), `hf://datasets/`
-            and a data set's name, or a URL; `{split}` in it stands for the split. What is
-            compressed with gzip, bzip2, zstd or xz is unpacked once, to the cache.
-        instruction: The prompt, put before what is read.
-        metrics: Metrics that predictions are scored with: names, `./file.py:Class`, or mappings of
-            `class` and its parameters.
-        ignore: Fields of the rows that are passed over; other unknown fields are faults.
-        split: Name of the split, in place of `{split}` in the path, or of a data set that has it.
-        headers: Names for what follows (document, question, answer) in the prompt.
-        adjacent: Whether the rows of each document follow each other. Then a huge file is checked
-            two to three times as fast and without a table on the disk; but ids that come twice are
-            not noticed.
-        columns: Names that the rows have for these fields: `{question: query, references:
-            answers.text}`; what is not named is then not read. Rows without `id` are called by
-            their numbers.
-        collections: Paths, patterns and URLs by name, for rows with `collection`; a config's
-            `collections`, if not given.
-        max_row_bytes: Bytes of a row at most, expanded; one that is larger fails alone.
-        loader: What reads the documents' files that it is for; others are read by what they are.
-        answer: Type of the answers, as `date` or `{type: number, minimum: 0}`, for rows that say
-            none of their own (docs/typed-answers.md).
-        no_answer: What references say where the document does not say so.
+        path: Path of a file or folder, a pattern (`rows-*.jsonl.gz`), `hf://datasets/` and the name
+            of a data set, or a URL; `{split}` in it is replaced by the split. Files compressed with
+            gzip, bzip2, zstd or xz are unpacked once, to the cache.
+        instruction: Instruction, which precedes the passages in a prompt.
+        metrics: Metrics that score predictions: names, `./file.py:Class`, or mappings of `class`
+            and parameters.
+        ignore: Fields of the rows to ignore; other unknown fields are faults.
+        split: Name of the split, which replaces `{split}` in the path; or of a data set's split.
+        headers: Headers of document, question and answer in a prompt.
+        adjacent: Whether the rows of each document follow each other. Huge files are then checked
+            two to three times as fast and without a table on disk, but duplicate ids are not
+            detected.
+        columns: Names of these fields in the rows: `{question: query, references: answers.text}`;
+            other columns are then ignored. Rows without `id` are named by their numbers.
+        collections: Paths, patterns and URLs by name, for rows with `collection`; by default the
+            config's `collections`.
+        max_row_bytes: Largest size of a row in bytes, expanded; only the examples of larger rows
+            fail.
+        loader: Loader for the documents' files that it supports; other files have built-in loaders.
+        answer: Type of the answers of rows without `answer`, such as `date` or `{type: number,
+            minimum: 0}` (docs/typed-answers.md).
+        no_answer: Reference of questions that the document does not answer.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson")
@@ -105,16 +105,16 @@ class JsonLines(LaidOut):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files of the split, in the order of their rows.
+        """The files of the split, in order.
 
         Raises:
-            UserError: There are none; or a split without a place in the path, or the other way
-                round.
+            UserError: No file is found; or only one of the split and `{split}` in the path is
+                given.
         """
         return find_files(self.path, self.split, self.suffixes)
 
     def check(self) -> None:
-        """Reads all rows once, and no document's file.
+        """Checks all rows, but does not open the documents' files.
 
         Raises:
             ConfigError: All faults of rows, with their lines.
@@ -123,10 +123,10 @@ class JsonLines(LaidOut):
         self._layout()
 
     def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:  # noqa: ARG002 -- part of `Sharded`
-        """Yields the examples on documents of the layout; nothing else of the file is read.
+        """Yields the examples on documents of the layout, reading only their rows.
 
-        Where a document's file cannot be read, or evidence is not in it, the examples concerned
-        have a `fault`, and all others are as if these were not there.
+        If a document's file cannot be read, or evidence is not in it, its examples have a `fault`;
+        other examples are not affected.
 
         Raises:
             UserError: The file cannot be read, or has changed.
@@ -140,7 +140,7 @@ class JsonLines(LaidOut):
                 yield self._example(row, files.place(line), opened, fault or problem)
 
     def closed(self, document: DocumentRows, fault: str) -> Iterator[Example]:
-        """Yields the examples on a document that is not to be opened, with this fault.
+        """Yields the examples on a document with this fault, without opening the document.
 
         Raises:
             UserError: The file cannot be read, or has changed.
@@ -150,13 +150,15 @@ class JsonLines(LaidOut):
         source = _source(rows)
         key = source.key if source else ""
         closed = Document(key, "", _title(rows))
-        for line, row, own in rows:
-            yield self._example(row, files.place(line), closed, own or f"document_path: {fault}")
+        for line, row, row_fault in rows:
+            yield self._example(
+                row, files.place(line), closed, row_fault or f"document_path: {fault}"
+            )
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the files and of the documents' files.
 
-        Files that cannot be read are told in a warning; that they cannot enters the hash.
+        Files that cannot be read are reported in a warning, and change the hash.
         """
         layout = self._layout()
         digest = hashlib.sha256(bytes.fromhex(layout.facts["sha256"]))
@@ -170,7 +172,7 @@ class JsonLines(LaidOut):
             except UserError as error:
                 faults.append(error)
         if faults:
-            problem = f"{len(faults)} of {len(paths)} documents' files cannot be read, so that the"
+            problem = f"{len(faults)} of {len(paths)} documents' files cannot be read, and the"
             more = ", …" if len(faults) > 1 else ""
             _warn(f"{self.path}: {problem} examples on them will fail: {faults[0]}{more}")
         return digest.hexdigest()
@@ -180,31 +182,31 @@ class JsonLines(LaidOut):
         return RowFiles(self.files, self.max_row_bytes, self.ignore, self.columns)
 
     def _layout(self) -> Layout:
-        """Returns where the rows on each document stand: [line, offset, count] of each run."""
+        """Returns the rows of each document, as [line, offset, count] of runs of adjacent rows."""
         return _cached_layout(self, self._source.stamp())
 
     def _hash(self, source: str) -> bytes:
-        """Returns the hash of what a document is read from."""
-        if paths := self._several(source):
+        """Returns the hash of a document's files."""
+        if paths := self._paths(source):
             return collection_hash(paths)
-        return file_hash(self._beside(source))
+        return file_hash(self._absolute(source))
 
-    def _several(self, source: str) -> Sequence[str | Path]:
-        """Returns the paths of a document that is read from several; none of one that is not.
+    def _paths(self, source: str) -> Sequence[str | Path]:
+        """Returns the paths of a document that consists of several; empty for a single path.
 
         Raises:
-            UserError: There is no collection of that name.
+            UserError: The collection does not exist.
         """
         name, paths = sources(source)
         if name and name not in self.collections:
             hint = did_you_mean(name, self.collections)
             raise UserError(f"there is no collection {name!r}{hint}")
-        return self.collections[name] if name else [*map(self._beside, paths)]
+        return self.collections[name] if name else [*map(self._absolute, paths)]
 
-    def _beside(self, document_path: str) -> Path:
-        """Returns a document's file, which counts from the folder that all files of rows share."""
+    def _absolute(self, document_path: str) -> Path:
+        """Returns the path of a document, resolved from the common folder of the files of rows."""
         if is_url(document_path):
-            return self._elsewhere(document_path)
+            return self._checked_url(document_path)
         files = self.files
         if isinstance(files[0], RemotePath):
             return files[0].parent / document_path
@@ -212,15 +214,17 @@ class JsonLines(LaidOut):
         folder = files[0].parent if folder == files[0].absolute().parent else folder
         return folder / at_home(document_path)
 
-    def _elsewhere(self, url: str) -> Path:
-        """Returns what a row names by a URL; rows from elsewhere name no file of this machine."""
+    def _checked_url(self, url: str) -> Path:
+        """Returns the path of a URL; remote rows must not name files on this machine."""
         path, file = to_path(url), self.files[0]
         if isinstance(file, RemotePath) and not isinstance(path, RemotePath):
-            raise UserError(f"{url}: is a file on this machine, and it is named at {file}")
+            raise UserError(
+                f"{url}: is a file on this machine, but {file} is not; give a remote URL"
+            )
         return path
 
     def _rows(self, document: DocumentRows, reader: RowReader) -> list[_RowAt]:
-        """Returns the rows on a document; those that repeat its text share it."""
+        """Returns the rows on a document; rows with the same text share one string."""
         rows: list[_RowAt] = []
         text = None
         for first, offset, count in _place_of(document)["at"]:
@@ -243,14 +247,14 @@ class JsonLines(LaidOut):
         return UserError(f"{self.path}: has changed while it was read; run again")
 
     def _opened(self, files: RowFiles, rows: Sequence[_RowAt]) -> tuple[Document, str]:
-        """Returns the document that one of the rows gives; see `_document`."""
+        """Returns the document in one of the rows; see `_document`."""
         if source := _source(rows):
             return self._document(files, source, _title(rows))
         key = rows[0].row.key
-        return Document(key, ""), f"document {key!r} has no text in any row that could be read"
+        return Document(key, ""), f"document {key!r}: no row with its text could be read"
 
     def _document(self, files: RowFiles, source: Row, title: str) -> tuple[Document, str]:
-        """Returns the document, or an empty one and why it could not be read."""
+        """Returns the document; or an empty one, with the reason why it could not be read."""
         text = source.document or ""
         packed = files.packed(text)
         if not source.source and not packed:
@@ -260,14 +264,14 @@ class JsonLines(LaidOut):
             if packed:
                 path, data = packed
                 document = load_bytes(data, path, self.loader)
-            elif several := self._several(source.source):
-                document = load_collection(several, source.key, loader=self.loader)
+            elif paths := self._paths(source.source):
+                document = load_collection(paths, source.key, loader=self.loader)
             else:
-                path = self._beside(source.source)
+                path = self._absolute(source.source)
                 document = load(path, source.key, self.loader)
         except UserError as error:
             problem = str(error)
-        except Exception as error:  # a broken file at which a format's library trips
+        except Exception as error:  # libraries raise anything on broken files
             problem = f"{path}: {type(error).__name__}: {error}"
         else:
             title = title or document.title
@@ -301,12 +305,12 @@ class JsonLines(LaidOut):
 
 
 @lru_cache(maxsize=8)
-def _cached_layout(task: JsonLines, stamp: tuple[tuple[int, int, int], ...]) -> Layout:  # noqa: ARG001 -- files with other stamps are read again
-    """Returns the places of all rows, checked; they are read once for all runs."""
+def _cached_layout(task: JsonLines, stamp: tuple[tuple[int, int, int], ...]) -> Layout:  # noqa: ARG001 -- changed files have another stamp
+    """Returns the layout of all rows, checked; it is computed once for all runs."""
     source = task._source
     sha256 = source.sha256()
-    how: list[JSON] = [[*sorted(task.ignore)], task.adjacent, dict(task.columns)]
-    key: JSON = ["JsonLines", sha256, *how, task.max_row_bytes]
+    settings: list[JSON] = [[*sorted(task.ignore)], task.adjacent, dict(task.columns)]
+    key: JSON = ["JsonLines", sha256, *settings, task.max_row_bytes]
     documents = Scan(source).documents(adjacent=task.adjacent)
     layout = cached_layout(key, documents, {"sha256": sha256})
     if not layout.examples:
@@ -315,12 +319,12 @@ def _cached_layout(task: JsonLines, stamp: tuple[tuple[int, int, int], ...]) -> 
 
 
 def _place_of(document: DocumentRows) -> Mapping[str, Any]:
-    """Returns where a document's rows stand, `at`, and the `path` of its file, if it has one."""
+    """Returns the positions of a document's rows, `at`, and the `path` of its file, if any."""
     return cast("Mapping[str, Any]", document.rows)
 
 
 def _source(rows: Sequence[_RowAt]) -> Row | None:
-    """Returns the first row that gives the document's text, or its file."""
+    """Returns the first row with the document's text or file."""
     sources = (row for _, row, _ in rows if row.document is not None or row.source)
     return next(sources, None)
 
@@ -331,5 +335,5 @@ def _title(rows: Sequence[_RowAt]) -> str:
 
 @cache
 def _warn(text: str) -> None:
-    """Warns once a process: a run takes the fingerprint before and after."""
+    """Warns once per process: a run computes the fingerprint twice."""
     _log.warning(text)

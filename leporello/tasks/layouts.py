@@ -1,9 +1,9 @@
-"""Layouts: where the documents of a task stand in its data, so that shards are cut without a text.
+"""Layouts, which list the documents of a task so that shards can be made without reading texts.
 
     LEPORELLO_CACHE/layouts/KEY.jsonl
 
-A file has a line a document, and a last one with their number of examples and a checksum. It is
-written while a task's data are read for the first time, in the memory of a line.
+A file has one line per document, and a last line with the number of examples and a checksum. It is
+written when a task's data are first read, one line at a time.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from leporello.models.locate import cache_directory
 
 
 class Layout:
-    """The documents of a task in their order, from a file; nothing happens if it is removed.
+    """The documents of a task in order, from an open file, which may be removed.
 
     Attributes:
         examples: Number of examples.
-        facts: Values that were noted beside the documents.
+        facts: Further values that were stored.
     """
 
     def __init__(self, content: mmap.mmap) -> None:
-        """Takes a file's bytes; raises ValueError if they are not what was written."""
+        """Reads a file's bytes; raises ValueError if they are damaged."""
         self._content = content
         self._end = content.rfind(b"\n", 0, len(content) - 1) + 1
         last = json.loads(content[self._end :])
@@ -62,13 +62,13 @@ class Layout:
 
 
 class LaidOut:
-    """A task whose data are read once for its layout, and then where a document stands."""
+    """A task whose data are read completely only for its layout, and then per document."""
 
     def _layout(self) -> Layout:
         """Returns the layout.
 
         Raises:
-            ConfigError: What is wrong with the rows.
+            ConfigError: Faults of rows.
             UserError: The file cannot be read, or has no rows.
         """
         raise NotImplementedError
@@ -78,11 +78,11 @@ class LaidOut:
         raise NotImplementedError
 
     def layout(self) -> Iterator[DocumentRows]:
-        """Yields the documents, as they first appear."""
+        """Yields the documents, in the order of their first rows."""
         yield from self._layout()
 
     def examples(self) -> Iterator[Example]:
-        """Yields the examples, those on one document together."""
+        """Yields the examples, grouped by document."""
         yield from self.examples_of(self._layout(), 0)
 
     def __len__(self) -> int:
@@ -93,16 +93,16 @@ class LaidOut:
 def cached_layout(
     key: JSON, documents: Iterable[DocumentRows], facts: Mapping[str, JSON]
 ) -> Layout:
-    """Returns a layout, from its file if there is one.
+    """Returns a layout, from its file if it exists.
 
     Args:
-        key: JSON that the layout depends on besides the code of this package; None for what cannot
-            be told, whose file is not kept.
-        documents: Documents, not iterated if there is a file. What they raise leaves none.
-        facts: Values to note beside them; may be filled while the documents are iterated.
+        key: JSON on which the layout depends, in addition to this package's code; None if that is
+            unknown, and the layout must not be cached.
+        documents: Documents, iterated only without a file. If they raise, no file is written.
+        facts: Further values to store; may be filled while the documents are iterated.
 
     Raises:
-        UserError: There is no room for the file.
+        UserError: The disk is full.
     """
     path = _path(key)
     if path and (layout := _read(path)):
@@ -114,14 +114,14 @@ def cached_layout(
 
 
 def cached_documents(key: JSON, documents: Iterable[DocumentRows]) -> Iterator[DocumentRows]:
-    """Yields the documents of a layout that is kept, or these as they come, and keeps them.
+    """Yields the documents of a cached layout, or else these documents while caching them.
 
     Args:
-        key: Key as of `cached_layout`.
-        documents: Documents to keep; if they are not all taken, nothing is kept.
+        key: Key, as for `cached_layout`.
+        documents: Documents to cache; nothing is cached if the caller stops early.
 
     Raises:
-        UserError: There is no room for the file.
+        UserError: The disk is full.
     """
     path = _path(key)
     if path and (layout := _read(path)):
@@ -134,16 +134,16 @@ def cached_documents(key: JSON, documents: Iterable[DocumentRows]) -> Iterator[D
 def _path(key: JSON) -> Path | None:
     if key is None:
         return None
-    # Another version of the code may find other documents, and gets a file of its own.
+    # Another version of the code may find other documents, and uses another file.
     content = json.dumps([_code(), key]).encode()
     return cache_directory() / f"layouts/{hashlib.sha256(content).hexdigest()}.jsonl"
 
 
 def _read(path: Path) -> Layout | None:
-    """Returns the layout in a file; None if there is none, or a damaged one."""
+    """Returns the layout in a file; None if the file is missing or damaged."""
     with suppress(OSError, ValueError, KeyError), path.open("rb") as file:
         layout = Layout(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        with suppress(OSError):  # a folder that may not be written to
+        with suppress(OSError):  # the folder may be read-only
             os.utime(path)
         return layout
     return None
@@ -152,7 +152,7 @@ def _read(path: Path) -> Layout | None:
 def _appended(
     file: IO[bytes], documents: Iterable[DocumentRows], facts: Mapping[str, JSON]
 ) -> Iterator[DocumentRows]:
-    """Yields documents of which each has been written to a file, and the last line after them."""
+    """Yields documents after writing them to a file, and finally writes the last line."""
     examples = checksum = 0
     for document in documents:
         line = _line([document.examples, document.bytes, document.rows])
@@ -165,10 +165,10 @@ def _appended(
 
 @contextmanager
 def _new(path: Path | None) -> Iterator[IO[bytes]]:
-    """Opens a file that is renamed to the path; a nameless one where none can be."""
+    """Opens a file that is renamed to the path; a temporary file if that is not possible."""
     with ExitStack() as stack:
         file = partial = None
-        with suppress(OSError):  # a folder that may not be written to
+        with suppress(OSError):  # the folder may be read-only
             if path:
                 partial = path.with_suffix(f".{os.getpid()}-{secrets.token_hex(4)}.partial")
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -182,15 +182,14 @@ def _new(path: Path | None) -> Iterator[IO[bytes]]:
 def _append(file: IO[bytes], line: bytes) -> None:
     try:
         file.write(line)
-        if line.startswith(b"{"):  # the last
+        if line.startswith(b"{"):  # the last line
             file.flush()
     except OSError as error:
-        with suppress(OSError):  # closing it would write once more
+        with suppress(OSError):  # closing the file writes again, and fails again
             file.close()
         raise UserError(
-            "where the documents of a task stand cannot be written to"
-            f" {cache_directory()}: {error.strerror}; make room, or name another place with"
-            " LEPORELLO_CACHE"
+            f"the layout of a task cannot be written to {cache_directory()}: {error.strerror};"
+            " free disk space, or set LEPORELLO_CACHE to another folder"
         ) from None
 
 
@@ -200,7 +199,7 @@ def _line(value: JSON) -> bytes:
 
 @cache
 def _code() -> str:
-    """Returns a hash of the code that finds layouts: what was sound for another may not be."""
+    """Returns a hash of the code that computes layouts."""
     digest, here = hashlib.sha256(), Path(__file__)
     folders = (here.parent / "jsonl", here.parent / "official")
     for path in [here, *(file for folder in folders for file in sorted(folder.glob("*.py")))]:
@@ -213,9 +212,9 @@ Item = TypeVar("Item")
 
 @dataclass(slots=True)
 class ForwardReader(Generic[Item]):
-    """Items by their numbers; an iterator goes on to a later item, and never back.
+    """Reader of items by number, from iterators that only move forward.
 
-    Iterators stay open between readings, no more of them than there were readings at once.
+    Iterators are reused; there are never more than simultaneous calls of `items`.
 
     Attributes:
         begin: Function that starts at the first item.
@@ -225,7 +224,7 @@ class ForwardReader(Generic[Item]):
     _idle: list[tuple[int, Iterator[Item]]] = field(default_factory=list, init=False)
 
     def items(self, numbers: Iterable[int]) -> Iterator[Item]:
-        """Yields the items of these numbers, quick if they grow; it ends at one that is missing."""
+        """Yields items by number, fast in ascending order; stops at a missing item."""
         cursor = None  # number of the next item, and the iterator
         try:
             for number in numbers:

@@ -1,4 +1,4 @@
-"""MuLD (Hudson and Al Moubayed 2022): six tasks on documents of 10,000 words and more."""
+"""MuLD (Hudson and Al Moubayed 2022): six tasks on documents of at least 10,000 words."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ METRICS: Mapping[str, tuple[str, ...]] = {
 }
 LABELS = ("Hero", "Villain/Antagonist")  # of character_id
 
-_LONGEST = 1000  # characters of a question; what begins a document later is no border
-# A byte order mark, as it is or read as Latin-1, or HTML: what a book or a script begins with.
+_LONGEST = 1000  # most characters of a question; the document must begin within them
+# Beginnings of books and scripts: HTML, or a byte order mark, which may be read as Latin-1.
 _BORDER = re.compile("(?P<mark>\ufeff|ï»¿)|<html", re.IGNORECASE)
 _ASKED = re.compile(r"\?[\"'”’)\]]*")
 _BLANK = re.compile(r"\s*")
@@ -46,18 +46,19 @@ _AUTHORS = re.compile(r"\[\d+(, \d+)*\]")
 
 @dataclass(frozen=True)
 class Muld(Benchmark):
-    """A task of MuLD, from the benchmark's own file.
+    """A task of MuLD, from the benchmark's official file.
 
-    A row is an example; its id is the split and its number from 0, for the benchmark gives none.
-    The question (of `character_id`, the character's name) is taken apart from the document. The
-    paragraphs of `style_change` are the document's `parts`, its reference a list of authors.
+    A row is an example; its id is the split and its number from 0, as the benchmark has no ids. The
+    question, in `character_id` the character's name, is separated from the document. In
+    `style_change` the paragraphs are the document's `parts`, and the reference is a list of
+    authors.
 
     Attributes:
-        name: Name of the task, as the benchmark names its files.
-        split: `train`, `validation` or `test`, as far as the task has them.
-        data: Directory of the benchmarks' files: `muld/NAME_SPLIT.json.bz2` in it. None stands
-            for `LEPORELLO_DATA`, else `data`.
-        instruction: Text put before what is read; the benchmark itself has none.
+        name: Name of the task in the benchmark's file names.
+        split: `train`, `validation` or `test`; not all tasks have all of them.
+        data: Directory of the benchmarks' files, with `muld/NAME_SPLIT.json.bz2`. None means
+            `LEPORELLO_DATA` or `data`.
+        instruction: Instruction, which precedes the passages in a prompt; the benchmark has none.
     """
 
     name: Literal[
@@ -71,35 +72,35 @@ class Muld(Benchmark):
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Those that the task has."""
+        """The splits of the task."""
         return SPLITS[self.name]
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The paper's; the benchmark has published none."""
+        """The metrics of the paper; the benchmark has no code for them."""
         return METRICS[self.name]
 
     @property
     def published(self) -> Published:
-        """The split's own file.
+        """The split's file on the hub.
 
         Raises:
-            UserError: There is no such split.
+            UserError: The task has no such split.
         """
         check_split(f"muld/{self.name}", self.split, self.splits)
         file = f"{self.name}_{self.split}.json.bz2"
         return Published("ghomasHudson/muld", f"data/{file}", f"muld/{file}")
 
-    def normalise(self, text: str, example: Example) -> str:  # noqa: ARG002 -- as every task's
-        """Returns an answer in the form that the metric reads."""
+    def normalise(self, text: str, example: Example) -> str:  # noqa: ARG002 -- part of every task
+        """Returns an answer in the form that the metric requires."""
         if self.name == "character_id":
             return answers.label(text, LABELS)
         return answers.authors(text) if self.name == "style_change" else text
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example:
-        """Takes a row apart; see `Benchmark.take`."""
+        """Parses one row; see `Benchmark.take`."""
         text = text_of(row, "input")
-        question, head, fault = self._apart(text)
+        question, head, fault = self._split_input(text)
         document = Document("", text[head:], parts=self._parts(text))
         references, unfit = self._references(row, document)
         return Example(
@@ -113,8 +114,8 @@ class Muld(Benchmark):
             fault=fault or unfit,
         )
 
-    def _apart(self, text: str) -> tuple[str, int, str]:
-        """Returns the question, where the document begins, and what is wrong."""
+    def _split_input(self, text: str) -> tuple[str, int, str]:
+        """Returns the question, the start of the document, and a fault or an empty text."""
         if self.name in ("narrativeqa", "hotpotqa"):
             return _question_above(text)
         if self.name == "character_id":
@@ -124,7 +125,7 @@ class Muld(Benchmark):
         return "", 0, ""
 
     def _parts(self, text: str) -> tuple[Span, ...]:
-        """Returns the paragraphs of `style_change`: lines, and no blank ones."""
+        """Returns the paragraphs of `style_change`: lines without blank ones."""
         if self.name != "style_change":
             return ()
         return tuple(Span(*line.span()) for line in LINE.finditer(text))
@@ -132,25 +133,25 @@ class Muld(Benchmark):
     def _references(
         self, row: Mapping[str, Any], document: Document
     ) -> tuple[tuple[str, ...], str]:
-        """Returns the references, and why the metric could not score by them, if so."""
+        """Returns the references, and a reason if the metric cannot use them."""
         if self.name == "style_change":
             return _authors(row.get("output"), len(document.parts))
         gold = outputs(row)
         if self.name == "character_id":
             gold = tuple(answers.label(answer, LABELS) for answer in gold)
             foreign = [answer for answer in gold if answer not in LABELS]
-            return gold, f"gold answer {foreign[0]!r:.60} is no label" if foreign else ""
+            return gold, f"gold answer {foreign[0]!r:.60} is not a label" if foreign else ""
         lines = len(document.text.splitlines())
-        # A translation is a list of lines, of which metrics would take the best one alone.
-        if self.name == "opensubtitles" and len(gold) == lines > 1:  # a list of subtitles
+        # A translation is a list of lines; metrics would score only the best line.
+        if self.name == "opensubtitles" and len(gold) == lines > 1:
             gold = ("\n".join(gold),)
         return gold, ""
 
 
 def _question_above(text: str) -> tuple[str, int, str]:
-    """Returns question, start of the document, and fault of a question in front of a document.
+    """Returns the question before a document, the start of the document, and a fault.
 
-    What is between them differs from row to row: a mark, a tag, a line break, or nothing at all.
+    Between them is a byte order mark, a tag, a line break or nothing, depending on the row.
     """
     if border := _BORDER.search(text, 0, _LONGEST):
         head = border.end() if border["mark"] else border.start()
@@ -161,27 +162,27 @@ def _question_above(text: str) -> tuple[str, int, str]:
     line = text[start : start + _LONGEST if end < 0 else end]
     match = _ASKED.search(line)
     if match and not line.rstrip(" \"'”’)]").endswith("?"):
-        line = line[: match.end()]  # the document goes on in the same line
+        line = line[: match.end()]  # the document begins on the same line
     elif end < 0 and not match:
         return (
             "",
             0,
-            f"no question can be told from the document in the first {_LONGEST} characters",
+            f"no question is recognised in the first {_LONGEST} characters",
         )
     gap = _BLANK.match(text, start + len(line))
     return line.strip(), gap.end() if gap else start + len(line), ""
 
 
 def _authors(output: JSON, paragraphs: int) -> tuple[tuple[str, ...], str]:
-    """Returns the gold authors as JSON, whichever way the file writes them down."""
+    """Returns the gold authors as JSON, from any of the forms in the official files."""
     if output is None:
         return (), ""
-    # Rows have the authors as numbers, as a text, or as a list of one text.
+    # Rows have the authors as numbers, a text, or a list of one text.
     if isinstance(output, list) and len(output) == 1 and isinstance(output[0], str):
         output = output[0]
     listed = answers.authors(output if isinstance(output, str) else json.dumps(output))
     if not _AUTHORS.fullmatch(listed):
-        return (), f"gold answer {listed!r:.60} is no list of authors"
+        return (), f"gold answer {listed!r:.60} is not a list of authors"
     count = listed.count(",") + 1
     if count != paragraphs:
         return (), f"{paragraphs} paragraphs, but {count} authors of paragraphs"
@@ -189,7 +190,7 @@ def _authors(output: JSON, paragraphs: int) -> tuple[tuple[str, ...], str]:
 
 
 def _gold(row: Mapping[str, Any]) -> dict[str, JSON]:
-    """Returns the row's own metadata, which may tell answers, as `gold`."""
+    """Returns the row's metadata as `gold`, as it may contain answers."""
     metadata = row.get("metadata")
     if not metadata:
         return {}

@@ -1,4 +1,4 @@
-"""Style change as PAN distributes it: a folder of `problem-1.txt` and `truth-problem-1.json`."""
+"""PAN's style change task: a folder of `problem-1.txt` and `truth-problem-1.json`."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from leporello.text import answers
 _NAME = re.compile(r"problem-(\d+)\.txt")
 _BLANK_LINE = re.compile(r"\r?\n\s*\n")
 _LINE_BREAK = re.compile(r"\r?\n")
-_MULTI = ("multi-author", "multiauthor")  # PAN's data, and the README of MuLD's
+_MULTI = ("multi-author", "multiauthor")  # in PAN's data, and in the README of MuLD
 
 
 @dataclass(frozen=True)
 class Pan21:
-    """Style change from a folder as PAN 2021 has it, or as the generator of MuLD's task does.
+    """Style change from a folder of PAN 2021, or of the generator of MuLD's task.
 
-    `problem-N.txt` is a document, its paragraphs the document's `parts`; `truth-problem-N.json`
-    has its `paragraph-authors`, from which `changes` and `multi-author` (or `multiauthor`) must
-    follow, as far as they are there. Without truth it is test data. PAN parts paragraphs by blank
-    lines, MuLD by line breaks: whichever gives as many paragraphs as there are authors; without
-    truth, blank lines if there are any.
+    `problem-N.txt` is a document, whose paragraphs are its `parts`. `truth-problem-N.json` has its
+    `paragraph-authors`; `changes` and `multi-author` (or `multiauthor`) are optional and must agree
+    with them. A problem without a truth file is test data. PAN separates paragraphs by blank lines,
+    MuLD by line breaks: the separator is the one with the right number of paragraphs, or without
+    truth a blank line if there is any.
 
     Attributes:
         path: The folder.
@@ -42,10 +42,10 @@ class Pan21:
     path: Path
 
     def examples(self) -> Iterator[Example]:
-        """Yields the examples in the order of their numbers; faulty ones have a `fault`.
+        """Yields the examples in the order of their numbers; faulty examples have a `fault`.
 
         Raises:
-            UserError: There is no such folder, or no problem in it.
+            UserError: The folder does not exist, or has no problems.
         """
         yield from self.examples_of(self.layout(), 0)
 
@@ -55,12 +55,12 @@ class Pan21:
             yield DocumentRows(1, file.stat().st_size if file.exists() else 0, file.name)
 
     def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:  # noqa: ARG002 -- part of `Sharded`
-        """Yields problems of the layout; faulty ones have a `fault`."""
+        """Yields problems of the layout; faulty examples have a `fault`."""
         for document in documents:
             yield _example(self.path / str(document.rows))
 
     def fingerprint(self) -> str:
-        """Returns the SHA-256 of all problems and truths."""
+        """Returns the SHA-256 of all problems and truth files."""
         digest = hashlib.sha256()
         for problem in self._problems():
             for file in (f for f in (problem, _truth_file(problem)) if f.exists()):
@@ -68,11 +68,11 @@ class Pan21:
         return digest.hexdigest()
 
     def __len__(self) -> int:
-        """Returns how many problems there are."""
+        """Returns the number of problems."""
         return len(self._problems())
 
-    def normalise(self, text: str, example: Example) -> str:  # noqa: ARG002 -- as every task's
-        """Returns an answer in the form that the metric reads."""
+    def normalise(self, text: str, example: Example) -> str:  # noqa: ARG002 -- part of every task
+        """Returns an answer in the form that the metric requires."""
         return answers.authors(text)
 
     def _problems(self) -> list[Path]:
@@ -81,7 +81,9 @@ class Pan21:
         numbers = {file: _NAME.fullmatch(file.name) for file in self.path.iterdir()}
         problems = [(int(match[1]), file) for file, match in numbers.items() if match]
         if not problems:
-            raise UserError(f"{self.path}: has no problem-1.txt, problem-2.txt, … as PAN's data do")
+            raise UserError(
+                f"{self.path}: has no problem-1.txt, problem-2.txt, …, as in PAN's data"
+            )
         return [file for _, file in sorted(problems)]
 
 
@@ -90,7 +92,7 @@ def _truth_file(problem: Path) -> Path:
 
 
 def _example(problem: Path) -> Example:
-    """Returns a problem as an example; what is wrong with its files is its fault."""
+    """Returns a problem as an example, with faults of its files as its `fault`."""
     try:
         document = load(problem, problem.stem)
     except UserError as error:
@@ -119,12 +121,12 @@ def _example(problem: Path) -> Example:
 def _truth(file: Path) -> Mapping[str, Any]:
     value = json.loads(read_bytes(file))
     if not isinstance(value, dict):
-        raise ValueError("is no JSON object")  # noqa: TRY004 -- the file's fault, told with others
+        raise ValueError("is not a JSON object")  # noqa: TRY004 -- reported as the example's fault
     return value
 
 
 def _authors(truth: Mapping[str, Any]) -> list[int]:
-    """Returns the paragraphs' authors; raises ValueError where the truth contradicts itself."""
+    """Returns the paragraphs' authors; raises ValueError if the truth file is inconsistent."""
     authors = truth.get("paragraph-authors")
     if not isinstance(authors, list) or not authors:
         raise ValueError("has no list `paragraph-authors`")
@@ -139,14 +141,14 @@ def _authors(truth: Mapping[str, Any]) -> list[int]:
 
 
 def _paragraphs(text: str, count: int) -> tuple[Span, ...]:
-    """Returns as many paragraphs as there are authors; raises ValueError if neither way does."""
+    """Returns `count` paragraphs; raises ValueError if neither separator gives this number."""
     by_blank, by_line = (_parts(text, border) for border in (_BLANK_LINE, _LINE_BREAK))
     for parts in (by_blank, by_line):
         if len(parts) == count:
             return parts
     raise ValueError(
-        f"has {count} paragraph-authors, but the problem has {len(by_blank)} paragraphs parted by"
-        f" blank lines, or {len(by_line)} by line breaks"
+        f"has {count} paragraph-authors, but the problem has {len(by_blank)} paragraphs separated"
+        f" by blank lines, or {len(by_line)} by line breaks"
     )
 
 

@@ -1,4 +1,4 @@
-"""Summaries of a report's parts, to be put in order with the report in view (BAMBOO's)."""
+"""BAMBOO's task of ordering summaries of a report's parts, given the report."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _FOOTER = re.compile(r"^\w++:\s*\Z", re.MULTILINE)  # the header of the summarie
 
 @dataclass(frozen=True)
 class ReportSumSort(Benchmark):
-    """ReportSumSort (BAMBOO, Dong et al. 2023) in the layout of ZeroSCROLLS' book_sum_sort.
+    """ReportSumSort (BAMBOO, Dong et al. 2023) in the format of ZeroSCROLLS' book_sum_sort.
 
-    A row's document is a report and, behind it, shuffled summaries of parts of it, which
-    `inner_docs_start_indices` tell. It is not BookSumSort, which has no source beside them.
+    A row's input is a report followed by shuffled summaries of its parts, which start at
+    `inner_docs_start_indices`. BookSumSort, in contrast, has only summaries.
 
     Attributes:
         path: The JSON Lines file.
-        source: Whether the report is in view: then it is the document, which rows share, and the
-            summaries are the example's `choices`. Without it the summaries are the document, and
-            its `parts`, as in BookSumSort.
+        source: Whether the report is given: then it is the document, which rows share, and the
+            summaries are the example's `choices`. Otherwise the summaries are the document and its
+            `parts`, as in BookSumSort.
     """
 
     metrics: ClassVar[tuple[str, ...]] = ("concordance_index",)
@@ -41,15 +41,15 @@ class ReportSumSort(Benchmark):
 
     @property
     def archive(self) -> Archive:
-        """The file."""
+        """The JSON Lines file."""
         return Archive(self.path)
 
     def normalise(self, text: str, example: Example) -> str:
-        """Returns an answer in the form that the metric reads."""
+        """Returns an answer in the form that the metric requires."""
         return answers.permutation(text, len(example.choices or example.document.parts))
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example:
-        """Takes a row apart; see `Benchmark.take`."""
+        """Parses one row; see `Benchmark.take`."""
         example = ZeroScrolls("book_sum_sort").take(number, row)
         parts = example.document.parts
         if example.fault:
@@ -59,7 +59,7 @@ class ReportSumSort(Benchmark):
         if unlike := [o for o in example.references if len(answers.ids(o)) != len(parts)]:
             problem = f"gold answer {unlike[0]!r:.60} does not order {len(parts)} summaries"
             return replace(example, fault=problem)
-        return _with_source(example) if self.source else _without(example)
+        return _with_source(example) if self.source else _without_source(example)
 
 
 def _with_source(example: Example) -> Example:
@@ -70,19 +70,19 @@ def _with_source(example: Example) -> Example:
         report = report[: border.start()].rstrip()
     end = max(start, len(report))
     choices = [_LABEL.sub("", text[part.start : part.end], count=1) for part in parts]
-    return replace(_of(example, start, end), choices=tuple(choices))
+    return replace(_restricted(example, start, end), choices=tuple(choices))
 
 
-def _without(example: Example) -> Example:
+def _without_source(example: Example) -> Example:
     text, parts = example.document.text, example.document.parts
     start = parts[0].start
     moved = tuple(Span(part.start - start, part.end - start) for part in parts)
-    shortened = _of(example, start, len(text))
+    shortened = _restricted(example, start, len(text))
     return replace(shortened, document=replace(shortened.document, parts=moved))
 
 
-def _of(example: Example, start: int, end: int) -> Example:
-    """Returns the example on these characters alone; what is around them is the prompt's."""
+def _restricted(example: Example, start: int, end: int) -> Example:
+    """Returns the example with these characters as document and the others in the prompt."""
     prompt, text = OfficialPrompt.of(example), example.document.text
     assert prompt
     before, between = prompt.before + text[:start], text[end:] + prompt.between

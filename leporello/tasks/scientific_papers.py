@@ -19,17 +19,16 @@ SPLITS: Mapping[str, str] = {"train": "train", "validation": "val", "test": "tes
 
 @dataclass(frozen=True)
 class ScientificPapers(Benchmark):
-    """Papers to summarise, from the data set's own files: what MuLD's summarisers learnt from.
+    """Papers to summarise, from the official files; MuLD's summarisers were trained on them.
 
-    A row's paragraphs (`article_text`) are the document's lines, its abstract without the marks
-    `<S>` of its sentences the reference. Rows without a text, as there are, are left out.
+    A row's paragraphs (`article_text`) are the document's lines; the reference is its abstract
+    without the sentence tags `<S>`. Rows without text are skipped.
 
     Attributes:
         name: Name of the collection.
         split: `train`, `validation` or `test`.
-        data: Directory of the benchmarks' files: `scientific_papers/NAME-dataset.zip` in it, or
-            `scientific_papers/NAME-dataset/train.txt`. None stands for `LEPORELLO_DATA`, else
-            `data`.
+        data: Directory of the benchmarks' files, with `scientific_papers/NAME-dataset.zip` or
+            `scientific_papers/NAME-dataset/train.txt`. None means `LEPORELLO_DATA` or `data`.
     """
 
     benchmark: ClassVar[str] = "scientific_papers"
@@ -42,13 +41,13 @@ class ScientificPapers(Benchmark):
     data: Path | None = None
 
     def places(self, folder: Path) -> Sequence[Archive]:
-        """Returns the zip of a collection, or what was in it."""
+        """Returns the unpacked file of the split, and the zip of the collection."""
         inner = f"{self.name}-dataset"
         file = f"{inner}/{SPLITS[self.split]}.txt"
         return zip_or_folder(folder, f"{inner}.zip", file)
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example | None:  # noqa: ARG002 -- part of `Benchmark`
-        """Takes a row apart; see `Benchmark.take`."""
+        """Parses one row; see `Benchmark.take`."""
         text = "\n".join(texts_of(row, "article_text"))
         marked = " ".join(texts_of(row, "abstract_text"))
         abstract = " ".join(marked.replace("<S>", " ").replace("</S>", " ").split())

@@ -1,4 +1,4 @@
-"""SCROLLS (Shaham et al. 2022): seven tasks, and the hard questions of one of them."""
+"""SCROLLS (Shaham et al. 2022): seven tasks, and the hard subset of one of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ METRICS: Mapping[str, tuple[str, ...]] = {
 LABELS = ("Entailment", "Contradiction", "Not mentioned")  # of contract_nli
 
 _WITHOUT_QUERY = ("gov_report", "summ_screen_fd")
-_BREAK = "\n\n"  # behind the query, and behind the options
+_BREAK = "\n\n"  # after the query, and after the options
 _OPTIONS = re.compile(
     r" *+\(A\) *+(?>(.*?)\n *+\(B\)) *+(?>(.*?)\n *+\(C\)) *+(?>(.*?)\n *+\(D\)) *+(?>(.*?)\n\n)",
     re.DOTALL,
@@ -38,18 +38,17 @@ _OPTIONS = re.compile(
 
 @dataclass(frozen=True)
 class Scrolls(Benchmark):
-    """A task of SCROLLS, from the benchmark's own file.
+    """A task of SCROLLS, from the benchmark's official file.
 
-    Rows with one `id` are one example with several references. The query is taken apart from the
-    document; the options of `quality` are `choices`, and its gold answer is the text of one.
+    Rows with the same `id` are one example with several references. The query is separated from the
+    document; the options of `quality` are `choices`, and its gold answer is the text of an option.
 
     Attributes:
-        name: Name of the task, as the benchmark names it; `quality_hard` is the hard subset of
-            `quality`.
+        name: Name of the task in the benchmark; `quality_hard` is the hard subset of `quality`.
         split: `train`, `validation`, or `test`, which has no gold answers.
-        data: Directory of the benchmarks' files: `scrolls/NAME.zip` in it, or
-            `scrolls/NAME/SPLIT.jsonl`. None stands for `LEPORELLO_DATA`, else `data`.
-        instruction: Text put before what is read; the benchmark itself has none.
+        data: Directory of the benchmarks' files, with `scrolls/NAME.zip` or
+            `scrolls/NAME/SPLIT.jsonl`. None means `LEPORELLO_DATA` or `data`.
+        instruction: Instruction, which precedes the passages in a prompt; the benchmark has none.
     """
 
     name: Literal[
@@ -65,12 +64,12 @@ class Scrolls(Benchmark):
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The benchmark's own."""
+        """The official metrics."""
         return METRICS[self.name]
 
     @property
     def no_answer(self) -> str:
-        """What references say where the document does not say so; empty if they never do."""
+        """Reference of unanswerable questions; empty if the task has none."""
         return "Unanswerable" if self.name == "qasper" else ""
 
     @property
@@ -79,12 +78,12 @@ class Scrolls(Benchmark):
         return Published("tau/scrolls", f"{self._file}.zip", f"scrolls/{self._file}.zip")
 
     def places(self, folder: Path) -> Sequence[Archive]:
-        """Returns the zip of all splits, or what was in it."""
+        """Returns the unpacked file of the split, and the zip of all splits."""
         file = f"{self.split}.jsonl"
         return zip_or_folder(folder, f"{self._file}.zip", f"{self._file}/{file}", file)
 
     def normalise(self, text: str, example: Example) -> str:
-        """Returns an answer in the form that the metric reads."""
+        """Returns an answer in the form that the metric requires."""
         if self.name in ("quality", "quality_hard"):
             return answers.option_text(text, example.choices)
         if self.name == "contract_nli":
@@ -92,12 +91,12 @@ class Scrolls(Benchmark):
         return answers.unanswerable(text, self.no_answer) if self.no_answer else text
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example | None:  # noqa: ARG002 -- part of `Benchmark`
-        """Takes a row apart; see `Benchmark.take`."""
-        hard = row.get("is_hard")  # the benchmark's own loader takes a missing one for no
+        """Parses one row; see `Benchmark.take`."""
+        hard = row.get("is_hard")  # the official loader also treats a missing field as false
         if self.name == "quality_hard" and not hard:
             return None
         text = text_of(row, "input")
-        head, question, choices, fault = self._apart(text)
+        head, question, choices, fault = self._split_input(text)
         prompt = OfficialPrompt(before=text[:head])
         return Example(
             id=text_of(row, "id"),
@@ -115,8 +114,8 @@ class Scrolls(Benchmark):
     def _file(self) -> str:
         return "quality" if self.name == "quality_hard" else self.name
 
-    def _apart(self, text: str) -> tuple[int, str, tuple[str, ...], str]:
-        """Returns where the document begins, the question, its choices, and what is wrong."""
+    def _split_input(self, text: str) -> tuple[int, str, tuple[str, ...], str]:
+        """Returns the start of the document, the question, its choices, and a fault or nothing."""
         if self.name in _WITHOUT_QUERY:
             return 0, "", (), ""
         end = text.find(_BREAK)
@@ -127,5 +126,5 @@ class Scrolls(Benchmark):
             if options := _OPTIONS.match(text, head):
                 choices = (*(option.rstrip(" ") for option in options.groups()),)
                 return options.end(), text[:end], choices, ""
-            return 0, "", (), "`input` has no options (A) to (D) behind the question"
+            return 0, "", (), "`input` has no options (A) to (D) after the question"
         return head, text[:end], LABELS if self.name == "contract_nli" else (), ""

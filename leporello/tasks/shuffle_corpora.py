@@ -1,4 +1,4 @@
-"""Rows of the Shuffle Test: of a file of one's own, or of those that its paper's texts lie in."""
+"""Reads rows of the Shuffle Test, from the user's file or the files of the paper's texts."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from leporello.tasks.official.fields import text_of
 
 SPLITS = ("train", "test")
 
-# A row, or what is wrong with it, behind the number of its line from 1.
+# Number of a line from 1, and its row or fault.
 NumberedRow: TypeAlias = tuple[int, Mapping[str, Any] | RowError]
 _Row = TypeVar("_Row")
 
 
 @dataclass(frozen=True, slots=True)
 class ShuffleCorpus:
-    """Where such texts lie, and which of them are tested.
+    """File of texts of the paper, and the split.
 
     Attributes:
-        file: Path below the data directory; `{split}` in it stands for the split.
+        file: Path below the data directory; `{split}` in it is replaced by the split.
         text: Field of the text.
-        id: Field of its name; empty if it has none.
-        needs: Field that must not be blank either, or the row is passed over.
-        tested: Number of rows that the split `test` has, the last ones if below 0; 0 has all. Where
-            there is one file, `train` has the others.
+        id: Field of the text's id; empty if it has none.
+        needs: Further field; the row is skipped if it is blank.
+        tested: Number of rows of the split `test`, from the end if negative; 0 means all. If there
+            is only one file, `train` has the other rows.
     """
 
     file: str
@@ -40,10 +40,10 @@ class ShuffleCorpus:
     tested: int = 0
 
     def row(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Returns a row as the task has its own; None for one without text.
+        """Returns a row with the fields of the task; None for a row without text.
 
         Raises:
-            RowError: A field is missing, or no text.
+            RowError: A field is missing, or is not text.
         """
         text = text_of(row, self.text)
         if not text.strip() or (self.needs and not text_of(row, self.needs).strip()):
@@ -62,14 +62,14 @@ class ShuffleCorpus:
 
 
 def _without_last(rows: Iterator[_Row], count: int) -> Iterator[_Row]:
-    held: deque[_Row] = deque()
+    buffer: deque[_Row] = deque()
     for row in rows:
-        held.append(row)
-        if len(held) > count:
-            yield held.popleft()
+        buffer.append(row)
+        if len(buffer) > count:
+            yield buffer.popleft()
 
 
-# HF's `reddit_tifu` (short) has the posts with text and title; the authors take its last thousand.
+# As in HF's `reddit_tifu` (short), posts need text and title; the authors test the last thousand.
 CORPORA: Mapping[str, ShuffleCorpus] = {
     "wsj": ShuffleCorpus("shuffle_test/coherence_{split}_set.json"),
     "billsum": ShuffleCorpus(
@@ -86,25 +86,25 @@ CORPORA: Mapping[str, ShuffleCorpus] = {
 
 
 def rows_of(path: Path, corpus: str, split: str) -> Iterator[NumberedRow]:
-    """Yields the rows of a split as the task has its own; blank lines are passed over.
+    """Yields the rows of a split with the fields of the task; blank lines are skipped.
 
     Raises:
         UserError: The file cannot be read.
     """
     if not corpus:
         return _decoded(path, dict)
-    made = CORPORA[corpus]
-    return made.of_split(_decoded(path, made.row), split)
+    chosen = CORPORA[corpus]
+    return chosen.of_split(_decoded(path, chosen.row), split)
 
 
 def _decoded(
-    path: Path, made: Callable[[Mapping[str, Any]], dict[str, Any] | None]
+    path: Path, convert: Callable[[Mapping[str, Any]], dict[str, Any] | None]
 ) -> Iterator[NumberedRow]:
-    for at, line in Archive(path).rows():
+    for number, line in Archive(path).rows():
         try:
-            row = made(decode(line, strict=False))
+            row = convert(decode(line, strict=False))
         except RowError as error:
-            yield at, error
+            yield number, error
         else:
             if row is not None:
-                yield at, row
+                yield number, row

@@ -1,4 +1,4 @@
-"""The k-Block Shuffle Test (Laban et al. 2021): is a text likelier than its shuffles?"""
+"""The k-Block Shuffle Test (Laban et al. 2021): texts must score higher than their shuffles."""
 
 from __future__ import annotations
 
@@ -23,45 +23,43 @@ from leporello.text.sentences import punkt, sentence_spans
 
 LABELS = ("original", "shuffled")
 _FIELDS = ("id", "text", "sentences")
-_MOST = 20  # faults after which a file is given up
+_MOST_FAULTS = 20  # reading stops after as many
 Unit: TypeAlias = Literal["sentence", "line", "punkt"]
 
 
 @dataclass(frozen=True)
 class ShuffleTest:
-    """Texts and shuffles of their sentences, each an example on a document of its own.
+    """Texts and shuffles of their sentences; each is an example with its own document.
 
-    A row of the JSON Lines file is a text: `text`, or its `sentences` as a list, or both; `id`, or
-    else the row's number from 0 is its name. The example `ID/original` comes first, then
-    `ID/3-0`, `ID/3-1`, … for blocks of three sentences. A pipeline gives each a number, and
-    the metric compares: a text is scored once for all its shuffles.
+    A row of the JSON Lines file is a text: `text`, a list of `sentences`, or both; its name is `id`
+    or the row's number from 0. The example `ID/original` is followed by `ID/3-0`, `ID/3-1`, … for
+    blocks of three sentences. A pipeline scores each example, and the metric compares the scores: a
+    text is scored once for all its shuffles.
 
-    The choices are the labels `original` and `shuffled`, the reference is the right one. What an
-    example is stands under `gold` in its metadata, hidden from stages.
+    The choices are the labels `original` and `shuffled`; the reference is the correct label. The
+    metadata describe an example under `gold`, which is hidden from stages.
 
     Attributes:
-        path: Path of the file; `{split}` in it stands for the split.
-        block_sizes: Sentences that stay together.
+        path: Path of the file; `{split}` in it is replaced by the split.
+        block_sizes: Numbers of sentences per block.
         shuffles: Number of shuffles of each text, for each block size.
-        seed: Seed of the shuffles, which depend on it, the text's id and the block size alone.
-        truncate_sentences: Number of first sentences that are taken, as the paper has it; 0 takes
-            all, as the authors' code does.
+        seed: Seed of the shuffles, which depend only on it, the text's id and the block size.
+        truncate_sentences: Number of first sentences to use, as in the paper; 0 uses all, as in the
+            authors' code.
         unit: Unit into which a row without `sentences` is divided: sentences; lines, as the
-            authors do with WSJ; or sentences by NLTK's Punkt, as they do with the others.
-        white_space: `normalised` puts the original together from its sentences, a line each, like
-            the shuffles, so that they differ in order only. `faithful` leaves the original's own
-            white space, as the authors' code does; where that is no line a sentence, it alone
-            may tell them apart.
-        ignore: Fields of the rows that are passed over; other unknown fields are faults.
-        split: Name of the split, in place of `{split}` in the path.
-        metrics: Metrics that predictions are scored with: names, `./file.py:Class`, or mappings of
-            `class` and its parameters.
-        corpus: One of the paper's, in the file that its authors publish, instead of a file of one's
-            own: `wsj` (DATA/shuffle_test/coherence_test_set.json), `billsum`
-            (DATA/billsum/us_test_data_final_OFFICIAL.jsonl, its first thousand) or `reddit_tifu`
-            (DATA/reddit_tifu/tifu_all_tokenized_and_filtered.json, its last thousand; `train` has
-            the others).
-        data: Directory of these. None stands for `LEPORELLO_DATA`, else `data`.
+            authors do with WSJ; or sentences by NLTK's Punkt, as they do with other corpora.
+        white_space: `normalised` writes the original with one sentence per line, like the shuffles,
+            so that they differ only in order. `faithful` keeps the original's white space, as the
+            authors' code does, even if it reveals the original.
+        ignore: Fields of the rows to ignore; other unknown fields are faults.
+        split: Name of the split, which replaces `{split}` in the path.
+        metrics: Metrics that score predictions: names, `./file.py:Class`, or mappings of `class`
+            and parameters.
+        corpus: Corpus of the paper, in the file of its authors, instead of `path`: `wsj`
+            (DATA/shuffle_test/coherence_test_set.json), `billsum` (the first thousand rows of
+            DATA/billsum/us_test_data_final_OFFICIAL.jsonl) or `reddit_tifu` (the last thousand of
+            DATA/reddit_tifu/tifu_all_tokenized_and_filtered.json; `train` has the other rows).
+        data: Directory of these files. None means `LEPORELLO_DATA` or `data`.
     """
 
     path: Path | None = None
@@ -89,7 +87,7 @@ class ShuffleTest:
         """The file of the split.
 
         Raises:
-            UserError: A split without a place in the path, or the other way round.
+            UserError: Only one of the split and `{split}` in the path is given.
         """
         if self.corpus:
             check_split(f"shuffle_test/{self.corpus}", self.split, SPLITS)
@@ -97,13 +95,13 @@ class ShuffleTest:
             return data_directory(self.data) / place
         if bool(self.split) != ("{split}" in str(self.path)):
             raise UserError(
-                f"path {self.path} and split {self.split!r} do not go together: a path with"
-                " {split} in it needs `split` or --split, and only such a path does"
+                f"path {self.path} and split {self.split!r} do not match: a path with {{split}}"
+                " needs `split` or --split, and other paths have no splits"
             )
         return to_path(str(self.path).replace("{split}", self.split))
 
     def check(self) -> None:
-        """Reads all rows once.
+        """Checks all rows.
 
         Raises:
             ConfigError: The first faults of rows, with their lines.
@@ -112,16 +110,16 @@ class ShuffleTest:
         self._count()
 
     def examples(self) -> Iterator[Example]:
-        """Yields each text and its shuffles; no more than one text is in memory."""
+        """Yields each text and its shuffles; one text at a time is in memory."""
         self._count()
         try:
             for number, (_, row) in enumerate(rows_of(self.file, self.corpus, self.split)):
-                yield from self._of(_text(row, number, self))
+                yield from self._examples(_text(row, number, self))
         except RowError:
             raise UserError(f"{self.file}: has changed while it was read") from None
 
     def __len__(self) -> int:
-        """Returns how many examples there are."""
+        """Returns the number of examples."""
         return self._count() * (1 + len(self.block_sizes) * self.shuffles)
 
     def fingerprint(self) -> str:
@@ -132,10 +130,10 @@ class ShuffleTest:
     def _count(self) -> int:
         return _checked(self, stamp(self.file))
 
-    def _of(self, text: _ShuffledText) -> Iterator[Example]:
+    def _examples(self, text: _ShuffledText) -> Iterator[Example]:
         yield _example(text, "original", text.original, {"block_size": 0, "unchanged": True})
         for size in self.block_sizes:
-            # Of its own: neither `--limit` nor another block size changes a shuffle (decision 21).
+            # Neither `--limit` nor other block sizes may change a shuffle (decision 21).
             chance = Random(f"{self.seed}/{size}/{text.id}")
             unchanged = len(text.sentences) <= size
             gold: dict[str, JSON] = {"block_size": size, "unchanged": unchanged}
@@ -147,7 +145,7 @@ class ShuffleTest:
 
 @dataclass(frozen=True, slots=True)
 class _ShuffledText:
-    """A row as it is tested: what is scored as the original, and what is shuffled."""
+    """A row's id, its original text, and the sentences to shuffle."""
 
     id: str
     original: str
@@ -167,27 +165,27 @@ def _example(text: _ShuffledText, name: str, content: str, gold: Mapping[str, JS
 
 
 def _text(row: Mapping[str, Any] | RowError, number: int, task: ShuffleTest) -> _ShuffledText:
-    """Returns the text of a row, cut as the task says.
+    """Returns the text of a row, truncated.
 
     Raises:
-        RowError: All that is wrong with it.
+        RowError: All faults of the row.
     """
     if isinstance(row, RowError):
         raise row
     if faults := [*_faults(row, task.ignore)]:
         raise RowError(faults)
-    ready, limit = row.get("sentences"), task.truncate_sentences
-    sentences = sentences_of(row["text"], task.unit) if ready is None else _stripped(ready)
-    taken = sentences[:limit] if limit else sentences
-    original = "\n".join(taken)
+    listed, limit = row.get("sentences"), task.truncate_sentences
+    sentences = sentences_of(row["text"], task.unit) if listed is None else _stripped(listed)
+    first = sentences[:limit] if limit else sentences
+    original = "\n".join(first)
     if task.white_space == "faithful":
         if "text" not in row:
-            raise RowError(["white_space: faithful needs `text`; the row has sentences alone"])
+            raise RowError(["white_space: faithful needs `text`; the row has only sentences"])
         try:
             original = beginning(row["text"], sentences, limit)
         except ValueError as error:
             raise RowError([str(error)]) from None
-    return _ShuffledText(row.get("id", str(number)), original, taken)
+    return _ShuffledText(row.get("id", str(number)), original, first)
 
 
 def _stripped(sentences: Sequence[str]) -> list[str]:
@@ -197,7 +195,7 @@ def _stripped(sentences: Sequence[str]) -> list[str]:
 def _faults(row: Mapping[str, Any], ignore: Collection[str]) -> Iterator[str]:
     for name in row.keys() - {*_FIELDS, *ignore}:
         hint = did_you_mean(name, _FIELDS)
-        yield f"unknown field {name!r}{hint}; what nobody reads can stand in `ignore`"
+        yield f"unknown field {name!r}{hint}; add it to `ignore` to skip it"
     if not row.keys() & {"text", "sentences"}:
         yield f"needs `text` or `sentences`; the row has {', '.join(row) or 'none'}"
     if not isinstance(row.get("id", "id"), str) or row.get("id") == "":
@@ -210,20 +208,20 @@ def _faults(row: Mapping[str, Any], ignore: Collection[str]) -> Iterator[str]:
 
 
 @lru_cache(maxsize=8)
-def _checked(task: ShuffleTest, stamp: tuple[int, int, int]) -> int:  # noqa: ARG001 -- a file with another stamp is read again
-    """Returns how many rows there are, all checked; once a process."""
+def _checked(task: ShuffleTest, stamp: tuple[int, int, int]) -> int:  # noqa: ARG001 -- changed files have another stamp
+    """Checks all rows, once per process, and returns their number."""
     faults: list[Fault] = []
     lines: dict[str, int] = {}
-    for number, (at, row) in enumerate(rows_of(task.file, task.corpus, task.split)):
+    for number, (line, row) in enumerate(rows_of(task.file, task.corpus, task.split)):
         try:
             name = _text(row, number, task).id
         except RowError as error:
-            faults += [Fault(task.file, at, text) for text in error.faults]
+            faults += [Fault(task.file, line, text) for text in error.faults]
             name = ""
-        if name and (first := lines.setdefault(name, at)) != at:
-            faults.append(Fault(task.file, at, f"id {name!r} stands on line {first} already"))
-        if len(faults) >= _MOST:
-            faults.append(Fault(task.file, at, "… and what follows was not looked at"))
+        if name and (first := lines.setdefault(name, line)) != line:
+            faults.append(Fault(task.file, line, f"id {name!r} is a duplicate of line {first}"))
+        if len(faults) >= _MOST_FAULTS:
+            faults.append(Fault(task.file, line, "… reading stopped here"))
             break
     if faults:
         raise ConfigError(faults)
@@ -233,7 +231,7 @@ def _checked(task: ShuffleTest, stamp: tuple[int, int, int]) -> int:  # noqa: AR
 
 
 def sentences_of(text: str, unit: Unit) -> list[str]:
-    """Returns the sentences, or the lines, of a text: without blanks around them, none empty."""
+    """Returns the stripped sentences or lines of a text, without empty ones."""
     if unit == "line":
         return [line.strip() for line in text.split("\n") if line.strip()]
     if unit == "punkt":
@@ -244,17 +242,17 @@ def sentences_of(text: str, unit: Unit) -> list[str]:
 def shuffles(
     sentences: Sequence[str], block_size: int, count: int, chance: Random
 ) -> Iterator[list[str]]:
-    """Yields orders of the sentences in which blocks are shuffled, none of them the original's.
+    """Yields orders of the sentences with shuffled blocks, which differ from the original order.
 
-    The same order can come several times. Nothing can be shuffled in a single block: then each is
-    the original. `chance` is asked as the authors ask the module `random`, so that the same seed
-    gives the same shuffles.
+    Orders may repeat. A single block cannot be shuffled and keeps its order. `chance` is called in
+    the same sequence as `random` in the authors' code, so that the same seed gives the same
+    shuffles.
 
     Args:
         sentences: Sentences in the document's order.
-        block_size: Sentences that stay together; the last block may have fewer.
+        block_size: Sentences per block; the last block may have fewer.
         count: Number of orders.
-        chance: Generator that the orders are drawn with.
+        chance: Random generator.
     """
     starts = range(0, len(sentences), block_size)
     blocks = [sentences[start : start + block_size] for start in starts]
@@ -266,10 +264,10 @@ def shuffles(
 
 
 def beginning(text: str, sentences: Sequence[str], count: int) -> str:
-    """Returns a text up to the end of its first `count` sentences; 0 stands for all of it.
+    """Returns a text up to the end of its first `count` sentences; 0 means all of it.
 
     Raises:
-        ValueError: A sentence does not stand in the text behind those before it.
+        ValueError: A sentence is not in the text after the previous one.
     """
     if not 0 < count < len(sentences):
         return text
@@ -277,6 +275,6 @@ def beginning(text: str, sentences: Sequence[str], count: int) -> str:
     for number, sentence in enumerate(sentences[:count], 1):
         start = text.find(sentence, end)
         if start < 0:
-            raise ValueError(f"sentence {number}, {sentence!r:.60}, does not stand in the text")
+            raise ValueError(f"sentence {number}, {sentence!r:.60}, is not in the text")
         end = start + len(sentence)
     return text[:end]

@@ -1,4 +1,4 @@
-"""Rows that are not lines: tables of columns, and archives of documents."""
+"""Tasks of rows in tables and in archives of documents."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from leporello.tasks.json_lines import JsonLines
 class Table(JsonLines):
     """Questions from Parquet, Arrow and Feather files, and from folders that `datasets` saved.
 
-    A row of the table is a row of `JsonLines`, whose parameters it has; `columns` tells which
-    column is which field.
+    A row of the table is a row of `JsonLines`, and the parameters are the same; `columns` maps
+    fields to columns.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".arrow", ".feather", *JsonLines.suffixes)
@@ -21,10 +21,10 @@ class Table(JsonLines):
 
 @dataclass(frozen=True)
 class WebDataset(JsonLines):
-    """Questions on documents in WebDataset's tars: `KEY.json` beside `KEY.pdf`, `KEY.md`, ….
+    """Questions on documents in WebDataset's tars: `KEY.json` with `KEY.pdf`, `KEY.md`, ….
 
-    `KEY.json` has the fields of a row of `JsonLines`, or a list of rows; the document is the other
-    member of that key, whatever format it is in. The members of a key follow each other.
+    `KEY.json` has the fields of a row of `JsonLines`, or a list of rows. The document is the other
+    member with the key, in any format. Members with the same key must be adjacent.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".tar", ".tgz")

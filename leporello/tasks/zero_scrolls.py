@@ -1,4 +1,4 @@
-"""ZeroSCROLLS (Shaham et al. 2023): ten tasks with a prompt around every document."""
+"""ZeroSCROLLS (Shaham et al. 2023): ten tasks whose rows are complete prompts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ METRICS: Mapping[str, tuple[str, ...]] = {
     "book_sum_sort": ("concordance_index",),
 }
 SUMMARIES = ("gov_report", "summ_screen_fd", "qmsum", "squality")
-# What the authors add to the instructions of all other tasks for chat models.
+# For chat models, the authors add this to the instructions of all other tasks.
 CHAT = "Do not provide any explanation."
 
 _OFFSETS = (
@@ -48,21 +48,21 @@ _OPTIONS = re.compile(
 
 @dataclass(frozen=True)
 class ZeroScrolls(Benchmark):
-    """A task of ZeroSCROLLS, from the benchmark's own file.
+    """A task of ZeroSCROLLS, from the benchmark's official file.
 
-    Rows with one `id` are one example with several references. The benchmark's prompt is taken
-    apart into instruction, headers (context, query, response), question and document; reviews,
-    paragraphs and summaries are the document's `parts`; `OfficialPrompt.of(example)` has it
-    unaltered.
+    Rows with the same `id` are one example with several references. The benchmark's prompt is split
+    into instruction, headers (context, query, response), question and document; reviews, paragraphs
+    and summaries are the document's `parts`. `OfficialPrompt.of(example)` has the original prompt.
 
     Attributes:
-        name: Name of the task, as the benchmark names it.
-        split: `validation`, or `test`, whose gold answers the authors may keep to themselves.
-        chat: The authors' variant for chat models: no response header, and no explanation wanted.
-            `claude` is theirs for Claude 1: a turn of `Human:`, and one of `Assistant:` which an
-            opening tag begins, so that the answer ends where it is closed (`stop: ["</"]`).
-        data: Directory of the benchmarks' files: `zero_scrolls/NAME.zip` in it, or
-            `zero_scrolls/NAME/SPLIT.jsonl`. None stands for `LEPORELLO_DATA`, else `data`.
+        name: Name of the task in the benchmark.
+        split: `validation`, or `test`, for which gold answers may be unpublished.
+        chat: The authors' variant for chat models, which asks for no explanation and has no
+            response header. `claude` is the variant for Claude 1: a turn of `Human:`, and a turn of
+            `Assistant:` with an opening tag, so that the answer ends at the closing tag (`stop:
+            ["</"]`).
+        data: Directory of the benchmarks' files, with `zero_scrolls/NAME.zip` or
+            `zero_scrolls/NAME/SPLIT.jsonl`. None means `LEPORELLO_DATA` or `data`.
     """
 
     name: Literal[
@@ -78,12 +78,12 @@ class ZeroScrolls(Benchmark):
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The benchmark's own."""
+        """The official metrics."""
         return METRICS[self.name]
 
     @property
     def no_answer(self) -> str:
-        """What references say where the document does not say so; empty if they never do."""
+        """Reference of unanswerable questions; empty if the task has none."""
         return "unanswerable" if self.name in ("qasper", "musique") else ""
 
     @property
@@ -92,12 +92,12 @@ class ZeroScrolls(Benchmark):
         return Published("tau/zero_scrolls", f"{self.name}.zip", f"zero_scrolls/{self.name}.zip")
 
     def places(self, folder: Path) -> Sequence[Archive]:
-        """Returns the zip of all splits, or what was in it."""
+        """Returns the unpacked file of the split, and the zip of all splits."""
         file = f"{self.split}.jsonl"
         return zip_or_folder(folder, f"{self.name}.zip", f"{self.name}/{file}", file)
 
     def normalise(self, text: str, example: Example) -> str:
-        """Returns an answer in the form that the metric reads."""
+        """Returns an answer in the form that the metric requires."""
         match self.name:
             case "quality":
                 return answers.option_letter(text, example.choices)
@@ -108,16 +108,16 @@ class ZeroScrolls(Benchmark):
         return answers.unanswerable(text, self.no_answer) if self.no_answer else text
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example:  # noqa: ARG002 -- part of `Benchmark`
-        """Takes a row apart; see `Benchmark.take`."""
+        """Parses one row; see `Benchmark.take`."""
         text, offsets = text_of(row, "input"), _offsets(row)
         starts, gold = _starts(row), outputs(row)
         example = Example(text_of(row, "id"), Document("", text))
         if fault := _misplaced(offsets, starts, len(text)):
             return replace(example, fault=fault)
         start, end = offsets[:2]
-        # The benchmark spells it so.
+        # The benchmark's spelling.
         prompt = self._prompt(text, offsets, text_of(row, "truncation_seperator"))
-        question, choices, headers = self._apart(prompt)
+        question, choices, headers = self._split_prompt(prompt)
         return replace(
             example,
             document=Document("", text[start:end], parts=_parts(text, starts, start, end)),
@@ -131,11 +131,11 @@ class ZeroScrolls(Benchmark):
         )
 
     def _prompt(self, text: str, offsets: Sequence[int], separator: str) -> OfficialPrompt:
-        """Returns the pieces around the document; for chat models, as the authors change them."""
+        """Returns the prompt around the document, in the variant for chat models if set."""
         start, end, query_start, query_end = offsets
-        if query_start < end:  # there is no query, so that both are equal
+        if query_start < end:  # without a query, both offsets are equal
             query_start = query_end = end
-        if not text[query_end:].strip():  # the query reaches over the response header
+        if not text[query_end:].strip():  # the query includes the response header
             query = text[query_start:].rstrip()
             query_end = query_start + len(query[: query.rfind("\n") + 1].rstrip())
         prompt = OfficialPrompt(
@@ -147,24 +147,26 @@ class ZeroScrolls(Benchmark):
         )
         if not self.chat:
             return prompt
-        wanted, before = prompt.after.strip().replace(":", ""), prompt.before
-        tag = wanted.lower().replace(" ", "_")
-        closed = self.chat == "claude" and self.name not in SUMMARIES
-        tags = f", and please highlight your final {wanted.lower()} with <{tag}></{tag}> tags."
-        before = self._told(before, tags if closed else ".")
+        header, before = prompt.after.strip().replace(":", ""), prompt.before
+        tag = header.lower().replace(" ", "_")
+        has_tags = self.chat == "claude" and self.name not in SUMMARIES
+        tags = f", and please highlight your final {header.lower()} with <{tag}></{tag}> tags."
+        before = self._with_chat_sentence(before, tags if has_tags else ".")
         if self.chat is True:
             return replace(prompt, before=before, after="")
-        turn = f"\n\nAssistant: {wanted}: <{tag}>" if closed else "\n\nAssistant:"
+        turn = f"\n\nAssistant: {header}: <{tag}>" if has_tags else "\n\nAssistant:"
         return replace(prompt, before=f"\n\nHuman: {before}", after=turn)
 
-    def _told(self, before: str, end: str) -> str:
-        """Returns what stands before the document with the sentence for chat models."""
-        instruction, gap, rest = before.partition("\n\n")
+    def _with_chat_sentence(self, before: str, end: str) -> str:
+        """Returns the text before the document, with the sentence for chat models added."""
+        instruction, gap, tail = before.partition("\n\n")
         if self.name in SUMMARIES:
             return before
-        return f"{instruction.strip().removesuffix(CHAT).rstrip()} {CHAT[:-1]}{end}{gap}{rest}"
+        return f"{instruction.strip().removesuffix(CHAT).rstrip()} {CHAT[:-1]}{end}{gap}{tail}"
 
-    def _apart(self, prompt: OfficialPrompt) -> tuple[str, tuple[str, ...], tuple[str, str, str]]:
+    def _split_prompt(
+        self, prompt: OfficialPrompt
+    ) -> tuple[str, tuple[str, ...], tuple[str, str, str]]:
         """Returns the question, its options, and the headers of context, query and response."""
         context = _above(prompt.before)[1]
         response = "" if self.chat else prompt.after.strip().removesuffix(":")
@@ -175,7 +177,7 @@ class ZeroScrolls(Benchmark):
         return question, (*choices,), (context, header, response)
 
     def _unfit(self, gold: Sequence[str]) -> str:
-        """Returns why the benchmark's metric could not score by these references, if so."""
+        """Returns why the official metric cannot use these references; empty if it can."""
         for answer in gold:
             if self.name == "quality" and not answers.LETTER.search(answer):
                 return f"gold answer {answer!r:.60} has no letter A to D"
@@ -183,8 +185,8 @@ class ZeroScrolls(Benchmark):
                 return f"gold answer {answer!r:.60} has no percentage"
             if self.name == "book_sum_sort":
                 ids = answers.ids(answer)
-                if len(ids) < 2 or len(set(ids)) < len(ids):  # noqa: PLR2004 -- one has no order
-                    return f"gold answer {answer!r:.60} is no order of two ids or more"
+                if len(ids) < 2 or len(set(ids)) < len(ids):  # noqa: PLR2004 -- a single id has no order
+                    return f"gold answer {answer!r:.60} is not an order of at least two ids"
         return ""
 
 
@@ -204,7 +206,7 @@ def _starts(row: Mapping[str, Any]) -> list[int]:
 
 
 def _misplaced(offsets: Sequence[int], starts: Sequence[int], length: int) -> str:
-    """Returns what is wrong with offsets into `input`, if anything."""
+    """Returns the fault of offsets into `input`; empty without a fault."""
     start, end, query_start, query_end = offsets
     if not 0 <= start <= end <= length:
         return f"document_start_index {start} and document_end_index {end} are not in `input`"
@@ -217,7 +219,7 @@ def _misplaced(offsets: Sequence[int], starts: Sequence[int], length: int) -> st
 
 
 def _parts(text: str, starts: Sequence[int], start: int, end: int) -> tuple[Span, ...]:
-    """Returns the inner documents, each without the blanks behind it."""
+    """Returns the inner documents, without trailing blanks."""
     return tuple(
         Span(a - start, a - start + len(text[a:b].rstrip()))
         for a, b in itertools.pairwise([*starts, end])
@@ -225,16 +227,16 @@ def _parts(text: str, starts: Sequence[int], start: int, end: int) -> tuple[Span
 
 
 def _above(before: str) -> tuple[str, str]:
-    """Returns instruction and context header of what stands before a document."""
+    """Returns instruction and context header from the text before a document."""
     body, _, last = before.rstrip().rpartition("\n")
     return (body.strip(), last.removesuffix(":")) if last.endswith(":") else (before.strip(), "")
 
 
 def _below(zone: str) -> tuple[str, str]:
-    """Returns header and query of what stands between a document and the response header."""
-    first, _, rest = zone.strip().partition("\n")
+    """Returns header and query from the text between a document and the response header."""
+    first, _, query = zone.strip().partition("\n")
     return (
-        (first.removesuffix(":"), rest.strip())
-        if first.endswith(":") and rest
+        (first.removesuffix(":"), query.strip())
+        if first.endswith(":") and query
         else ("", zone.strip())
     )

@@ -1,4 +1,4 @@
-"""What a plug-in's author runs in pytest: one contract class for each kind of thing.
+"""Contracts that authors of plug-ins run in pytest: one test class for each kind of plug-in.
 
 ```python
 from leporello.testing import RetrieverContract
@@ -8,8 +8,8 @@ class TestMine(RetrieverContract):
     make = Mine
 ```
 
-It is the only room that imports pytest, and may touch all rooms before it. Begin with `contract`,
-what holds for every kind, then `text_contract`, what holds for the stages of a pipeline.
+It is the only package that imports pytest, and may use all packages before it. Begin with
+`contract`, the tests of every kind, then `text_contract`, the tests of the stages of a pipeline.
 """
 
 from __future__ import annotations

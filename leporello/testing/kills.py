@@ -1,4 +1,4 @@
-"""Ends the work on a store at a chosen commit, as a kill would."""
+"""Stops a run at a chosen commit of its store, as a kill would."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ _Result = TypeVar("_Result")
 
 
 class KilledError(BaseException):
-    """Stands for a kill: no stage may catch it."""
+    """Simulates a kill; not an Exception, so that no stage catches it."""
 
 
 @contextmanager
 def killed_after(commits: int) -> Iterator[list[bool]]:
-    """Ends the block when a store is to commit for the next time after so many commits.
+    """Ends the block at the first commit after a number of commits.
 
     Yields:
-        A list that holds True once the block was ended.
+        A list that contains True once the block has been ended.
     """
-    commit, counted, killed = Store.commit, 0, list[bool]()
+    commit, number, killed = Store.commit, 0, list[bool]()
 
-    def counting(store: Store) -> None:
-        nonlocal counted
-        if counted == commits:
+    def count_or_kill(store: Store) -> None:
+        nonlocal number
+        if number == commits:
             killed[:] = [True]
             raise KilledError
         if store._database.in_transaction:
-            counted += 1
+            number += 1
         commit(store)
 
-    with suppress(KilledError), patch.object(Store, "commit", counting):
+    with suppress(KilledError), patch.object(Store, "commit", count_or_kill):
         yield killed
 
 
 def resumed(
     run: Callable[[Path], _Result], folder: Path, commits: Iterable[int] | None = None
 ) -> Iterator[_Result]:
-    """Yields the result of a run that was killed and then resumed, for each place to kill it.
+    """Yields the results of runs that were killed at different commits and then resumed.
 
     Args:
-        run: Function that runs with its store at a path.
+        run: Function that runs with a store at a path.
         folder: Folder for the stores.
-        commits: Numbers of commits after which it is killed; all there are by default.
+        commits: Numbers of commits after which the run is killed; None for all.
     """
     for number in count() if commits is None else commits:
         path = folder / f"killed after {number}.sqlite"

@@ -1,4 +1,4 @@
-"""What holds for the stages of a pipeline, which work on documents and questions."""
+"""Contract of the stages of a pipeline, which process documents and questions."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from leporello.testing.contract import Maker, PlugInContract, fail, steps
 from leporello.testing.kills import resumed
 from leporello.testing.texts import DOCUMENTS, ODD, QUESTIONS, Echo, examples_on, long_text
 
-_SHORT, _TIMES = 2_000, 8  # characters, and how many times as many a text has that is likened
-_MOST = 3  # times as much as linear: n log n is fine, the square of n is not
-_NOTICED = 2.0  # seconds of computing, below which nobody minds
+_SHORT, _TIMES = 2_000, 8  # characters of a short text, and factor of the longer text
+_MOST = 3  # times as long as linear: allows n log n, but not the square of n
+_NOTICED = 2.0  # seconds; a shorter time is always accepted
 
 
 class TextContract(PlugInContract):
-    """What a chunker, enricher, retriever, reader or combiner is tried on.
+    """Tests of a chunker, enricher, retriever, reader or combiner.
 
     Attributes:
-        kind: Key of a pipeline that it stands under.
-        documents: Documents that are worked on.
-        questions: Questions that are asked of each.
-        examples: Examples to work on instead; made of documents and questions where empty.
+        kind: Key of the stage in a pipeline.
+        documents: Documents of the examples.
+        questions: Questions about each document.
+        examples: Examples to use instead of those from documents and questions, unless empty.
         huge: Number of characters of the longest text: fewer than a million for slow models.
-        refusals: Errors by which it may refuse odd text.
-        around: Stages of the pipeline that it is tried in, by key; ours where there are none.
+        refusals: Errors that the stage may raise for odd text.
+        around: Other stages of the pipeline by key, which replace those of this package.
     """
 
     kind: ClassVar[str]
@@ -49,33 +49,33 @@ class TextContract(PlugInContract):
 
     @pytest.fixture
     def inputs(self) -> Any:
-        """Returns what the stage gets of the examples."""
+        """Returns the inputs of the stage for all examples."""
         return self.inputs_of(self.cases())
 
     def cases(self) -> Sequence[Example]:
-        """Returns copies of the examples, for which nothing is remembered."""
+        """Returns copies of the examples, without memoised values."""
         return copy.deepcopy(self.examples or [*examples_on(self.documents, self.questions)])
 
     def inputs_of(self, examples: Sequence[Example]) -> Any:
-        """Returns what the stage gets of examples."""
+        """Returns the inputs of the stage for examples."""
         return examples
 
     def case(self, text: str, question: str = QUESTIONS[0]) -> Any:
-        """Returns what the stage gets of one text, which has three parts, and a question."""
+        """Returns the inputs of the stage for a question on a text with three parts."""
         return self.inputs_of([_example("example", text, question)])
 
     def pipeline(self, stage: Any) -> Pipeline:
         """Returns a pipeline with the stage in it."""
-        usual = {
+        default = {
             "chunker": _built_in("chunker", "Sentences")(size=30),
             "retriever": _built_in("retriever", "BM25")(k=4),
             "reader": Echo(),
             "combiner": _built_in("combiner", "Stuff")(),
         }
-        return Pipeline(**{**usual, **self.around, self.kind: stage})
+        return Pipeline(**{**default, **self.around, self.kind: stage})
 
     def rows(self, stage: Any, path: Path, cache: Cache | None = None) -> Rows:
-        """Returns what a run of the examples comes to; fails if one does."""
+        """Returns the rows of a run of the examples; fails the test if an example fails."""
         examples = self.cases()
         for example in examples:
             if cache:
@@ -86,22 +86,22 @@ class TextContract(PlugInContract):
         return rows
 
     def test_any_text_is_worked_on(self, maker: Maker) -> None:
-        """Empty, emoji, combining and control characters, NUL, CRLF, from right to left."""
+        """Texts are empty or contain emoji, combining or control characters, NUL or CRLF."""
         stage = maker()
         try:
             type(self).work(stage, self.inputs_of([_example(*odd) for odd in ODD]))
-        except Exception:  # told by the one that is guilty
-            for what, text, question in ODD:
-                told = f"odd text ({what}), which is no fault"
-                self.worked(stage, self.case(text, question), told, self.refusals)
+        except Exception:  # run the texts one by one to find the one that fails
+            for name, text, question in ODD:
+                what = f"odd text ({name}), which is valid input"
+                self.results(stage, self.case(text, question), what, self.refusals)
 
     def test_time_grows_with_the_length_and_not_with_its_square(self, maker: Maker) -> None:
-        """Counted in lines of Python that run, which no other process changes."""
+        """Time is the number of executed lines, which does not depend on other processes."""
         stage, short = maker(), min(_SHORT, self.huge // _TIMES)
-        self.worked(stage, self.case("a b"))  # loads models
-        few = steps(partial(self.worked, stage, self.case(long_text(short))))
+        self.results(stage, self.case("a b"))  # loads models
+        few = steps(partial(self.results, stage, self.case(long_text(short))))
         most, longer = _MOST * _TIMES * few, self.case(long_text(short * _TIMES))
-        if steps(partial(self.worked, stage, longer), most) > most:
+        if steps(partial(self.results, stage, longer), most) > most:
             fail(
                 stage,
                 f"runs {few:,} lines for {short:,} characters and more than {most:,} for {_TIMES}"
@@ -109,28 +109,28 @@ class TextContract(PlugInContract):
             )
 
     def test_time_for_a_line_of_a_megabyte(self, maker: Maker) -> None:
-        """By the clock, so that loops within libraries show; `-k "not time"` leaves it out."""
+        """Measures CPU time, to include loops in libraries; `-k "not time"` skips it."""
         stage, before = maker(), 0.0
         for size in (self.huge // _TIMES**2, self.huge // _TIMES, self.huge):
-            inputs, started = self.case(long_text(size, " ")), time.process_time()
-            self.worked(stage, inputs, f"a line of {size:,} characters")
-            took = time.process_time() - started
-            if before and took > max(_NOTICED, _MOST * _TIMES * before):
+            inputs, start = self.case(long_text(size, " ")), time.process_time()
+            self.results(stage, inputs, f"a line of {size:,} characters")
+            seconds = time.process_time() - start
+            if before and seconds > max(_NOTICED, _MOST * _TIMES * before):
                 fail(
                     stage,
-                    f"took {took:.1f} s for a line of {size:,} characters, and {before:.1f} s for"
-                    " an eighth of it; does it copy or search the rest of the text at each step?",
+                    f"took {seconds:.1f} s for a line of {size:,} characters, and {before:.1f} s"
+                    " for an eighth of it; does each step copy or search the remaining text?",
                 )
-            before = took
+            before = seconds
 
     def test_a_killed_run_goes_on_to_the_same_results(self, maker: Maker, tmp_path: Path) -> None:
-        """From whatever the store held by then."""
+        """The run resumes from its store, whatever it contains."""
         expected = self.rows(maker(), tmp_path / "whole.sqlite")
         for rows in resumed(lambda store: self.rows(maker(), store), tmp_path, (2, 4)):
             self.agree(maker(), expected, rows, "in a run that was killed")
 
     def test_a_cache_gives_what_was_made(self, maker: Maker, tmp_path: Path) -> None:
-        """Cold and warm: chunks, indexes and outputs that are kept are those made anew."""
+        """Results with an empty and a filled cache are those without a cache."""
         expected, cache = self.rows(maker(), tmp_path / "made.sqlite"), Cache(tmp_path / "cache")
         for state in ("cold", "warm"):
             rows = self.rows(maker(), tmp_path / f"{state}.sqlite", cache)

@@ -1,4 +1,4 @@
-"""Unusual texts, ordinary ones with questions on them, and a reader that scores anything."""
+"""Unusual texts, ordinary texts with questions, and a reader that answers anything."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zlib import crc32
 
 from leporello.core.records import Document, Example, Output, Read, Section, Span
 
-# Of n characters.
+# Functions that return texts of about n characters.
 TEXTS: Mapping[str, Callable[[int], str]] = {
     "one word": lambda n: "x" * n,
     "one line": lambda n: ("Some words, and a stop. " * n)[:n],
@@ -69,7 +69,7 @@ DOCUMENTS = (
 
 
 def examples_on(documents: Sequence[Document], questions: Sequence[str]) -> Iterator[Example]:
-    """Yields each question on each document, with choices and without; all have gold."""
+    """Yields examples for each question on each document, with and without choices."""
     for document in documents:
         gold = (Span(0, min(9, len(document.text))),)
         for number, question in enumerate(questions):
@@ -81,12 +81,12 @@ def examples_on(documents: Sequence[Document], questions: Sequence[str]) -> Iter
 
 
 def long_text(characters: int, gap: str = "\n\n") -> str:
-    """Returns the story told again and again, in paragraphs or what else parts them."""
+    """Returns the story, repeated up to a length, with a separator between paragraphs."""
     story = gap.join((*_STORY, ""))
     return (story * (characters // len(story) + 1))[:characters]
 
 
-# What each is called, its text, and a question.
+# Names, texts and questions.
 ODD = (
     *((name, make(60), QUESTIONS[0]) for name, make in TEXTS.items()),
     *((f"the question {question!r:.30}", long_text(300), question) for question in ODD_QUESTIONS),
@@ -98,7 +98,7 @@ _FITS = 3
 
 @dataclass(frozen=True)
 class Echo:
-    """Answers with first words or a choice, and scores that only look like probabilities.
+    """Answers with the first words or a choice, and with scores that depend on the text's hash.
 
     Attributes:
         words: Number of words of an answer.
@@ -109,7 +109,7 @@ class Echo:
     words: int = 4
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order."""
+        """Returns one output per read, in order."""
         return [self._answer(read) for read in inputs]
 
     def count(self, texts: Sequence[str]) -> list[int]:
@@ -117,11 +117,11 @@ class Echo:
         return [len(text.split()) for text in texts]
 
     def fit(self, read: Read) -> int:
-        """Returns how many leading passages fit: three."""
+        """Returns the number of leading passages that fit: at most three."""
         return min(_FITS, len(read.passages))
 
     def render(self, read: Read) -> str:
-        """Returns all parts as lines."""
+        """Returns the read as lines: instruction, passages, pair and question."""
         texts = (p if isinstance(p, str) else p.text for p in read.passages)
         return "\n".join([read.instruction, *texts, *(read.pair or ()), read.question])
 
@@ -129,7 +129,7 @@ class Echo:
         text = self.render(read)
         weights = [crc32(f"{text}{c}".encode("utf-8", "replace")) + 1 for c in read.choices]
         scores = tuple(weight / sum(weights) for weight in weights)
-        likeliest = read.choices[scores.index(max(scores))] if scores else ""
-        said = likeliest or " ".join(text.split()[: self.words])
+        choice = read.choices[scores.index(max(scores))] if scores else ""
+        answer = choice or " ".join(text.split()[: self.words])
         score = max(scores, default=(crc32(text.encode("utf-8", "replace")) % 98 + 1) / 100)
-        return Output(said, score=score, scores=scores)
+        return Output(answer, score=score, scores=scores)

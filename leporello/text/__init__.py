@@ -1,5 +1,5 @@
-"""What is found in a text: tokens, sentences, headings, names, answers; always as exact spans.
+"""Finds tokens, sentences, headings, names and answers in a text, always as exact spans.
 
-It may touch `core` and `models` (for tokenizers), and no file: a text comes in, and offsets into it
-go out. Begin with `tokens` and `sentences`; `headings` is a folder of its own.
+It may import `core` and `models` (for tokenizers), and opens no files: functions take a text and
+return offsets. Start with `tokens` and `sentences`; `headings` is a separate folder.
 """

@@ -1,4 +1,4 @@
-"""Where references stand in a document, compared as SQuAD compares answers."""
+"""Finds references in a document, with the comparison of SQuAD."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from leporello.core.records import Document, Span
 from leporello.text.squad import normalise
 
 _WORD = re.compile(r"\S+")
-_normalised = lru_cache(2**16)(normalise)  # of words, which a language has so many of
+_normalised = lru_cache(2**16)(normalise)  # a language has few different words
 
 
 def occurrences(document: Document, reference: str) -> Iterator[Span]:
-    """Yields where a reference stands in a document, in document order.
+    """Yields the spans of a reference in a document, in document order.
 
-    Case, ASCII punctuation, articles and white space may differ, as in `normalise`; it begins and
-    ends with whole words. The spans are without punctuation around them. One of which nothing
-    is left, such as an article alone, stands nowhere.
+    Case, ASCII punctuation, articles and white space may differ, as in `normalise`. Spans begin
+    and end with complete words, without punctuation around them. A reference that is empty after
+    normalisation, such as an article, has no spans.
     """
     if phrase := normalise(reference):
         words = document.memo(_WordSpans, lambda: _WordSpans.of(document.text))
@@ -31,25 +31,25 @@ def occurrences(document: Document, reference: str) -> Iterator[Span]:
 
 @dataclass(frozen=True)
 class _WordSpans:
-    """A text after normalisation, between blanks, and how to come back from it."""
+    """A text and its normalised form between blanks, and the mapping between their offsets."""
 
     text: str
     normal: str
 
     @staticmethod
     def of(text: str) -> _WordSpans:
-        # White space parts words before and after normalisation: word by word it is the same.
+        # White space separates words before and after normalisation: each word is normalised alone.
         words = filter(None, map(_normalised, text.split()))
         return _WordSpans(text, f" {' '.join(words)} ")
 
     def find(self, phrase: str) -> Iterator[Span]:
-        padded, at = f" {phrase} ", -1
-        while (at := self.normal.find(padded, at + 1)) >= 0:
-            yield self._span(at + 1, at + len(phrase))
+        padded, offset = f" {phrase} ", -1
+        while (offset := self.normal.find(padded, offset + 1)) >= 0:
+            yield self._span(offset + 1, offset + len(phrase))
 
     def _span(self, first: int, last: int) -> Span:
-        """Returns where two characters of the normalised text, and what is between, come from."""
-        normal, original = self._places
+        """Returns the span of the text between two characters of its normalised form, inclusive."""
+        normal, original = self._word_starts
         begin, end = (original[bisect_right(normal, position) - 1] for position in (first, last))
         first_word, last_word = self._word(begin), self._word(end)
         start = begin + len(first_word) - len(first_word.lstrip(string.punctuation))
@@ -60,8 +60,8 @@ class _WordSpans:
         return match[0] if match else ""
 
     @cached_property
-    def _places(self) -> tuple[list[int], list[int]]:
-        """Returns where words begin: in the normalised text, and where each stood before."""
+    def _word_starts(self) -> tuple[list[int], list[int]]:
+        """Offsets of words in the normalised form, and of the same words in the text."""
         sizes = [len(_normalised(word)) for word in self.text.split()]
         starts = [match.start() for match in compress(_WORD.finditer(self.text), sizes)]
         return [*accumulate((size + 1 for size in sizes if size), initial=1)][:-1], starts

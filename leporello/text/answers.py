@@ -1,8 +1,8 @@
-"""Answers brought into the form that a benchmark's metric reads, never by what is right.
+"""Converts answers to the form that a benchmark's metric reads, without looking at references.
 
-Each function writes an answer that the metric reads down as the metric reads it, and one that it
-cannot read as it was plainly meant; done twice, it changes nothing more. What cannot be told stays
-as it was.
+Each function keeps the meaning that the metric would read; an answer that the metric cannot read
+is rewritten if its meaning is clear, and is returned unchanged otherwise. The functions are
+idempotent.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 
 from leporello.text.squad import normalise
 
-# As the metrics of ZeroSCROLLS look for them. Theirs is `\d+\.?\d*%`, which finds the same, but in
-# the cube of the time: a model that repeats a digit for ever would stop a run.
+# As the metrics of ZeroSCROLLS search for them. Their `\d+\.?\d*%` finds the same, but in cubic
+# time: a model that repeats a digit endlessly would stall a run.
 LETTER = re.compile(r"\b[A-D]\b")
 PERCENTAGE = re.compile(r"(?<!\d)\d++(?:\.\d*+)?%")
 
@@ -47,24 +47,24 @@ _UNANSWERABLE = re.compile(
 
 
 def option_letter(text: str, choices: Sequence[str]) -> str:
-    """Returns the letter that an answer gives.
+    """Returns the letter of the option that an answer names.
 
-    An answer that is one of the options word for word is that option, though it may begin with an
-    article that the metric would take for the letter A.
+    An answer that repeats an option word for word means that option, even if it begins with an
+    article that the metric would read as the letter A.
     """
-    bare = _BARE.fullmatch(text)
-    if bare and bare[1].isupper():
-        return bare[1]
+    single = _BARE.fullmatch(text)
+    if single and single[1].isupper():
+        return single[1]
     if (index := _option(text, choices)) is not None:
         return _LETTERS[index]
     if letter := LETTER.search(text):
         return letter.group()
-    marked = bare or _MARKED.match(text)
+    marked = single or _MARKED.match(text)
     return marked[1].upper() if marked else text
 
 
 def option_text(text: str, choices: Sequence[str]) -> str:
-    """Returns the text of the option that an answer gives by its letter; other answers as is."""
+    """Replaces the letter of an option by its text; returns all other answers unchanged."""
     if not choices or _option(text, choices) is not None:
         return text
     marked = _BARE.fullmatch(text) or _MARKED.match(text)
@@ -72,15 +72,15 @@ def option_text(text: str, choices: Sequence[str]) -> str:
 
 
 def label(text: str, labels: Sequence[str]) -> str:
-    """Returns the one label that an answer names; of `Villain/Antagonist` either half will do."""
+    """Returns the only label that an answer names; either half of `Villain/Antagonist` suffices."""
     if (index := _option(text, labels)) is not None:
         return labels[index]
-    named = [candidate for candidate in labels if _names(text, candidate)]
-    return named[0] if len(named) == 1 else text
+    mentioned = [candidate for candidate in labels if _names(text, candidate)]
+    return mentioned[0] if len(mentioned) == 1 else text
 
 
 def percentage(text: str) -> str:
-    """Returns the percentage of an answer: the first one, or its only number between 1 and 100."""
+    """Returns the first percentage of an answer, or its only number if that is a percentage."""
     if match := PERCENTAGE.search(text):
         return match.group()
     if worded := _PER_CENT.search(text):
@@ -91,7 +91,7 @@ def percentage(text: str) -> str:
 
 
 def ids(text: str) -> list[str]:
-    """Returns the ids of an order as the metric reads them, which deletes all else."""
+    """Returns the ids of an order as the metric reads them, ignoring all other text."""
     words = _NO_ID.sub("", text).replace(",", " ").split()
     return [_number(word) for word in words]
 
@@ -108,7 +108,8 @@ def permutation(text: str, count: int) -> str:
 def authors(text: str) -> str:
     """Returns the authors of paragraphs that an answer lists, as `[1, 1, 2]`.
 
-    The list may be JSON, or numbers with blanks or commas; objects as in PAN's files say more.
+    The list may be JSON, or numbers with blanks or commas. An object as in PAN's files has more
+    fields, and is returned unchanged.
     """
     try:
         value = json.loads(text)
@@ -127,12 +128,12 @@ def authors(text: str) -> str:
 
 
 def unanswerable(text: str, word: str) -> str:
-    """Returns the benchmark's word for an answer that says only that there is none."""
+    """Returns the benchmark's word if a text only states that the question has no answer."""
     return word if _UNANSWERABLE.fullmatch(text) else text
 
 
 def _option(text: str, options: Sequence[str]) -> int | None:
-    """Returns the place of the one option that an answer is, to the metrics' normalisation."""
+    """Returns the index of the only option that equals an answer after normalisation."""
     normal = normalise(text)
     matches = [index for index, option in enumerate(options) if normalise(option) == normal]
     return matches[0] if len(matches) == 1 and text.strip() else None
@@ -145,7 +146,7 @@ def _names(text: str, label: str) -> bool:
 
 
 def _orders(text: str) -> Iterator[list[str]]:
-    """Yields what may be meant for an order: as the metric reads it, then a list, then runs."""
+    """Yields possible orders in a text: the metric's reading, then a list, then runs of numbers."""
     yield ids(text)
     yield [_number(entry) for entry in _ENTRY.findall(text)]
     for run in reversed(_RUN.findall(text)):
@@ -154,5 +155,5 @@ def _orders(text: str) -> Iterator[list[str]]:
 
 
 def _number(digits: str) -> str:
-    """Returns digits without leading zeros; as text, since they may be any number of them."""
+    """Strips leading zeros; returns text, since the digits may be too many for `int`."""
     return digits.lstrip("0") or "0"

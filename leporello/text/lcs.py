@@ -1,4 +1,4 @@
-"""Longest common subsequences, a machine word at a time."""
+"""Longest common subsequences, computed bit-parallel."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 def places(words: Sequence[str]) -> dict[str, int]:
-    """Returns where each word stands, as bits: bit n is set where word n is this one."""
+    """Returns the positions of each word as bits: bit n is set if word n is this word."""
     bits: dict[str, int] = {}
     for index, word in enumerate(words):
         bits[word] = bits.get(word, 0) | 1 << index
@@ -17,13 +17,13 @@ def places(words: Sequence[str]) -> dict[str, int]:
 def lcs_length(positions: Mapping[str, int], size: int, words: Iterable[str]) -> int:
     """Returns the length of the longest common subsequence of two texts.
 
-    This is the bit-parallel form of the table that is filled row by row (Hyyrö 2004): exact, and
-    one operation on a large integer replaces a row.
+    This is the bit-parallel form of the usual table (Hyyrö 2004): exact, with one operation on a
+    large integer instead of a row.
 
     Args:
-        positions: The `places` of one text.
-        size: Its number of words.
-        words: The words of the other.
+        positions: The `places` of the first text.
+        size: Number of words of the first text.
+        words: Words of the second text.
     """
     full = row = (1 << size) - 1
     for word in words:
@@ -33,16 +33,16 @@ def lcs_length(positions: Mapping[str, int], size: int, words: Iterable[str]) ->
 
 
 def lcs_union(first: Iterable[Sequence[str]], second: Iterable[Sequence[str]]) -> Counter[str]:
-    """Returns words of sentences that are in a longest common subsequence with any of others.
+    """Counts the words of sentences that are in a longest common subsequence with other sentences.
 
-    Of several longest ones it is that which a table's usual way back finds: from the end, equal
-    words are taken; else a word of the first's sentence is passed where the table is larger
-    without it than without the second's, and one of the second's everywhere else. All sentences
-    of the second are gone through at once, each in bits of its own.
+    Among several longest subsequences the usual backtracking through the table decides: from the
+    end, equal words match; otherwise it skips a word of the first sentence if the table has a
+    larger value without it than without the word of the second, and a word of the second in all
+    other cases. All second sentences are processed at once, in separate bits.
 
     Args:
         first: Words of each of the other sentences.
-        second: Words of each sentence whose words are counted, each place once.
+        second: Words of each sentence whose words are counted; each position counts once.
     """
     positions, full, place = dict[str, int](), 0, 0
     for words in second:
@@ -50,31 +50,33 @@ def lcs_union(first: Iterable[Sequence[str]], second: Iterable[Sequence[str]]) -
             positions[word] = positions.get(word, 0) | 1 << place
             full |= 1 << place
             place += 1
-        place += 1  # a bit in between, where a carry ends
-    found = 0
-    runs = [*_runs(full)]
+        place += 1  # a bit between sentences stops the carry
+    matched_bits = 0
+    masks = [*_runs(full)]
     for words in first:
         row, steps = full, list[tuple[int, int]]()
         for word in words:
-            here = positions.get(word, 0)
-            if matches := row & here:
+            word_bits = positions.get(word, 0)
+            if matches := row & word_bits:
                 row = ((row + matches) | (row - matches)) & full
-            steps.append((here, here | ~row))  # bits at which no word of the second is passed
-        left = full
-        for here, stops in reversed(steps):
-            left &= stops
-            for shift, run in runs:  # all bits below the highest one of each sentence
-                left |= (left >> shift) & run
-            matched = left & here & ~((left >> 1) & full & (full >> 1))
-            found |= matched
-            left ^= matched
-            if not left:
+            steps.append(
+                (word_bits, word_bits | ~row)
+            )  # bits at which the backtracking skips no word of the second
+        remaining = full
+        for word_bits, stops in reversed(steps):
+            remaining &= stops
+            for shift, mask in masks:  # fills all bits below the highest of each sentence
+                remaining |= (remaining >> shift) & mask
+            matched = remaining & word_bits & ~((remaining >> 1) & full & (full >> 1))
+            matched_bits |= matched
+            remaining ^= matched
+            if not remaining:
                 break
-    return +Counter({word: (bits & found).bit_count() for word, bits in positions.items()})
+    return +Counter({word: (bits & matched_bits).bit_count() for word, bits in positions.items()})
 
 
 def _runs(full: int) -> Iterator[tuple[int, int]]:
-    """Yields powers of two, each with the bits above which as many more are of the sentence."""
+    """Yields powers of two, each with the bits that have that many bits of their sentence above."""
     shift, run = 1, full & (full >> 1)
     while run:
         yield shift, run

@@ -1,4 +1,4 @@
-"""How much likelier one of two choices is, by what a reader scores them."""
+"""Log odds and probabilities of two choices, by the scores that a reader gives them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 
 def logarithms(scores: Sequence[float]) -> list[float]:
-    """Returns log-probabilities of what are either these or probabilities, which some reader gives.
+    """Converts scores to log-probabilities; scores of readers may be these or probabilities.
 
     Raises:
-        ValueError: They are neither.
+        ValueError: The scores are neither.
     """
     if max(scores) <= 0:
         return [*scores]
@@ -22,22 +22,22 @@ def logarithms(scores: Sequence[float]) -> list[float]:
 
 
 def log_odds(scores: Sequence[float]) -> float:
-    """Returns the log odds of the first choice against the second; 0 where they are as likely.
+    """Returns the log odds of the first choice against the second; 0 if they are equally likely.
 
     Raises:
-        ValueError: As `logarithms`.
+        ValueError: The scores are neither probabilities nor log-probabilities.
     """
     first, second = logarithms(scores)[:2]
     return 0.0 if first == second else first - second
 
 
 def logistic(log_odds: float) -> float:
-    """Returns the probability that these log odds are."""
+    """Converts log odds to a probability."""
     return 0.5 + 0.5 * math.tanh(log_odds / 2)
 
 
 def log_probabilities(log_odds: float) -> tuple[float, float]:
-    """Returns those of two choices, by the log odds of the first; none overflows."""
+    """Returns log-probabilities of two choices by the log odds of the first, without overflow."""
     first, second = (
         -max(odds, 0.0) - math.log1p(math.exp(-abs(odds))) for odds in (-log_odds, log_odds)
     )

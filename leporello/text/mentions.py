@@ -1,4 +1,4 @@
-"""Where a text mentions a character; the rules are argued in docs/decisions/0014-mentions.md."""
+"""Finds mentions of a character in a text; docs/decisions/0014-mentions.md explains the rules."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from leporello.text.person_names import (
 )
 
 _JOINERS = PARTICLES | {"and", "&", "or", "the", "a", "an", "with", "to", "of", "by", "und", "et"}
-_AROUND = 60  # characters looked at on either side
+_AROUND = 60  # characters that are examined on either side
 _OPENING = "\"“‘'([_*"
 _BLANK = r"[^\S\r\n]{1,3}"
-# What may stand between two words of one name: initials, particles, a middle name, a nickname.
+# Text between two words of one name: initials, particles, a middle name, a nickname.
 _BETWEEN = re.compile(
     rf"{_BLANK}(?:(?:[^\W\d_]\.?|(?:{'|'.join(sorted(PARTICLES))})|[A-ZÀ-Þ][\w’'-]*"
     rf"|[\"“'‘][^\"“”'‘’\n]{{1,25}}[\"”'’]){_BLANK}){{0,3}}|[{HYPHENS}·]|(?:)"
@@ -36,7 +36,7 @@ _NEXT_WORD = re.compile(r"[ \t]([^\W\d_][\w’'-]+)")
 
 
 class _MentionRun(NamedTuple):
-    """Phrases of a name that stand together: characters, and numbers of first and last phrase."""
+    """Adjacent phrases of a name: characters, and indices of the first and last phrase."""
 
     start: int
     end: int
@@ -48,25 +48,25 @@ class _Verdict(NamedTuple):
     """A run that is the character's name: where it begins, and whether its capital proves it."""
 
     start: int
-    sure: bool
+    is_certain: bool
 
 
 def mentions_in(document: Document, name: str) -> tuple[Span, ...]:
-    """Returns the mentions of a name in a document, which keeps them."""
+    """Returns the mentions of a name in a document, cached by the document."""
     return document.memo(("mentions", name), lambda: tuple(mentions(document.text, name)))
 
 
 def mentions(text: str, name: str) -> Sequence[Span]:
-    """Returns where a text mentions a character, in order; no two spans overlap.
+    """Returns the spans of a text that mention a character, in order and without overlap.
 
-    A span is what the text says of the name, a title before it included, a possessive ending not.
-    What is blank, or too long for a name, is mentioned nowhere. Takes time linear in the text.
+    A span includes a title before the name, but not a possessive ending. A name that is blank, or
+    too long to be one, has no mentions. Takes time linear in the text.
 
     Args:
         text: Text of any length.
         name: Name with or without titles, brackets, nicknames in quotes, in any letter case.
     """
-    spans = sorted({span for way in names(name) for span in _found(text, way)})
+    spans = sorted({span for variant in names(name) for span in _mentions_of(text, variant)})
     apart: list[Span] = []
     for span in spans:
         if apart and span.start < apart[-1].end:
@@ -76,15 +76,15 @@ def mentions(text: str, name: str) -> Sequence[Span]:
     return apart
 
 
-def _found(text: str, name: Name) -> Iterator[Span]:
-    """Yields where one way to call a character stands.
+def _mentions_of(text: str, name: Name) -> Iterator[Span]:
+    """Yields the mentions of one variant of a character's name.
 
-    A capital that its place demands (a sentence's first, one among capitals) tells nothing; such a
-    word counts if the text uses it as this name at least as often as in small letters.
+    A capital at the start of a sentence, or among capitals, proves nothing; such a word counts if
+    the text uses it as this name at least as often as in small letters.
     """
-    # Where a text has no capitals, small letters do (decision 14).
+    # In a text without capitals, names in small letters count (decision 14).
     cased = not text.islower()
-    # So `Will you?` counts for no Will, without a list of common words (decision 14).
+    # So `Will you?` is not a mention of Will, without a list of common words (decision 14).
     small = [0] * len(name.phrases)
     runs: list[_MentionRun] = []
     for number, phrase in enumerate(name.phrases):
@@ -94,18 +94,18 @@ def _found(text: str, name: Name) -> Iterator[Span]:
             else:
                 runs.append(_MentionRun(match.start(), match.end(), number, number))
     judged = [(run, _verdict(text, run, name)) for run in _joined(text, sorted(runs))]
-    sure = [0] * len(name.phrases)
+    certain = [0] * len(name.phrases)
     for run, verdict in judged:
-        if verdict and verdict.sure:
-            sure[run.first] += 1
-            sure[run.last] += run.last != run.first
+        if verdict and verdict.is_certain:
+            certain[run.first] += 1
+            certain[run.last] += run.last != run.first
     for run, verdict in judged:
-        if verdict and (verdict.sure or sure[run.first] >= small[run.first]):
+        if verdict and (verdict.is_certain or certain[run.first] >= small[run.first]):
             yield Span(verdict.start, run.end)
 
 
 def _joined(text: str, runs: Sequence[_MentionRun]) -> list[_MentionRun]:
-    """Returns the runs with those made one that are words of one name: `Jack Sparrow`."""
+    """Joins neighbouring runs that are words of one name: `Jack Sparrow`."""
     joined: list[_MentionRun] = []
     for run in runs:
         last = joined[-1] if joined else None
@@ -122,7 +122,7 @@ def _belong(text: str, end: int, start: int) -> bool:
 
 
 def _verdict(text: str, run: _MentionRun, name: Name) -> _Verdict | None:
-    """Returns what the places around a run say; None if it is a part of somebody else's name."""
+    """Judges a run by the text around it; None if it belongs to somebody else's name."""
     before = text[max(0, run.start - _AROUND) : run.start].replace("\r", "\n").rpartition("\n")[2]
     after = text[run.end : run.end + _AROUND].replace("\r", "\n").partition("\n")[0]
     mention = text[run.start : run.end]
@@ -133,19 +133,19 @@ def _verdict(text: str, run: _MentionRun, name: Name) -> _Verdict | None:
     key = folded(word).rstrip(".")
     if key in TITLES and not word.islower():
         differs = run.first == run.last and _differ(key, name.title)
-        return None if differs else _Verdict(start, sure=True)
+        return None if differs else _Verdict(start, is_certain=True)
     if run.first and len(key) == 1 and word.endswith("."):  # H. Potter
-        return _Verdict(start, sure=True) if key == name.phrases[0][0] else None
+        return _Verdict(start, is_certain=True) if key == name.phrases[0][0] else None
     whole_line = not before.replace(word, "", 1).strip() and _CUE_END.match(after) is not None
-    if run.first and _is_given(word, before, whole_line and mention.isupper()):
+    if run.first and _is_given_name(word, before, whole_line and mention.isupper()):
         return None
     if run.last < len(name.phrases) - 1 and _has_surname(before, mention, after):
         return None
-    return _Verdict(run.start, run.first < run.last or _is_sure(before, mention, after))
+    return _Verdict(run.start, run.first < run.last or _has_free_capital(before, mention, after))
 
 
 def _glued(before: str, after: str) -> bool:
-    """Says whether a run is a part of a compound name: `Anne-Marie`, `O'Brien`."""
+    """Returns whether a run is part of a compound name: `Anne-Marie`, `O'Brien`."""
     if before[-1:] and before[-1] in HYPHENS and before[-2:-1].isalnum():
         part = re.split(rf"[{HYPHENS}\s]", before[:-1])[-1].lstrip(_OPENING)
         return part[:1].isupper()
@@ -155,21 +155,21 @@ def _glued(before: str, after: str) -> bool:
 
 
 def _differ(first: str, second: str) -> bool:
-    """Says whether two titles are a man's and a woman's."""
+    """Returns whether one title is a man's and the other a woman's."""
     return (first in MEN and second in WOMEN) or (first in WOMEN and second in MEN)
 
 
-def _is_given(word: str, before: str, among_capitals: bool) -> bool:
-    """Says whether the word before a family name is somebody else's given name."""
+def _is_given_name(word: str, before: str, among_capitals: bool) -> bool:
+    """Returns whether the word before a family name is somebody else's given name."""
     if not word[:1].isupper() or not word.isalpha() or folded(word) in _JOINERS | ROLES:
         return False
     if word.isupper():
         return among_capitals
-    return _goes_on(before[: before.rfind(word)])
+    return _continues_sentence(before[: before.rfind(word)])
 
 
 def _has_surname(before: str, mention: str, after: str) -> bool:
-    """Says whether another family name follows a given name."""
+    """Returns whether another family name follows a given name."""
     following = _NEXT_WORD.match(after)
     word = following[1] if following else ""
     if not word[:1].isupper() or folded(word) in TITLES | SUFFIXES | _JOINERS:
@@ -180,17 +180,17 @@ def _has_surname(before: str, mention: str, after: str) -> bool:
     return mention.isupper() and not before.strip() and _CUE_END.match(following_text) is not None
 
 
-def _is_sure(before: str, mention: str, after: str) -> bool:
-    """Says whether a word is written with a capital although its place demands none."""
+def _has_free_capital(before: str, mention: str, after: str) -> bool:
+    """Returns whether a word has a capital although its position does not require one."""
     if not before.strip() and after.lstrip(" \t").startswith(":"):
         return True  # HARRY: Where have they gone?
     if mention.isupper() and len(mention) > 1:
         among = any(map(str.islower, before + after))
         return among or (not before.strip() and _CUE_END.match(after) is not None)
-    return mention.lower() == mention.upper() or _goes_on(before)
+    return mention.lower() == mention.upper() or _continues_sentence(before)
 
 
-def _goes_on(before: str) -> bool:
-    """Says whether what stands before a word on its line belongs to the same sentence."""
+def _continues_sentence(before: str) -> bool:
+    """Returns whether the text before a word on its line belongs to the same sentence."""
     last = before.rstrip()[-1:]
     return last.isalnum() or last in (",", ";", "&")

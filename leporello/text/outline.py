@@ -1,4 +1,4 @@
-"""What every format gives: text, a title where the file says one, and its sections."""
+"""Extracted text of a file with its title, sections and places, and names of places for people."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from leporello.core.records import Document, Loss, Place, Section, Span
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What a format's reader found in a file.
+    """Text and structure that a loader extracted from a file.
 
     Attributes:
-        text: The text that spans will count characters in.
-        title: Title as the file says it; may be empty.
+        text: Text in which spans count characters.
+        title: Title that the file gives; may be empty.
         sections: Sections in document order; an outer section before those inside it.
         places: Places in document order; an outer place before those inside it.
-        losses: What of the file is not in the text.
-        notes: What was guessed or found odd.
+        losses: Content of the file that is not in the text.
+        notes: Guesses and oddities, as sentences.
     """
 
     text: str
@@ -45,7 +45,7 @@ class Heading:
 
 
 def outline(headings: Sequence[Heading], end: int) -> tuple[Section, ...]:
-    """Returns one section a heading, up to the next heading of its level or above."""
+    """Returns one section per heading, up to the next heading of its level or above."""
     ends = [end] * len(headings)
     open_: list[int] = []
     for i, heading in enumerate(headings):
@@ -59,7 +59,7 @@ def outline(headings: Sequence[Heading], end: int) -> tuple[Section, ...]:
 
 
 def tile(texts: Iterable[str], separator: str) -> tuple[str, tuple[Span, ...]]:
-    """Returns the texts joined, and the span of each; a separator belongs to what it follows."""
+    """Joins texts and returns the span of each, including the separator after it."""
     parts = [*texts]
     starts = [0, *accumulate(len(part) + len(separator) for part in parts)]
     starts[-1] -= len(separator) if parts else 0
@@ -75,17 +75,17 @@ def heading(document: Document, offset: int) -> str:
 
 
 def place_of_span(document: Document, span: Span) -> str:
-    """Returns where a span stands, as a person finds it: `p. 14 to p. 15, Part II > Chapter 3`.
+    """Returns a span's location for people: `p. 14 to p. 15, Part II > Chapter 3`.
 
-    In a collection with the name of the file before it.
+    In a collection the file's name comes first.
     """
     return cited(document, span) if document.members else _place(document, span)
 
 
 def cited(document: Document, span: Span) -> str:
-    """Returns a span as a person looks it up: `report.pdf p. 14`.
+    """Returns a span's file and location for people: `report.pdf p. 14`.
 
-    Its characters where the document has neither places nor headings: `a.txt characters 12–40`.
+    Without places and headings the location counts characters: `a.txt characters 12–40`.
     """
     name, start, end, beyond = document.id, 0, span.end, ""
     if document.members:
@@ -99,35 +99,35 @@ def cited(document: Document, span: Span) -> str:
 
 def _place(document: Document, span: Span) -> str:
     ends = (span.start, max(span.end - 1, span.start))
-    places = " to ".join(filter(None, dict.fromkeys(_found(document, end) for end in ends)))
+    places = " to ".join(filter(None, dict.fromkeys(_place_names(document, end) for end in ends)))
     first, last = ([s.title for s in _around(document, "sections", end)] for end in ends)
     shared = len([*takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))])
-    rest = last[shared:] if first else last
-    headings = " to ".join(filter(None, map(" > ".join, (first, rest))))
+    remaining = last[shared:] if first else last
+    headings = " to ".join(filter(None, map(" > ".join, (first, remaining))))
     return ", ".join(filter(None, (places, headings)))
 
 
-def _found(document: Document, offset: int) -> str:
+def _place_names(document: Document, offset: int) -> str:
     return " ".join(place.name for place in _around(document, "places", offset))
 
 
 def _around(document: Document, kind: Literal["places", "sections"], offset: int) -> list[Any]:
     """Returns the places or sections around a character, outermost first."""
-    stretches, outer = document.memo(("around", kind), partial(_nested, getattr(document, kind)))
-    number, found = bisect_right(stretches, offset, key=attrgetter("start")) - 1, []
+    ordered, outer = document.memo(("around", kind), partial(_nested, getattr(document, kind)))
+    number, around = bisect_right(ordered, offset, key=attrgetter("start")) - 1, []
     while number >= 0:
-        if offset < stretches[number].end:
-            found.append(stretches[number])
+        if offset < ordered[number].end:
+            around.append(ordered[number])
         number = outer[number]
-    return found[::-1]
+    return around[::-1]
 
 
-def _nested(stretches: Sequence[Place | Section]) -> tuple[Sequence[Place | Section], list[int]]:
-    """Returns stretches by their beginnings, and for each the number of what may be around it."""
-    ordered = sorted(stretches, key=attrgetter("start"))
+def _nested(spans: Sequence[Place | Section]) -> tuple[Sequence[Place | Section], list[int]]:
+    """Sorts spans, and returns for each the index of the span that may enclose it, or -1."""
+    ordered = sorted(spans, key=attrgetter("start"))
     open_, outer = [-1], list[int]()
-    for number, stretch in enumerate(ordered):
-        while open_[-1] >= 0 and ordered[open_[-1]].end <= stretch.start:
+    for number, span in enumerate(ordered):
+        while open_[-1] >= 0 and ordered[open_[-1]].end <= span.start:
             open_.pop()
         outer.append(open_[-1])
         open_.append(number)
@@ -135,24 +135,24 @@ def _nested(stretches: Sequence[Place | Section]) -> tuple[Sequence[Place | Sect
 
 
 def joined(parts: Iterable[tuple[str, Extracted]], separator: str = "\n\n") -> Extracted:
-    """Returns parts as one text, each a place that holds its own ones; those without text told.
+    """Joins extracted texts into one; each named text becomes a place around its inner places.
 
     Args:
-        parts: Names of the places, empty for none, and what was found there.
-        separator: Text between them.
+        parts: Names and extracted texts of places; a text with an empty name is not a place.
+        separator: Text between the parts.
     """
-    named = [*parts]
-    written = [(name, part) for name, part in named if part.text.strip()]
-    text, spans = tile((part.text for _, part in written), separator)
+    parts = [*parts]
+    with_text = [(name, part) for name, part in parts if part.text.strip()]
+    text, spans = tile((part.text for _, part in with_text), separator)
     sections: list[Section] = []
     places: list[Place] = []
     losses: list[Loss] = []
-    for name, part in named:
+    for name, part in parts:
         losses += (replace(loss, place=f"{name} {loss.place}".strip()) for loss in part.losses)
-    for (name, part), span in zip(written, spans, strict=True):
-        at = span.start
-        places += [Place(name, at, span.end)] if name else []
-        places += (replace(p, start=p.start + at, end=p.end + at) for p in part.places)
-        sections += (replace(s, start=s.start + at, end=s.end + at) for s in part.sections)
-    notes = dict.fromkeys(note for _, part in named for note in part.notes)
+    for (name, part), span in zip(with_text, spans, strict=True):
+        offset = span.start
+        places += [Place(name, offset, span.end)] if name else []
+        places += (replace(p, start=p.start + offset, end=p.end + offset) for p in part.places)
+        sections += (replace(s, start=s.start + offset, end=s.end + offset) for s in part.sections)
+    notes = dict.fromkeys(note for _, part in parts for note in part.notes)
     return Extracted(text, "", (*sections,), (*places,), (*losses,), (*notes,))

@@ -1,4 +1,4 @@
-"""What a character may be called: a name taken apart, and the patterns that find its words."""
+"""Splits a character's name into variants and phrases, and builds patterns that find them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from functools import cache, lru_cache
 
 from leporello.text.tokens import Words
 
-_LONGEST = 120  # characters of a name; what is longer is a question or a text
-_MOST = 8  # words of a name that may stand alone
+_LONGEST = 120  # characters of a name; longer texts are not names
+_MOST = 8  # phrases of a name
 
 
-def _listed(words: str) -> frozenset[str]:
+def _word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-MEN = _listed(
+MEN = _word_set(
     "mr mister sir lord king prince duke count baron father brother uncle grandpa grandfather herr"
     " monsieur senor don signor"
 )
-WOMEN = _listed(
+WOMEN = _word_set(
     "mrs ms miss mistress madam madame mme mlle lady dame queen princess duchess countess baroness"
     " mother sister aunt auntie grandma grandmother frau fraulein mademoiselle senora senorita"
     " dona signora"
@@ -30,7 +30,7 @@ WOMEN = _listed(
 TITLES = (
     MEN
     | WOMEN
-    | _listed(
+    | _word_set(
         "mx dr doctor prof professor captain capt major maj general gen colonel col lieutenant lt"
         " sergeant sgt corporal cpl private pvt admiral commander cmdr officer detective det"
         " inspector insp agent reverend rev rabbi pastor bishop cardinal pope saint st fr emperor"
@@ -38,13 +38,13 @@ TITLES = (
         " coach master cousin chancellor ambassador secretary"
     )
 )
-# With a name they tell who is meant; without one they are anybody.
-ROLES = _listed(
+# They identify a person only together with a name.
+ROLES = _word_set(
     "old young younger older little big fat tall short man woman boy girl guy kid child lady"
     " gentleman male female voice cop guard soldier waiter waitress driver"
 )
-SUFFIXES = _listed("jr sr junior senior ii iii iv esq phd ph.d md m.d")
-PARTICLES = _listed("van von zu de la le du der den di da del della dos el al bin ibn y")
+SUFFIXES = _word_set("jr sr junior senior ii iii iv esq phd ph.d md m.d")
+PARTICLES = _word_set("van von zu de la le du der den di da del della dos el al bin ibn y")
 _ARTICLES = frozenset(("the", "a", "an"))
 _PLACED = frozenset(("of", "from", "in", "with", "at", "on"))  # Lawrence of Arabia
 
@@ -59,12 +59,12 @@ APOSTROPHES = "'’‘ʼ`´"
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """One way to call a character.
+    """A variant of a character's name.
 
     Attributes:
-        phrases: Words of the name in order; each may stand alone. Folded, several words parted by
-            blanks.
-        title: Title (`dr`), folded; empty if there is none.
+        phrases: Phrases of the name in order, each of which may refer to the character alone.
+            Folded, with blanks between words.
+        title: Title (`dr`), folded; may be empty.
     """
 
     phrases: tuple[str, ...]
@@ -72,15 +72,15 @@ class Name:
 
 
 def names(text: str) -> list[Name]:
-    """Returns the ways to call a character: its name, its aliases and its nicknames."""
+    """Returns the variants of a character's name: the name itself, its aliases and nicknames."""
     if len(text) > _LONGEST:
         return []
     unbracketed = _BRACKETED.sub(" ", text)
     unbracketed = unbracketed if unbracketed.strip() else text.strip("()[] ")
     nicknames = [double or single for double, single in _QUOTED.findall(unbracketed)]
-    ways = [_parsed(_words(part)) for part in _ALIAS.split(_QUOTED.sub(" ", unbracketed))]
-    ways += [_whole(_words(nickname)) for nickname in nicknames]
-    return [name for name in ways if 0 < len(name.phrases) <= _MOST]
+    variants = [_parsed(_words(part)) for part in _ALIAS.split(_QUOTED.sub(" ", unbracketed))]
+    variants += [_one_phrase(_words(nickname)) for nickname in nicknames]
+    return [name for name in variants if 0 < len(name.phrases) <= _MOST]
 
 
 def _words(text: str) -> list[str]:
@@ -90,28 +90,28 @@ def _words(text: str) -> list[str]:
 
 
 def _parsed(words: list[str]) -> Name:
-    described = bool(words) and words[0] in _ARTICLES and len(words) > 1
-    words = words[1:] if described else words
+    has_article = bool(words) and words[0] in _ARTICLES and len(words) > 1
+    words = words[1:] if has_article else words
     titles = next((n for n, word in enumerate(words) if word not in TITLES), len(words))
     remaining = words[titles:]
     while len(remaining) > 1 and remaining[-1] in SUFFIXES:
         remaining = remaining[:-1]
     if not remaining or any(word.isdigit() for word in remaining):  # Captain; Agent 47
-        return _whole(words)
+        return _one_phrase(words)
     title = words[titles - 1] if titles else ""
     placed = next((n for n, word in enumerate(remaining) if n and word in _PLACED), len(remaining))
-    alone = _alone(remaining[:placed])
-    if described or not alone or remaining[-1] in ROLES:  # the Man in Black, Old Man, Iron Man
-        return Name(_whole(remaining).phrases, title)
-    return Name(tuple(dict.fromkeys(alone)), title)
+    phrases = _sufficient_words(remaining[:placed])
+    if has_article or not phrases or remaining[-1] in ROLES:  # the Man in Black, Old Man, Iron Man
+        return Name(_one_phrase(remaining).phrases, title)
+    return Name(tuple(dict.fromkeys(phrases)), title)
 
 
-def _whole(words: Sequence[str]) -> Name:
+def _one_phrase(words: Sequence[str]) -> Name:
     return Name((" ".join(words),) if words else ())
 
 
-def _alone(words: Sequence[str]) -> list[str]:
-    """Returns which words of a name may stand for it."""
+def _sufficient_words(words: Sequence[str]) -> list[str]:
+    """Returns the words of a name that may refer to the character alone."""
     inside = range(1, len(words) - 1)
     return [
         word
@@ -126,12 +126,18 @@ def folded(text: str) -> str:
     return "".join(_STROKES.get(c, c) for c in marked if not unicodedata.combining(c))
 
 
-_STROKES = {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ı": "i"}  # marks that Unicode does not part
+_STROKES = {
+    "ø": "o",
+    "ł": "l",
+    "đ": "d",
+    "ħ": "h",
+    "ı": "i",
+}  # not decomposed by Unicode
 
 
 @cache
 def _variants() -> dict[str, str]:
-    """Returns the letters that fold to a letter, by that letter."""
+    """Returns for each letter the characters that fold to it."""
     variants: dict[str, str] = {}
     for code in (*range(0x41, 0x530), *range(0x1E00, 0x2000)):
         letter = folded(chr(code))
@@ -142,12 +148,12 @@ def _variants() -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def pattern(phrase: str) -> re.Pattern[str]:
-    """Returns what finds a folded phrase as whole words, in any letter case.
+    """Returns a pattern that finds a folded phrase as complete words, in any letter case.
 
-    The look backwards follows the first character, so that the search jumps from one such
-    character to the next.
+    The lookbehind follows the first character, so that the search jumps from one such character
+    to the next.
     """
-    first, *following = map(_one, phrase)
+    first, *following = map(_character_pattern, phrase)
     before = "" if _unspaced(phrase[0]) else r"(?<![^\W_].)"
     after = "" if _unspaced(phrase[-1]) else r"(?![^\W_])"
     return re.compile(f"{first}{before}{_MARKS}{''.join(following)}{after}", re.DOTALL)
@@ -156,8 +162,8 @@ def pattern(phrase: str) -> re.Pattern[str]:
 _MARKS = "[\u0300-\u036f]*"
 
 
-def _one(character: str) -> str:
-    """Returns the pattern of one character of a folded phrase."""
+def _character_pattern(character: str) -> str:
+    """Returns the pattern of a character of a folded phrase."""
     if character == " ":
         return r"\s{1,3}"
     if character in HYPHENS:
@@ -171,5 +177,5 @@ def _one(character: str) -> str:
 
 
 def _unspaced(character: str) -> bool:
-    """Says whether a character is of a script without spaces, where words have no bounds."""
+    """Returns whether a character is of a script without spaces, where words have no boundaries."""
     return len(Words().offsets(character * 2)) > 1

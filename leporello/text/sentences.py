@@ -1,11 +1,11 @@
-"""Where sentences begin: rules for stops, abbreviations, quotes and scripts without spaces.
+"""Splits text into sentences, with rules for stops, abbreviations, quotes and various scripts.
 
-A stop ends a sentence where white space follows it and what comes next can open one: `Dr.`,
-`e.g.`, initials and `3.` at the head of a list item do not end any. Stops of scripts without
-spaces (`。！？`) need no space. A blank line ends a sentence without any stop.
+A stop ends a sentence if white space follows and the next word can begin a sentence. `Dr.`,
+`e.g.`, initials and `3.` at the start of a list item do not end sentences. Stops of scripts
+without spaces (`。！？`) need no space. A blank line ends a sentence without a stop.
 
-The rules are for European languages in the first place (most abbreviations are English, German
-and French) and look at a few words around each stop, so that time grows linearly with the text.
+The rules are mainly for European languages (most abbreviations are English, German and French) and
+examine a few words around each stop, so that time grows linearly with the text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import regex
 from leporello.core.errors import UserError
 
 _CLOSERS = r"""["'”’»›)\]}」』）】》〉]"""
-_NOTE = r"(?:\[[\w*†‡]{1,4}\])"  # [12], [a]: a reference to a note behind the stop
+_NOTE = r"(?:\[[\w*†‡]{1,4}\])"  # [12], [a]: a reference to a note after the stop
 _IDEOGRAPH = r"[\p{Han}\p{Hiragana}\p{Katakana}]"
 _BREAK = regex.compile(
     rf"""
@@ -28,7 +28,7 @@ _BREAK = regex.compile(
     """,
     regex.VERBOSE,
 )
-_LOOK = 40  # characters looked at on either side of a stop
+_LOOK = 40  # characters that are examined on either side of a stop
 _LAST_WORD = regex.compile(r"(?r)[\p{L}\p{M}\p{N}.&’'-]*")
 _NEXT = regex.compile(r"[\p{Ps}\p{Pi}\p{Pd}\"'¿¡*_\s]*+(?P<word>[\p{L}\p{M}'’]*+)")
 _LIST_ITEM = regex.compile(
@@ -40,8 +40,8 @@ _BLANK_LINE = regex.compile(r"[\n\r\u2028][^\S\n\r\u2028]*+[\n\r]|\u2029")
 _CONTINUES = regex.compile(r"[\p{Ll},;:.!?…)\]}%]")
 
 
-def _words(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
+def _words(words: str) -> frozenset[str]:
+    return frozenset(words.split())
 
 
 # They never end a sentence.
@@ -49,9 +49,9 @@ _NEVER = _words(
     "adm approx bzw capt cf cmdr col comdr d.h dipl dr e.g eg esp fr gen gov hr i.e ie inkl lt ltc"
     " maj messrs mgr mlle mme mr mrs ms msgr prof pvt rev sen sens sgt u.a viz vs z.b zzgl"
 )
-# They do unless a number follows.
+# They end a sentence unless a number follows.
 _NUMBERED = _words("art ca ch eq eqn est fig figs no nos nr op p pp sec vol vols")
-# They do where the next word is one that often opens a sentence; so do initials.
+# They do if the next word often begins a sentence; so do initials.
 _PERHAPS = _words(
     "al apr aug ave a.d a.m b.c bros co corp d.c dec dept ed eds etc feb ft hon inc ing jan jr"
     " jul jun ltd mar mt nov oct ph.d p.m pres ref rep reps rt sep sept sr st ste supt u.k u.n"
@@ -66,25 +66,25 @@ _OPENERS = _words(
 
 
 def sentence_starts(text: str, start: int = 0, end: int | None = None) -> list[int]:
-    """Returns where sentences begin, ascending; the start of the text is not said.
+    """Returns where sentences begin, ascending, without the start of the text.
 
     Args:
         text: The text.
-        start: First character that is looked at; those before it count as what stands before.
-        end: One past the last; a sentence may begin there.
+        start: First character that is examined; the text before it is used as context.
+        end: End of the examined characters, exclusive; a sentence may begin there.
     """
-    found = _BREAK.finditer(text, start, end)
-    return [match.end() for match in found if _ends_sentence(match)]
+    matches = _BREAK.finditer(text, start, end)
+    return [match.end() for match in matches if _ends_sentence(match)]
 
 
 def _ends_sentence(match: regex.Match[str]) -> bool:
     if match["blank"]:
         return True
-    # A fixed look-ahead keeps the whole linear.
+    # A fixed look-ahead keeps the time linear.
     following = match.string[match.end() : match.end() + _LOOK]
-    if match["wide"]:  # 「…。」と言った goes on
+    if match["wide"]:  # 「…。」と言った continues
         return not (match["wide_close"] and _HIRAGANA.match(following))
-    if match["space"] is None:  # between ideographs only these end one
+    if match["space"] is None:  # between ideographs only these end a sentence
         return match["stop"][0] in "!?"
     if _BLANK_LINE.search(match["space"]):
         return True
@@ -123,10 +123,10 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def punkt(text: str) -> list[str]:
-    """Returns the sentences that NLTK's English Punkt finds, as published code often has them.
+    """Returns the sentences that NLTK's English Punkt finds, which published code often uses.
 
     Raises:
-        UserError: Its data, which pip does not bring, is not there.
+        UserError: Punkt's data, which pip does not install, is missing.
     """
     from nltk.tokenize import sent_tokenize
 
@@ -134,7 +134,7 @@ def punkt(text: str) -> list[str]:
         sentences: list[str] = sent_tokenize(text.strip())
     except LookupError:
         raise UserError(
-            "Punkt's sentences need NLTK's data: python -m nltk.downloader punkt_tab"
-            " (NLTK_DATA names another folder); `unit: sentence` needs none"
+            "Punkt needs NLTK's data: run python -m nltk.downloader punkt_tab"
+            " (NLTK_DATA sets another folder), or use `unit: sentence`, which needs no data"
         ) from None
     return sentences

@@ -1,4 +1,4 @@
-"""SQuAD's normalisation, by which answers are compared and found."""
+"""SQuAD's normalisation, for comparing and finding answers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalise(text: str) -> str:
-    """Returns the text as SQuAD v1.1's `evaluate-v1.1.py` compares it.
+    """Normalises a text as SQuAD v1.1's `evaluate-v1.1.py` does before comparing answers.
 
-    In this order: lower case, ASCII punctuation deleted, articles to blanks, white space to
-    single blanks.
+    In this order: convert to lower case, delete ASCII punctuation, replace articles by blanks, and
+    collapse white space to single blanks.
     """
-    bare = text.lower().translate(_NO_PUNCTUATION)
-    return " ".join(_ARTICLES.sub(" ", bare).split())
+    plain = text.lower().translate(_NO_PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", plain).split())

@@ -1,4 +1,4 @@
-"""Subtitles (SubRip, WebVTT) as text: where cues and their lines stand."""
+"""Finds cues and their lines in subtitle files (SubRip, WebVTT), and rewrites their texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TIME = r"(?:(\d+):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _LINE = rf"[ \t\ufeff]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\n]*\n?"
 _TIMING = re.compile(rf"^{_LINE}", re.MULTILINE)
 _WEB = re.compile(r"\ufeff?WEBVTT(?=\s|\Z)")
-# How a text begins that is subtitles: by a cue, numbered or not.
+# Subtitles begin with a cue, with or without a number.
 _FIRST_CUE = re.compile(rf"\ufeff?\s*+(?:\d+[ \t]*\n)?{_LINE}")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _NEXT_NUMBER = re.compile(r"\n[ \t]*\d+[ \t]*\n?\Z")
@@ -27,15 +27,15 @@ _RENEWED = re.compile(r"</([a-zA-Z])>(?=[^\S\n]*\n)\s*+<\1>")  # <i>one</i> abov
 
 @dataclass(frozen=True, slots=True)
 class Cue(Place):
-    """A cue's text, and what stands around it in the file, to the character.
+    """A cue's text, and the exact text around it in the file.
 
-    All heads, texts and tails one after the other are the file, unless there is markup in the
-    middle of a text.
+    The concatenated heads, texts and tails are the file, unless markup is in the middle of a
+    text.
 
     Attributes:
-        head: Text between the cue before and this one: its number, times and settings; blank lines,
-            notes and styles; markup that opens.
-        tail: Markup that closes; of the last cue all that follows as well.
+        head: Text between the previous cue and this one: number, times and settings; blank lines,
+            notes and styles; opening markup.
+        tail: Closing markup; for the last cue also the remainder of the file.
     """
 
     head: str = ""
@@ -43,9 +43,9 @@ class Cue(Place):
 
 
 def cue_lines(text: str) -> tuple[tuple[Span, ...], ...] | None:
-    """Returns where the lines of each cue's text stand in the text of a subtitle file.
+    """Returns the spans of each cue's lines in the text of a subtitle file, without markup.
 
-    Markup around a line is left out. None for what does not begin like such a file.
+    None if the text does not begin like a subtitle file.
     """
     plain = same_length(text[:1000])
     web = _WEB.match(plain) is not None
@@ -60,7 +60,7 @@ def rewritten(cues: Sequence[Cue], texts: Iterable[Iterable[str]]) -> str:
 
     Args:
         cues: Cues of the file.
-        texts: The lines of each cue; blank ones, which would end it, fall away.
+        texts: Lines of each cue; blank lines are dropped, since they would end the cue.
     """
     around = "".join(cue.head for cue in cues)
     newline = "\r\n" if "\r\n" in around else "\n" if "\n" in around else "\r"
@@ -73,7 +73,7 @@ def rewritten(cues: Sequence[Cue], texts: Iterable[Iterable[str]]) -> str:
 
 
 def same_length(text: str) -> str:
-    """Returns a text with newlines for all line ends, every character where it was."""
+    """Replaces all line ends by newlines without changing offsets."""
     return text.replace("\r\n", " \n").replace("\r", "\n")
 
 
@@ -82,7 +82,7 @@ def _escaped(text: str) -> str:
 
 
 def cues(text: str, web: bool) -> Iterator[tuple[re.Match[str], Span, Span]]:
-    """Yields each cue's timing, where its text stands, and where without markup around it."""
+    """Yields each cue's timing, the span of its text, and that span without surrounding markup."""
     timings = list(_TIMING.finditer(text))
     ends = [timing.start() for timing in timings[1:]]
     for number, timing in enumerate(timings):
@@ -94,42 +94,42 @@ def cues(text: str, web: bool) -> Iterator[tuple[re.Match[str], Span, Span]]:
             end, following = len(text), None
         # In WebVTT a comment or the next cue's name may follow a blank line.
         cut = _BLANK_LINE.search(text, start - 1, end) if web else following
-        body = _inked(text, start, max(start, cut.start()) if cut else end)
+        body = _stripped(text, start, max(start, cut.start()) if cut else end)
         yield timing, body, _unmarked(text, body)
 
 
-def _inked(text: str, start: int, end: int) -> Span:
-    """Returns a stretch without the white space around it; blank, its empty beginning."""
+def _stripped(text: str, start: int, end: int) -> Span:
+    """Trims white space from a span; a blank span becomes empty at its start."""
     piece = text[start:end]
-    kept = piece.strip()
-    begin = start + len(piece) - len(piece.lstrip()) if kept else start
-    return Span(begin, begin + len(kept))
+    stripped = piece.strip()
+    begin = start + len(piece) - len(piece.lstrip()) if stripped else start
+    return Span(begin, begin + len(stripped))
 
 
 def _unmarked(text: str, body: Span) -> Span:
-    """Returns a text without markup around it: all, if none is left in it; else positions alone."""
+    """Trims markup around a text; if there is markup inside, trims only cue positions."""
     start, end = _end(_OPENING, text, body), body.end
     while start < end and text[end - 1] == ">":
         tag = text.rfind("<", start, end)
         if tag < 0 or not _CLOSING.fullmatch(text, tag, end):
             break
         end = tag
-    inside = _inked(text, start, max(start, end))
+    inside = _stripped(text, start, max(start, end))
     if not MARKUP.search(_RENEWED.sub("\n", text[inside.start : inside.end])):
         return inside
     return Span(_end(_PLACES, text, body), body.end)
 
 
 def _end(pattern: re.Pattern[str], text: str, body: Span) -> int:
-    found = pattern.match(text, body.start, body.end)
-    return found.end() if found else body.start
+    match = pattern.match(text, body.start, body.end)
+    return match.end() if match else body.start
 
 
 def _lines(text: str, body: Span) -> Iterator[Span]:
-    """Yields the lines of a cue's text, blank ones left out, without markup around each."""
+    """Yields the lines of a cue's text without surrounding markup, skipping blank lines."""
     start = body.start
     for line in text[body.start : body.end].splitlines(keepends=True):
-        inside = _unmarked(text, _inked(text, start, start + len(line)))
+        inside = _unmarked(text, _stripped(text, start, start + len(line)))
         if len(inside):
             yield inside
         start += len(line)

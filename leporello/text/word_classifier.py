@@ -1,4 +1,4 @@
-"""A class of a short text by its words: TF-IDF and a linear model, as plain numbers."""
+"""Linear classifier of short texts by TF-IDF of their words, stored as plain numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 
 
 def word_features(text: str) -> list[str]:
-    """Returns a text's words and pairs of words, its first words marked."""
+    """Returns a text's words and pairs of words, and its first words with a mark."""
     words = _WORD.findall(text.casefold())
     return [*words, *map(" ".join, pairwise(words)), *(f"^ {' '.join(words[:n])}" for n in (1, 2))]
 
@@ -40,39 +40,37 @@ class WordClassifier:
     def __post_init__(self) -> None:
         numbers = (*self.bias, *(number for row in self.words.values() for number in row))
         if len(self.bias) < 2 or not all(map(math.isfinite, numbers)):  # noqa: PLR2004
-            raise ValueError("it needs finite weights of two classes at least")
+            raise ValueError("a classifier needs finite weights of at least two classes")
         if any(len(row) != len(self.bias) + 1 for row in self.words.values()):
             raise ValueError("each word needs a frequency and a weight for each class")
 
     def class_of(self, text: str) -> int:
-        """Returns the number of the likeliest class, the first of equals."""
+        """Returns the index of the most likely class; the first if several are equal."""
         counts = Counter(word for word in word_features(text) if word in self.words)
-        found = {word: count * self.words[word][0] for word, count in sorted(counts.items())}
-        length = math.sqrt(sum(value * value for value in found.values())) or 1.0
+        weights = {word: count * self.words[word][0] for word, count in sorted(counts.items())}
+        length = math.sqrt(sum(value * value for value in weights.values())) or 1.0
         values = [
-            bias + sum(value / length * self.words[word][n + 1] for word, value in found.items())
+            bias + sum(value / length * self.words[word][n + 1] for word, value in weights.items())
             for n, bias in enumerate(self.bias)
         ]
         return max(range(len(values)), key=values.__getitem__)
 
 
 def read_word_classifier(path: Path) -> WordClassifier:
-    """Returns the classifier of a JSON file.
+    """Reads a classifier from a JSON file.
 
     Raises:
-        UserError: There is no such file, or it holds none.
+        UserError: The file does not exist, or does not contain a classifier.
     """
     try:
         status = path.stat()
         return _read(path, (status.st_ino, status.st_size, status.st_mtime_ns))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UserError(
-            f"{path}: {error}; docs/deciding.md shows how to learn such a file"
-        ) from None
+        raise UserError(f"{path}: {error}; docs/deciding.md shows how to create the file") from None
 
 
 @lru_cache
-def _read(path: Path, state: tuple[int, ...]) -> WordClassifier:  # noqa: ARG001 -- of the key
-    found: Any = json.loads(path.read_text(encoding="utf-8"))
-    words = {str(word): tuple(map(float, row)) for word, row in found["words"].items()}
-    return WordClassifier(tuple(map(float, found["bias"])), words)
+def _read(path: Path, state: tuple[int, ...]) -> WordClassifier:  # noqa: ARG001 -- part of the cache key
+    content: Any = json.loads(path.read_text(encoding="utf-8"))
+    words = {str(word): tuple(map(float, row)) for word, row in content["words"].items()}
+    return WordClassifier(tuple(map(float, content["bias"])), words)

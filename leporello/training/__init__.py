@@ -1,7 +1,7 @@
-"""Readers that learn from what their own pipeline feeds them, or are shown examples of it.
+"""Training of readers on the inputs of their own pipeline, and few-shot examples of these inputs.
 
-It may touch all rooms down to `runs`, by which it validates. Begin with `train`, which plans, and
-`training_run`, which carries the plan out; `few_shot` draws examples for prompts.
+It may import all rooms down to `runs`, which it validates with. Begin with `train`, which plans,
+and `training_run`, which carries the plan out; `few_shot` draws examples for prompts.
 """
 
 from leporello.training.calibrate import FittedCalibration, calibrate

@@ -1,4 +1,4 @@
-"""`train --calibrate`: how likely a pipeline's answers are right, fitted to what they scored."""
+"""`train --calibrate`: fits the confidence of a pipeline's answers to their scores."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from leporello.models.calibration import Calibration, Method, fit, odds_of
 from leporello.runs.run import run
 from leporello.training.splits import one_job
 
-_FEWEST = 20  # answers
-_FULL = 100.0
+_MIN_ANSWERS = 20
+_FULL_SCORE = 100.0
 
 
 @dataclass(frozen=True)
 class FittedCalibration:
-    """A calibration that was fitted.
+    """Result of `calibrate`.
 
     Attributes:
-        pipeline: Name of the pipeline whose answers it is of.
-        task: Name of the task that they answer.
-        file: File of the calibration, which the reader's parameter `calibration` takes.
-        answers: Number of answers that it was fitted to.
-        documents: Number of their documents.
-        before: Expected calibration error of what the reader said, 0 to 1.
-        after: The same error of what two calibrations say, each fitted to the other half of the
-            documents.
+        pipeline: Name of the calibrated pipeline.
+        task: Name of the task that it answered.
+        file: File of the calibration, for the reader's parameter `calibration`.
+        answers: Number of answers that the calibration was fitted to.
+        documents: Number of the documents of these answers.
+        before: Expected calibration error of the reader's confidences, 0 to 1.
+        after: Expected calibration error with cross-validation: each half of the documents is
+            scored by a calibration that was fitted to the other half.
     """
 
     pipeline: str
@@ -48,71 +48,71 @@ class FittedCalibration:
 
 @takes(CalibrateOptions)
 def calibrate(options: CalibrateOptions) -> FittedCalibration:
-    """Runs a pipeline on a task, and fits how likely its answers are right to their scores.
+    """Runs a pipeline on a task, and fits the confidence of its answers to their scores.
 
-    The score is that of the task's first metric; a calibration that the config names is left out.
+    The score is the task's first metric; a calibration that the config names is ignored.
 
     Raises:
-        UserError: A mistake of the user's, a reader that takes no calibration, or too few answers.
+        UserError: A mistake of the user, a reader without calibration, or too few answers.
     """
     _, point, chosen = one_job("train", options)
     name = safe_name(f"{point.name}+{chosen.name}+calibration")
     folder = (options.out or Path("models") / name).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    as_it_is = folder / "none.json"
-    write_json(as_it_is, Calibration().row())
-    done = run(
+    identity = folder / "none.json"
+    write_json(identity, Calibration().row())
+    finished = run(
         [options.pipeline] if options.pipeline else [],
         [options.task] if options.task else [],
         config=options.config,
-        overrides=[*options.settings, f"reader.calibration={as_it_is}"],
+        overrides=[*options.settings, f"reader.calibration={identity}"],
         split=options.split,
         limit=options.limit,
         out=folder / "run",
         update=options.update,
         cached=options.cached,
     )
-    if done.stopped:
-        raise UserError(f"{done.stopped}; the same command goes on")
-    [result] = done.results
+    if finished.stopped:
+        raise UserError(f"{finished.stopped}; run the same command again to resume")
+    [result] = finished.results
     metrics = metrics_of(chosen.metrics_of(chosen.spec.build()))
-    rows = JobFiles(RunDirectory(done.directory), result.pipeline, result.task).statistics()
-    told = [(row.document, *pair) for row in rows for pair in answers_of([row], metrics)]
-    if len(told) < _FEWEST:
+    rows = JobFiles(RunDirectory(finished.directory), result.pipeline, result.task).statistics()
+    answers = [(row.document, *pair) for row in rows for pair in answers_of([row], metrics)]
+    if len(answers) < _MIN_ANSWERS:
         raise UserError(
-            f"{result.pipeline} gives {len(told)} answers to {result.task} with a probability and a"
-            f" score: {_FEWEST} at least are needed"
+            f"{result.pipeline} has {len(answers)} answers to {result.task} with a probability and"
+            f" a score: a calibration needs at least {_MIN_ANSWERS}"
         )
     file = folder / "calibration.json"
-    write_json(file, _fitted(options.method, told).row())
+    write_json(file, _fitted(options.method, answers).row())
     return FittedCalibration(
         point.name,
         chosen.name,
         file,
-        len(told),
-        len({document for document, _, _ in told}),
-        selectivity([(confidence, score) for _, confidence, score in told])["ece"],
-        _error_apart(options.method, told),
+        len(answers),
+        len({document for document, _, _ in answers}),
+        selectivity([(confidence, score) for _, confidence, score in answers])["ece"],
+        _held_out_error(options.method, answers),
     )
 
 
-_Told = Sequence[tuple[str, float, float]]  # document, confidence, score
+_Answers = Sequence[tuple[str, float, float]]  # document, confidence, score
 
 
-def _fitted(method: Method, told: _Told) -> Calibration:
-    odds = [odds_of(confidence) for _, confidence, _ in told]
-    return fit(method, odds, [score / _FULL for _, _, score in told])
+def _fitted(method: Method, answers: _Answers) -> Calibration:
+    odds = [odds_of(confidence) for _, confidence, _ in answers]
+    return fit(method, odds, [score / _FULL_SCORE for _, _, score in answers])
 
 
-def _error_apart(method: Method, told: _Told) -> float:
-    """Returns the error where each half of the documents is told by what the other half fitted."""
-    places = {document: n for n, document in enumerate(sorted({each[0] for each in told}))}
-    halves = [[each for each in told if places[each[0]] % 2 == half] for half in (0, 1)]
-    answers = [
+def _held_out_error(method: Method, answers: _Answers) -> float:
+    """Returns the error if each half of the documents is calibrated by the other half."""
+    numbers = {document: n for n, document in enumerate(sorted({row[0] for row in answers}))}
+    halves = [[row for row in answers if numbers[row[0]] % 2 == half] for half in (0, 1)]
+    calibrated = [
         (calibration.probability(odds_of(confidence)), score)
-        for own, other in (halves, halves[::-1])
-        if other
-        for calibration in [_fitted(method, other)]
-        for _, confidence, score in own
+        for scored, fitted in (halves, halves[::-1])
+        if fitted
+        for calibration in [_fitted(method, fitted)]
+        for _, confidence, score in scored
     ]
-    return selectivity(answers)["ece"] if answers else float("nan")
+    return selectivity(calibrated)["ece"] if calibrated else float("nan")

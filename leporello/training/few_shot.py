@@ -26,16 +26,15 @@ from leporello.training.training_pairs import Supervision, check_supervises, sup
 
 @dataclass(frozen=True)
 class FewShotExamples:
-    """Few-shot examples that were drawn.
+    """Result of `few_shot_examples`.
 
     Attributes:
-        file: File of the examples, one a line.
+        file: File of the examples, one per line.
         pipeline: Name of the pipeline whose inputs they are.
         task: Name of the task that they were drawn from.
-        split: Split of the task; empty where it has none.
+        split: Split of the task; empty without splits.
         examples: Number of examples that were written.
-        skipped: Number of those that were drawn and failed, or whose answer is none of their
-            choices.
+        skipped: Number of drawn examples that failed, or whose answer is not among their choices.
     """
 
     file: Path
@@ -48,50 +47,50 @@ class FewShotExamples:
 
 @takes(FewShotOptions)
 def few_shot_examples(options: FewShotOptions) -> FewShotExamples:
-    """Draws examples of a task, and writes what the pipeline would have its reader see of them.
+    """Draws examples of a task, and writes the input of the pipeline's reader for each.
 
     Only examples with references are drawn.
 
     Raises:
-        UserError: A mistake of the user's, or nothing to draw from.
+        UserError: A mistake of the user, or a task without such examples.
     """
     _, point, chosen = one_job("examples", options)
-    # From the train split: the reader refuses examples of what it is asked (decision 20).
+    # The train split, since a reader refuses examples of the data that it answers (decision 20).
     if options.split or chosen.has_splits:
         chosen = chosen.with_split(options.split or "train")
     name = safe_name(f"{point.name}+{chosen.name}")
     file = (options.out or Path("examples") / f"{name}.jsonl").resolve()
     if file.exists() and not options.update:
-        raise UserError(f"{file} is there already (--update replaces it); --out names another")
+        raise UserError(f"{file} already exists: --update replaces it, --out names another file")
     stages, source = point.build(), chosen.spec.build()
     check_files(stages)
     check_supervises(point.name, stages)
     with task_errors(chosen.name):
         data = str(source.fingerprint())
-    drawn = _draw(source, chosen, options.count, options.seed)
+    examples = _draw(source, chosen, options.count, options.seed)
     cache = Cache(cache_directory()) if options.cached else None
-    rows = _rows(stages, drawn, data, cache)
+    rows = _rows(stages, examples, data, cache)
     file.parent.mkdir(parents=True, exist_ok=True)
     with atomically(file) as lines:
         lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     drawn_split = str(chosen.spec.resolved().get("split") or "")
     return FewShotExamples(
-        file, point.name, chosen.name, drawn_split, len(rows), len(drawn) - len(rows)
+        file, point.name, chosen.name, drawn_split, len(rows), len(examples) - len(rows)
     )
 
 
 def _draw(source: Task, task: TaskSpec, count: int, seed: int) -> list[Example]:
-    """Returns the examples in the order of the draw, which the seed alone says.
+    """Returns the drawn examples, in an order that depends only on the seed.
 
-    The task is gone through twice, so that only the documents that are drawn are held.
+    Reads the task twice, so that only the drawn documents are in memory.
     """
     numbers = random.Random(seed)
     keys = {e.id: numbers.random() for e in examples_of(source, task.name) if _has_answer(e)}
     if not keys:
-        raise UserError(f"task {task.name!r} has no example with a reference: none can be shown")
+        raise UserError(f"task {task.name!r} has no example with a reference, so none can be drawn")
     order = {name: rank for rank, name in enumerate(sorted(keys, key=keys.__getitem__)[:count])}
-    drawn = [e for e in examples_of(source, task.name) if e.id in order]
-    return sorted(drawn, key=lambda example: order[example.id])
+    examples = [e for e in examples_of(source, task.name) if e.id in order]
+    return sorted(examples, key=lambda example: order[example.id])
 
 
 def _has_answer(example: Example) -> bool:
@@ -99,21 +98,23 @@ def _has_answer(example: Example) -> bool:
 
 
 def _rows(
-    stages: Pipeline, drawn: Sequence[Example], data: str, cache: Cache | None
+    stages: Pipeline, examples: Sequence[Example], data: str, cache: Cache | None
 ) -> list[Mapping[str, JSON]]:
     rows: list[Mapping[str, JSON]] = []
-    with Progress("drawing examples", len(drawn)) as progress:
-        for example in drawn:
+    with Progress("drawing examples", len(examples)) as progress:
+        for example in examples:
             if cache:
                 example.document.use_cache(cache)
             rows += _row(example, data, supervise(stages, [example], progress))
     if not rows:
-        raise UserError("none of the examples can be shown: their stages failed, or their answers")
+        raise UserError(
+            "no drawn example is usable: a stage failed, or the answer is not among the choices"
+        )
     return rows
 
 
 def _row(example: Example, data: str, supervision: Supervision) -> Iterator[Mapping[str, JSON]]:
-    """Yields the row of the first read that has an answer, unless that is none of its choices."""
+    """Yields the row of the first read if it has an answer, which must be among its choices."""
     for read, answer in zip(supervision.inputs[:1], supervision.targets, strict=False):
         if answer.strip() and (not read.choices or answer.strip() in read.choices):
             yield {
@@ -126,7 +127,7 @@ def _row(example: Example, data: str, supervision: Supervision) -> Iterator[Mapp
 
 
 def _question_fields(read: Read) -> dict[str, JSON]:
-    """Returns what was asked; the task's instruction stands before the question that matters."""
+    """Returns the fields of a read; a prompt has the instruction only before its question."""
     fields: dict[str, JSON] = {
         "question": in_utf8(read.question),
         "passages": [in_utf8(text) for text in read.passages if isinstance(text, str)],

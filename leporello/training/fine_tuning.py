@@ -1,4 +1,4 @@
-"""Fine-tunes a reader's model at one learning rate after the other; goes on after a kill."""
+"""Fine-tunes a reader's model at several learning rates, and resumes after an interruption."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class RateResult:
 
 @dataclass(frozen=True)
 class CheckpointDirectory:
-    """Where a training keeps its checkpoints until it is finished.
+    """Directory of the checkpoints of an unfinished training.
 
     Attributes:
-        path: Directory beside the place of the model.
-        pattern: Pattern of the folders in it that have checkpoints.
+        path: Directory beside that of the model.
+        pattern: Pattern of the folders with checkpoints in it.
     """
 
     path: Path
@@ -51,16 +51,16 @@ class CheckpointDirectory:
 
     @contextmanager
     def locked(self, settings: Mapping[str, JSON], *, update: bool) -> Iterator[None]:
-        """Keeps other processes out; what is there was left by a training with the same settings.
+        """Locks the directory, after a check that its checkpoints have the same settings.
 
         Args:
             settings: Settings, sources, models and data that the training depends on, as JSON.
-            update: Whether what a training with other settings left may be removed.
+            update: Whether checkpoints of a training with other settings may be removed.
 
         Raises:
-            UserError: Another process trains there, or one with other settings left something.
+            UserError: Another process trains there, or the checkpoints have other settings.
         """
-        if not is_main_process():  # the first holds it for all
+        if not is_main_process():  # the main process locks it for all
             yield
             return
         self.path.mkdir(parents=True, exist_ok=True)
@@ -70,27 +70,27 @@ class CheckpointDirectory:
                 try:
                     yield
                 finally:
-                    if not self._checkpoints():
-                        self.remove()  # nothing to go on from
+                    if not self._has_checkpoints():
+                        self.remove()  # without a checkpoint, nothing can be resumed
         except Timeout:
-            raise UserError(f"{self.path}: another process is training there") from None
+            raise UserError(f"{self.path}: another process is training in this folder") from None
 
     def remove(self) -> None:
-        """Removes all that is there."""
+        """Removes the directory."""
         shutil.rmtree(self.path, ignore_errors=True)
 
-    def _checkpoints(self) -> bool:
+    def _has_checkpoints(self) -> bool:
         return any(self.path.glob(f"{self.pattern}/checkpoint-*"))
 
     def _compare(self, settings: Mapping[str, JSON], *, update: bool) -> None:
         file = self.path / _SETTINGS
-        unfinished = file.exists() and self._checkpoints()
+        unfinished = file.exists() and self._has_checkpoints()
         changed = list(differences(read_json(file), settings)) if unfinished else []
         if changed and not update:
             listing = "\n".join(f"  {text}" for text in changed[:5])
             raise UserError(
-                f"{self.path} has checkpoints of a training with something else:\n{listing}\n"
-                "--update begins anew, --out names another place"
+                f"{self.path} has checkpoints of a training with other settings:\n{listing}\n"
+                "--update starts over, --out names another folder"
             )
         if changed or not unfinished:
             for path in self.path.glob(self.pattern):
@@ -105,10 +105,10 @@ def tune_at_rates(
     validation: TrainingPairs,
     unfinished: CheckpointDirectory,
 ) -> list[RateResult]:
-    """Fine-tunes at each learning rate; what may be kept, each at its rate.
+    """Fine-tunes at each learning rate; returns all candidates for the best checkpoint.
 
     Raises:
-        UserError: As what fine-tunes raises.
+        UserError: The trainer raised it.
     """
     tune = getattr(_module(reader), reader.trainer.partition(":")[2])
     results = []
@@ -123,10 +123,10 @@ def tune_at_rates(
 
 
 def check_settings(reader: FineTunes, settings: Training) -> None:
-    """Refuses what this machine cannot follow, before anything is read.
+    """Checks, before any data are read, that this machine supports the settings.
 
     Raises:
-        UserError: It cannot, or what fine-tunes is not installed.
+        UserError: It does not, or the fine-tuning packages are not installed.
     """
     check = getattr(_module(reader), "check", None)
     if check:
@@ -137,26 +137,26 @@ def check_settings(reader: FineTunes, settings: Training) -> None:
 
 def _module(reader: FineTunes) -> ModuleType:
     require("fine-tuning", "torch", "transformers")
-    # By name: what readers import enters the signature of every run (decision 26).
+    # Imported by name, since a reader's imports are in the signature of every run (decision 26).
     return importlib.import_module(reader.trainer.partition(":")[0])
 
 
 def tuner_of(reader: Any) -> str:  # noqa: ANN401 -- any reader
-    """Returns what fine-tunes a reader's model; empty if it learns by itself, or not at all."""
+    """Returns the trainer of a reader's model; empty if the reader has none."""
     return reader.trainer if isinstance(reader, FineTunes) else ""
 
 
 def check_trainable(pipeline: str, stages: Pipeline) -> None:
-    """Refuses a pipeline whose reader learns nothing, or whose combiner cannot say what.
+    """Checks that a pipeline's reader can be trained, and that its combiner gives the targets.
 
     Raises:
-        UserError: It is such.
+        UserError: One of them cannot.
     """
     reader = stages.reader
     if not (tuner_of(reader) or isinstance(reader, Learns)):
         raise UserError(
-            f"pipeline {pipeline!r} cannot be trained: its reader {type(reader).__name__} has no"
-            " method `learn`, and no model that is fine-tuned; docs/training.md names those that"
-            " have"
+            f"pipeline {pipeline!r} cannot be trained: its reader {type(reader).__name__} has"
+            " neither a method `learn` nor a model to fine-tune; docs/training.md lists readers"
+            " that can be trained"
         )
     check_supervises(pipeline, stages)

@@ -1,6 +1,6 @@
-"""Folder that a training leaves: the pipeline, the record and the card beside the model.
+"""Folder of a trained model, with its pipeline, record and card.
 
-It is free before training begins, and is written completely or not at all.
+Training starts only if the folder is free, and writes it completely or not at all.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from leporello.jobs.manifest import versions
 
 CONFIG, RECORD, CARD = "pipeline.yaml", "training.json", "README.md"
 _BARS = "▁▂▃▄▅▆▇█"
-_WIDTH = 60  # of a curve in the card
+_WIDTH = 60  # characters of a curve in the card
 
 
 @dataclass
 class TrainingRecord:
-    """What a training was made from and what it came to.
+    """Inputs and results of a training.
 
     Attributes:
         pipeline: Name of the trained pipeline.
-        base: Name of the pipeline that it was trained as.
+        base: Name of the pipeline before the training.
         task: Name of the task.
-        learnt: Name of what is learnt, for people.
-        validated: Name of what is validated on; empty if nothing.
-        reader: Class of the reader that learnt.
-        parameters: Parameters of the reader that uses the model, as learning told them.
-        chosen: Parameters that were chosen on validation.
+        learnt: Description of the training data, for people.
+        validated: Description of the validation data; empty without validation.
+        reader: Class of the trained reader.
+        parameters: Parameters with which the reader uses the model.
+        chosen: Parameters that were chosen on the validation data.
         settings: Settings of the training.
-        train: Counts of what became of the examples that are learnt from.
-        validation: Counts of what became of the examples that are validated on.
-        shared: Number of documents that are both learnt from and validated on.
-        kept: Checkpoint that is kept: its learning rate, step, epoch and loss.
-        counts: Counts of what became of the inputs.
-        scores: Scores on validation, through the pipeline, by name.
-        metric: Name of the score that parameters are chosen by, and checkpoints if `best_by` says
-            so.
-        curves: Rows of a `TuningResult`, by learning rate; where checkpoints are chosen by the
-            metric, each one's `validation_score` too.
-        signature: Signature of the pipeline on what is learnt.
+        train: Counts of the training examples, by outcome.
+        validation: Counts of the validation examples, by outcome.
+        shared: Number of documents in both the training and the validation data.
+        kept: Learning rate, step, epoch and loss of the checkpoint that became the model.
+        counts: Counts of the inputs, by outcome.
+        scores: Scores of the complete pipeline on the validation data, by name.
+        metric: Name of the score that parameters are chosen by; with `best_by: metric`, also
+            checkpoints.
+        curves: Rows of a `TuningResult`, by learning rate; with `best_by: metric`, also the
+            `validation_score` of each checkpoint.
+        signature: Signature of the pipeline on the training data.
     """
 
     pipeline: str
@@ -73,14 +73,14 @@ class TrainingRecord:
 def write_pipeline(
     folder: Path, name: str, base: str, described: str, stages: Mapping[str, JSON]
 ) -> Path:
-    """Writes a pipeline that extends one, with every stage written out as it was trained.
+    """Writes a pipeline that extends another one, with all stages in full; returns its file.
 
     Args:
-        folder: Folder of the model; paths in it begin with `./`.
+        folder: Folder of the model; paths within it begin with `./`.
         name: Name of the trained pipeline.
         base: Name of the pipeline that it extends.
         described: Description of the trained pipeline.
-        stages: Stages as the YAML has them.
+        stages: Stages as YAML declares them.
     """
     declared: dict[str, Any] = {"extends": base, "description": described, **stages}
     write_yaml(folder / CONFIG, {"pipelines": {name: declared}})
@@ -98,13 +98,13 @@ def read_record(model: Path) -> TrainingRecord | None:
     """Returns the record of the training that made a model.
 
     Args:
-        model: A folder.
+        model: Folder of the model.
 
     Returns:
-        None if `train` did not make it.
+        The record; None if `train` did not make the model.
 
     Raises:
-        UserError: The record is damaged, or of another version of Leporello.
+        UserError: The record is damaged, or from another version of Leporello.
     """
     file = model.parent / RECORD
     if not file.exists():
@@ -116,14 +116,15 @@ def read_record(model: Path) -> TrainingRecord | None:
         )
         return record if record.parameters.get("model") == f"./{model.name}" else None
     except (AttributeError, KeyError, TypeError):
-        raise UserError(f"{file}: is damaged, or of another version of Leporello") from None
+        raise UserError(f"{file}: is damaged, or from another version of Leporello") from None
 
 
 def _card(record: TrainingRecord) -> str:
     parts = [
         f"# {record.pipeline}",
         f"The reader `{record.reader}` of the pipeline `{record.base}`, trained by Leporello's"
-        f" `train` on {record.learnt} of `{record.task}`: on what its own pipeline feeds it.",
+        f" `train` on {record.learnt} of `{record.task}`: on the inputs that its pipeline gives"
+        " it.",
         "## Data",
         _table({"": ["learnt", "validated on"], **_data(record)}),
         _validated(record),
@@ -132,9 +133,9 @@ def _card(record: TrainingRecord) -> str:
         "## Training",
         _table({name: [value] for name, value in record.settings.items()}, head=False),
         *(_curve(rate, rows) for rate, rows in record.curves.items()),
-        "`training.json` holds all of this, the versions, and the signature of config, sources,"
-        " models and data. What holds for the data and the model that it was begun from, its"
-        " licence and its biases, holds for this model too.",
+        "`training.json` contains these data, the versions, and the signature of config, sources,"
+        " models and data. The licences and biases of the training data and the base model also"
+        " apply to this model.",
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 
@@ -146,19 +147,19 @@ def _data(record: TrainingRecord) -> dict[str, list[JSON]]:
 
 def _validated(record: TrainingRecord) -> str:
     if not record.validated:
-        return "Nothing was validated on."
-    shared = f"{record.shared} documents are on both sides: these scores flatter."
+        return "Not validated."
+    shared = f"{record.shared} documents were also trained on, so these scores are too high."
     return f"Validated on {record.validated}. {shared if record.shared else ''}".rstrip()
 
 
 def _scores(record: TrainingRecord) -> str:
     parts = [_table({name: [value] for name, value in record.scores.items()}, head=False)]
     if record.kept:
-        kept = ", ".join(f"{name} {value}" for name, value in record.kept.items())
-        parts.append(f"Kept: {kept}.")
+        checkpoint = ", ".join(f"{name} {value}" for name, value in record.kept.items())
+        parts.append(f"Checkpoint: {checkpoint}.")
     if record.chosen:
         parts.append(f"Chosen on validation: {dict(record.chosen)}.")
-    return "\n\n".join(filter(None, parts)) or "None were measured."
+    return "\n\n".join(filter(None, parts)) or "Not measured."
 
 
 def _table(rows: Mapping[str, Sequence[JSON]], *, head: bool = True) -> str:
@@ -171,7 +172,7 @@ def _table(rows: Mapping[str, Sequence[JSON]], *, head: bool = True) -> str:
 
 
 def _curve(rate: str, rows: Sequence[Mapping[str, float]]) -> str:
-    """Returns the losses as a line of bars each."""
+    """Returns a line of bars for each kind of loss."""
     lines = [f"Learning rate {rate}:", ""]
     for name in ("loss", "validation_loss", "validation_score"):
         values = [row[name] for row in rows if name in row]
@@ -188,18 +189,18 @@ def _bars(values: Sequence[float]) -> str:
 
 
 def check_free(path: Path, *, update: bool) -> None:
-    """Refuses a directory that holds something; another training may be replaced if told to."""
+    """Raises `UserError` unless a directory is empty, or is a model that `update` replaces."""
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return
-    made_here = (path / RECORD).exists()
-    if not (update and made_here):
-        advice = "--update replaces it" if made_here else "it was not made by train"
-        raise UserError(f"{path} is there already ({advice}); --out names another place")
+    is_model = (path / RECORD).exists()
+    if not (update and is_model):
+        advice = "--update replaces it" if is_model else "train did not write it"
+        raise UserError(f"{path} already exists ({advice}); --out names another folder")
 
 
 @contextmanager
-def written(path: Path) -> Generator[Path]:
-    """Gives a directory to write in, which takes its place only when all of it is written."""
+def new_folder(path: Path) -> Generator[Path]:
+    """Yields a temporary directory, which is moved to `path` once it is completely written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as temporary:
         folder = Path(temporary) / "made"

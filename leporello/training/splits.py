@@ -1,4 +1,4 @@
-"""Data of a training: its pipeline and task, and the documents for training and validation."""
+"""Data of a training: its pipeline, its task, and the documents to train and validate on."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from leporello.core.training import Training
 from leporello.engine.task_examples import examples_of, task_errors
 from leporello.jobs.options import OneJobOptions
 
-_OF_ALL = ("layout", "examples_of", "closed")
+_OF_COMPLETE_TASK = ("layout", "examples_of", "closed")
 
 
 @dataclass(frozen=True)
 class Splits:
-    """The sides of a training.
+    """Training and validation data.
 
     Attributes:
-        task: Task as declared, with the split that is learnt from.
-        train: Source of the examples that are learnt.
-        validation: Source of the examples that are validated on; None if nothing is.
-        validated: Name of what is validated on.
+        task: Task as declared, with the split to train on.
+        train: Source of the training examples.
+        validation: Source of the validation examples; None without validation.
+        validated: Description of the validation data.
     """
 
     task: TaskSpec
@@ -35,39 +35,36 @@ class Splits:
     validated: str
 
 
-def split(task: TaskSpec, named: str, settings: Training, *, needed: bool) -> Splits:
-    """Returns what is learnt and what is validated on.
+def split(task: TaskSpec, name: str, settings: Training, *, needed: bool) -> Splits:
+    """Returns the data to train and to validate on.
 
     Args:
         task: Task as declared.
-        named: The split to learn from; empty is `train`, where there are splits.
-        settings: Settings of the training, which say what is validated on.
-        needed: Whether anything must be validated on.
+        name: Split to train on; if empty, `train`, or all examples of a task without splits.
+        settings: Settings of the training, which choose the validation data.
+        needed: Whether the training needs validation data.
 
     Raises:
-        UserError: There is none, or it is what is learnt.
+        UserError: They are needed and missing, or are the training data.
     """
-    learnt = task.with_split(named or "train") if named or task.has_splits else task
+    learnt = task.with_split(name or "train") if name or task.has_splits else task
     source: Task = learnt.spec.build()
     if settings.holdout:
-        drawn = _draw_holdout(source, task.name, settings)
-        description = f"{len(drawn)} documents held out"
-        return Splits(
-            learnt, Part(source, drawn, inside=False), Part(source, drawn, inside=True), description
-        )
+        held_out = _draw_holdout(source, task.name, settings)
+        train, validation = (Part(source, held_out, inside=side) for side in (False, True))
+        return Splits(learnt, train, validation, f"{len(held_out)} documents held out")
     validated = settings.validation or ("validation" if needed and task.has_splits else "")
     if not validated and needed:
         raise UserError(
-            f"task {task.name!r} has no splits, and a model that is fine-tuned, or what"
-            " train.choose chooses, is validated on what is not learnt: --set train.holdout=0.1"
-            " holds a tenth of the documents out"
+            f"task {task.name!r} has no splits, but fine-tuning and train.choose need documents to"
+            " validate on: --set train.holdout=0.1 holds a tenth of the documents out"
         )
     if not validated:
         return Splits(learnt, source, None, "")
-    if validated == (named or "train"):
-        raise UserError(f"split {validated!r} cannot be learnt and validated on: name two")
-    other: Task = task.with_split(validated).spec.build()
-    return Splits(learnt, source, other, f"split {validated}")
+    if validated == (name or "train"):
+        raise UserError(f"split {validated!r} cannot be both trained and validated on: name two")
+    other_split: Task = task.with_split(validated).spec.build()
+    return Splits(learnt, source, other_split, f"split {validated}")
 
 
 def _draw_holdout(source: Task, name: str, settings: Training) -> frozenset[str]:
@@ -77,16 +74,16 @@ def _draw_holdout(source: Task, name: str, settings: Training) -> frozenset[str]
     count = max(1, round(settings.holdout * len(ids)))
     if count >= len(ids):
         raise UserError(
-            f"task {name!r} has {len(ids)} documents, of which a share of {settings.holdout}"
-            " cannot be held out: nothing would be left to learn"
+            f"task {name!r} has {len(ids)} documents: if a share of {settings.holdout} is held"
+            " out, none remains to train on"
         )
-    # Whole documents, since questions on one document share its hits (decision 26).
+    # Documents rather than questions, since questions on one document share hits (decision 26).
     generator = random.Random(f"holdout {settings.seed}")
     return frozenset(generator.sample(ids, count))
 
 
 def document_of(example: Example) -> str:
-    """Returns the id of the document that an example is on: a shuffle's is that of its text."""
+    """Returns the id of an example's document; for a shuffle test, that of the original text."""
     gold = example.metadata.get("gold")
     shuffled = gold.get("shuffle_test") if isinstance(gold, dict) else None
     return str(shuffled["document"]) if isinstance(shuffled, dict) else example.document.id
@@ -97,9 +94,9 @@ class Part:
     """A task's examples on some of its documents.
 
     Attributes:
-        source: The task.
-        documents: Ids of these documents.
-        inside: Whether examples on them are meant, or all others.
+        source: Task.
+        documents: Ids of documents.
+        inside: Whether to yield the examples on these documents, or all the others.
     """
 
     source: Any
@@ -107,19 +104,19 @@ class Part:
     inside: bool
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- `normalise` and what else a task may have
-        # Its layout is of all documents: those on this side are found by going through them.
-        if name.startswith("__") or name in _OF_ALL:
+        # The task's layout covers all documents; only `examples` selects those of this part.
+        if name.startswith("__") or name in _OF_COMPLETE_TASK:
             raise AttributeError(name)
         return getattr(self.source, name)
 
     @property
     def metrics(self) -> tuple[MetricEntry, ...]:
-        """The task's."""
+        """Metrics of the task."""
         names: tuple[MetricEntry, ...] = self.source.metrics
         return names
 
     def examples(self) -> Iterator[Example]:
-        """Yields those on this side."""
+        """Yields the examples of this part."""
         for example in self.source.examples():
             if (document_of(example) in self.documents) == self.inside:
                 yield example
@@ -129,20 +126,20 @@ class Part:
         return str(self.source.fingerprint())
 
 
-_NAMED = 5  # of many, in a message
+_MAX_NAMES = 5  # in a message
 
 T = TypeVar("T", PipelineSpec, TaskSpec)
 
 
 def one_job(verb: str, options: OneJobOptions) -> tuple[Config, PipelineSpec, TaskSpec]:
-    """Returns the config, and the one pipeline and the one task in it that a verb takes.
+    """Returns the config, and the only pipeline and the only task that it selects.
 
     Args:
         verb: Name of the verb, for messages.
-        options: Options that name them.
+        options: Options that select them.
 
     Raises:
-        UserError: There are several.
+        UserError: They select several.
     """
     names = [options.pipeline] if options.pipeline else []
     loaded = load_config(options.config, options.settings, names)
@@ -153,6 +150,6 @@ def one_job(verb: str, options: OneJobOptions) -> tuple[Config, PipelineSpec, Ta
 
 def _only(verb: str, kind: str, choices: Sequence[T]) -> T:
     if len(choices) > 1:
-        names = ", ".join(choice.name for choice in choices[:_NAMED])
-        raise UserError(f"{verb} takes one {kind}, and these are {len(choices)}: {names}; name one")
+        names = ", ".join(choice.name for choice in choices[:_MAX_NAMES])
+        raise UserError(f"{verb} takes one {kind}, but got {len(choices)}: {names}; name one")
     return choices[0]

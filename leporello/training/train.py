@@ -1,4 +1,4 @@
-"""Trains the reader of a pipeline, and leaves a model and a config that uses it."""
+"""Trains the reader of a pipeline, and writes a model and a config that uses it."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from leporello.training.training_run import TrainingRun
 
 @dataclass(frozen=True)
 class Trained:
-    """A reader that was trained.
+    """Result of `train`.
 
     Attributes:
-        pipeline: Name of the pipeline that uses it.
-        config: The file that declares it.
-        task: Name of the task that it was trained on.
-        examples: Number of examples that were looked at.
-        inputs: Number of inputs that the reader learnt from.
-        skipped: Number of examples without references, or that failed.
-        validated: Name of what it was validated on; empty if nothing.
-        scores: Scores on that, through the pipeline, by name.
-        shared: Number of documents that were both learnt from and validated on.
+        pipeline: Name of the pipeline that uses the trained reader.
+        config: File that declares the pipeline.
+        task: Name of the task that the reader was trained on.
+        examples: Number of training examples.
+        inputs: Number of inputs that the reader was trained on.
+        skipped: Number of examples that have no references, or that failed.
+        validated: Description of the validation data; empty without validation.
+        scores: Scores of the complete pipeline on the validation data, by name.
+        shared: Number of documents in both the training and the validation data.
     """
 
     pipeline: str
@@ -53,10 +53,10 @@ class Trained:
 @main_process_only()
 @takes(TrainOptions)
 def train(options: TrainOptions) -> Trained:
-    """Trains a pipeline's reader on what the pipeline itself would have it read.
+    """Trains a pipeline's reader on the inputs that the pipeline gives it.
 
     Raises:
-        UserError: A mistake of the user's, or nothing to learn from.
+        UserError: A mistake of the user, or a task without training examples.
     """
     loaded, point, chosen = one_job("train", options)
     folder = options.out or Path("models") / safe_name(f"{point.name}+{chosen.name}")
@@ -67,38 +67,38 @@ def train(options: TrainOptions) -> Trained:
     settings = _settings(point, chosen)
     _check_choices(point.name, settings.choices, options.config, options.settings)
     _check_machine(stages.reader, settings)
-    # What is fine-tuned must be validated, and no split is taken unasked (decision 26).
+    # Fine-tuning needs validation, but no split is used for it by default (decision 26).
     needed = bool(tuner_of(stages.reader) or settings.choices)
     sides = splits_of(chosen, options.split, settings, needed=needed)
     base = _base(loaded, point)
     cache = Cache(cache_directory()) if options.cached else None
-    made = TrainingRun(
+    training_run = TrainingRun(
         point, base, stages, settings, sides, folder, tuple(options.config), options.limit, cache
     )
-    return _as_trained(made.train(update=options.update), folder)
+    return _as_trained(training_run.train(update=options.update), folder)
 
 
 def _check_machine(reader: Any, settings: Training) -> None:  # noqa: ANN401 -- any reader
-    """Refuses settings that cannot be followed here."""
+    """Raises `UserError` for settings that this machine or launcher cannot follow."""
     if tuner_of(reader):
         check_settings(reader, settings)
     elif processes() > 1:
         raise UserError(
-            f"{type(reader).__name__} learns by itself, in one process, and a launcher began"
-            f" {processes()}: train without it"
+            f"{type(reader).__name__} trains in one process, but a launcher started"
+            f" {processes()}: train without the launcher"
         )
 
 
 def _check_choices(
     name: str, choices: Sequence[str], config: Sequence[ConfigSource], overrides: Sequence[str]
 ) -> None:
-    """Refuses what cannot be chosen, and what the user has chosen already."""
+    """Raises `UserError` for choices that are invalid, or that the user has set."""
     paths = {text.partition("=")[0].strip() for text in choices}
     chosen = [path for text in overrides if (path := text.partition("=")[0].strip()) in paths]
     if chosen:
         raise UserError(
-            f"{name}.train.choose chooses {chosen[0]} on validation, and --set gives it:"
-            " --set train.choose=[] chooses nothing, and keeps what is given"
+            f"{name}.train.choose chooses {chosen[0]}, which --set also sets:"
+            " --set train.choose=[] disables the choice and keeps the value"
         )
     try:
         load_config(config, [*overrides, *choices], [name])
@@ -114,7 +114,7 @@ def _settings(point: PipelineSpec, task: TaskSpec) -> Training:
 
 
 def _base(loaded: Config, point: PipelineSpec) -> str:
-    """Returns the pipeline that a point is of; one of a run.yaml is named as a point."""
+    """Returns the name of a point's pipeline; a run.yaml declares points as pipelines."""
     return point.name if point.name in loaded.pipelines else point.name.partition("@")[0]
 
 

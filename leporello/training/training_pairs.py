@@ -1,4 +1,4 @@
-"""What a reader is trained on: its pipeline's own inputs, each with the output that is wanted."""
+"""Training data of a reader: the inputs that its pipeline gives it, each with its target."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from leporello.engine.failures import ExampleError, stage_errors
 from leporello.engine.progress import Progress
 from leporello.engine.selection import Selection, by_document, select_document
 
-_NAMED = 5  # of many, in a message
+_MAX_FAILURES = 5  # in a message
 
 
 @dataclass
 class Supervision:
-    """Inputs and wanted outputs of a pipeline's reader, and what became of the examples.
+    """Inputs and targets of a pipeline's reader, and counts of the examples.
 
     Attributes:
-        inputs: Inputs as the reader gets them; chunks have become texts, so that no document is
-            held.
-        targets: Texts that the reader should answer, one an input.
-        examples: Number of examples that were looked at.
-        unanswered: Number of these that have no references.
+        inputs: Inputs of the reader, with texts in place of chunks, which would keep their
+            documents in memory.
+        targets: Texts that the reader should answer, one per input.
+        examples: Number of examples.
+        unanswered: Number of examples without references.
         failures: Number of failures, by stage and the error's first line.
-        documents: SHA-256 of the documents whose examples were learnt from.
+        documents: SHA-256 of the documents of the inputs.
     """
 
     inputs: list[Read] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Supervision:
 
     @property
     def pairs(self) -> TrainingPairs:
-        """The inputs and what is wanted of them."""
+        """The inputs and their targets."""
         return TrainingPairs(self.inputs, self.targets)
 
     def sha256(self) -> str:
@@ -57,16 +57,16 @@ class Supervision:
         return digest.hexdigest()
 
     def account(self) -> str:
-        """Says what became of the examples."""
+        """Returns a sentence with the counts of the examples."""
         parts = [f"{self.examples} examples", f"{self.unanswered} without references"]
         parts += [
             f"{count} failed at the {stage} ({error})"
-            for (stage, error), count in self.failures.most_common(_NAMED)
+            for (stage, error), count in self.failures.most_common(_MAX_FAILURES)
         ]
         return ", ".join(parts)
 
     def counts(self) -> dict[str, JSON]:
-        """Returns the same for a file."""
+        """Returns the counts of the examples and inputs, as JSON."""
         return {
             "examples": self.examples,
             "without references": self.unanswered,
@@ -78,16 +78,16 @@ class Supervision:
 
 
 def check_supervises(pipeline: str, stages: Pipeline) -> None:
-    """Refuses a pipeline whose combiner cannot say what each read should come to.
+    """Checks that a pipeline's combiner gives the target of each read.
 
     Raises:
-        UserError: It cannot.
+        UserError: It does not.
     """
     combiner = stages.combiner
     if not isinstance(combiner, Supervises):
         raise UserError(
-            f"pipeline {pipeline!r} cannot tell what its reads should come to: its combiner"
-            f" {type(combiner).__name__} has no method `supervise`; Stuff has (docs/training.md)"
+            f"pipeline {pipeline!r} cannot give its reads targets: its combiner"
+            f" {type(combiner).__name__} has no method `supervise`; use Stuff (docs/training.md)"
         )
 
 
@@ -98,52 +98,52 @@ def supervise(
     *,
     all_references: bool = False,
 ) -> Supervision:
-    """Divides and selects as a run does, and asks the combiner what its reads should come to.
+    """Divides documents and selects chunks as a run does; returns the reads and their targets.
 
     Args:
-        stages: Stages of which the combiner has `supervise`; the reader is only asked what fits it.
-        examples: Examples with references; those on one document stand together.
-        progress: Progress that is told of every example and document.
-        all_references: Whether of several targets all are learnt, or the first.
+        stages: Stages, whose combiner has `supervise`; the reader only answers whether texts fit.
+        examples: Examples with references; those on one document are consecutive.
+        progress: Progress to which each example and document is reported.
+        all_references: Whether to use all targets of a read, or only the first.
 
     Raises:
-        UserError: A mistake of the user's.
+        UserError: A mistake of the user.
     """
-    gathered = Supervision()
+    supervision = Supervision()
     for _, group in by_document(examples):
         answered = [example for example in group if example.references or example.fault]
-        gathered.examples += len(group)
-        gathered.unanswered += len(group) - len(answered)
+        supervision.examples += len(group)
+        supervision.unanswered += len(group) - len(answered)
         selections = select_document(stages, answered, None).selections
         for example, selection in zip(answered, selections, strict=True):
-            failed = _add(gathered, stages, example, selection, all_references)
+            failed = _add(supervision, stages, example, selection, all_references)
             progress.example(failed=failed)
         progress.document()
-    return gathered
+    return supervision
 
 
 def _add(
-    gathered: Supervision,
+    supervision: Supervision,
     stages: Pipeline,
     example: Example,
     selection: Selection | ExampleError,
     all_references: bool,
 ) -> bool:
-    """Adds an example's first round; returns whether it failed."""
+    """Adds the first round of reads of an example; returns whether the example failed."""
     try:
         if isinstance(selection, ExampleError):
             raise selection
         with stage_errors("combiner"):
             reads, targets = _first_round(stages, example, selection)
     except ExampleError as error:
-        gathered.failures[error.stage, error.message.partition("\n")[0]] += 1
+        supervision.failures[error.stage, error.message.partition("\n")[0]] += 1
         return True
     for read, target in zip(reads, targets, strict=True):
-        wanted = (target,) if isinstance(target, str) else (target or ())
-        for text in dict.fromkeys(wanted if all_references else wanted[:1]):
-            gathered.inputs.append(_without_documents(read))
-            gathered.targets.append(text)
-            gathered.documents.add(example.document.sha256)
+        texts = (target,) if isinstance(target, str) else (target or ())
+        for text in dict.fromkeys(texts if all_references else texts[:1]):
+            supervision.inputs.append(_without_documents(read))
+            supervision.targets.append(text)
+            supervision.documents.add(example.document.sha256)
     return False
 
 
@@ -168,6 +168,6 @@ def _is_target(target: object) -> bool:
 
 
 def _without_documents(read: Read) -> Read:
-    """Returns the read with texts in place of chunks, which would hold their documents."""
+    """Returns the read with texts in place of chunks, which would keep documents in memory."""
     passages = tuple(p.text if isinstance(p, Chunk) else p for p in read.passages)
     return dataclasses.replace(read, passages=passages)

@@ -1,4 +1,4 @@
-"""From a pipeline to a trained one: inputs gathered, learnt from, validated, written."""
+"""Run of a training: gathers the inputs, trains, validates, and writes the trained pipeline."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from leporello.jobs.results import Result
 from leporello.jobs.signature import job_signature
 from leporello.models.distributed import is_main_process
 from leporello.training.fine_tuning import CheckpointDirectory, RateResult, tune_at_rates, tuner_of
-from leporello.training.model_card import TrainingRecord, write_pipeline, write_record, written
+from leporello.training.model_card import TrainingRecord, new_folder, write_pipeline, write_record
 from leporello.training.splits import Splits
 from leporello.training.training_pairs import Supervision, supervise
 from leporello.training.validation import Evaluation, scores_of
@@ -41,15 +41,15 @@ class TrainingRun:
     """Carries out a training whose settings have been checked.
 
     Attributes:
-        point: The pipeline, one point where it sweeps.
-        base: Name of the pipeline, without what tells a point of a sweep.
+        point: Pipeline, a single point of it if it sweeps.
+        base: Name of the pipeline, without the suffix of a point.
         stages: Stages of the pipeline.
         settings: Settings for the task.
-        splits: Splits that are learnt and validated on.
+        splits: Training and validation data.
         folder: Folder of the model.
-        config: The user's files.
-        limit: Number of examples at most, on either side.
-        cache: Cache of what is derived from documents; None keeps nothing.
+        config: Config files of the user.
+        limit: Maximum number of examples to train on, and to validate on.
+        cache: Cache of data derived from documents; None disables caching.
     """
 
     point: PipelineSpec
@@ -64,19 +64,19 @@ class TrainingRun:
 
     @property
     def name(self) -> str:
-        """The trained pipeline's."""
+        """Name of the trained pipeline."""
         return f"{self.base.partition('@')[0]}-trained"
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """Evaluation of pipelines on the validation split."""
+        """Evaluation of pipelines on the validation data."""
         return Evaluation(self.splits, self.limit, self.cache)
 
     def train(self, *, update: bool) -> TrainingRecord:
-        """Trains, and leaves the model in its folder.
+        """Trains, writes the model to its folder, and returns the record.
 
         Args:
-            update: Whether what an unfinished training with other settings left may be removed.
+            update: Whether checkpoints of a training with other settings may be removed.
         """
         self.evaluation.check()
         record = self._new_record()
@@ -85,7 +85,7 @@ class TrainingRun:
         if tuner_of(self.stages.reader):
             self._fine_tune(record, learnt, update=update)
         else:
-            with written(self.folder) as folder:
+            with new_folder(self.folder) as folder:
                 record.parameters = self._learn(learnt, folder)
                 self._finish(record, folder, record.parameters)
         return record
@@ -110,23 +110,25 @@ class TrainingRun:
     def _gather_pairs(self, source: Task, title: str) -> Supervision:
         examples = islice(examples_of(source, self.splits.task.name), self.limit)
         with Progress(title, self.limit) as progress:
-            every = self.settings.references == "all"
-            cached = map(partial(_keep, self.cache), examples)
-            gathered = supervise(self.stages, cached, progress, all_references=every)
-        if not gathered.inputs:
-            name, account = self.splits.task.name, gathered.account()
-            raise UserError(f"task {name!r} gives nothing to learn from: {account}")
-        return gathered
+            use_all = self.settings.references == "all"
+            cached = map(partial(_with_cache, self.cache), examples)
+            supervision = supervise(self.stages, cached, progress, all_references=use_all)
+        if not supervision.inputs:
+            name, account = self.splits.task.name, supervision.account()
+            raise UserError(f"task {name!r} has no examples to train on: {account}")
+        return supervision
 
-    # -- a reader that learns by itself --------------------------------------------------------
+    # -- readers with a method `learn` ---------------------------------------------------------
 
-    def _learn(self, gathered: Supervision, folder: Path) -> Mapping[str, JSON]:
+    def _learn(self, supervision: Supervision, folder: Path) -> Mapping[str, JSON]:
         reader = self.stages.reader
         with user_code_errors(f"{type(reader).__name__}.learn"):
-            learnt: Mapping[str, JSON] = reader.learn(gathered.inputs, gathered.targets, folder)
-        return learnt
+            parameters: Mapping[str, JSON] = reader.learn(
+                supervision.inputs, supervision.targets, folder
+            )
+        return parameters
 
-    # -- a model that is fine-tuned ------------------------------------------------------------
+    # -- fine-tuned models ---------------------------------------------------------------------
 
     def _fine_tune(self, record: TrainingRecord, learnt: Supervision, *, update: bool) -> None:
         assert self.splits.validation is not None
@@ -139,20 +141,20 @@ class TrainingRun:
             results = tune_at_rates(self.stages.reader, self.settings, *sides, unfinished)
             if not is_main_process():
                 return
-            with written(self.folder) as folder:
+            with new_folder(self.folder) as folder:
                 self._keep_best(record, results, folder)
                 self._finish(record, folder, record.parameters)
         unfinished.remove()
 
     def _keep_best(self, record: TrainingRecord, results: list[RateResult], folder: Path) -> None:
-        """Saves the best checkpoint as the model, and the curves of all attempts."""
+        """Saves the best checkpoint as the model, and the curves of all learning rates."""
         scores = self._scores(results, folder)
         number = _best(results, scores)
         best = results[number]
         best.checkpoint.save(folder / _MODEL)
-        kept: dict[str, JSON] = {"learning rate": best.rate, "step": best.checkpoint.step}
-        kept |= {"epoch": best.checkpoint.epoch, "validation loss": best.checkpoint.loss}
-        record.kept = {**kept, "score": scores[number]} if scores else kept
+        description: dict[str, JSON] = {"learning rate": best.rate, "step": best.checkpoint.step}
+        description |= {"epoch": best.checkpoint.epoch, "validation loss": best.checkpoint.loss}
+        record.kept = {**description, "score": scores[number]} if scores else description
         record.parameters = {"model": f"./{_MODEL}"}
         record.counts = dict(best.tuning.counts)
         record.curves = _curves_of(results, scores)
@@ -163,15 +165,15 @@ class TrainingRun:
         _write_scores(folder / "curves", self.evaluation.headline, record.curves)
 
     def _scores(self, results: list[RateResult], folder: Path) -> list[float]:
-        """Returns what each attempt scores through the pipeline; none if losses tell the best."""
+        """Returns the pipeline's score with each checkpoint; empty if losses choose the best."""
         if self.settings.best_by == "loss":
             return []
-        # Each in a folder of its own: a process loads what lies at one path once.
+        # Each checkpoint has its own folder, since a process loads a path only once.
         folders = [folder / f"scored-{number}" for number, _ in enumerate(results)]
         return [self._score(*pair) for pair in zip(results, folders, strict=True)]
 
     def _score(self, result: RateResult, folder: Path) -> float:
-        """Returns the task's first metric with one checkpoint, through the pipeline."""
+        """Returns the pipeline's score with a checkpoint, by the task's first metric."""
         result.checkpoint.save(folder)
         point = self.point
         reader = point.stages["reader"]
@@ -181,10 +183,10 @@ class TrainingRun:
         shutil.rmtree(folder)
         return round(self.evaluation.score(scores), 4)
 
-    # -- what is left --------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------
 
     def _finish(self, record: TrainingRecord, folder: Path, parameters: Mapping[str, JSON]) -> None:
-        """Writes the pipeline, validates it, chooses what is to be chosen; writes the record."""
+        """Writes the pipeline, validates it, makes the declared choices, and writes the record."""
         resolved: dict[str, Any] = self.point.resolved()
         stages = {**resolved, "reader": {**resolved["reader"], **parameters}}
         described = f"{self.point.name}, with a reader trained by `train`"
@@ -192,12 +194,12 @@ class TrainingRun:
         if self.splits.validation is not None:
             loaded = load_config([*self.config, file], self.settings.choices, [self.name])
             best, result = self.evaluation.best(loaded.select([self.name]))
-            self._validated(record, best, result)
+            self._record_scores(record, best, result)
             stages = _relative(best.resolved(), folder)
             write_pipeline(folder, self.name, self.base, described, stages)
         write_record(folder, record)
 
-    def _validated(self, record: TrainingRecord, best: PipelineSpec, result: Result) -> None:
+    def _record_scores(self, record: TrainingRecord, best: PipelineSpec, result: Result) -> None:
         record.scores, record.metric = scores_of(result), self.evaluation.headline
         if self.settings.choices:
             pairs = best.name.partition("@")[2] or ",".join(self.settings.choices)
@@ -205,24 +207,24 @@ class TrainingRun:
 
 
 def _best(results: Sequence[RateResult], scores: Sequence[float]) -> int:
-    """Returns the place of the attempt with the highest score; of equals, with the lowest loss."""
+    """Returns the number of the checkpoint with the highest score, then the lowest loss."""
     losses = [result.checkpoint.loss for result in results]
-    # A NaN is neither more nor less, so that the order would decide.
+    # NaN counts as infinite: comparisons with it are false, so the order would decide.
     comparable = [math.inf if math.isnan(loss) else loss for loss in losses]
     return min(range(len(results)), key=lambda n: (-scores[n] if scores else 0.0, comparable[n]))
 
 
-def _keep(cache: Cache | None, example: Example) -> Example:
+def _with_cache(cache: Cache | None, example: Example) -> Example:
     if cache:
         example.document.use_cache(cache)
     return example
 
 
 def _checkpoint_settings(record: TrainingRecord, limit: int | None) -> dict[str, JSON]:
-    """Returns all that checkpoints depend on."""
-    followed = {name: value for name, value in record.settings.items() if name != "choose"}
+    """Returns the settings and data that checkpoints depend on."""
+    relevant = {name: value for name, value in record.settings.items() if name != "choose"}
     settings = {
-        "settings": followed,
+        "settings": relevant,
         "signature": dict(record.signature),
         "limit": limit,
         "train": record.train["sha256"],
@@ -233,7 +235,7 @@ def _checkpoint_settings(record: TrainingRecord, limit: int | None) -> dict[str,
 
 
 def _relative(value: Any, folder: Path) -> Any:  # noqa: ANN401 -- any JSON
-    """Returns JSON with paths within a folder as they stand in a file there."""
+    """Returns JSON with absolute paths within a folder replaced by relative ones."""
     if isinstance(value, dict):
         return {key: _relative(item, folder) for key, item in value.items()}
     if isinstance(value, list):
@@ -245,7 +247,7 @@ def _relative(value: Any, folder: Path) -> Any:  # noqa: ANN401 -- any JSON
 def _curves_of(
     results: Sequence[RateResult], scores: Sequence[float]
 ) -> dict[str, Sequence[Mapping[str, float]]]:
-    """Returns the curve of each learning rate, with the scores of its checkpoints if there are."""
+    """Returns the curve of each learning rate, with the scores of its checkpoints, if any."""
     curves = {f"{result.rate:g}": [*result.tuning.curve] for result in results}
     for result, score in zip(results, scores, strict=bool(scores)):
         checkpoint = result.checkpoint
@@ -257,10 +259,10 @@ def _curves_of(
 def _write_scores(
     folder: Path, metric: str, curves: Mapping[str, Sequence[Mapping[str, float]]]
 ) -> None:
-    """Writes what checkpoints score for TensorBoard, beside the losses, as `eval/METRIC`.
+    """Writes the scores of checkpoints for TensorBoard, beside the losses, as `eval/METRIC`.
 
     Args:
-        folder: A folder that has one for each learning rate, in which no scores are yet.
+        folder: Folder of the curves, with a folder for each learning rate.
         metric: Name of the metric that checkpoints are scored by.
         curves: Rows of each curve, by learning rate.
     """

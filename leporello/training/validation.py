@@ -1,4 +1,4 @@
-"""What a trained reader scores through its whole pipeline on what is validated on."""
+"""Scores of the complete pipeline of a trained reader on the validation data."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from leporello.training.splits import Splits
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Runs pipelines on what is validated on.
+    """Runs pipelines on the validation data.
 
     Attributes:
-        splits: Splits of the training.
-        limit: Number of examples at most.
-        cache: Cache of what is derived from documents; None keeps nothing.
+        splits: Training and validation data.
+        limit: Maximum number of examples.
+        cache: Cache of data derived from documents; None disables caching.
     """
 
     splits: Splits
@@ -39,10 +39,10 @@ class Evaluation:
     cache: Cache | None
 
     def check(self) -> None:
-        """Reads the data's fingerprint, before anything is trained.
+        """Reads the fingerprint and metrics of the validation data, before training starts.
 
         Raises:
-            UserError: There is no such data, or it is faulty, or its metrics are.
+            UserError: The data are missing or damaged, or a metric is invalid.
         """
         if self.splits.validation is not None:
             metrics_of(checked_metrics(self.splits.validation))
@@ -50,28 +50,28 @@ class Evaluation:
 
     @cached_property
     def headline(self) -> str:
-        """The score that the task's first metric ranks by; empty if there is none, or no task."""
+        """Name of the score of the task's first metric; empty without metric or validation."""
         source = self.splits.validation
         metrics = metrics_of(checked_metrics(source)) if source is not None else {}
         return next((metric.headline for metric in metrics.values()), "")
 
     def score(self, result: Result) -> float:
-        """Returns what is chosen by; a result without it is worst."""
+        """Returns the score that choices are made by; a result without it ranks last."""
         return result.scores.get(self.headline, float("-inf"))
 
     def best(self, points: Sequence[PipelineSpec]) -> tuple[PipelineSpec, Result]:
-        """Returns the point with the highest score, the first of equals, and all its scores.
+        """Returns the first point with the highest score, and its result.
 
         Raises:
-            UserError: Most examples failed, so that scores say nothing.
+            UserError: Most examples failed, so the scores are meaningless.
         """
         results = [(point, self._run(point)) for point in points]
         best, result = max(results, key=lambda pair: self.score(pair[1]))
         if result.failures * 2 > result.examples:
             raise UserError(
                 f"{result.failures} of {result.examples} examples failed on"
-                f" {self.splits.validated};"
-                " run the untrained pipeline on some examples first, and see what it tells"
+                f" {self.splits.validated}: run the untrained pipeline on some examples to see"
+                " why"
             )
         return best, result
 
@@ -89,7 +89,7 @@ class Evaluation:
                 self.limit,
                 cache=self.cache,
                 check=lambda _: interrupts.check(),
-                supervised=False,  # what is validated on is known to this process alone
+                supervised=False,  # only this process has the validation data
             )
             batch = Batch([job], context)
             batch.run()

@@ -1,8 +1,8 @@
-"""The verb `tune`: which of a pipeline's choices are best, and what that is worth elsewhere.
+"""The verb `tune`: searches a pipeline's choices, and scores the best point on other documents.
 
-It may touch `config`, `engine` and what measures in `analysis`; it starts no run of its own kind.
-Begin with `tune`; `search` proposes points and stops them early, `evaluation` scores them document
-by document, `documents` says which are looked at, `estimates` compares over the same ones.
+It may import `config`, `engine` and the statistics of `analysis`, and does not start runs. Begin
+with `tune`; `search` proposes points and stops them early, `evaluation` scores them document by
+document, `documents` divides the documents, `estimates` compares points on the same documents.
 """
 
 from leporello.tuning.record import Tuned

@@ -1,4 +1,4 @@
-"""Account of a search: its budget as `--budget` gives it, and what the search has spent."""
+"""Account of a search: its budget, as given by `--budget`, and its costs so far."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_budget(text: str) -> tuple[Budget, int | None]:
-    """Returns the limits in a text and its number of points: `30m`, `$2`, `200 runs`.
+    """Returns the limits and the number of points in a text: `30m`, `$2`, `200 runs`.
 
     Raises:
-        UserError: The text has another form, or a limit of 0.
+        UserError: The text has another form, or a limit is 0.
     """
     plain, points = text.strip().lower(), None
     if match := _TIME.fullmatch(plain):
@@ -31,24 +31,24 @@ def parse_budget(text: str) -> tuple[Budget, int | None]:
     else:
         raise UserError(f"--budget {text!r}: must be a time, dollars or points: 30m, $2, 200 runs")
     if not all(budget.row().values()) or points == 0:
-        raise UserError(f"--budget {text!r} is too small for one point: give more than nothing")
+        raise UserError(f"--budget {text!r} is too small for one point: it must be more than 0")
     return budget, points
 
 
 @dataclass
 class Account:
-    """Spending of a search and of the earlier processes that worked at it.
+    """Spending of a search, including that of interrupted processes before this one.
 
-    Several searches may divide the budget: each may spend so far that the later ones have theirs.
+    Several searches may divide the budget; each leaves the shares of the later ones.
 
     Attributes:
-        text: Budget as it was written.
+        text: Budget as the user wrote it.
         budget: Limits of seconds or dollars.
-        points: Number of points that may be scored; None is no limit.
+        points: Maximum number of points to score; None is unlimited.
         search: Number of the search, from 1.
         searches: Number of searches that divide the budget.
-        reserve: Costs of what follows the search.
-        is_priced: Whether all readers know prices.
+        reserve: Costs of the work after the search.
+        is_priced: Whether all readers report prices.
     """
 
     text: str
@@ -63,53 +63,59 @@ class Account:
 
     @property
     def spent(self) -> Ledger:
-        """Costs so far, also of earlier processes."""
+        """Costs so far, including those of earlier processes."""
         return self._paid + Ledger(seconds=time.monotonic() - self._began)
 
     @property
     def is_spent(self) -> bool:
-        """Whether no time or no dollars are left for another point.
+        """Whether the time or the dollars for another point are spent.
 
         Raises:
-            UserError: The budget is in dollars, and the reader knows no prices.
+            UserError: The budget is in dollars, but the reader does not report prices.
         """
         if self.budget.dollars is not None and not self.is_priced:
             raise UserError(
-                f"--budget {self.text!r}: the reader knows no prices, so nothing would end"
-                " it: give a time, or a number of points (30m, 200 runs)"
+                f"--budget {self.text!r}: the reader does not report prices, so dollars cannot"
+                " limit the search: give a time or a number of points (30m, 200 runs)"
             )
         allowed = self.budget.part(self.searches, self.search)
         return bool(allowed.reached(self.spent + self.reserve))
 
     def check(self) -> None:
-        """Ends work under way once time or dollars are spent.
+        """Ends work in progress once time or dollars are spent.
 
         Raises:
-            Stopped: They are.
+            Stopped: The budget is spent.
         """
         if self.is_spent:
             raise Stopped("the budget is spent")
 
     def points_left(self, scored: int) -> int | None:
-        """Returns how many points this search may score, after so many of earlier searches."""
+        """Returns how many points this search may score, after `scored` of earlier searches."""
         if self.points is None:
             return None
         return self.points * self.search // self.searches - scored
 
     def pay(self, dollars: float | None, seconds: float) -> None:
-        """Counts what reads cost, and the seconds of those of earlier processes."""
+        """Adds the price of reads, and the seconds of reads of earlier processes."""
         self.is_priced = self.is_priced and dollars is not None
         self._paid += Ledger(dollars=dollars or 0.0, seconds=seconds)
 
     def too_small(self, what: str, documents: int, seconds: float) -> UserError:
-        """Returns why a search cannot be: what was not scored on how many documents, after when."""
-        divided = (
-            "; documents are few, so that several searches divide it"
+        """Returns the error of a search that scored too little before the budget was spent.
+
+        Args:
+            what: Point that was not scored, with its verb.
+            documents: Number of documents to score it on.
+            seconds: Duration of the search.
+        """
+        searches = (
+            "; documents are few, so several searches share the budget"
             if self.search < self.searches
             else ""
         )
         return UserError(
             f"--budget {self.text!r} is too small for one point: {what} not scored on"
-            f" {documents} documents after {seconds:.0f} s{divided}; give more, or take fewer"
-            " examples with --limit: the same command goes on from here"
+            f" {documents} documents after {seconds:.0f} s{searches}; increase it, or use fewer"
+            " examples with --limit: the same command resumes from here"
         )

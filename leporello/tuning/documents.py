@@ -1,4 +1,4 @@
-"""Which documents a point is scored on: those chosen on, in one order, and those kept apart."""
+"""Division of a task's documents into those that points are chosen on and those kept apart."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from leporello.metrics import Metric
 from leporello.metrics.protocol import is_later
 from leporello.training.splits import document_of
 
-# Keys of documents, by task, in the order in which they are looked at.
+# Keys of documents, by task, in the order in which points are scored on them.
 Documents: TypeAlias = Mapping[str, Sequence[str]]
 
-_FEW = 30  # documents of a task, below which each is kept apart in its turn
+_FEW = 30  # documents of a task; with fewer, cross-validation keeps each one apart once
 _PARTS, _FOLDS = 3, 5
 
 
@@ -31,12 +31,12 @@ class TunedTask:
     """A task that points are scored on.
 
     Attributes:
-        spec: The task as declared.
-        source: The task, built.
+        spec: Task as declared.
+        source: Task.
         data: Fingerprint of its data.
-        entries: The metric, as a task lists it.
-        metric: The metric.
-        documents: Examples on each document, by what the document is.
+        entries: Metric as a task lists it.
+        metric: Metric.
+        documents: Examples on each document, by the key of the document.
     """
 
     spec: TaskSpec
@@ -48,29 +48,29 @@ class TunedTask:
 
     @property
     def name(self) -> str:
-        """The task's name."""
+        """Name of the task."""
         return self.spec.name
 
 
 def tuned_task(spec: TaskSpec, metric: str, limit: int | None) -> TunedTask:
-    """Returns a task with its examples read.
+    """Returns a task with its examples.
 
     Args:
-        spec: The task as declared.
-        metric: Metric in place of the task's first one that scores each answer as it comes.
-        limit: Number of examples at most.
+        spec: Task as declared.
+        metric: Metric to use; if empty, the task's first one that scores answers one by one.
+        limit: Maximum number of examples.
 
     Raises:
-        UserError: There is no such data or metric, or too few documents to keep some apart.
+        UserError: The data or the metric are missing, or documents are too few to divide.
     """
     source: Task = spec.spec.build()
     entries = [*map(entry_of, specs_of([metric]))] if metric else []
     listed = tuple(entries) or spec.metrics_of(source) or checked_metrics(source)
-    made = ((entry, one) for entry in listed for one in metrics_of([entry]).values())
-    entry, chosen = next((pair for pair in made if not is_later(pair[1])), (None, None))
+    pairs = ((entry, built) for entry in listed for built in metrics_of([entry]).values())
+    entry, chosen = next((pair for pair in pairs if not is_later(pair[1])), (None, None))
     if entry is None or chosen is None:
         raise UserError(
-            f"task {spec.name!r} has no metric that scores an answer as it comes: name one with"
+            f"task {spec.name!r} has no metric that scores answers one by one: name one with"
             " --metric"
         )
     with task_errors(spec.name):
@@ -80,27 +80,27 @@ def tuned_task(spec: TaskSpec, metric: str, limit: int | None) -> TunedTask:
         documents.setdefault(_key(example), []).append(example)
     if len(documents) < _FOLDS:
         raise UserError(
-            f"task {spec.name!r} has {len(documents)} documents, too few to choose on some and keep"
-            f" others apart: tune needs {_FOLDS}"
+            f"task {spec.name!r} has {len(documents)} documents, too few to search on some and"
+            f" test on others: tune needs {_FOLDS}"
         )
     grouped = {key: tuple(examples) for key, examples in documents.items()}
     return TunedTask(spec, source, data, (entry,), chosen, grouped)
 
 
 def _key(example: Example) -> str:
-    """Returns what stands for a document in whatever task: its text, or that it was made from."""
-    made_from = document_of(example)
-    of_text = example.document.sha256 if made_from == example.document.id else made_from
-    return sha256(of_text.encode()).hexdigest()[:16]
+    """Returns a key of a document that is the same in all tasks, and for its shuffled texts."""
+    original = document_of(example)
+    identity = example.document.sha256 if original == example.document.id else original
+    return sha256(identity.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One search: what it may look at, and what is looked at once it is over.
+    """Documents of one search.
 
     Attributes:
-        chosen_on: Documents that points are scored on, in the order in which they are looked at.
-        apart: Documents that the search never looks at.
+        chosen_on: Documents that points are scored on, in this order.
+        apart: Documents that only the best point is scored on, after the search.
     """
 
     chosen_on: Documents
@@ -108,11 +108,11 @@ class Round:
 
 
 def rounds_of(tasks: Sequence[TunedTask], seed: int) -> list[Round]:
-    """Returns the searches; what the last one finds is what is kept.
+    """Returns the documents of each search; the result of the last search is used.
 
-    A third of the documents is kept apart. Where a task has few, each fifth is kept apart in its
-    turn from a search of its own (nested cross-validation), and the last search looks at all.
-    A document of several tasks is on one side in all of them.
+    A third of the documents is kept apart. If a task has few documents, each of five searches keeps
+    another fifth apart (nested cross-validation), and the last search uses all documents. A
+    document of several tasks is on the same side in all of them.
     """
     crossed = min(len(task.documents) for task in tasks) < _FEW
     parts: dict[str, int] = {}
@@ -138,7 +138,7 @@ def _shuffled(keys: Iterable[str], seed: int) -> list[str]:
 
 
 def leading(documents: Documents, share: float, least: int) -> Documents:
-    """Returns a share of each task's documents from the first on, so many at least."""
+    """Returns the first documents of each task: a share of them, but not fewer than `least`."""
     return {
         task: keys[: max(least, math.ceil(len(keys) * share))] for task, keys in documents.items()
     }

@@ -1,4 +1,4 @@
-"""What points score over the same documents, and how far that would spread over others."""
+"""Scores of points over the same documents, with confidence intervals over documents."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from leporello.tuning.evaluation import Measured
 if TYPE_CHECKING:
     from leporello.analysis.comparison.significance import Numbers
 
-_MOST = 10_000  # resamples
+_RESAMPLES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A score, or a difference of two, as the mean of the tasks.
+    """Score, or difference of two scores, as the mean of the tasks.
 
     Attributes:
-        value: The number.
-        interval: Its ends by a bootstrap over documents, (low, high), at 95 %; None where a metric
-            cannot be resampled.
+        value: Score or difference.
+        interval: 95 % bootstrap interval over documents, (low, high); None if a metric cannot be
+            resampled.
     """
 
     value: float
@@ -35,7 +35,7 @@ class Estimate:
 
     @property
     def row(self) -> JSON:
-        """The numbers as a file holds them."""
+        """The numbers as JSON."""
         return {"value": self.value, "interval": [*self.interval] if self.interval else None}
 
 
@@ -52,7 +52,7 @@ class Estimates:
     seed: int = 0
 
     def score(self, measured: Measured, task: str = "") -> float:
-        """Returns the mean of the tasks' scores, or that of one task."""
+        """Returns the mean of the tasks' scores, or the score of one task."""
         names = [task] if task else [*measured]
         return round(fmean(self._score(name, measured) for name in names), 4)
 
@@ -60,43 +60,48 @@ class Estimates:
         """Returns a point's score with its interval."""
         from leporello.analysis.comparison.significance import interval
 
-        drawn = self._resampled([measured], _MOST)
-        return Estimate(self.score(measured), None if drawn is None else interval(drawn[0]))
+        scores = self._resampled([measured], _RESAMPLES)
+        return Estimate(self.score(measured), None if scores is None else interval(scores[0]))
 
-    def difference(self, one: Measured, other: Measured, samples: int = _MOST) -> Estimate:
-        """Returns what a point scores above another, over documents that both know."""
+    def difference(
+        self, point: Measured, baseline: Measured, samples: int = _RESAMPLES
+    ) -> Estimate:
+        """Returns the score of a point minus that of a baseline, over their shared documents."""
         from leporello.analysis.comparison.significance import interval
 
-        both = [_shared(one, other), _shared(other, one)]
-        drawn = self._resampled(both, samples)
+        both = [_shared(point, baseline), _shared(baseline, point)]
+        scores = self._resampled(both, samples)
         value = round(self.score(both[0]) - self.score(both[1]), 4)
-        return Estimate(value, None if drawn is None else interval(drawn[0] - drawn[1]))
+        if scores is None:
+            return Estimate(value, None)
+        return Estimate(value, interval(scores[0] - scores[1]))
 
     def _score(self, task: str, measured: Measured) -> float:
         metric = self.tasks[task].metric
-        known = [s for s in _statistics(metric.name, measured[task]) if s is not None]
-        return metric.aggregate(known).get(metric.headline, 0.0)
+        statistics = [s for s in _statistics(metric.name, measured[task]) if s is not None]
+        return metric.aggregate(statistics).get(metric.headline, 0.0)
 
     def _resampled(self, points: Sequence[Measured], samples: int) -> Numbers | None:
-        """Returns the means of the tasks over resampled documents, shape (points, samples)."""
-        tables = [self._of_task(name, points, samples, n) for n, name in enumerate(points[0])]
-        known = [table for table in tables if table is not None]
-        return sum(known[1:], known[0]) / len(known) if len(known) == len(tables) else None
+        """Returns mean scores over resampled documents, of shape (points, samples)."""
+        numbered = enumerate(points[0])
+        tables = [self._resampled_task(name, points, samples, n) for n, name in numbered]
+        valid = [table for table in tables if table is not None]
+        return sum(valid[1:], valid[0]) / len(valid) if len(valid) == len(tables) else None
 
-    def _of_task(
+    def _resampled_task(
         self, task: str, points: Sequence[Measured], samples: int, number: int
     ) -> Numbers | None:
         from leporello.analysis.comparison.significance import bootstrap
 
         metric = self.tasks[task].metric
         rows = [_statistics(metric.name, measured[task]) for measured in points]
-        scored = [i for i, all_ in enumerate(zip(*rows, strict=True)) if None not in all_]
+        scored = [i for i, column in enumerate(zip(*rows, strict=True)) if None not in column]
         tables: list[list[Statistics]] = [[row[i] or {} for i in scored] for row in rows]
         summed = resampled(metric, tables) if scored else None
         if summed is None:
             return None
-        own = points[0][task]
-        keys = [key for key in sorted(own) for _ in own[key]]
+        documents = points[0][task]
+        keys = [key for key in sorted(documents) for _ in documents[key]]
         numbers: dict[str, int] = {}  # of documents
         return bootstrap(
             [summed.summands(table) for table in tables],
@@ -108,11 +113,11 @@ class Estimates:
 
 
 def cost(measured: Measured, unit: str) -> float:
-    """Returns the mean cost of a question, each task of equal weight.
+    """Returns the mean cost per question; all tasks have equal weight.
 
     Args:
         measured: Examples by task and document.
-        unit: Unit: `characters` of the document that are read, `tokens`, or `dollars`.
+        unit: `characters` of the document that are read, `tokens`, or `dollars`.
     """
     return fmean(
         fmean(_cost(e, unit) for rows in task.values() for e in rows) for task in measured.values()
@@ -127,14 +132,14 @@ def _cost(example: ExampleStatistics, unit: str) -> float:
     return example.input_tokens + example.output_tokens
 
 
-def _shared(one: Measured, other: Measured) -> Measured:
+def _shared(measured: Measured, reference: Measured) -> Measured:
     return {
-        task: {key: rows for key, rows in found.items() if key in other[task]}
-        for task, found in sorted(one.items())
+        task: {key: rows for key, rows in documents.items() if key in reference[task]}
+        for task, documents in sorted(measured.items())
     }
 
 
 def _statistics(
-    metric: str, found: Mapping[str, Sequence[ExampleStatistics]]
+    metric: str, documents: Mapping[str, Sequence[ExampleStatistics]]
 ) -> list[Statistics | None]:
-    return [e.statistics.get(metric) for key in sorted(found) for e in found[key]]
+    return [e.statistics.get(metric) for key in sorted(documents) for e in documents[key]]

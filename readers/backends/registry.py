@@ -1,4 +1,4 @@
-"""The backends of the readers that write, by their names."""
+"""Backends by name, for readers that generate text."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from leporello.readers.backends.ctranslate2 import seq2seq as ctranslate2_seq2se
 
 
 class Transformers:
-    """Hugging Face's transformers: every model, on whatever torch runs on."""
+    """Hugging Face's transformers: all models, on all devices of torch."""
 
     causal: ClassVar[Backend] = transformers_causal
     seq2seq: ClassVar[Backend] = transformers_seq2seq
 
 
 class CTranslate2:
-    """CTranslate2: some architectures, quicker on a CPU, in eight bits too."""
+    """CTranslate2: some architectures, faster on a CPU, also with eight bits."""
 
     causal: ClassVar[Backend] = ctranslate2_causal
     seq2seq: ClassVar[Backend] = ctranslate2_seq2seq
 
 
 class Vllm:
-    """vLLM: decoder-only models on a GPU, all prompts of a window at once."""
+    """vLLM: decoder-only models on a GPU, which takes all prompts of a batch at once."""
 
     packs: ClassVar[bool] = True
     causal: ClassVar[Backend] = vllm
@@ -39,28 +39,28 @@ BACKENDS = {"transformers": Transformers, "ctranslate2": CTranslate2, "vllm": Vl
 
 
 def packs(name: str) -> bool:
-    """Says whether a backend is given all prompts at once: what it computes together is its own."""
+    """Returns whether a backend takes all prompts at once and makes its own micro-batches."""
     return bool(getattr(_class(name), "packs", False))
 
 
 @cache
 def backend_of(name: str, form: Literal["causal", "seq2seq"]) -> Backend:
-    """Returns the backend of this name; one of the user's own is made once a process.
+    """Returns the backend of this name; a user's backend is created once per process.
 
     Raises:
-        UserError: There is none.
-        ValueError: It does not run models of this form.
+        UserError: The backend does not exist.
+        ValueError: The backend does not run models of this form.
     """
     cls = _class(name)
     if not (hasattr(cls, "causal") or hasattr(cls, "seq2seq")):
-        own: Backend = cls()
-        return own
+        plug_in: Backend = cls()
+        return plug_in
     if not hasattr(cls, form):
-        able = [other for other, its in BACKENDS.items() if hasattr(its, form)]
-        raise ValueError(f"backend {name!r} runs no such models; allowed: {', '.join(able)}")
+        allowed = ", ".join(key for key, backend in BACKENDS.items() if hasattr(backend, form))
+        raise ValueError(f"backend {name!r} does not run such models; allowed: {allowed}")
     backend: Backend = getattr(cls, form)
     return backend
 
 
-def _class(name: str) -> Any:  # noqa: ANN401 -- it has some of a backend's forms, or is one
+def _class(name: str) -> Any:  # noqa: ANN401 -- a table of backends, or the class of one
     return find_class(name, BACKEND, Path())

@@ -1,4 +1,4 @@
-"""Scoring choices: how likely a model finds each of them as the answer."""
+"""Scores of choices: the probability of each as the model's answer."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from leporello.readers.batching.micro_batches import Generation, ModelInput
 if TYPE_CHECKING:
     import torch
 
-IGNORED = -100  # the label, to transformers too, of what is padding
+IGNORED = -100  # label of padding, also in transformers
 
 
 def choice_rows(
     prompts: Sequence[ModelInput], device: torch.device
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns, a row for each choice of each prompt, whose it is and its tokens.
+    """Returns a row for each choice of each prompt.
 
     Returns:
-        Places in `prompts`, shape (rows,); labels, shape (rows, longest choice), -100 as padding.
+        Indices of the prompts, shape (rows,); labels, shape (rows, longest choice), padded by -100.
     """
     import torch
 
@@ -32,24 +32,24 @@ def choice_rows(
 def scored(
     prompts: Sequence[ModelInput], logits: torch.Tensor, labels: torch.Tensor
 ) -> list[Generation]:
-    """Returns the replies: each choice's score is the mean log-probability of its tokens.
+    """Returns the replies; the score of a choice is the mean log-probability of its tokens.
 
-    The mean, not the sum, so that a long choice is not the worse for its length.
+    The sum would penalise long choices.
 
     Args:
-        prompts: Prompts whose choices stand in the rows, in order.
+        prompts: Prompts of the rows, in order.
         logits: Logits of the label at each position, shape (rows, tokens, vocabulary).
         labels: Labels, shape (rows, tokens).
     """
     counted = labels != IGNORED
-    likely = log_probabilities(logits, labels.clamp(min=0))
-    means = iter(((likely * counted).sum(-1) / counted.sum(-1)).tolist())
+    probabilities = log_probabilities(logits, labels.clamp(min=0))
+    means = iter(((probabilities * counted).sum(-1) / counted.sum(-1)).tolist())
     return [Generation(scores=tuple(next(means) for _ in prompt.choices)) for prompt in prompts]
 
 
 def log_probabilities(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-    """Returns those of tokens, of any shape; logits have one more dimension, the vocabulary."""
+    """Returns the log-probabilities of tokens; logits have one more dimension, the vocabulary."""
     logits = logits.float()
-    # log p = logit - logsumexp: a log_softmax would copy the whole vocabulary's scores
+    # log p = logit - logsumexp; log_softmax would copy the scores of the complete vocabulary
     chosen: torch.Tensor = logits.gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
     return chosen - logits.logsumexp(-1)

@@ -1,4 +1,4 @@
-"""What a decoder-only model computes for a batch."""
+"""Batches of decoder-only models, computed by transformers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
-def check(model: str, dtype: Precision, decoding: Decoding) -> None:  # noqa: ARG001 -- as each backend
-    """Raises ValueError for a precision that torch lacks; it has all of the rest."""
+def check(model: str, dtype: Precision, decoding: Decoding) -> None:  # noqa: ARG001 -- the protocol of backends
+    """Raises ValueError for a precision that torch lacks; all other settings are supported."""
     torch_dtype(dtype)
 
 
@@ -31,7 +31,7 @@ def load(model: str, dtype: Precision, device: str) -> PreTrainedModel:
 def write(
     model: PreTrainedModel, tokens: Tokens, decoding: Decoding, prompts: Sequence[ModelInput]
 ) -> list[Generation]:
-    """Returns what the model writes."""
+    """Returns the texts that the model generates."""
     import torch
 
     with torch.inference_mode():
@@ -45,7 +45,7 @@ def write(
 def score(
     model: PreTrainedModel, tokens: Tokens, prompts: Sequence[ModelInput]
 ) -> list[Generation]:
-    """Returns the choices' scores; each prompt is read once."""
+    """Returns the scores of the choices; each prompt is read once."""
     import torch
 
     with torch.inference_mode():
@@ -64,8 +64,8 @@ def _choice_logits(
 ) -> torch.Tensor:
     """Returns the logits of each label, shape (rows, tokens, vocabulary).
 
-    The prompts' keys and values are computed once and repeated for their choices; the first
-    token of a choice is predicted by its prompt, the others by the choice so far.
+    The keys and values of prompts are computed once and repeated for their choices. The prompt
+    predicts the first token of a choice, the prompt and earlier tokens predict the others.
     """
     import torch
 
@@ -76,15 +76,15 @@ def _choice_logits(
         return first
     cache = prompts.past_key_values
     cache.batch_select_indices(rows)
-    seen = torch.cat([mask[rows], (before != IGNORED).long()], dim=1)
-    rest = model(**_inputs(model, before.clamp(min=0), seen), past_key_values=cache).logits
-    return torch.cat([first, rest], dim=1)
+    visible = torch.cat([mask[rows], (before != IGNORED).long()], dim=1)
+    later = model(**_inputs(model, before.clamp(min=0), visible), past_key_values=cache).logits
+    return torch.cat([first, later], dim=1)
 
 
 def _inputs(
     model: PreTrainedModel, ids: torch.Tensor, mask: torch.Tensor
 ) -> dict[str, torch.Tensor]:
-    """Returns ids, mask of all that was seen, and positions that leave padding out of account."""
+    """Returns the ids, the mask of all tokens so far, and positions that skip padding."""
     inputs = {"input_ids": ids, "attention_mask": mask}
     if "position_ids" in inspect.signature(model.forward).parameters:
         inputs["position_ids"] = (mask.cumsum(1) - 1).clamp(min=0)[:, -ids.shape[1] :]

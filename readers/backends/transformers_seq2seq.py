@@ -1,4 +1,4 @@
-"""What an encoder-decoder model computes for a batch."""
+"""Batches of encoder-decoder models, computed by transformers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-# Of the longest prompt: an encoder reads padding as slowly as text (decision 18).
-_MUCH_SHORTER = 0.85
+# Least length in relation to the longest prompt: padding costs as much as text (decision 18).
+_SIMILAR = 0.85
 
 
-def check(model: str, dtype: Precision, decoding: Decoding) -> None:  # noqa: ARG001 -- as each backend
-    """Raises ValueError for a precision that torch lacks; it has all of the rest."""
+def check(model: str, dtype: Precision, decoding: Decoding) -> None:  # noqa: ARG001 -- the protocol of backends
+    """Raises ValueError for a precision that torch lacks; all other settings are supported."""
     torch_dtype(dtype)
 
 
@@ -34,14 +34,14 @@ def load(model: str, dtype: Precision, device: str) -> PreTrainedModel:
 def write(
     model: PreTrainedModel, tokens: Tokens, decoding: Decoding, prompts: Sequence[ModelInput]
 ) -> list[Generation]:
-    """Returns what the model writes."""
+    """Returns the texts that the model generates."""
     import torch
 
     with torch.inference_mode():
         states, mask = _encoded(model, tokens, prompts)
         inputs = {"encoder_outputs": _as_output(states), "attention_mask": mask}
         schemas = [prompt.schema for prompt in prompts]
-        # A sequence begins with the start token.
+        # The only input token of a sequence is the start token.
         return decoding.write(model, tokens, 1, inputs, schemas)
 
 
@@ -68,24 +68,24 @@ def _encoded(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Returns the encoder's states, shape (prompts, tokens, width), and their mask.
 
-    What is padded is encoded in vain; so prompts are encoded beside those of about their length,
-    though all of them are answered together.
+    Encoding padding wastes time, so prompts are encoded with those of similar length, although all
+    are decoded together.
     """
     import torch
     from torch.nn.functional import pad
 
-    parts = [_states(model, tokens, part) for part in _even(prompts)]
+    parts = [_states(model, tokens, part) for part in _similar(prompts)]
     longest = max(mask.shape[1] for _, mask in parts)
     padded_states = [pad(s, (0, 0, 0, longest - s.shape[1])) for s, _ in parts]
     padded_masks = [pad(mask, (0, longest - mask.shape[1])) for _, mask in parts]
     return torch.cat(padded_states), torch.cat(padded_masks)
 
 
-def _even(prompts: Sequence[ModelInput]) -> Iterator[list[ModelInput]]:
-    """Yields neighbours none of which is much shorter than the first, the longest."""
+def _similar(prompts: Sequence[ModelInput]) -> Iterator[list[ModelInput]]:
+    """Yields consecutive prompts of similar length; the first of a group is the longest."""
     part: list[ModelInput] = []
     for prompt in prompts:
-        if part and len(prompt.tokens) < _MUCH_SHORTER * len(part[0].tokens):
+        if part and len(prompt.tokens) < _SIMILAR * len(part[0].tokens):
             yield part
             part = []
         part.append(prompt)
@@ -98,14 +98,14 @@ def _states(
     ids, mask = padded([prompt.tokens for prompt in prompts], tokens.padding, model.device)
     inputs = {"input_ids": ids, "attention_mask": mask}
     if "global_attention_mask" in inspect.signature(model.forward).parameters:
-        # LED: the first token alone looks everywhere, as in the official SCROLLS code.
+        # LED: only the first token attends globally, as in the official SCROLLS code.
         inputs["global_attention_mask"] = (
             mask.clone().fill_(0).index_fill_(1, mask.new_tensor(0), 1)
         )
     return model.get_encoder()(**inputs).last_hidden_state, mask
 
 
-def _as_output(states: torch.Tensor) -> Any:  # noqa: ANN401 -- transformers' own record
+def _as_output(states: torch.Tensor) -> Any:  # noqa: ANN401 -- a record of transformers
     from transformers.modeling_outputs import BaseModelOutput
 
     return BaseModelOutput(last_hidden_state=states)

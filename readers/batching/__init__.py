@@ -1,4 +1,4 @@
-"""Micro-batches under a budget of tokens, and tokens that are remembered.
+"""Micro-batches under a budget of tokens, and a cache of tokenized texts.
 
-It knows tokens and no model. Begin with `token_budget`, which cuts by `micro_batches`.
+It handles tokens, not models. Begin with `token_budget`, which uses `micro_batches`.
 """

@@ -1,4 +1,4 @@
-"""Tokens of the last texts, remembered: a prompt is measured before it is read."""
+"""Caches of the last texts: a prompt is tokenized first to measure it, then to read it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ T = TypeVar("T")
 
 
 class TokenMemo:
-    """Remembers tokens of texts up to a bound, the last used ones longest; threads may share it."""
+    """Bounded cache of the tokens of texts, which drops the least recently used; thread-safe."""
 
     def __init__(self, most: int) -> None:
-        """Remembers nothing yet.
+        """Creates an empty cache.
 
         Args:
-            most: Number of characters and tokens that are kept, all texts together.
+            most: Maximum number of characters and tokens of all texts together.
         """
         self._most, self._size = most, 0
         self._entries: dict[tuple[Hashable, ...], array[int]] = {}
@@ -27,17 +27,17 @@ class TokenMemo:
     def get(
         self, key: tuple[Hashable, ...], encode: Callable[[], Sequence[int]]
     ) -> tuple[int, ...]:
-        """Returns what is known by a key, the texts among it, or else what `encode` gives."""
+        """Returns the cached tokens of a key, which contains the texts, or those of `encode`."""
         with self._lock:
             tokens = self._entries.pop(key, None)
             if tokens is not None:
-                self._entries[key] = tokens  # the latest now
+                self._entries[key] = tokens  # now the most recent entry
         if tokens is None:
-            tokens = array("i", encode())  # a ninth of a tuple's memory
-            self._keep(key, tokens)
+            tokens = array("i", encode())  # needs a ninth of a tuple's memory
+            self._store(key, tokens)
         return tuple(tokens)
 
-    def _keep(self, key: tuple[Hashable, ...], tokens: array[int]) -> None:
+    def _store(self, key: tuple[Hashable, ...], tokens: array[int]) -> None:
         with self._lock:
             if key not in self._entries:
                 self._entries[key] = tokens
@@ -57,17 +57,17 @@ def remembered(
     compute: Callable[[list[str]], Iterable[T]],
     most: int,
 ) -> list[T]:
-    """Returns the value of each text, of the last texts without computing it again.
+    """Returns the value of each text, with a cache of the last texts.
 
     Args:
-        values: Values that are known, the last used ones at the end.
-        texts: Texts, some of them equal.
-        compute: A function that returns the values of different texts, in order.
-        most: Number of texts whose values are kept.
+        values: Cached values, the most recently used ones at the end.
+        texts: Texts, which may be equal.
+        compute: Function that returns the values of distinct texts, in order.
+        most: Maximum number of cached values.
     """
-    fresh = [text for text in dict.fromkeys(texts) if text not in values]
-    if fresh:
-        values.update(zip(fresh, compute(fresh), strict=True))
+    missing = [text for text in dict.fromkeys(texts) if text not in values]
+    if missing:
+        values.update(zip(missing, compute(missing), strict=True))
     result = [values[text] for text in texts]
     for text in dict.fromkeys(texts):
         values.move_to_end(text)

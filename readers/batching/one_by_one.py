@@ -1,4 +1,4 @@
-"""Base of the readers that read each input by itself, and outputs that copy passages."""
+"""Base of the readers that read each input separately, and outputs that copy passages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leporello.text.tokens import Words
 
 
 class OneByOne:
-    """A reader whose answer to an input depends on that input alone; its tokens are words."""
+    """A reader whose answer to an input depends only on that input; its tokens are words."""
 
     depends_on_batch: ClassVar[bool] = False
 
@@ -19,7 +19,7 @@ class OneByOne:
         raise NotImplementedError
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order."""
+        """Returns one output per input, in order."""
         refuse_pairs(inputs)
         return list(map(self._answer, inputs))
 
@@ -29,7 +29,7 @@ class OneByOne:
 
 
 def copied(read: Read, bounds: Sequence[tuple[int, int]], between: str) -> Output:
-    """Returns the characters at these places, one place (start, end) a passage."""
+    """Returns an output that copies the characters from `start` to `end` of each passage."""
     parts = list(zip(read.passages, bounds, strict=True))
     texts = [passage_text(passage)[start:end] for passage, (start, end) in parts]
     spans = tuple(

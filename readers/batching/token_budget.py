@@ -1,4 +1,4 @@
-"""How many tokens a micro-batch may have: as asked for, or as many as the memory holds."""
+"""Token budget of micro-batches: a given number, or as many tokens as the memory holds."""
 
 from __future__ import annotations
 
@@ -16,55 +16,54 @@ Batch: TypeAlias = Sequence[ModelInput]
 Answer: TypeAlias = Callable[[Batch], list[Generation]]
 BatchTokens: TypeAlias = Positive | Literal["auto"]
 
-# More gain nothing on a CPU: a row costs the same in a larger batch, and padding grows.
+# Larger batches are not faster on a CPU: rows cost the same, and padding grows.
 _ON_CPU = 4096
-# Of a GPU's free memory, once the model is there; what fragments it and what a window of other
-# shapes takes has the rest.
+# Share of a GPU's memory that is free once the model is loaded; the remainder is for fragmentation
+# and for batches of other shapes.
 _SHARE = 0.7
 
 _log = logging.getLogger("leporello")
 
 
 class TokenBudget:
-    """The tokens of a micro-batch: halved, for good, where the memory does not suffice."""
+    """Maximum number of tokens per micro-batch, halved permanently when memory runs out."""
 
-    def __init__(self, asked: int | Literal["auto"], find: Callable[[], int]) -> None:
-        """Finds nothing yet.
+    def __init__(self, setting: int | Literal["auto"], find: Callable[[], int]) -> None:
+        """Stores the setting; `auto` is measured on first use.
 
         Args:
-            asked: Number of tokens that the reader's parameter asks for, or `auto`.
-            find: A function that returns what the memory allows; asked once, if at all.
+            setting: Number of tokens that the reader's parameter sets, or `auto`.
+            find: Function that measures how many tokens the memory holds; called at most once.
         """
-        self._asked, self._find = asked, find
-        self._tokens = None if asked == "auto" else asked
+        self._setting, self._find = setting, find
+        self._tokens = None if setting == "auto" else setting
         self._counts = Counter(batches=0, prompt_tokens=0, padded_tokens=0, halvings=0)
 
     @property
     def tokens(self) -> int:
-        """Of a micro-batch at most, padding and tokens to come included."""
+        """Maximum number of tokens per micro-batch, including padding and new tokens."""
         if self._tokens is None:
             self._tokens = self._find()
         return self._tokens
 
     @property
     def finds(self) -> bool:
-        """Whether the size is yet to be found, for which the model is loaded."""
+        """Whether the size must still be measured, which loads the model."""
         return self._tokens is None
 
     def sizes(self) -> dict[str, int]:
-        """Returns what is in use and no parameter says: found, or lowered."""
-        return {} if self.tokens == self._asked else {"batch_tokens": self.tokens}
+        """Returns the size if it differs from the parameter: measured or halved."""
+        return {} if self.tokens == self._setting else {"batch_tokens": self.tokens}
 
     def settle(self, sizes: Mapping[str, int]) -> None:
-        """Uses what an earlier process had come to."""
+        """Uses the size that an earlier process measured."""
         self._tokens = sizes.get("batch_tokens", self._tokens)
 
     def counts(self) -> dict[str, int]:
-        """Returns what came of all micro-batches so far.
+        """Returns counts of all micro-batches so far.
 
-        `batches` that were answered, the `prompt_tokens` of their prompts, the same with padding
-        (`padded_tokens`: prompts times the longest of their batch), and `halvings`: how many times
-        the memory did not suffice.
+        Keys are `batches`, `prompt_tokens`, `padded_tokens` (prompts times the longest prompt of
+        each batch), and `halvings`, the number of times that memory ran out.
         """
         return dict(self._counts)
 
@@ -74,22 +73,22 @@ class TokenBudget:
         """Returns the reply to each prompt.
 
         Args:
-            prompts: Prompts, none twice.
+            prompts: Distinct prompts.
             rows: Number of beams of a prompt without choices.
-            new_tokens: Number of tokens that are written for such a prompt at most.
-            answer: A function that answers a micro-batch.
+            new_tokens: Maximum number of tokens to generate for such a prompt.
+            answer: Function that answers a micro-batch.
 
         Raises:
-            RuntimeError: The memory does not suffice for one prompt.
+            RuntimeError: The memory is too small for one prompt.
         """
         replies_by_prompt: dict[ModelInput, Generation] = {}
-        left = list(prompts)
-        while left:
-            planned, left = list(batches(left, self.tokens, rows, new_tokens)), []
+        waiting = list(prompts)
+        while waiting:
+            planned, waiting = list(batches(waiting, self.tokens, rows, new_tokens)), []
             for index, batch in enumerate(planned):
                 if (replies := _fitting(answer, batch)) is None:
-                    left = list(chain.from_iterable(planned[index:]))
-                    self._halve(max(_size(rest, rows, new_tokens) for rest in planned[index:]))
+                    waiting = list(chain.from_iterable(planned[index:]))
+                    self._halve(max(_size(b, rows, new_tokens) for b in planned[index:]))
                     break
                 self._count(batch)
                 replies_by_prompt |= zip(batch, replies, strict=True)
@@ -104,7 +103,7 @@ class TokenBudget:
         self._counts["halvings"] += 1
         self._tokens = max(1, min(self.tokens, size) // 2)
         _log.warning(
-            "out of memory: micro-batches have at most %d tokens from now on (batch_tokens)",
+            "out of memory: reducing micro-batches to %d tokens (batch_tokens)",
             self._tokens,
         )
 
@@ -118,32 +117,32 @@ def memory_budget(
     rows: int = 1,
     new_tokens: int = 0,
 ) -> int:
-    """Returns the tokens of a batch that leaves some memory free.
+    """Returns the number of tokens of a batch that leaves some memory free.
 
-    On a CPU it is the same everywhere; on a GPU it is measured, by growing batches.
+    On a CPU it is constant; on a GPU it is measured with growing batches.
 
     Args:
-        prompt: A prompt as long as the window.
-        answer: A function that answers batches of it.
+        prompt: Prompt as long as the input window.
+        answer: Function that answers batches of the prompt.
         device: Device as torch names it.
-        most: Number of prompts that are ever read at once.
-        rows: Number of rows that the prompt takes in memory: its beams.
-        new_tokens: Number of tokens that are written for it at most.
+        most: Maximum number of prompts per batch.
+        rows: Number of beams of the prompt.
+        new_tokens: Maximum number of tokens to generate for the prompt.
     """
     if _free_bytes(device) is None:
         return _ON_CPU
     _free_memory()
-    _used(prompt, answer, device, 1)  # what the libraries take for themselves
-    whole = _free_bytes(device) or 0
+    _used(prompt, answer, device, 1)  # the libraries allocate their own memory first
+    available = _free_bytes(device) or 0
     count = 1
-    while count < most and _used(prompt, answer, device, 2 * count) <= _SHARE * whole:
+    while count < most and _used(prompt, answer, device, 2 * count) <= _SHARE * available:
         count *= 2
     _free_memory()
     return count * _size([prompt], rows, new_tokens)
 
 
 def _used(prompt: ModelInput, answer: Answer, device: str, count: int) -> float:
-    """Returns the bytes that so many prompts take, infinitely many if they do not fit."""
+    """Returns the bytes that `count` prompts take; infinity if they do not fit."""
     _free_memory()
     before = _free_bytes(device) or 0
     try:
@@ -156,7 +155,7 @@ def _used(prompt: ModelInput, answer: Answer, device: str, count: int) -> float:
 
 
 def _free_bytes(device: str) -> int | None:
-    """Returns the GPU's free bytes; None where there is none."""
+    """Returns the GPU's free bytes; None without a GPU."""
     import torch
 
     if device == "auto" or device.startswith("cuda"):
@@ -169,14 +168,14 @@ def _fitting(answer: Answer, batch: Batch) -> list[Generation] | None:
     """Returns the answers, or None if they exhaust the memory.
 
     Raises:
-        RuntimeError: The memory does not suffice for one prompt.
+        RuntimeError: The memory is too small for one prompt.
     """
     try:
         return answer(batch)
-    except RuntimeError as error:  # torch.OutOfMemoryError is one
+    except RuntimeError as error:  # base class of torch.OutOfMemoryError
         if len(batch) == 1 or not _out_of_memory(error):
             raise
-    # Outside the handler, whose traceback would keep the failed batch's tensors alive.
+    # After the handler, since its traceback would keep the failed batch's tensors alive.
     _free_memory()
     return None
 
@@ -189,7 +188,7 @@ def _size(batch: Batch, rows: int, new_tokens: int) -> int:
 
 def _out_of_memory(error: RuntimeError) -> bool:
     message = str(error).lower()
-    # The words of CUDA, MPS and ROCm; and of the CPU allocator.
+    # Messages of CUDA, MPS and ROCm, and of the CPU allocator.
     return "out of memory" in message or "can't allocate memory" in message
 
 

@@ -1,5 +1,5 @@
-"""scikit-learn's models, and the features that they use.
+"""Models of scikit-learn, and their features.
 
-It is imported once a reader has such a model. Begin with `saved_model`, how models lie on disk;
-`ngrams` serves `Classifier`, `pair_features` and `stylometry` serve `PairClassifier`.
+It is imported only for readers with such a model. Begin with `saved_model`, which saves and loads
+models; `Classifier` uses `ngrams`, `PairClassifier` uses `pair_features` and `stylometry`.
 """

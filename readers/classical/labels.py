@@ -1,4 +1,4 @@
-"""What readers that learn classes share: whether there is enough to learn from, and the answer."""
+"""Checks of training targets, and answers, for readers that learn classes."""
 
 from __future__ import annotations
 
@@ -7,52 +7,57 @@ from collections.abc import Mapping, Sequence
 
 from leporello.core.errors import UserError
 
-_FEWEST = 4  # examples of a class: fewer teach nothing that holds elsewhere
+_MIN_EXAMPLES = 4  # of a class; fewer do not generalise
 
 
 def check_targets(reader: str, targets: Sequence[str], allowed: Sequence[str] = ()) -> None:
-    """Refuses wanted outputs that a classifier cannot learn.
+    """Checks that a classifier can learn the targets.
 
     Args:
         reader: Name of the reader, for the message.
-        targets: Targets, one an input.
-        allowed: Targets that there may be; any if empty.
+        targets: Targets, one per input.
+        allowed: Allowed targets; if empty, all are allowed.
 
     Raises:
-        UserError: One class only, or too few examples of one, or classes that are not allowed.
+        UserError: There is only one class, too few examples of a class, or a class that is not
+            allowed.
     """
     counts = Counter(targets)
     shown = ", ".join(f"{label!r:.40} {count}" for label, count in counts.most_common(8))
     foreign = [label for label in counts if allowed and label not in allowed]
     if foreign:
         raise UserError(
-            f"{reader} learns {' and '.join(map(repr, allowed))}, and the combiner wants"
-            f" {foreign[0]!r:.80}: combine with AssignAuthors or ClusterAuthors"
+            f"{reader} learns {' and '.join(map(repr, allowed))}, but the combiner's target is"
+            f" {foreign[0]!r:.80}: use the combiner AssignAuthors or ClusterAuthors"
         )
     if len(counts) < 2:  # noqa: PLR2004 -- a choice
-        reason = f"all of its {len(targets)} examples are {shown}" if counts else "there are none"
+        reason = f"all of its {len(targets)} examples are {shown}" if counts else "has no examples"
         raise UserError(
-            f"{reader} needs examples of two classes at least, and {reason}; train on more"
+            f"{reader} needs examples of at least two classes, but {reason}; train on more examples"
         )
-    rare = [label for label, count in counts.items() if count < _FEWEST]
+    rare = [label for label, count in counts.items() if count < _MIN_EXAMPLES]
     if rare:
         raise UserError(
-            f"{reader} needs {_FEWEST} examples of every class at least, and there are too few of"
-            f" {rare[0]!r:.40} ({shown}). Are its answers labels? Train on more, or on another task"
+            f"{reader} needs at least {_MIN_EXAMPLES} examples of each class, but there are too few"
+            f" of {rare[0]!r:.40} ({shown}). Train on more examples, or on a task whose answers are"
+            " labels"
         )
 
 
-def labelled(choices: Sequence[str], likely: Mapping[str, float]) -> tuple[str, tuple[float, ...]]:
-    """Returns the likeliest label, of the choices if there are any, and a probability a choice.
+def labelled(
+    choices: Sequence[str], probabilities: Mapping[str, float]
+) -> tuple[str, tuple[float, ...]]:
+    """Returns the most probable label, among the choices if any, and their probabilities.
 
     Args:
-        choices: Choices of an input; may be none.
-        likely: Probability of each label that the model knows.
+        choices: Choices of an input; may be empty.
+        probabilities: Probability of each label of the model.
 
     Raises:
-        ValueError: A choice is no label.
+        ValueError: A choice is not a label.
     """
-    if foreign := [choice for choice in choices if choice not in likely]:
-        labels = ", ".join(likely)
-        raise ValueError(f"choice {foreign[0]!r:.80} is no label of the model's ({labels:.400})")
-    return max(choices or likely, key=likely.__getitem__), tuple(likely[c] for c in choices)
+    if foreign := [choice for choice in choices if choice not in probabilities]:
+        labels = ", ".join(probabilities)
+        raise ValueError(f"choice {foreign[0]!r:.80} is not a label of the model ({labels:.400})")
+    best = max(choices or probabilities, key=probabilities.__getitem__)
+    return best, tuple(probabilities[choice] for choice in choices)

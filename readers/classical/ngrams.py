@@ -1,4 +1,4 @@
-"""Classes of texts by their words and n-grams of characters: TF-IDF and logistic regression."""
+"""Classifier of texts: logistic regression over TF-IDF of words and character n-grams."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from leporello.readers.batching.memo import remembered
 from leporello.readers.prompting.template import encodable
 
-_BUCKETS = 2**18  # hashed, so that there is no vocabulary to keep
-_REMEMBERED = 4096  # texts' probabilities
+_BUCKETS = 2**18  # of hashed n-grams, which need no vocabulary
+_CACHE_SIZE = 4096  # texts
 
 
 def fit_ngrams(texts: Sequence[str], labels: Sequence[str], seed: int) -> Any:  # noqa: ANN401 -- scikit-learn has no types
-    """Returns a fitted pipeline; classes weigh the same, however rare."""
+    """Returns a fitted pipeline; all classes have equal weight, however rare."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import FeatureUnion, Pipeline
 
@@ -39,10 +39,10 @@ def _tf_idf(counting: dict[str, Any]) -> Any:  # noqa: ANN401 -- as above
 
 @dataclass(frozen=True)
 class NGramModel:
-    """A fitted pipeline that remembers what it said to the last texts.
+    """A fitted pipeline with a cache of the probabilities of the last texts.
 
     Attributes:
-        pipeline: Pipeline of scikit-learn, as `fit_ngrams` returns it.
+        pipeline: Pipeline of scikit-learn from `fit_ngrams`.
     """
 
     pipeline: Any
@@ -56,7 +56,7 @@ class NGramModel:
     def probabilities(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
         """Returns the probability of each class for each text."""
 
-        def compute(fresh: list[str]) -> Iterable[tuple[float, ...]]:
-            return map(tuple, self.pipeline.predict_proba(list(map(encodable, fresh))).tolist())
+        def compute(missing: list[str]) -> Iterable[tuple[float, ...]]:
+            return map(tuple, self.pipeline.predict_proba(list(map(encodable, missing))).tolist())
 
-        return remembered(self._cached, texts, compute, _REMEMBERED)
+        return remembered(self._cached, texts, compute, _CACHE_SIZE)

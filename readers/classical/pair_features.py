@@ -1,4 +1,4 @@
-"""How alike two texts are: distances and similarities, family by family, the same either way."""
+"""Features of pairs of texts: symmetric distances and similarities, by family."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_BLOCK = 2048  # pairs compared at once: bounds the memory
-_REMEMBERED = 4096  # texts, some 10 kB each
-_FARTHEST = 4.0  # standard deviations: a short text's rates lie anywhere
-_LEAST = 1e-3  # standard deviation that a rate is divided by
+_BLOCK = 2048  # pairs that are compared at once, which limits the memory
+_CACHE_SIZE = 4096  # texts of about 10 kB
+_MAX_DEVIATIONS = 4.0  # limit of z-scores, since the rates of short texts vary widely
+_MIN_DEVIATION = 1e-3  # standard deviation that a rate is divided by
 
 Array = Any
 
 
 def fit_profile(texts: Sequence[str]) -> dict[str, NDArray[np.float64]]:
-    """Returns what pairs are compared by: weights of n-grams; means and deviations of rates.
+    """Returns a profile for comparisons: weights of n-grams; means and deviations of rates.
 
     Args:
-        texts: Texts that what is usual is learned from; at least one.
+        texts: Texts to learn from; at least one.
 
     Returns:
-        Plain arrays: `FAMILY.weights`, or `FAMILY.mean` and `FAMILY.deviation`.
+        Arrays `FAMILY.weights`, or `FAMILY.mean` and `FAMILY.deviation`.
     """
     import numpy as np
 
@@ -37,21 +37,21 @@ def fit_profile(texts: Sequence[str]) -> dict[str, NDArray[np.float64]]:
     for family, counts in measures.counts.items():
         documents = np.bincount(counts.indices, minlength=counts.shape[1])
         idf = np.log((1 + len(texts)) / (1 + documents)) + 1
-        # Squared, what all texts share counts for little: measured, for n-grams of characters.
+        # Squared for n-grams of characters, since frequent ones then count less: measured.
         profile[f"{family}.weights"] = idf**2 if family == "characters" else idf
     for family, rates in measures.rates.items():
         profile[f"{family}.mean"] = rates.mean(axis=0)
-        profile[f"{family}.deviation"] = np.maximum(rates.std(axis=0), _LEAST)
+        profile[f"{family}.deviation"] = np.maximum(rates.std(axis=0), _MIN_DEVIATION)
     return profile
 
 
 @dataclass(frozen=True, slots=True)
 class _Encoded:
-    """A text as it is compared.
+    """Features of one text.
 
     Attributes:
-        ngrams: N-grams by sparse family, (indices, values): of unit length.
-        dense: Z-scores by dense family; `FAMILY.share`, square roots of rates.
+        ngrams: Vectors of n-grams by sparse family, as (indices, values), of unit length.
+        dense: Z-scores by dense family, and `FAMILY.share`, the square roots of rates.
         words: Number of words of the text.
     """
 
@@ -62,11 +62,11 @@ class _Encoded:
 
 @dataclass(frozen=True)
 class PairFeatures:
-    """Compares texts by a profile; a text is measured once, and remembered within a bound.
+    """Compares texts by a profile, with a bounded cache of the features of texts.
 
     Attributes:
-        profile: Profile as `fit_profile` returns it.
-        families: Families of features that are compared.
+        profile: Profile from `fit_profile`.
+        families: Families of features to compare.
     """
 
     profile: Mapping[str, NDArray[np.float64]]
@@ -74,17 +74,17 @@ class PairFeatures:
     _cached: OrderedDict[str, _Encoded] = field(default_factory=OrderedDict, repr=False)
 
     def features(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-        """Returns a row a pair, shape (pairs, features); either order of a pair gives the same."""
+        """Returns a row per pair, shape (pairs, features), for either order of its texts."""
         import numpy as np
 
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
-        encoded = remembered(self._cached, texts, self._encoded, _REMEMBERED)
+        encoded = remembered(self._cached, texts, self._encoded, _CACHE_SIZE)
         stacked = _Stacked(encoded, self.families)
         rows = {text: row for row, text in enumerate(texts)}
-        ends = np.array([[rows[one], rows[other]] for one, other in pairs]).reshape(-1, 2)
+        sides = np.array([[rows[left], rows[right]] for left, right in pairs]).reshape(-1, 2)
         starts = range(0, len(pairs), _BLOCK)
-        # 300 paragraphs have 44,850 pairs (decision 16).
-        blocks = [stacked.compare(*ends[start : start + _BLOCK].T) for start in starts]
+        # In blocks, since 300 paragraphs have 44,850 pairs (decision 16).
+        blocks = [stacked.compare(*sides[start : start + _BLOCK].T) for start in starts]
         return np.concatenate(blocks) if blocks else np.empty((0, 0))
 
     def _encoded(self, texts: list[str]) -> list[_Encoded]:
@@ -98,7 +98,7 @@ def _encode(measures: Measures, profile: Mapping[str, Array]) -> list[_Encoded]:
     dense: dict[str, Array] = {}
     for family, rates in measures.rates.items():
         scores = (rates - profile[f"{family}.mean"]) / profile[f"{family}.deviation"]
-        dense[family] = np.clip(scores, -_FARTHEST, _FARTHEST)
+        dense[family] = np.clip(scores, -_MAX_DEVIATIONS, _MAX_DEVIATIONS)
         if family != "habits":
             dense[f"{family}.share"] = np.sqrt(rates)
     return [
@@ -126,7 +126,7 @@ def _unit_rows(counts: Any, weights: Array) -> list[tuple[Array, Array]]:  # noq
 
 
 class _Stacked:
-    """The texts of a call in arrays, to compare many pairs at once."""
+    """Features of several texts as arrays, which compare many pairs at once."""
 
     def __init__(self, texts: Sequence[_Encoded], families: Sequence[Family]) -> None:
         import numpy as np
@@ -143,29 +143,29 @@ class _Stacked:
             if family in SPARSE
         }
 
-    def compare(self, one: Array, other: Array) -> Array:
-        """Returns the features of pairs, whose texts stand at these places."""
+    def compare(self, left: Array, right: Array) -> Array:
+        """Returns the features of pairs; the arguments are the indices of their texts."""
         import numpy as np
 
-        columns: list[Array] = [np.log1p(np.minimum(self.words[one], self.words[other]))]
+        columns: list[Array] = [np.log1p(np.minimum(self.words[left], self.words[right]))]
         for family in self.families:
             if family in self.ngrams:
                 rows = self.ngrams[family]
-                columns.append(np.asarray(rows[one].multiply(rows[other]).sum(axis=1)).ravel())
+                columns.append(np.asarray(rows[left].multiply(rows[right]).sum(axis=1)).ravel())
             else:
-                columns.extend(self._dense(family, one, other))
+                columns.extend(self._dense(family, left, right))
         return np.column_stack(columns).astype(np.float64)
 
-    def _dense(self, family: Family, one: Array, other: Array) -> list[Array]:
-        """Returns Burrows's Delta and two cosines of a family; of habits, each one's distance."""
+    def _dense(self, family: Family, left: Array, right: Array) -> list[Array]:
+        """Returns Burrows's Delta and two cosines of a family, or the distance of each habit."""
         import numpy as np
 
         scores = self.dense[family]
-        apart = np.abs(scores[one] - scores[other])
+        distances = np.abs(scores[left] - scores[right])
         if family == "habits":
-            return list(apart.T)
+            return list(distances.T)
         share = self.dense[f"{family}.share"]
-        return [apart.mean(axis=1), _cosine(scores, one, other), _cosine(share, one, other)]
+        return [distances.mean(axis=1), _cosine(scores, left, right), _cosine(share, left, right)]
 
 
 def _matrix(rows: Sequence[tuple[Array, Array]], family: Family) -> Any:  # noqa: ANN401 -- SciPy has no types
@@ -180,9 +180,9 @@ def _matrix(rows: Sequence[tuple[Array, Array]], family: Family) -> Any:  # noqa
     return csr_matrix((values, indices, ends), shape=(len(rows), BUCKETS[family]))
 
 
-def _cosine(rows: Array, one: Array, other: Array) -> Array:
+def _cosine(rows: Array, left: Array, right: Array) -> Array:
     import numpy as np
 
     lengths = np.sqrt((rows * rows).sum(axis=1))
-    products = (rows[one] * rows[other]).sum(axis=1)
-    return products / np.maximum(lengths[one] * lengths[other], np.finfo(np.float64).tiny)
+    products = (rows[left] * rows[right]).sum(axis=1)
+    return products / np.maximum(lengths[left] * lengths[right], np.finfo(np.float64).tiny)

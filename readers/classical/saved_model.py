@@ -1,7 +1,7 @@
-"""Models that were trained here: a folder with `model.skops` and its settings. Never a pickle.
+"""Trained models on disk: a folder with `model.skops` and its settings, without pickles.
 
-skops writes scikit-learn's objects as JSON and arrays, and builds none of a type that it does not
-trust. Only files without any other type are taken: what is loaded can run no code of its own.
+skops writes scikit-learn's objects as JSON and arrays, and creates only objects of trusted types.
+Files with any other type are rejected, so a loaded model cannot run code.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from leporello.core.records import JSON
 from leporello.models.locate import locate
 
 _MODEL, _SETTINGS = "model.skops", "settings.json"
-_CHECKSUMS = "config.json"  # of a model that comes with the package
-_VERSION = 1  # of the features and of the file; another is refused
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # of the files in the zip: the same training gives the same bytes
+_CHECKSUMS = "config.json"  # of the models in the package
+_VERSION = 1  # of the features and the file; others are rejected
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # constant time of the files in the zip, for reproducible bytes
 _ID = re.compile(r"\d{6,}")
 
 
 def is_trained_here(model: str) -> bool:
-    """Says whether a model is a folder that `save` wrote; others are transformers'.
+    """Returns whether a model is a folder from `save`, not a transformers model.
 
     Raises:
-        UserError: A path that does not exist.
+        UserError: The path does not exist.
     """
     return (Path(locate(model)) / _MODEL).exists()
 
@@ -37,13 +37,13 @@ def is_trained_here(model: str) -> bool:
 def save(
     directory: Path, reader: str, model: object, settings: Mapping[str, JSON]
 ) -> Mapping[str, JSON]:
-    """Writes a model into a new folder, the same bytes for the same model.
+    """Writes a model to a new folder, with reproducible bytes.
 
     Args:
-        directory: Directory in which the folder `model` is made.
-        reader: The class that can load it.
-        model: Model of scikit-learn's objects, arrays and plain values.
-        settings: Settings that the reader must know besides.
+        directory: Directory in which to create the folder `model`.
+        reader: Class that can load the model.
+        model: Model: scikit-learn objects, arrays and plain values.
+        settings: Additional settings for the reader.
 
     Returns:
         The parameters of a reader with this model.
@@ -53,8 +53,8 @@ def save(
     folder = directory / "model"
     folder.mkdir(parents=True)
     (folder / _MODEL).write_bytes(_canonical(skops.io.dumps(model)))
-    written = {"reader": reader, "version": _VERSION, "libraries": _versions(), **settings}
-    text = json.dumps(written, indent=2, ensure_ascii=False)
+    header = {"reader": reader, "version": _VERSION, "libraries": _versions(), **settings}
+    text = json.dumps(header, indent=2, ensure_ascii=False)
     (folder / _SETTINGS).write_text(f"{text}\n", encoding="utf-8")
     return {"model": "./model"}
 
@@ -63,18 +63,17 @@ def load(model: str | None, reader: str) -> tuple[Any, Mapping[str, Any]]:
     """Returns the model and its settings.
 
     Args:
-        model: Model as the config names it; None before the reader is trained.
-        reader: The class that asks.
+        model: Model as the config names it; None before the training.
+        reader: Class that loads the model.
 
     Raises:
-        UserError: There is none; or it was trained for another reader, is damaged, or must not be
-            loaded.
+        UserError: The model is missing, damaged, unsafe, or for another reader.
     """
     if model is None:
         raise UserError(
-            f"{reader} has no model: it has not been trained. Train it on a task whose answers are"
-            " known:\n  python run_pipeline.py train PIPELINE --task TASK\n"
-            "which leaves a config that names the model. Or name a folder as its parameter `model`"
+            f"{reader} has no model, since it was not trained. Train it on a task with references:"
+            "\n  python run_pipeline.py train PIPELINE --task TASK\n"
+            "and use the config that this writes, or set its parameter `model` to a folder"
         )
     folder = Path(locate(model))
     if (folder / _CHECKSUMS).exists():
@@ -91,11 +90,11 @@ def load(model: str | None, reader: str) -> tuple[Any, Mapping[str, Any]]:
         return skops.io.load(file, trusted=[]), settings
     except UserError:
         raise
-    except Exception as error:  # whatever a damaged file or another version's objects raise
+    except Exception as error:  # damaged files and other versions raise any exception
         message = str(error).partition("\n")[0]
         raise UserError(
             f"model {model!r} could not be loaded from {file}: {type(error).__name__}: {message}\n"
-            f"It was written with {_listed(settings['libraries'])}; here are"
+            f"It was written with {_listed(settings['libraries'])}; installed are"
             f" {_listed(_versions())}. Train it again"
         ) from error
 
@@ -109,7 +108,7 @@ def _settings(model: str, file: Path, reader: str) -> Mapping[str, Any]:
             f"model {model!r}: {file} is missing or damaged ({error}); train it again"
         ) from error
     if header[0] != reader:
-        raise UserError(f"model {model!r} was trained for {header[0]}, and {reader} cannot use it")
+        raise UserError(f"model {model!r} was trained for {header[0]}, not for {reader}")
     if header[1] != _VERSION:
         raise UserError(
             f"model {model!r} was trained by another version of Leporello; train it again"
@@ -121,8 +120,8 @@ def _settings(model: str, file: Path, reader: str) -> Mapping[str, Any]:
 def _check_types(model: str, untrusted: Iterable[str]) -> None:
     if names := sorted(untrusted):
         raise UserError(
-            f"model {model!r} holds objects that can run code ({', '.join(names[:3])}) and is not"
-            " loaded; `train` writes none such"
+            f"model {model!r} contains objects that can run code ({', '.join(names[:3])}), so it is"
+            " not loaded; `train` never writes such models"
         )
 
 
@@ -138,7 +137,7 @@ def _listed(libraries: Mapping[str, Any]) -> str:
 
 
 def _canonical(data: bytes) -> bytes:
-    """Returns a skops file with counted names in place of objects' addresses, and no time."""
+    """Returns a skops file with numbers in place of objects' addresses, and a constant time."""
     source = zipfile.ZipFile(io.BytesIO(data))
     schema = source.read("schema.json").decode()
     ids = {name.partition(".")[0] for name in source.namelist()}
@@ -148,14 +147,14 @@ def _canonical(data: bytes) -> bytes:
         if id_ in ids:
             order.setdefault(id_, str(len(order)))
     renamed = _ID.sub(lambda match: order.get(match[0], match[0]), schema)
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as target:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target:
         target.writestr(_member("schema.json"), renamed)
         for name in sorted(source.namelist(), key=lambda name: _rank(name, order)):
             if name != "schema.json":
                 stem, dot, ending = name.partition(".")
                 target.writestr(_member(f"{order.get(stem, stem)}{dot}{ending}"), source.read(name))
-    return written.getvalue()
+    return buffer.getvalue()
 
 
 def _member(name: str) -> zipfile.ZipInfo:

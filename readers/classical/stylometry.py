@@ -1,4 +1,4 @@
-"""What is measured of a text's style: families of counts and rates, before anything is learned."""
+"""Measures of a text's style, in families of counts and rates."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 Family: TypeAlias = Literal["characters", "words", "function_words", "punctuation", "habits"]
 FAMILIES: tuple[Family, ...] = ("characters", "words", "function_words", "punctuation", "habits")
-SPARSE: tuple[Family, ...] = ("characters", "words")  # counts of n-grams, hashed
+SPARSE: tuple[Family, ...] = ("characters", "words")  # hashed counts of n-grams
 BUCKETS = {"characters": 2**15, "words": 2**14}
 PUNCTUATION = ".,;:!?-()'\"“”‘’—…"
-# What the columns of `habits` are.
+# Columns of `habits`.
 HABITS = (
     "word length", "spread of word length", "long words", "sentence length",
     "spread of sentence length", "paragraph length", "vocabulary richness", "contractions",
@@ -34,7 +34,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _STOP = re.compile(r"[.!?…。！？]+")
 _QUOTES = '"“”«»„'
 _LONG = 7  # letters
-_LISTED = """
+_FUNCTION_WORDS = """
 a about above after again against all almost along also although always am among an and
 another any are around as at away back be because been before began behind being below
 beneath beside between beyond both but by came can could did do does done down during each
@@ -49,18 +49,18 @@ thought through thus till to together too toward towards two under unless until 
 very was we well went were what when where whether which while who whom whose why will with
 within without would yes yet you your yours yourself
 """
-# Closed classes, the auxiliaries, and a few adverbs and verbs of saying that are as frequent.
-FUNCTION_WORDS: tuple[str, ...] = tuple(_LISTED.split())
+# Closed classes, auxiliaries, and a few adverbs and verbs of speech that are as frequent.
+FUNCTION_WORDS: tuple[str, ...] = tuple(_FUNCTION_WORDS.split())
 _COLUMNS = {word: column for column, word in enumerate(FUNCTION_WORDS)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measures:
-    """What is measured of texts, a row each.
+    """Measures of texts, with a row per text.
 
     Attributes:
-        counts: Counts by sparse family, a SciPy CSR matrix of shape (texts, buckets).
-        rates: Rates by dense family, shape (texts, its columns).
+        counts: Counts by sparse family, SciPy CSR matrices of shape (texts, buckets).
+        rates: Rates by dense family, of shape (texts, columns of the family).
         lengths: Number of words of each text, shape (texts,).
     """
 
@@ -70,7 +70,7 @@ class Measures:
 
 
 def measure(texts: Sequence[str]) -> Measures:
-    """Returns the measures of texts; each row depends on its own text only."""
+    """Returns the measures of texts; each row depends only on its text."""
     import numpy as np
 
     texts = list(map(encodable, texts))
@@ -86,7 +86,7 @@ def measure(texts: Sequence[str]) -> Measures:
 
 @cache
 def _vectorizers() -> dict[str, Any]:
-    """Returns what counts n-grams: hashed, so that there is no vocabulary to keep."""
+    """Returns the counters of n-grams, which are hashed and need no vocabulary."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
     plain: dict[str, Any] = {"norm": None, "alternate_sign": False}
@@ -114,7 +114,7 @@ def _habits(text: str, words: Sequence[str]) -> list[float]:
     sentences = [len(part.split()) for part in _STOP.split(text) if part.strip()] or [0]
     lines = [len(line) for line in text.split("\n") if line.strip()] or [0]
     endings = Counter(chain.from_iterable((word[-2:], word[-3:]) for word in words))
-    begins = text.lstrip()[:1]
+    first_character = text.lstrip()[:1]
     return [
         fmean(lengths),
         pstdev(lengths),
@@ -128,7 +128,7 @@ def _habits(text: str, words: Sequence[str]) -> list[float]:
         sum(len(word) > 1 and word.isupper() for word in words) / total,
         sum(map(str.isdecimal, text)) / max(1, len(text)),
         float(any(mark in text for mark in _QUOTES)),
-        float(bool(begins) and begins in _QUOTES),
+        float(bool(first_character) and first_character in _QUOTES),
         float("--" in text or "—" in text),
         endings["ly"] / total,
         endings["ed"] / total,

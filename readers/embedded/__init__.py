@@ -1,1 +1,1 @@
-"""Small encoders that come with the package: what runs them, and what their scores mean."""
+"""Small models of the package: encoders and weights, and the scores of their answers."""

@@ -1,4 +1,4 @@
-"""Answers to a question from what its passages say: spans, yes or no, one of two names."""
+"""Answers to questions from passages: spans, yes or no, one of two names."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from leporello.text.english.scripts import LINE
 from leporello.text.sentences import sentence_spans
 from leporello.text.squad import normalise
 
-_NAMED = 3  # words that a name, date or number has
-_LONG = 0.3  # by how much each further word makes a span worse
-_NAME = 10  # words of a span that may be a name
-_ALIKE = 0.6  # share of words that two names have in common
-_UNSAID = 10.0  # by how much a name is worse that no span has
+_SHORT = 3  # usual words of a name, date or number
+_WORD_PENALTY = 0.3  # subtracted from the score of a span for each further word
+_NAME = 10  # maximum words of a span that may be a name
+_SIMILAR = 0.6  # least share of words that two spellings of a name have in common
+_ABSENT_PENALTY = 10.0  # subtracted from the score of a name that no span contains
 _WORD = re.compile(r"\w+")
 _ENDS = (".", "!", "?", '"', "”", "'", "’", ")")
-_TITLE = 8  # words of a line that is a title
+_TITLE = 8  # maximum words of a line that is a title
 _BREAK = "\n\n"
-_LEADING = 3  # paragraphs that a second one is sought for
-_SECOND = 3  # paragraphs sought for each
-_LINKS = 60  # words of a paragraph that the second is sought with
+_LEADING = 3  # paragraphs that are joined with a second one
+_SECOND = 3  # second paragraphs for each of them
+_LINKS = 60  # words of a paragraph in the search for the second one
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What passages answer to a question.
+    """Answers of passages to a question.
 
     Attributes:
         candidates: Answers, the best first.
-        odds: Log odds that the passage that says most to the question says anything to it. They
-            tell better than an answer's own whether there is one: less hangs on their number.
+        odds: Highest log odds of a passage that it answers the question. They predict an answer
+            better than the score of the best one, which depends more on the number of passages.
     """
 
     candidates: Sequence[Candidate]
@@ -51,45 +51,47 @@ class Answered:
 
 
 def answer_all(
-    encoder: Encoder, asked: Sequence[tuple[str, Sequence[str]]], joined: int
+    encoder: Encoder, questions: Sequence[tuple[str, Sequence[str]]], joined: int
 ) -> list[Answered]:
-    """Returns what is answered to each question.
+    """Returns the answers to each question.
 
     Args:
         encoder: Encoder with the heads `span` and `label`.
-        asked: Questions with their passages.
-        joined: Number of pairs of paragraphs that are read together besides, a question.
+        questions: Questions with their passages.
+        joined: Number of pairs of paragraphs per question that are also read together.
     """
     head = SpanHead(encoder)
-    own = _read(head, asked)
+    single = _read(head, questions)
     pairs = [
-        joined_passages(question, passages, [-each.labels[0] for each in scores], joined)
-        for (question, passages), scores in zip(asked, own, strict=True)
+        joined_passages(question, passages, [-passage.labels[0] for passage in scores], joined)
+        for (question, passages), scores in zip(questions, single, strict=True)
     ]
-    texts = [[pair.text for pair in each] for each in pairs]
-    together = _read(head, [(question, t) for (question, _), t in zip(asked, texts, strict=True)])
+    texts = [[pair.text for pair in joins] for joins in pairs]
+    double = _read(head, [(q, joins) for (q, _), joins in zip(questions, texts, strict=True)])
     return [
         Answered(
             _placed(answers(question, [*passages, *more], [*scores, *added]), len(passages), joins),
-            max((each.odds for each in [*scores, *added]), default=-math.inf),
+            max((passage.odds for passage in [*scores, *added]), default=-math.inf),
         )
         for (question, passages), scores, more, added, joins in zip(
-            asked, own, texts, together, pairs, strict=True
+            questions, single, texts, double, pairs, strict=True
         )
     ]
 
 
-def _read(head: SpanHead, asked: Sequence[tuple[str, Sequence[str]]]) -> list[list[PassageScores]]:
-    """Returns what each passage says to its question; all are read together."""
-    scores = iter(head.read([(question, text) for question, texts in asked for text in texts]))
-    return [[next(scores) for _ in texts] for _, texts in asked]
+def _read(
+    head: SpanHead, questions: Sequence[tuple[str, Sequence[str]]]
+) -> list[list[PassageScores]]:
+    """Returns the scores of each passage for its question; all are read together."""
+    scores = iter(head.read([(question, text) for question, texts in questions for text in texts]))
+    return [[next(scores) for _ in texts] for _, texts in questions]
 
 
 def _placed(
-    found: Sequence[Candidate], count: int, joins: Sequence[JoinedPassage]
+    candidates: Sequence[Candidate], count: int, joins: Sequence[JoinedPassage]
 ) -> list[Candidate]:
-    """Returns answers with their places in the passages themselves."""
-    return [c if c.passage < count else joins[c.passage - count].placed(c) for c in found]
+    """Returns answers with their offsets in the original passages."""
+    return [c if c.passage < count else joins[c.passage - count].placed(c) for c in candidates]
 
 
 def answers(
@@ -97,38 +99,38 @@ def answers(
 ) -> list[Candidate]:
     """Returns the answers to a question, the best first.
 
-    A question for yes or no gets these; one that names two answers to choose from gets them in
-    the order that the spans favour; any other gets spans, equal ones of several passages as one.
+    The answers to a yes/no question are yes and no; those to a question with two names are the
+    names, ranked by the spans; those to other questions are spans, with equal ones combined.
 
     Args:
         question: Question in English.
         passages: Passages that were read.
-        scores: Scores of each of them.
+        scores: Scores of each passage.
     """
     if asks_yes_no(question):
         return _yes_or_no(scores)
     if asks_for_a_name(question):
-        scores = [_shorter(text, each) for text, each in zip(passages, scores, strict=True)]
-    found = summed(passages, scores)
+        scores = [_prefer_short(*pair) for pair in zip(passages, scores, strict=True)]
+    candidates = summed(passages, scores)
     if asks_for_a_reason(question):
-        return [_sentence(passages[candidate.passage], candidate) for candidate in found]
+        return [_sentence(passages[candidate.passage], candidate) for candidate in candidates]
     names = named_choices(question)
-    if names and found:
-        return sorted((_chosen(name, found) for name in names), key=_by_score)
-    return found
+    if names and candidates:
+        return sorted((_chosen(name, candidates) for name in names), key=_by_score)
+    return candidates
 
 
-def _shorter(passage: str, scores: PassageScores) -> PassageScores:
-    """Returns what a passage says with long spans marked down."""
+def _prefer_short(passage: str, scores: PassageScores) -> PassageScores:
+    """Returns the scores of a passage with a penalty for long spans."""
     spans = []
     for span in scores.spans:
         words = len(passage[span.start : span.end].split())
-        spans.append(replace(span, score=span.score - _LONG * max(words - _NAMED, 0)))
+        spans.append(replace(span, score=span.score - _WORD_PENALTY * max(words - _SHORT, 0)))
     return replace(scores, spans=tuple(spans))
 
 
 def _sentence(passage: str, candidate: Candidate) -> Candidate:
-    """Returns the sentence in which an answer begins, from there on where that is no sentence."""
+    """Returns the sentence in which an answer begins; the answer itself outside sentences."""
     for start, end in sentence_spans(passage):
         if start <= candidate.start < end:
             text = passage[start : max(end, candidate.end)].rstrip()
@@ -138,8 +140,8 @@ def _sentence(passage: str, candidate: Candidate) -> Candidate:
 
 def _yes_or_no(scores: Sequence[PassageScores]) -> list[Candidate]:
     """Returns both answers, yes first."""
-    # The head finds passages that decide, and cannot say which way: yes was right in 5 of the 11
-    # questions of Qasper's and HotpotQA's development documents on which its odds were for yes.
+    # The head finds passages with an answer, but does not predict which: on Qasper's and HotpotQA's
+    # development documents, yes was right in 5 of the 11 questions for which its odds were for yes.
     odds = [float(np.logaddexp(*passage.labels[2:])) - passage.labels[0] for passage in scores]
     if not odds:
         return []
@@ -147,18 +149,19 @@ def _yes_or_no(scores: Sequence[PassageScores]) -> list[Candidate]:
     return [Candidate(text, best, 0, 0, total - n) for n, text in enumerate(("yes", "no"))]
 
 
-def _chosen(name: str, found: Sequence[Candidate]) -> Candidate:
-    """Returns one of the names that a question gives, with what the spans say for it."""
-    own = [c for c in found if len(c.text.split()) <= _NAME and _shared(c.text, name) >= _ALIKE]
-    if not own:
-        return Candidate(name, found[0].passage, 0, 0, found[-1].score - _UNSAID)
-    score = float(np.logaddexp.reduce([candidate.score for candidate in own]))
-    return replace(own[0], text=name, score=score)
+def _chosen(name: str, spans: Sequence[Candidate]) -> Candidate:
+    """Returns a name of the question with the summed odds of the spans that contain it."""
+    short = [c for c in spans if len(c.text.split()) <= _NAME]
+    matches = [c for c in short if _shared(c.text, name) >= _SIMILAR]
+    if not matches:
+        return Candidate(name, spans[0].passage, 0, 0, spans[-1].score - _ABSENT_PENALTY)
+    score = float(np.logaddexp.reduce([candidate.score for candidate in matches]))
+    return replace(matches[0], text=name, score=score)
 
 
-def _shared(one: str, other: str) -> float:
-    """Returns how much of the shorter text's words the longer has."""
-    words, others = set(normalise(one).split()), set(normalise(other).split())
+def _shared(left: str, right: str) -> float:
+    """Returns the share of the shorter text's words that the longer text has."""
+    words, others = set(normalise(left).split()), set(normalise(right).split())
     return len(words & others) / max(min(len(words), len(others)), 1)
 
 
@@ -173,7 +176,7 @@ class _Paragraph:
     Attributes:
         passage: Index of the passage.
         start: First character in the passage.
-        text: Text, a title in front of it included.
+        text: Text, including a title before it.
     """
 
     passage: int
@@ -186,8 +189,8 @@ class JoinedPassage:
     """Two paragraphs that are read together.
 
     Attributes:
-        first: Paragraph that stands first in the document.
-        second: The other one.
+        first: Earlier paragraph in the document.
+        second: Later paragraph.
     """
 
     first: _Paragraph
@@ -195,11 +198,11 @@ class JoinedPassage:
 
     @property
     def text(self) -> str:
-        """What is read."""
+        """Text of both paragraphs."""
         return f"{self.first.text}{_BREAK}{self.second.text}"
 
     def placed(self, candidate: Candidate) -> Candidate:
-        """Returns an answer that was found in the text with its place in the passage it is from."""
+        """Returns an answer in the joined text with its offsets in the original passage."""
         shift = len(self.first.text) + len(_BREAK)
         part, begin = (self.second, shift) if candidate.start >= shift else (self.first, 0)
         start = part.start + candidate.start - begin
@@ -212,36 +215,36 @@ def joined_passages(
 ) -> list[JoinedPassage]:
     """Returns pairs of paragraphs to read together, the most promising first.
 
-    The first of a pair is one that the question's words or the reader's odds speak for; the
-    second shares rare words with both.
+    The first of a pair has a high score by BM25 and the reader's odds; the second shares rare words
+    with the question and the first.
 
     Args:
         question: Question.
         passages: Passages that were read.
-        odds: Log odds that each of them answers.
-        count: Number of pairs at most.
+        odds: Log odds of each passage that it answers the question.
+        count: Maximum number of pairs.
     """
-    found = [p for index, text in enumerate(passages) for p in _paragraphs(index, text)]
-    if len(found) < 2:  # noqa: PLR2004 -- two make a pair
+    paragraphs = [p for index, text in enumerate(passages) for p in _paragraphs(index, text)]
+    if len(paragraphs) < 2:  # noqa: PLR2004 -- a pair
         return []
-    words = [_WORD.findall(paragraph.text.lower()) or [""] for paragraph in found]
+    words = [_WORD.findall(paragraph.text.lower()) or [""] for paragraph in paragraphs]
     index = BM25Okapi(words)
-    asked = _WORD.findall(question.lower())
+    query = _WORD.findall(question.lower())
     leading = [
         float(score) + odds[paragraph.passage]
-        for score, paragraph in zip(index.get_scores(asked), found, strict=True)
+        for score, paragraph in zip(index.get_scores(query), paragraphs, strict=True)
     ]
     pairs: dict[tuple[int, int], None] = {}
-    for one in _best(leading, _LEADING):
-        links = [word for word in dict.fromkeys(words[one]) if word not in asked][:_LINKS]
-        scores = index.get_scores([*asked, *links]).tolist()
-        scores[one] = -math.inf
-        pairs |= {(min(one, other), max(one, other)): None for other in _best(scores, _SECOND)}
-    return [JoinedPassage(found[a], found[b]) for a, b in list(pairs)[:count] if a != b]
+    for first in _best(leading, _LEADING):
+        links = [word for word in dict.fromkeys(words[first]) if word not in query][:_LINKS]
+        scores = index.get_scores([*query, *links]).tolist()
+        scores[first] = -math.inf
+        pairs |= {(min(first, n), max(first, n)): None for n in _best(scores, _SECOND)}
+    return [JoinedPassage(paragraphs[a], paragraphs[b]) for a, b in list(pairs)[:count] if a != b]
 
 
 def _paragraphs(index: int, passage: str) -> Iterator[_Paragraph]:
-    """Yields the paragraphs of a passage, a title with the one that follows it."""
+    """Yields the paragraphs of a passage; a title belongs to the paragraph after it."""
     title: int | None = None
     for line in LINE.finditer(passage):
         text = line.group().strip()

@@ -1,4 +1,4 @@
-"""One of several options, by what passages say and by traits of right options."""
+"""Choice among options, by answers in the passages and by typical traits of right options."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from leporello.readers.embedded.spans import Candidate, SpanHead, summed
 from leporello.text.english.clauses import nearest
 from leporello.text.tokens import terms
 
-_READ = 3  # passages that are read for an answer to compare options with
+_READ = 3  # passages in which answers are read, for the comparison with options
 _SPANS = 10  # spans that options are compared with
-_AGREED = 0.3  # F1 with what was read below which the likeness is by chance
+_MIN_F1 = 0.3  # similarity of an option and a span that is not by chance
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ _ABSOLUTE = re.compile(
 )
 _HEDGED = re.compile(r"\b(?:may|might|some|could|both|seem\w*|probably|likely)\b", re.I)
 _NUMERIC = re.compile(r"\d")
-_SMALL = frozenset(
+_FUNCTION_WORDS = frozenset(
     re.findall(
         r"\w+",
         """a about after an and are as at be been before being but by can could did do does for from
@@ -48,9 +48,9 @@ class Choice:
     """The option that was chosen.
 
     Attributes:
-        index: Index of the option; of equal ones the first.
-        probabilities: Probabilities, one an option.
-        span: Answer read from the passages that is most like the option, if one is like it.
+        index: Index of the first best option.
+        probabilities: Probability of each option.
+        span: Answer in the passages that is most similar to the option, if any is.
     """
 
     index: int
@@ -66,21 +66,21 @@ class ChoiceRanker:
         head: Head that reads answers in passages.
 
     Raises:
-        UserError: If a file is missing or is not what was shipped.
+        UserError: A file is missing or damaged.
     """
 
     def __init__(self, path: Path, head: SpanHead) -> None:
         self._weights = unpack(ModelFolder(path).checked("weights.safetensors"))["weights"]
         self._head = head
 
-    def choose(self, asked: Sequence[tuple[str, Sequence[str], Sequence[str]]]) -> list[Choice]:
+    def choose(self, questions: Sequence[tuple[str, Sequence[str], Sequence[str]]]) -> list[Choice]:
         """Returns a choice for each question.
 
         Args:
-            asked: Questions, each with one option or more and its passages. Options may be letters
-                whose texts stand in the question.
+            questions: Questions with at least one option each, and with passages. Options may be
+                letters whose texts are in the question.
         """
-        parts = [(*lettered_options(q, choices), passages) for q, choices, passages in asked]
+        parts = [(*lettered_options(q, choices), passages) for q, choices, passages in questions]
         return [_choice(rows @ self._weights, spans) for rows, spans in features(self._head, parts)]
 
 
@@ -91,85 +91,84 @@ def _choice(odds: Floats, spans: Sequence[Candidate | None]) -> Choice:
 
 
 def features(
-    head: SpanHead, asked: Sequence[tuple[str, Sequence[str], Sequence[str]]]
+    head: SpanHead, questions: Sequence[tuple[str, Sequence[str], Sequence[str]]]
 ) -> list[tuple[Floats, list[Candidate | None]]]:
-    """Returns what is seen of options, and the answer in the passages that each is like.
+    """Returns the features of options, and the most similar answer in the passages for each.
 
-    The columns are traits of the options, then how far each agrees with what was read.
+    The columns are traits of the options, then the similarity to the answers.
 
     Args:
         head: Head that reads answers in passages.
-        asked: Questions with options and passages.
+        questions: Questions with options and passages.
     """
-    near = [[texts[i] for i in nearest(q, texts, _READ)] for q, _, texts in asked]
-    read = iter(
-        head.read([(q, t) for (q, _, _), each in zip(asked, near, strict=True) for t in each])
-    )
-    found = []
-    for (question, options, passages), texts in zip(asked, near, strict=True):
+    near = [[texts[i] for i in nearest(q, texts, _READ)] for q, _, texts in questions]
+    pairs = zip(questions, near, strict=True)
+    read = iter(head.read([(q, text) for (q, _, _), texts in pairs for text in texts]))
+    results = []
+    for (question, options, passages), texts in zip(questions, near, strict=True):
         spans = summed(texts, [next(read) for _ in texts])[:_SPANS]
-        agreed = [_agreement(option, spans) for option in options]
+        agreements = [_agreement(option, spans) for option in options]
         rows = np.array(traits(question, options)).reshape(len(options), -1)
-        column = np.maximum(np.array([share for share, _ in agreed]) - _AGREED, 0.0)
-        places = [_placed(span, texts, passages) for _, span in agreed]
-        found.append((np.column_stack([rows, column]), places))
-    return found
+        column = np.maximum(np.array([share for share, _ in agreements]) - _MIN_F1, 0.0)
+        places = [_placed(span, texts, passages) for _, span in agreements]
+        results.append((np.column_stack([rows, column]), places))
+    return results
 
 
 def _agreement(option: str, spans: Sequence[Candidate]) -> tuple[float, Candidate | None]:
-    """Returns the F1 of an option with spans, likelier ones weighing more, and the nearest span."""
+    """Returns the F1 of an option with spans, weighted by their odds, and the most similar span."""
     if not spans:
         return 0.0, None
-    own = option_terms(option)
+    words = option_terms(option)
     sets = [option_terms(span.text) for span in spans]
-    likeness = np.array([2 * len(own & s) / max(len(own) + len(s), 1) for s in sets])
+    f1 = np.array([2 * len(words & s) / max(len(words) + len(s), 1) for s in sets])
     odds = np.array([span.score for span in spans])
-    best = int(likeness.argmax())
-    share = float(likeness @ np.exp(odds - np.logaddexp.reduce(odds)))
-    return share, spans[best] if likeness[best] >= _AGREED else None
+    best = int(f1.argmax())
+    share = float(f1 @ np.exp(odds - np.logaddexp.reduce(odds)))
+    return share, spans[best] if f1[best] >= _MIN_F1 else None
 
 
 def _placed(
     span: Candidate | None, texts: Sequence[str], passages: Sequence[str]
 ) -> Candidate | None:
-    """Returns a span with the index of its passage among all of them."""
+    """Returns a span with the index of its passage among all passages."""
     return span and replace(span, passage=list(passages).index(texts[span.passage]))
 
 
 def traits(question: str, options: Sequence[str]) -> list[list[float]]:
-    """Returns how options look, a row an option and a column a trait of `TRAITS`.
+    """Returns the traits of options, with a row per option and a column per trait of `TRAITS`.
 
-    Whether an option joins several things, which share of its terms echoes the question, whether it
-    speaks in absolutes, hedges, has numbers, and how alike it is to the other options.
+    The traits are: whether an option joins several things, the share of its terms that the question
+    has, whether it has absolute words, hedges or numbers, and its similarity to the other options.
 
     Args:
         question: Question.
         options: Options.
     """
-    asked = option_terms(question)
+    question_terms = option_terms(question)
     sets = [option_terms(option) for option in options]
     return [
         [
             float(bool(_JOINED.search(option))),
-            len(own & asked) / max(len(own), 1),
+            len(words & question_terms) / max(len(words), 1),
             float(bool(_ABSOLUTE.search(option))),
             float(bool(_HEDGED.search(option))),
             float(bool(_NUMERIC.search(option))),
-            sum(_alike(own, other) for j, other in enumerate(sets) if j != i)
+            sum(_similarity(words, others) for j, others in enumerate(sets) if j != i)
             / max(len(sets) - 1, 1),
         ]
-        for i, (option, own) in enumerate(zip(options, sets, strict=True))
+        for i, (option, words) in enumerate(zip(options, sets, strict=True))
     ]
 
 
 def option_terms(text: str) -> frozenset[str]:
-    """Returns the terms of a text without inflections; small words only where there are no others.
+    """Returns the stems of a text's terms, without function words if there are others.
 
     Args:
-        text: Text in English; in other languages all of its terms count.
+        text: Text in English; in other languages, all terms count.
     """
-    found = frozenset(terms(text))
-    return frozenset(map(_stem, found - _SMALL or found))
+    words = frozenset(terms(text))
+    return frozenset(map(_stem, words - _FUNCTION_WORDS or words))
 
 
 def _stem(term: str) -> str:
@@ -179,18 +178,18 @@ def _stem(term: str) -> str:
     return term
 
 
-def _alike(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / max(len(one | other), 1)
+def _similarity(left: frozenset[str], right: frozenset[str]) -> float:
+    return len(left & right) / max(len(left | right), 1)
 
 
 def lettered_options(question: str, choices: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Returns the question itself and the text of each choice.
+    """Returns the question without options, and the text of each choice.
 
-    Where choices are letters, their texts are looked for in the question, which then ends before
-    the first; what is not found stays a letter.
+    If the choices are letters, their texts are taken from the question, which then ends before the
+    first one. If a text is missing, the choices stay letters.
 
     Args:
-        question: Question, perhaps with lines such as `(A) text`.
+        question: Question, optionally with lines such as `(A) text`.
         choices: Choices.
     """
     letters = [_LETTER.fullmatch(choice) for choice in choices]
@@ -207,7 +206,7 @@ def lettered_options(question: str, choices: Sequence[str]) -> tuple[str, tuple[
 
 
 def unlettered(option: str) -> str:
-    """Returns an option without the letter that it may begin with, such as `(A) text`.
+    """Returns an option without a letter at its beginning, such as in `(A) text`.
 
     Args:
         option: Option.

@@ -1,4 +1,4 @@
-"""An encoder with heads on onnxruntime: tokens in, scores out."""
+"""Encoder with heads that runs on onnxruntime, from tokens to scores."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _NOT_TRANSPOSED = frozenset({"words", "positions", "types.weight"})
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """A text as the encoder reads it.
+    """A tokenized text.
 
     Attributes:
-        ids: Numbers of the tokens.
-        offsets: First character of each token, and one past its last.
+        ids: Ids of the tokens.
+        offsets: Start and end of each token, in characters.
     """
 
     ids: list[int]
@@ -38,11 +38,11 @@ class TokenizedText:
 
 @dataclass(frozen=True)
 class TextPair:
-    """Two texts that are read together: a question, and what may answer it.
+    """A question and a text that may answer it, which the encoder reads together.
 
     Attributes:
-        question: TokenizedText of the question.
-        text: TokenizedText of the text.
+        question: Ids of the question.
+        text: Ids of the text.
     """
 
     question: Sequence[int]
@@ -53,24 +53,22 @@ class TextPair:
 
     @property
     def first(self) -> int:
-        """Place of the text's first token in the window."""
+        """Position of the text's first token in the pair."""
         return len(self.question) + 2
 
 
 class Encoder:
-    """A shipped encoder.
+    """An encoder of the package.
 
     Args:
-        path: Folder that it was shipped in.
-        difference: Folder of a further head that was shipped as what it adds to this encoder, or
-            None for the encoder's own heads.
-        threads: Number of threads that compute; None is `OMP_NUM_THREADS`, which a run sets, else
-            all cores.
-        budget: Number of tokens that are computed at once, padding included.
+        path: Folder of the encoder.
+        difference: Folder of other heads, stored as the difference to this encoder's weights; None
+            for the heads of the encoder itself.
+        threads: Number of threads; None is `OMP_NUM_THREADS`, which a run sets, or all cores.
+        budget: Maximum number of tokens per batch, including padding.
 
     Raises:
-        UserError: If a file is missing or is not what was shipped, or the difference is
-            from other weights.
+        UserError: A file is missing or damaged, or the difference is from other weights.
     """
 
     def __init__(
@@ -99,64 +97,65 @@ class Encoder:
         self._heads = [output.name for output in self._session.get_outputs()]
 
     def tokenize(self, texts: Sequence[str]) -> list[TokenizedText]:
-        """Returns the tokens of texts, with the characters that each comes from.
+        """Returns the tokens of texts, with their offsets.
 
         Args:
             texts: Texts of any length.
         """
-        # The tokenizer takes UTF-8 alone, and broken files have lone surrogates.
-        whole = [encodable(text) for text in texts]
-        encodings = self._tokenizer.encode_batch(whole, add_special_tokens=False)
+        # The tokenizer needs valid UTF-8, but broken files have lone surrogates.
+        valid = [encodable(text) for text in texts]
+        encodings = self._tokenizer.encode_batch(valid, add_special_tokens=False)
         return [TokenizedText(encoding.ids, encoding.offsets) for encoding in encodings]
 
     def scores(self, windows: Sequence[TextPair]) -> list[dict[str, NDArray[np.float32]]]:
-        """Returns what each head gives for each window.
+        """Returns the output of each head for each pair.
 
-        A head that reads every token gives one row for each, special ones included; one that
-        reads the whole window gives one row. Windows of like length are computed together, and
-        none depends on which.
+        A head for tokens returns a row per token, including special ones; a head for pairs returns
+        one row. Pairs of similar length are computed together, which does not change the outputs.
 
         Args:
-            windows: Windows of `longest` tokens at most.
+            windows: Pairs of at most `longest` tokens.
 
         Raises:
-            ValueError: If a window is longer.
+            ValueError: A pair is longer.
         """
-        found: list[dict[str, NDArray[np.float32]]] = [{} for _ in windows]
+        scores: list[dict[str, NDArray[np.float32]]] = [{} for _ in windows]
         for rows in self.batches(windows):
             outputs = self.compute([windows[row] for row in rows])
             for place, row in enumerate(rows):
-                for name, value in zip(self._heads, outputs, strict=True):
-                    whole = value[place]
-                    found[row][name] = whole[: len(windows[row])] if whole.ndim > 1 else whole
-        return found
+                for name, batch in zip(self._heads, outputs, strict=True):
+                    output = batch[place]
+                    scores[row][name] = output[: len(windows[row])] if output.ndim > 1 else output
+        return scores
 
     def compute(self, windows: Sequence[TextPair]) -> list[NDArray[np.float32]]:
-        """Returns what the heads give for windows that are computed together, padded."""
+        """Returns the padded outputs of the heads for a batch of pairs."""
         outputs: list[NDArray[np.float32]] = self._session.run(self._heads, self.tensors(windows))
         return outputs
 
     def tensors(self, windows: Sequence[TextPair]) -> dict[str, NDArray[np.int32]]:
-        """Returns the ids, types and mask of windows, each of shape (windows, longest of them)."""
+        """Returns the ids, types and mask of pairs, each of shape (pairs, longest pair)."""
         cls, sep = self._special
         shape = (len(windows), max(map(len, windows)))
-        fed = {name: np.zeros(shape, dtype=np.int32) for name in ("ids", "types", "mask")}
-        for row, window in enumerate(windows):
-            fed["ids"][row, : len(window)] = [cls, *window.question, sep, *window.text, sep]
-            fed["types"][row, window.first : len(window)] = 1
-            fed["mask"][row, : len(window)] = 1
-        return fed
+        inputs = {name: np.zeros(shape, dtype=np.int32) for name in ("ids", "types", "mask")}
+        for row, pair in enumerate(windows):
+            inputs["ids"][row, : len(pair)] = [cls, *pair.question, sep, *pair.text, sep]
+            inputs["types"][row, pair.first : len(pair)] = 1
+            inputs["mask"][row, : len(pair)] = 1
+        return inputs
 
     def batches(self, windows: Sequence[TextPair]) -> Iterator[list[int]]:
-        """Yields the indices of windows that are computed together, short ones first.
+        """Yields the indices of pairs that are computed together, short ones first.
 
         Raises:
-            ValueError: If a window is longer than `longest`.
+            ValueError: A pair is longer than `longest`.
         """
         rows: list[int] = []
         for row in sorted(range(len(windows)), key=lambda i: len(windows[i])):
             if len(windows[row]) > self.longest:
-                raise ValueError(f"a window of {len(windows[row])} pieces, {self.longest} can be")
+                raise ValueError(
+                    f"a pair has {len(windows[row])} tokens; the encoder reads {self.longest}"
+                )
             if rows and (len(rows) + 1) * len(windows[row]) > self._budget:
                 yield rows
                 rows = []
@@ -165,7 +164,7 @@ class Encoder:
             yield rows
 
 
-def _tokenizer(content: bytes) -> Any:  # noqa: ANN401 -- its types are not told
+def _tokenizer(content: bytes) -> Any:  # noqa: ANN401 -- tokenizers has no types
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_str(content.decode())
@@ -177,7 +176,7 @@ def _tokenizer(content: bytes) -> Any:  # noqa: ANN401 -- its types are not told
 def _session(
     graph: bytes, weights: Arrays, threads: int | None
 ) -> tuple[InferenceSession, list[Any]]:
-    """Returns a session, and the weights that it reads, which must live as long."""
+    """Returns a session and its weights, which must stay in memory as long as the session."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -185,10 +184,10 @@ def _session(
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
-    held = {}
-    for name, value in weights.items():
-        turned = value.T if value.ndim > 1 and name not in _NOT_TRANSPOSED else value
-        held[name] = onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(turned))
-    options.add_external_initializers(list(held), list(held.values()))
+    values = {}
+    for name, array in weights.items():
+        matrix = array.T if array.ndim > 1 and name not in _NOT_TRANSPOSED else array
+        values[name] = onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(matrix))
+    options.add_external_initializers(list(values), list(values.values()))
     session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    return session, list(held.values())
+    return session, list(values.values())

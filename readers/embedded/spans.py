@@ -1,4 +1,4 @@
-"""Spans of passages that may answer a question, with scores that compare over passages."""
+"""Spans of passages that may answer a question, with scores that are comparable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leporello.readers.embedded.encoder import Encoder, TextPair, TokenizedText
 from leporello.text.squad import normalise
 
 _QUESTION = 64  # tokens of a question that are read, as in training
-_STRIDE = 64  # tokens that two windows of a long passage share
+_STRIDE = 64  # tokens that two segments of a long passage share
 _BOUNDS = 12  # starts and ends that are paired
 
 
@@ -34,13 +34,12 @@ class SpanScore:
 
 @dataclass(frozen=True, slots=True)
 class PassageScores:
-    """What one passage says to a question.
+    """Scores of one passage for a question.
 
     Attributes:
         spans: Spans, the best first.
-        null: Logit that there is none, on the scale of the spans' scores.
-        labels: Logarithms of the probabilities that the passage says nothing, has a span, says
-            yes, says no.
+        null: Logit of "no answer", on the scale of the spans' scores.
+        labels: Log-probabilities that the passage has no answer, a span, yes, or no.
     """
 
     spans: tuple[SpanScore, ...]
@@ -49,21 +48,21 @@ class PassageScores:
 
     @property
     def odds(self) -> float:
-        """Log odds that the passage says anything to the question."""
+        """Log odds that the passage answers the question."""
         return float(np.logaddexp.reduce(self.labels[1:])) - self.labels[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An answer, and where it stands.
+    """An answer with its source.
 
     Attributes:
         text: Text of the answer.
-        passage: Index of the passage that it is from.
-        start: First character in that passage; equal to `end` where it stands nowhere.
+        passage: Index of its passage.
+        start: First character in the passage; equal to `end` if the passage lacks the text.
         end: One past the last character.
-        score: Score of how sure it is, comparable over passages and questions: about the log odds
-            that it is right.
+        score: Score that is comparable between passages and questions: about the log odds that the
+            answer is right.
     """
 
     text: str
@@ -81,8 +80,8 @@ class SpanHead:
 
     Args:
         encoder: Encoder with these heads.
-        spans: Number of spans that are kept of a passage.
-        longest: Number of tokens of a span at most.
+        spans: Maximum number of spans per passage.
+        longest: Maximum number of tokens per span.
     """
 
     def __init__(self, encoder: Encoder, spans: int = 8, longest: int = 40) -> None:
@@ -91,30 +90,30 @@ class SpanHead:
         self._longest = longest
 
     def read(self, pairs: Sequence[tuple[str, str]]) -> list[PassageScores]:
-        """Returns what passages say to questions; each text is tokenised once.
+        """Returns the scores of passages for questions; each text is tokenized once.
 
         Args:
-            pairs: Questions with passages, of any length; of a question the first 64 tokens count.
+            pairs: Questions with passages of any length; questions are cut to 64 tokens.
         """
         texts = {text: i for i, text in enumerate(dict.fromkeys(t for pair in pairs for t in pair))}
         tokenized = self._encoder.tokenize(list(texts))
         windows: list[TextPair] = []
         places: list[tuple[int, int]] = []  # pair, and first token
         for number, (question, passage) in enumerate(pairs):
-            asked = tokenized[texts[question]].ids[:_QUESTION]
+            question_ids = tokenized[texts[question]].ids[:_QUESTION]
             ids = tokenized[texts[passage]].ids
-            room = self._encoder.longest - len(asked) - 3
+            room = self._encoder.longest - len(question_ids) - 3
             for first in range(0, max(len(ids) - _STRIDE, min(len(ids), 1)), room - _STRIDE):
-                windows.append(TextPair(asked, ids[first : first + room]))
+                windows.append(TextPair(question_ids, ids[first : first + room]))
                 places.append((number, first))
-        found = self._encoder.scores(windows)
-        parts: list[list[PassageScores]] = [[] for _ in pairs]
-        for window, (number, first), scores in zip(windows, places, found, strict=True):
+        outputs = self._encoder.scores(windows)
+        segments: list[list[PassageScores]] = [[] for _ in pairs]
+        for window, (number, first), scores in zip(windows, places, outputs, strict=True):
             passage = pairs[number][1]
-            whole = tokenized[texts[passage]]
-            cut = TokenizedText(whole.ids[first:], whole.offsets[first:])
-            parts[number].append(self._scores(window, cut, scores, passage))
-        return [_merged(each, self._spans) for each in parts]
+            tokens = tokenized[texts[passage]]
+            segment = TokenizedText(tokens.ids[first:], tokens.offsets[first:])
+            segments[number].append(self._scores(window, segment, scores, passage))
+        return [_merged(scores, self._spans) for scores in segments]
 
     def _scores(
         self,
@@ -131,52 +130,52 @@ class SpanHead:
         for first, last, score in self._pairs(inside):
             start, end = _whole_words(passage, tokens.offsets[first][0], tokens.offsets[last][1])
             spans.setdefault((start, end), SpanScore(start, end, score))
-        kept = tuple(list(spans.values())[: self._spans])
-        return PassageScores(kept, float(span[0].sum()), tuple(labels.tolist()))
+        best = tuple(list(spans.values())[: self._spans])
+        return PassageScores(best, float(span[0].sum()), tuple(labels.tolist()))
 
     def _pairs(self, inside: NDArray[np.float64]) -> list[tuple[int, int, float]]:
         """Returns starts and ends with their scores, the best first."""
         starts = np.argsort(-inside[:, 0], kind="stable")[:_BOUNDS]
         ends = np.argsort(-inside[:, 1], kind="stable")[:_BOUNDS]
-        found = [
+        pairs = [
             (int(start), int(end), float(inside[start, 0] + inside[end, 1]))
             for start in starts
             for end in ends
             if start <= end < start + self._longest
         ]
-        if not found and len(starts):  # the best ends lie before every start
+        if not pairs and len(starts):  # the best ends are before every start
             best = int(starts[0])
-            found = [(best, best, float(inside[best].sum()))]
-        return sorted(found, key=lambda item: -item[2])
+            pairs = [(best, best, float(inside[best].sum()))]
+        return sorted(pairs, key=lambda item: -item[2])
 
 
 def summed(passages: Sequence[str], scores: Sequence[PassageScores]) -> list[Candidate]:
-    """Returns the spans of all passages, equal answers as one with their odds summed, best first.
+    """Returns the spans of all passages, the best first; the odds of equal answers are summed.
 
     Args:
         passages: Passages that were read.
-        scores: Scores of each.
+        scores: Scores of each passage.
     """
     best: dict[str, Candidate] = {}
     total: dict[str, float] = {}
     for number, passage in enumerate(scores):
-        said: set[str] = set()
+        keys: set[str] = set()
         for span in passage.spans:
             text = passages[number][span.start : span.end]
             key = normalise(text)
-            if not key or key in said:
+            if not key or key in keys:
                 continue
-            said.add(key)
+            keys.add(key)
             score = span.score - passage.null
             total[key] = float(np.logaddexp(total.get(key, -np.inf), score))
             if key not in best or best[key].score < score:
                 best[key] = Candidate(text, number, span.start, span.end, score)
-    found = [replace(candidate, score=total[key]) for key, candidate in best.items()]
-    return sorted(found, key=lambda candidate: -candidate.score)
+    candidates = [replace(candidate, score=total[key]) for key, candidate in best.items()]
+    return sorted(candidates, key=lambda candidate: -candidate.score)
 
 
 def _whole_words(passage: str, start: int, end: int) -> tuple[int, int]:
-    """Returns a span widened to whole words, without blanks that some tokenizers count in."""
+    """Returns a span extended to complete words, without leading white space of tokens."""
     while start < end and passage[start].isspace():
         start += 1
     while start > 0 and passage[start - 1].isalnum() and passage[start].isalnum():
@@ -187,7 +186,7 @@ def _whole_words(passage: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _merged(parts: Sequence[PassageScores], count: int) -> PassageScores:
-    """Returns the scores of a long passage's windows as one."""
+    """Returns the scores of a passage from those of its segments."""
     if not parts:
         return _NOTHING
     if len(parts) == 1:

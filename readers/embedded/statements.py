@@ -1,4 +1,4 @@
-"""Statements judged against passages: these say so, say the contrary, or say neither."""
+"""Judges of statements: passages support a statement, contradict it, or do neither."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from leporello.readers.embedded.spans import SpanHead
 from leporello.text.english.clauses import clause_spans, clause_vectors, nearest, strongest
 from leporello.text.squad import normalise
 
-FEATURES = 3  # of a statement that training did not know
-_READ = 3  # clauses that the encoder reads with a statement that training did not know
+FEATURES = 3  # of a statement that is not in the training data
+_READ = 3  # clauses that the encoder reads with such a statement
 _NAMES = (
     {"not mentioned", "neutral", "neither", "unknown", "not enough info", "not enough information"},
     {"entailment", "entailed", "supported", "supports"},
@@ -29,14 +29,14 @@ _NEAREST = 5  # passages that are read with a claim
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What passages say to a statement.
+    """Judgement of a statement by passages.
 
     Attributes:
-        probabilities: Probabilities that they say neither, say so, say the contrary.
-        known: Whether the statement is one that training knew.
-        passage: Index of the passage with the clause that counted most; 0 where there is none.
+        probabilities: Probabilities of neither, support and contradiction.
+        known: Whether the statement is in the training data.
+        passage: Index of the passage with the decisive clause; 0 without one.
         start: First character of that clause in the passage.
-        end: One past its last character; equal to `start` where there is none.
+        end: One past its last character; equal to `start` without a clause.
     """
 
     probabilities: tuple[float, float, float]
@@ -55,7 +55,7 @@ class _Clause:
 
 
 def label_order(choices: Sequence[str]) -> tuple[int, int, int] | None:
-    """Returns where `neither`, `so` and `the contrary` stand among choices; None if they do not.
+    """Returns the indices of neither, support and contradiction among choices, if all are there.
 
     Args:
         choices: Choices of a question, such as those of contract_nli.
@@ -64,19 +64,19 @@ def label_order(choices: Sequence[str]) -> tuple[int, int, int] | None:
     places = [[i for i, name in enumerate(plain) if name in names] for names in _NAMES]
     if len(choices) != len(_NAMES) or any(len(place) != 1 for place in places):
         return None
-    (neither,), (so,), (contrary,) = places
-    return neither, so, contrary
+    (neither,), (support,), (contradiction,) = places
+    return neither, support, contradiction
 
 
 class StatementJudge:
-    """Judges statements: those that training knew by what contracts say of them, others by reading.
+    """Judges statements on contracts: by trained weights, or with a head if they are new.
 
     Args:
         path: Folder that the recipe `statements` wrote.
-        head: Head that reads clauses with a statement that training did not know.
+        head: Head that reads clauses with a statement that is not in the training data.
 
     Raises:
-        UserError: If a file is missing or is not what was shipped.
+        UserError: A file is missing or damaged.
     """
 
     def __init__(self, path: Path, head: SpanHead) -> None:
@@ -84,79 +84,80 @@ class StatementJudge:
         config = folder.config()
         weights = unpack(folder.checked("weights.safetensors"))
         self._size: int = config["size"]
-        self._known = {normalise(text): i for i, text in enumerate(config["statements"])}
-        count, labels = len(self._known), len(_NAMES)
+        self._columns = {normalise(text): i for i, text in enumerate(config["statements"])}
+        count, labels = len(self._columns), len(_NAMES)
         self._clauses, self._bias = weights["clauses"], weights["bias"]
         self._labels = weights["labels"].reshape(count, labels, -1)
         self._general = weights["general"].reshape(labels, -1)
         self._head = head
 
     def knows(self, statement: str) -> bool:
-        """Returns whether a statement is one that training knew."""
-        return normalise(statement) in self._known
+        """Returns whether a statement is in the training data."""
+        return normalise(statement) in self._columns
 
-    def judge(self, asked: Sequence[tuple[str, Sequence[str]]]) -> list[Judgement]:
-        """Returns what passages say to statements.
+    def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> list[Judgement]:
+        """Returns the judgements of statements.
 
         Args:
-            asked: Statements, each with its passages, the first things first.
+            statements: Statements, each with its passages in order.
         """
-        clauses = [_clauses(passages) for _, passages in asked]
-        known = [self._known.get(normalise(statement)) for statement, _ in asked]
-        scores = self._scores(clauses, known)
-        strange = [i for i, column in enumerate(known) if column is None]
-        read = observed(self._head, [(asked[i][0], [c.text for c in clauses[i]]) for i in strange])
-        found = {}
-        for i, (features, place) in zip(strange, read, strict=True):
+        clauses = [_clauses(passages) for _, passages in statements]
+        columns = [self._columns.get(normalise(statement)) for statement, _ in statements]
+        scores = self._scores(clauses, columns)
+        new = [i for i, column in enumerate(columns) if column is None]
+        texts = [(statements[i][0], [clause.text for clause in clauses[i]]) for i in new]
+        judgements = {}
+        for i, (features, place) in zip(new, observed(self._head, texts), strict=True):
             clause = None if place is None else clauses[i][place]
-            found[i] = _judgement(self._general, features, clause, known=False)
-        for i, column in enumerate(known):
+            judgements[i] = _judgement(self._general, features, clause, known=False)
+        for i, column in enumerate(columns):
             if column is not None:
-                own = scores[i][:, [column, column + len(self._known)]]
-                clause = clauses[i][int(own.max(axis=1).argmax())] if clauses[i] else None
-                found[i] = _judgement(self._labels[column], strongest(own), clause, known=True)
-        return [found[i] for i in range(len(asked))]
+                pair = scores[i][:, [column, column + len(self._columns)]]
+                clause = clauses[i][int(pair.max(axis=1).argmax())] if clauses[i] else None
+                weights = self._labels[column]
+                judgements[i] = _judgement(weights, strongest(pair), clause, known=True)
+        return [judgements[i] for i in range(len(statements))]
 
     def _scores(
-        self, clauses: Sequence[Sequence[_Clause]], known: Sequence[int | None]
+        self, clauses: Sequence[Sequence[_Clause]], columns: Sequence[int | None]
     ) -> list[Floats]:
-        """Returns for and against each known statement, shape (clauses, 2 x statements)."""
-        needed = [c if k is not None else () for c, k in zip(clauses, known, strict=True)]
-        texts = list(dict.fromkeys(clause.text for each in needed for clause in each))
+        """Returns scores for and against each trained statement, (clauses, 2 x statements)."""
+        pairs = zip(clauses, columns, strict=True)
+        groups = [group if column is not None else () for group, column in pairs]
+        texts = list(dict.fromkeys(clause.text for group in groups for clause in group))
         rows = {text: i for i, text in enumerate(texts)}
         if not texts:
-            return [np.zeros((0, len(self._bias))) for _ in needed]
+            return [np.zeros((0, len(self._bias))) for _ in groups]
         scores = clause_vectors(texts, self._size) @ self._clauses.T + self._bias
-        return [scores[[rows[clause.text] for clause in each]] for each in needed]
+        return [scores[[rows[clause.text] for clause in group]] for group in groups]
 
 
 def observed(
-    head: SpanHead, asked: Sequence[tuple[str, Sequence[str]]]
+    head: SpanHead, statements: Sequence[tuple[str, Sequence[str]]]
 ) -> list[tuple[Floats, int | None]]:
-    """Returns what a head reads in the clauses nearest to statements, and the clause that counts.
+    """Returns features of statements, and the index of the decisive clause of each.
 
-    What it reads is how sure it is that a clause says anything to the statement, by how much it
-    says yes rather than no, and whether one of both is negated and the other is not.
+    The features are the negative log-probability that the clause is irrelevant, the difference of
+    the log-probabilities of yes and no, and whether exactly one of both texts is negated.
 
     Args:
-        head: Head that reads.
-        asked: Statements with clauses.
+        head: Head that reads the clauses nearest to each statement.
+        statements: Statements with clauses.
     """
-    near = [nearest(statement, clauses, _READ) for statement, clauses in asked]
-    read = iter(
-        head.read([(s, c[i]) for (s, c), each in zip(asked, near, strict=True) for i in each])
-    )
-    found: list[tuple[Floats, int | None]] = []
-    for (statement, clauses), each in zip(asked, near, strict=True):
-        labels = {place: next(read).labels for place in each}
+    near = [nearest(statement, clauses, _READ) for statement, clauses in statements]
+    pairs = zip(statements, near, strict=True)
+    read = iter(head.read([(s, clauses[i]) for (s, clauses), numbers in pairs for i in numbers]))
+    results: list[tuple[Floats, int | None]] = []
+    for (statement, clauses), numbers in zip(statements, near, strict=True):
+        labels = {number: next(read).labels for number in numbers}
         if not labels:
-            found.append((np.zeros(FEATURES), None))
+            results.append((np.zeros(FEATURES), None))
             continue
-        best = min(each, key=lambda place: labels[place][0])
+        best = min(numbers, key=lambda number: labels[number][0])
         null, _, yes, no = labels[best]
-        denied = _is_negated(statement) != _is_negated(clauses[best])
-        found.append((np.array([-null, yes - no, float(denied)]), best))
-    return found
+        is_denied = _is_negated(statement) != _is_negated(clauses[best])
+        results.append((np.array([-null, yes - no, float(is_denied)]), best))
+    return results
 
 
 def _is_negated(text: str) -> bool:
@@ -175,13 +176,13 @@ def _judgement(
     weights: Floats, features: Floats, clause: _Clause | None, *, known: bool
 ) -> Judgement:
     odds = weights[:, 0] + weights[:, 1:] @ features
-    neither, so, contrary = np.exp(odds - np.logaddexp.reduce(odds)).tolist()
+    neither, support, contradiction = np.exp(odds - np.logaddexp.reduce(odds)).tolist()
     place = (clause.passage, clause.start, clause.end) if clause else (0, 0, 0)
-    return Judgement((neither, so, contrary), known, *place)
+    return Judgement((neither, support, contradiction), known, *place)
 
 
 class ClaimJudge:
-    """Judges claims by reading them with the passages that share most words with them.
+    """Judges claims by reading them with the passages that share the most words with them.
 
     Args:
         head: Head with the labels that the recipe `verdicts` trained.
@@ -190,28 +191,29 @@ class ClaimJudge:
     def __init__(self, head: SpanHead) -> None:
         self._head = head
 
-    def judge(self, asked: Sequence[tuple[str, Sequence[str]]]) -> list[Judgement]:
-        """Returns what passages say to claims: what the one says that says most.
+    def judge(self, claims: Sequence[tuple[str, Sequence[str]]]) -> list[Judgement]:
+        """Returns the judgements of claims, each by its most relevant passage.
 
         Args:
-            asked: Claims, each with its passages.
+            claims: Claims, each with its passages.
         """
-        near = [nearest(claim, passages, _NEAREST) for claim, passages in asked]
-        pairs = [(c, p[i]) for (c, p), each in zip(asked, near, strict=True) for i in each]
+        near = [nearest(claim, passages, _NEAREST) for claim, passages in claims]
+        pairs = [(c, p[i]) for (c, p), numbers in zip(claims, near, strict=True) for i in numbers]
         scores = iter(self._head.read(pairs))
-        found = []
-        for (claim, passages), each in zip(asked, near, strict=True):
-            read = [(next(scores).labels, place) for place in each]
+        judgements = []
+        for (claim, passages), numbers in zip(claims, near, strict=True):
+            read = [(next(scores).labels, number) for number in numbers]
             if not read:
-                found.append(Judgement((1.0, 0.0, 0.0), False, 0, 0, 0))
+                judgements.append(Judgement((1.0, 0.0, 0.0), False, 0, 0, 0))
                 continue
-            (null, _, yes, no), place = max(
-                read, key=lambda one: np.logaddexp(*one[0][2:]) - one[0][0]
+            (null, _, yes, no), number = max(
+                read, key=lambda pair: np.logaddexp(*pair[0][2:]) - pair[0][0]
             )
             odds = np.array([null, yes, no])
-            neither, so, contrary = np.exp(odds - np.logaddexp.reduce(odds)).tolist()
-            spans = clause_spans(passages[place])
-            clauses = [passages[place][start:end] for start, end in spans]
+            neither, support, contradiction = np.exp(odds - np.logaddexp.reduce(odds)).tolist()
+            spans = clause_spans(passages[number])
+            clauses = [passages[number][start:end] for start, end in spans]
             start, end = spans[nearest(claim, clauses, 1)[0]] if spans else (0, 0)
-            found.append(Judgement((neither, so, contrary), False, place, start, end))
-        return found
+            probabilities = (neither, support, contradiction)
+            judgements.append(Judgement(probabilities, False, number, start, end))
+        return judgements

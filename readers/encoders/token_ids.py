@@ -1,4 +1,4 @@
-"""Passages as the tokens that their document has there, and readers that score them one by one."""
+"""Readers that score passages by the tokens of their document."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class PassageScorer(BatchedModel):
-    """Base of the readers that score how likely a model finds one passage, and read nothing else.
+    """Base of the readers that score the likelihood of one passage, and read nothing else.
 
-    A chunk has the tokens of its document that end within it, as its chunker counts them, and not
-    those that its text would have alone: a window may begin in the middle of a word.
+    The tokens of a chunk are those of its document that end within it, as its chunker counts them.
+    They differ from those of its text, since a chunk may begin within a word.
     """
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order: its score, as text too.
+        """Returns one output per input, in order; the text is the score.
 
         Raises:
-            ValueError: An input is no single passage, or too long.
-            UserError: As `load`.
+            ValueError: An input has not exactly one passage, or is too long.
+            UserError: `load` raised it.
         """
         passages = [self.ids(read) for read in inputs]
         scores = self._scores(dict.fromkeys(passages))
@@ -39,23 +39,23 @@ class PassageScorer(BatchedModel):
         return passage_text(_only(read))
 
     def fit(self, read: Read) -> int:
-        """Returns how many leading passages fit: none or one, for only one is ever read."""
+        """Returns how many leading passages fit: 0 or 1, since only one is read."""
         return int(bool(read.passages) and len(self._ids(read.passages[0])) <= self._limit)
 
     def ids(self, read: Read) -> tuple[int, ...]:
-        """Returns the tokens of an input, special ones left out.
+        """Returns the tokens of an input, without special tokens.
 
         Raises:
-            ValueError: It has several passages or none, no tokens, or too many.
+            ValueError: It has not exactly one passage, no tokens, or too many.
         """
         tokens = self._ids(_only(read))
         if not tokens:
-            raise ValueError("the passage has no tokens: there is nothing to score")
+            raise ValueError("the passage has no tokens, so it cannot be scored")
         if len(tokens) > self._limit:
             raise ValueError(
-                f"the passage has {len(tokens)} tokens and max_input_tokens is {self._limit}:"
-                " divide the document with the chunker Windows, its size no more than that and its"
-                " tokenizer the reader's model"
+                f"the passage has {len(tokens)} tokens, but max_input_tokens is {self._limit}:"
+                " divide the document with the chunker Windows, with at most this size and the"
+                " tokenizer of the reader's model"
             )
         return tokens
 
@@ -65,7 +65,7 @@ class PassageScorer(BatchedModel):
 
     @property
     def _limit(self) -> int:
-        """Number of tokens of a passage at most, special ones left out."""
+        """Maximum number of tokens per passage, without special tokens."""
         return self.max_input_tokens
 
     def _ids(self, passage: Chunk | str) -> tuple[int, ...]:
@@ -79,7 +79,7 @@ class PassageScorer(BatchedModel):
         return inside
 
     def _encoded(self, text: str) -> tuple[tuple[int, ...], NDArray[np.int64]]:
-        """Returns the tokens and where each ends, in characters."""
+        """Returns the tokens, and the end of each in characters."""
         import numpy as np
 
         cuts = pieces(text)
@@ -99,7 +99,7 @@ def _only(read: Read) -> Chunk | str:
     refuse_pairs([read])
     if len(read.passages) != 1:
         raise ValueError(
-            f"a likelihood is that of one passage, and the input has {len(read.passages)}:"
-            " take a combiner that reads each hit on its own, such as Mean"
+            f"a likelihood needs exactly one passage, but the input has {len(read.passages)}:"
+            " use a combiner that reads each hit separately, such as Mean"
         )
     return read.passages[0]

@@ -1,4 +1,4 @@
-"""The parts that both classifiers of texts share: which model they have, and its tokens."""
+"""Base of both classifiers of texts: their model and its tokens."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from leporello.text.tokens import Words
 
 @dataclass(frozen=True)
 class TrainedClassifier:
-    """Base of the classifiers with a model of scikit-learn's that `train` wrote, or transformers'.
+    """Base of the classifiers with a scikit-learn model from `train`, or a transformers model.
 
     Attributes:
-        model: A folder that `train` made, or path or hub id of a transformers model with
-            safetensors. None until it is trained.
-        max_input_tokens: Tokens of a transformers model's window, special tokens included.
-        batch_tokens: Tokens of a micro-batch, padding included; `auto` is as many as the GPU's
-            memory holds, and 4096 on a CPU.
-        dtype: Type of the weights; `auto` is the checkpoint's own.
-        device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
+        model: Folder that `train` wrote, or path or hub id of a transformers model with
+            safetensors. None before the training.
+        max_input_tokens: Input window of a transformers model, including special tokens.
+        batch_tokens: Maximum number of tokens per micro-batch, including padding; `auto` is as many
+            as the GPU's memory holds, or 4096 on a CPU.
+        dtype: Type of the weights; `auto` is that of the checkpoint.
+        device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
         seed: Seed of the training.
     """
 
-    _trainer: ClassVar[str]  # name of what fine-tunes it
+    _trainer: ClassVar[str]  # name of the function that fine-tunes it
 
     model: ModelSource | None = None
     max_input_tokens: Positive = 512
@@ -42,35 +42,35 @@ class TrainedClassifier:
     seed: Count = 0
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the model's tokens of each text; words, if it is scikit-learn's."""
+        """Returns the number of tokens of each text; of words, for a scikit-learn model."""
         if network := self._network:
             return network.tokens.count(texts)
         return [len(Words().offsets(text)) for text in texts]
 
     def prompts(self, read: Read) -> list[Segments]:
-        """Returns what a transformers model is given for each part of an input."""
+        """Returns a transformers model's input for each part of an input."""
         raise NotImplementedError
 
     @property
     def trainer(self) -> str:
-        """What fine-tunes a transformers model; see `FineTunes`."""
+        """Name of the function that fine-tunes a transformers model; see `FineTunes`."""
         name = f"leporello.readers.training.fine_tuning:{self._trainer}"
         return name if self._network else ""
 
     @property
     def network(self) -> SequenceClassification:
-        """The transformers model, not loaded yet."""
+        """The transformers model, which is loaded on first use."""
         assert self._network
         return self._network
 
     @property
     def depends_on_batch(self) -> bool:
-        """Whether batch mates change an answer's last digits: those of a transformers model."""
+        """Whether the other inputs of a batch change scores: true for a transformers model."""
         return self._network is not None
 
     @property
     def batching(self) -> TokenBudget | None:
-        """What a transformers model's micro-batches may take, and what came of them."""
+        """Token budget of a transformers model's micro-batches, with their counts."""
         return self._network.batching if self._network else None
 
     @cached_property

@@ -1,8 +1,8 @@
-"""Models behind an OpenAI-compatible server.
+"""Reader with a model on a server of OpenAI's or Anthropic's protocol.
 
-It loads no model, at most a tokenizer, and imports aiohttp once a session opens. Begin with
-`reader`, then `requests`, which sends, and `responses`, which judges answers; `protocols` has the
-differences between servers.
+It loads a tokenizer at most, and imports aiohttp when a session opens. Begin with `reader`, then
+`requests`, which sends requests, and `responses`, which classifies answers; `protocols` contains
+the differences between servers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Requests that are sent as one batch, which a service answers within a day at half the price.
+"""Batches of requests, which services answer within a day at half the price.
 
-What was sent is written down before it is waited for: whoever asks the same after a kill finds the
-batch again, at the service, and pays it once.
+Each batch is recorded on disk before it is awaited, so that a later process with the same requests
+finds it at the service and does not pay again.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ from leporello.readers.endpoint.spending import ServerAccount
 if TYPE_CHECKING:
     from aiohttp import FormData
 
-_FIRST_WAIT, _MOST_WAIT, _GROWTH = 1.0, 60.0, 1.5  # seconds from one look to the next
-_MOST = 10_000  # requests of a batch; services take more, but not more bytes
-_KEPT = 28 * 86_400  # seconds for which services keep answers
-_SKEW = 300  # seconds by which a service's clock may be behind
-_GOES_ON = "the batch goes on without us, and the same command finds it again"
+_FIRST_WAIT, _MAX_WAIT, _GROWTH = 1.0, 60.0, 1.5  # seconds between polls
+_MAX_REQUESTS = 10_000  # per batch; services allow more, but limit the bytes
+_RETENTION = 28 * 86_400  # seconds for which services keep answers
+_SKEW = 300  # seconds by which a service's clock may be late
+_RESUMES = "the service continues the batch, and the same command finds it again"
 _ENDS = ("ended", "completed", "failed", "expired", "cancelled")
 
 
 @dataclass(frozen=True, slots=True)
 class SentBatch:
-    """What is written down of a batch.
+    """Record of a batch.
 
     Attributes:
-        keys: Hashes of its requests, each the request's id in the batch.
-        since: Time at which it was about to be sent, in seconds of the epoch.
-        file: Id of the file of requests at the service, where one is sent first.
-        id: The batch's id at the service; empty until it is known.
+        keys: Hashes of its requests, which are their ids in the batch.
+        since: Time just before it was sent, in seconds of the epoch.
+        file: Id of the uploaded file of requests at the service, if there is one.
+        id: Id of the batch at the service; empty until it is known.
     """
 
     keys: tuple[str, ...]
@@ -69,9 +69,9 @@ class Batches:
     Attributes:
         client: Client of the server.
         protocol: Protocol of the server.
-        timeout: Seconds that each look at the server may take.
-        retries: Number of further looks after one that failed.
-        account: Account in which every answer is counted.
+        timeout: Maximum number of seconds per request.
+        retries: Number of further polls after a failed one.
+        account: Account to which every answer is charged.
     """
 
     client: Client
@@ -79,11 +79,11 @@ class Batches:
     timeout: float
     retries: int
     account: ServerAccount
-    # Of this process: what is halved to find a fault must not be sent anew.
-    _known: dict[str, Outcome] = field(default_factory=dict)
+    # Outcomes of this process, so that halving a batch to find a fault does not send it again.
+    _outcome_of: dict[str, Outcome] = field(default_factory=dict)
 
     async def ask(self, work: PendingRequest) -> dict[EndpointPrompt, Outcome]:
-        """Returns the outcome of each prompt, once all are answered.
+        """Returns the outcome of each prompt after all are answered.
 
         Raises:
             UserError: The server refuses the batch, or cannot be reached.
@@ -91,9 +91,9 @@ class Batches:
         """
         bodies = {prompt: work.body(prompt) for prompt in work.prompts}
         keys = {prompt: sha256(body).hexdigest() for prompt, body in bodies.items()}
-        if self._known.keys().isdisjoint(keys.values()):
-            self._known.clear()
-        unknown = {keys[p]: p for p in work.prompts if keys[p] not in self._known}
+        if self._outcome_of.keys().isdisjoint(keys.values()):
+            self._outcome_of.clear()
+        unknown = {keys[p]: p for p in work.prompts if keys[p] not in self._outcome_of}
         sent = await self._sent({key: bodies[p] for key, p in unknown.items()}, work)
         for place, batch in sent:
             outcomes = await self._outcomes(place, batch)
@@ -103,35 +103,36 @@ class Batches:
                     outcome = counted(outcome, unknown[key], work)
                 if outcome.usage:
                     self.account.add(outcome.usage)
-                self._known[key] = outcome
-        return {prompt: self._known[key] for prompt, key in keys.items()}
+                self._outcome_of[key] = outcome
+        return {prompt: self._outcome_of[key] for prompt, key in keys.items()}
 
     async def _sent(
         self, bodies: Mapping[str, bytes], work: PendingRequest
     ) -> list[tuple[Path, SentBatch]]:
-        """Returns the batches in which these requests are, those that are sent now included."""
+        """Returns the batches with these requests; sends those that are in no batch."""
         folder = cache_directory() / "batches" / sha256(self.client.base_url.encode()).hexdigest()
         folder.mkdir(parents=True, exist_ok=True)
-        found: list[tuple[Path, SentBatch]] = []
-        async with AsyncFileLock(
-            folder / "lock"
-        ):  # of two processes that ask the same, one sends it
-            left = set(bodies)
+        batches: list[tuple[Path, SentBatch]] = []
+        # Locked, so that only one of several processes sends the same requests.
+        async with AsyncFileLock(folder / "lock"):
+            missing = set(bodies)
             for place in sorted(folder.glob("*.json")):
                 batch = _read(place)
-                if time.time() - batch.since > _KEPT:
+                if time.time() - batch.since > _RETENTION:
                     place.unlink()
-                elif not left.isdisjoint(batch.keys) and (sent := await self._found(place, batch)):
-                    found.append((place, sent))
-                    left.difference_update(batch.keys)
-            unsent = [key for key in bodies if key in left]
-            for start in range(0, len(unsent), _MOST):
-                keys = unsent[start : start + _MOST]
+                elif not missing.isdisjoint(batch.keys) and (
+                    sent := await self._identified(place, batch)
+                ):
+                    batches.append((place, sent))
+                    missing.difference_update(batch.keys)
+            unsent = [key for key in bodies if key in missing]
+            for start in range(0, len(unsent), _MAX_REQUESTS):
+                keys = unsent[start : start + _MAX_REQUESTS]
                 work.check()
                 place = folder / f"{sha256(''.join(keys).encode()).hexdigest()[:32]}.json"
                 sent = await self._send(place, {key: bodies[key] for key in keys})
-                found.append((place, sent))
-        return found
+                batches.append((place, sent))
+        return batches
 
     async def _send(self, place: Path, bodies: Mapping[str, bytes]) -> SentBatch:
         sent = SentBatch(tuple(bodies), time.time())
@@ -148,77 +149,77 @@ class Batches:
         return _write(place, replace(sent, id=json.loads(answer)["id"]))
 
     async def _upload(self, requests: Sequence[tuple[str, Any]]) -> str:
-        """Returns the id of a new file with requests at the service."""
+        """Uploads a file with requests, and returns its id at the service."""
         from aiohttp import FormData
 
-        to = {"method": "POST", "url": f"/v1{self.protocol.path}"}
-        rows = ({"custom_id": key, "body": request, **to} for key, request in requests)
+        target = {"method": "POST", "url": f"/v1{self.protocol.path}"}
+        rows = ({"custom_id": key, "body": request, **target} for key, request in requests)
         form = FormData({"purpose": "batch"})
         lines = "".join(f"{json.dumps(row)}\n" for row in rows)
         form.add_field("file", lines.encode(), filename="requests.jsonl")
         return str(json.loads(await self._ask("/files", form))["id"])
 
-    async def _found(self, place: Path, batch: SentBatch) -> SentBatch | None:
-        """Returns a batch with its id, if need be the service's; None if it never came there."""
+    async def _identified(self, place: Path, batch: SentBatch) -> SentBatch | None:
+        """Returns a batch with its id, if necessary from the service; None if it is not there."""
         if batch.id:
             return batch
         rows = json.loads(await self._ask(f"{self.protocol.batches}?limit=100")).get("data", [])
         if self.protocol.uploads:
             fitting = [row for row in rows if row.get("input_file_id") == batch.file]
         else:
-            others = {_read(other).id for other in place.parent.glob("*.json")}
+            recorded = {_read(path).id for path in place.parent.glob("*.json")}
             fitting = [
                 row
                 for row in rows
                 if sum(row["request_counts"].values()) == len(batch.keys)
                 and datetime.fromisoformat(row["created_at"]).timestamp() > batch.since - _SKEW
-                and row["id"] not in others
+                and row["id"] not in recorded
             ]
         return _write(place, replace(batch, id=str(fitting[0]["id"]))) if fitting else None
 
     async def _outcomes(self, place: Path, batch: SentBatch) -> dict[str, Outcome]:
-        """Waits for a batch; returns its outcomes, and forgets what failed."""
-        here, wait = f"{self.protocol.batches}/{batch.id}", _FIRST_WAIT
-        told = json.loads(await self._ask(here))
-        while (told.get("processing_status") or told.get("status")) not in _ENDS:
+        """Waits for a batch, returns its outcomes, and removes failed requests from its record."""
+        url, wait = f"{self.protocol.batches}/{batch.id}", _FIRST_WAIT
+        state = json.loads(await self._ask(url))
+        while (state.get("processing_status") or state.get("status")) not in _ENDS:
             await asyncio.sleep(wait)
-            told, wait = json.loads(await self._ask(here)), min(wait * _GROWTH, _MOST_WAIT)
-        if told.get("status") == "failed":
+            state, wait = json.loads(await self._ask(url)), min(wait * _GROWTH, _MAX_WAIT)
+        if state.get("status") == "failed":
             place.unlink()
-            raise UserError(f"the service refuses the batch: {json.dumps(told.get('errors'))}")
-        files = filter(None, (told.get("output_file_id"), told.get("error_file_id")))
+            raise UserError(f"the service rejects the batch: {json.dumps(state.get('errors'))}")
+        files = filter(None, (state.get("output_file_id"), state.get("error_file_id")))
         uploads = self.protocol.uploads
-        paths = [f"/files/{file}/content" for file in files] if uploads else [f"{here}/results"]
+        paths = [f"/files/{file}/content" for file in files] if uploads else [f"{url}/results"]
         lines = [line for path in paths for line in (await self._ask(path)).split("\n")]
         rows = [json.loads(line) for line in lines if line.strip()]
         outcomes = {str(row["custom_id"]): self._outcome(row) for row in rows}
         answered = [key for key in batch.keys if isinstance(outcomes.get(key), EndpointReply)]
-        _write(place, replace(batch, keys=tuple(answered)))  # the rest may be sent again
+        _write(place, replace(batch, keys=tuple(answered)))  # failed requests may be sent again
         return outcomes
 
     def _outcome(self, row: Mapping[str, Any]) -> Outcome:
-        given = row.get("result") or row.get("response") or {}
-        body = given.get("message") or given.get("body")
+        result = row.get("result") or row.get("response") or {}
+        body = result.get("message") or result.get("body")
         if body is None:
             return ResponseFault(f"in a batch: {json.dumps(row)[:400]}")
-        status, content = given.get("status_code", 200), json.dumps(body).encode()
+        status, content = result.get("status_code", 200), json.dumps(body).encode()
         if status < SUCCESS:
             return outcome_of(content, self.protocol)
         return fault_of_status(status, {}, content)
 
     async def _ask(self, path: str, body: bytes | FormData = b"") -> str:
-        """Returns the server's response; what is sent there is sent once."""
+        """Returns the server's response; only requests without a body are repeated."""
         method, fault = "POST" if body else "GET", ResponseFault("")
         for attempt in range(1 if body else self.retries + 1):
             if attempt:
-                await asyncio.sleep(min(_FIRST_WAIT * 2.0**attempt, _MOST_WAIT))
+                await asyncio.sleep(min(_FIRST_WAIT * 2.0**attempt, _MAX_WAIT))
             response = await self.client.request(method, path, self.timeout, body)
             if isinstance(response, bytes):
                 return response.decode("utf-8", "replace")
             fault = response
             if not fault.again:
                 break
-        raise UserError(f"batch: {fault.message}; {_GOES_ON}")
+        raise UserError(f"batch: {fault.message}; {_RESUMES}")
 
 
 def _read(place: Path) -> SentBatch:

@@ -1,4 +1,4 @@
-"""An answer in the model's own words, matched to a choice by its text or its letter."""
+"""Matching of free-text answers to choices, by their text or letter."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _LETTER_ANYWHERE = re.compile(r"\(([A-Z])\)")
 
 
 def chosen(answers: Sequence[str], choices: Sequence[str]) -> str | None:
-    """Returns the choice that most answers name, the first of them in a tie; None if none does."""
-    named = [index for answer in answers if (index := _named_choice(answer, choices)) is not None]
-    return choices[Counter(named).most_common(1)[0][0]] if named else None
+    """Returns the choice that most answers name, the first one in a tie; None without a match."""
+    indices = [index for answer in answers if (index := _named_choice(answer, choices)) is not None]
+    return choices[Counter(indices).most_common(1)[0][0]] if indices else None
 
 
 def _named_choice(answer: str, choices: Sequence[str]) -> int | None:
-    """Returns which choice an answer names: by its text or by the letter that the prompt gave it.
+    """Returns the choice that an answer names, by its text or by its letter in the prompt.
 
-    From the plainest way to say it to the least plain; each way counts only if it names one.
+    Tries readings from the clearest to the least clear; a reading counts only if it is unique.
     """
     texts = [_plain(choice) for choice in choices]
     words = _plain(answer)
@@ -40,7 +40,7 @@ def _named_choice(answer: str, choices: Sequence[str]) -> int | None:
 
 
 def _plain(text: str) -> str:
-    """Returns the words alone, case-folded: quotation marks, stops and emphasis do not count."""
+    """Returns the case-folded words, without quotation marks, punctuation and emphasis."""
     return " ".join(re.findall(r"\w+", text.casefold())) or text.strip().casefold()
 
 
@@ -53,7 +53,7 @@ def _occurs(words: str, text: str) -> bool:
 
 
 def _longest(indices: Sequence[int], texts: Sequence[str]) -> list[int]:
-    """Leaves out choices whose text is part of another's: `cat` beside `the black cat`."""
+    """Removes choices whose text is part of another's, such as `cat` of `the black cat`."""
     return [
         index
         for index in indices

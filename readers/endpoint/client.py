@@ -1,4 +1,4 @@
-"""An HTTP session with a server, on an event loop of its own."""
+"""HTTP session with a server, on a separate event loop."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ T = TypeVar("T")
 
 
 class Client:
-    """Runs work with an HTTP session, on an event loop in a thread of its own.
+    """Runs coroutines with an HTTP session, on an event loop in a separate thread.
 
-    Callers of any number of threads wait in theirs. A signal there (a time limit, Ctrl-C) is never
-    raised inside the session, which might take it for a fault of the server; the work is cancelled
-    instead.
+    Callers of any thread wait for the result. A signal in their thread (a time limit, Ctrl-C)
+    cancels the work; it is not raised inside the session, which might take it for a fault of the
+    server.
 
     Attributes:
         base_url: Address of the server, with `/v1`.
@@ -54,20 +54,20 @@ class Client:
         Raises:
             CancelledError: It was cancelled from another thread.
         """
-        tasks, done = list[asyncio.Task[T]](), threading.Event()
+        tasks, is_done = list[asyncio.Task[T]](), threading.Event()
 
         def begin() -> None:
             tasks.append(self._loop.create_task(work))
             self._tasks.add(tasks[0])
             tasks[0].add_done_callback(self._tasks.discard)
-            tasks[0].add_done_callback(lambda _: done.set())
+            tasks[0].add_done_callback(lambda _: is_done.set())
 
         self._loop.call_soon_threadsafe(begin)
         try:
-            done.wait()
+            is_done.wait()
         except BaseException:
-            self._loop.call_soon_threadsafe(lambda: tasks[0].cancel())  # noqa: PLW0108 -- made by then
-            done.wait()  # a caller that asks again at once must not join what is being cancelled
+            self._loop.call_soon_threadsafe(lambda: tasks[0].cancel())  # noqa: PLW0108 -- the task exists only later
+            is_done.wait()  # so that a new call does not join work that is being cancelled
             raise
         if tasks[0].cancelled():
             raise CancelledError
@@ -80,23 +80,23 @@ class Client:
     def close(self) -> None:
         """Cancels all work and closes the connections."""
         self._loop.call_soon_threadsafe(self._ended.set)
-        if self._thread is not threading.current_thread():  # where garbage is collected, too
+        if self._thread is not threading.current_thread():  # which may collect garbage, too
             self._thread.join()
 
     async def request(
         self, method: str, path: str, timeout: float, body: bytes | FormData = b""
     ) -> bytes | ResponseFault:
-        """Returns the body of the response, or why there is none that is a success.
+        """Returns the body of a successful response, or the fault.
 
         Args:
-            method: HTTP's.
+            method: HTTP method.
             path: Path below the address.
-            timeout: Seconds that it may take in all, however it trickles.
+            timeout: Maximum number of seconds in total, even if data keep arriving.
             body: JSON, or a form.
         """
         json = {"Content-Type": "application/json"}
-        # A key goes to the server that it was given for, and nowhere else.
-        asked = self._session.request(
+        # Without redirects, which could send the key to another server.
+        request = self._session.request(
             method,
             self.base_url + path,
             allow_redirects=False,
@@ -104,7 +104,7 @@ class Client:
             data=body,
         )
         try:
-            async with asyncio.timeout(timeout), asked as response:
+            async with asyncio.timeout(timeout), request as response:
                 content = await response.read()
         except Exception as error:
             return fault_of_error(error, self.base_url, timeout)
@@ -127,12 +127,12 @@ def _session(base_url: str, headers: Mapping[str, str]) -> ClientSession:
     import aiohttp
 
     url = urlsplit(base_url)
-    # Not aiohttp's own `trust_env`, which would also send servers what a ~/.netrc holds for them.
+    # Not `trust_env` of aiohttp, which would also send servers credentials from ~/.netrc.
     proxy = None if proxy_bypass(url.hostname or "") else getproxies().get(url.scheme)
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0),  # requests are limited, not connections
         cookie_jar=aiohttp.DummyCookieJar(),
         headers=headers,
         proxy=proxy,
-        timeout=aiohttp.ClientTimeout(),  # none: each request has one
+        timeout=aiohttp.ClientTimeout(),  # unlimited, since each request has a timeout
     )

@@ -1,4 +1,4 @@
-"""The protocols of servers, side by side: where requests go, their form, and that of answers."""
+"""Protocols of servers: paths, headers, and formats of requests and answers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from leporello.text.typed.parse import kind_of
 Mode: TypeAlias = Literal["chat", "completions", "messages"]
 Turns: TypeAlias = Sequence[Mapping[str, str]]
 
-_NAME = "answer"  # of the one field of a schema that is sent for a type that is not an object
-# Reasons for which Anthropic's models stop, as OpenAI names them.
+_NAME = "answer"  # field of the object that wraps a schema of another type
+# OpenAI's names for the stop reasons of Anthropic.
 _REASONS = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
@@ -36,14 +36,14 @@ class ServerProtocol:
     Attributes:
         path: Path of requests below the server's address.
         batches: Path of batches.
-        headers: A function that returns the headers with a key.
-        content: A function that returns the fields with the turns before a prompt, the prompt, and
-            the characters of it to keep after those turns; None keeps nothing.
+        headers: Function that returns the headers with a key.
+        content: Function that returns the fields for the turns before a prompt, the prompt, and the
+            number of its characters that the server should cache; None disables the cache.
         stop: Field of the strings that end an answer.
-        form: A function that returns the fields that hold the answer to a schema.
-        as_chat: A function that returns an answer as OpenAI's chat writes it.
+        form: Function that returns the fields that constrain the answer to a schema.
+        as_chat: Function that converts an answer to the format of OpenAI's chat.
         uploads: Whether a batch's requests are uploaded as a file first.
-        takes_seed: Whether a request has a seed.
+        takes_seed: Whether a request may have a seed.
     """
 
     path: str
@@ -58,7 +58,7 @@ class ServerProtocol:
 
 
 def count_of(value: object) -> int | None:
-    """Returns a count as a server gave it; None where it is not one."""
+    """Returns a count in a server's answer; None if the value is not a count."""
     return value if type(value) is int and value >= 0 else None
 
 
@@ -71,9 +71,9 @@ def _anthropic_headers(key: str) -> dict[str, str]:
 
 
 def _blocks(turns: Turns, prompt: str, kept: int | None) -> dict[str, Any]:
-    """Returns the fields of a prompt in Anthropic's protocol, with marks where it keeps all so far.
+    """Returns the fields of a prompt in Anthropic's protocol, with marks for its cache.
 
-    The marks stand at the last turn before the prompt, and at the prompt's first characters.
+    The marks are at the last turn before the prompt, and after the prompt's first characters.
     """
 
     def block(text: str, is_kept: bool) -> dict[str, Any]:
@@ -85,10 +85,10 @@ def _blocks(turns: Turns, prompt: str, kept: int | None) -> dict[str, Any]:
         for turn in turns
     ]
     parts = ((prompt[: kept or 0], True), (prompt[kept or 0 :], False))
-    asked = [*before, ("user", [block(*part) for part in parts if part[0]])]
+    contents = [*before, ("user", [block(*part) for part in parts if part[0]])]
     return {
-        "system": next((blocks for role, blocks in asked if role == "system"), None),
-        "messages": [{"role": r, "content": blocks} for r, blocks in asked if r != "system"],
+        "system": next((blocks for role, blocks in contents if role == "system"), None),
+        "messages": [{"role": r, "content": blocks} for r, blocks in contents if r != "system"],
     }
 
 
@@ -110,64 +110,64 @@ def _blocks_as_chat(data: Mapping[str, Any]) -> Mapping[str, Any]:
     reason = data.get("stop_reason")
     choice = {"message": message, "finish_reason": _REASONS.get(str(reason), reason)}
     used = usage if isinstance(usage, Mapping) else {}
-    kept, made = used.get("cache_read_input_tokens"), used.get("cache_creation_input_tokens")
+    cached, stored = used.get("cache_read_input_tokens"), used.get("cache_creation_input_tokens")
     read = count_of(used.get("input_tokens"))
-    total = None if read is None else read + (count_of(kept) or 0) + (count_of(made) or 0)
+    total = None if read is None else read + (count_of(cached) or 0) + (count_of(stored) or 0)
     counts = {
         "prompt_tokens": total,
         "completion_tokens": used.get("output_tokens", 0),
-        "prompt_tokens_details": {"cached_tokens": kept},
+        "prompt_tokens_details": {"cached_tokens": cached},
     }
     return {"choices": [choice] if isinstance(content, list) else None, "usage": counts}
 
 
 def schema_sent(schema: str) -> str:
-    """Returns the schema that a server is sent, as text; empty where any text will do.
+    """Returns the JSON Schema to send to a server; empty if any text is allowed.
 
-    Services want an object at the top: another value is the one field of such.
+    Services require an object at the top, so other types are wrapped in an object with one field.
     """
     if not schema or kind_of(json.loads(schema)) == "text":
         return ""
-    known = json.loads(schema)
-    if kind_of(known) == "object" and "anyOf" not in known:
+    parsed = json.loads(schema)
+    if kind_of(parsed) == "object" and "anyOf" not in parsed:
         return schema
-    shared = {"$defs": known.pop("$defs")} if "$defs" in known else {}
-    whole = {
+    shared = {"$defs": parsed.pop("$defs")} if "$defs" in parsed else {}
+    wrapped = {
         **shared,
         "type": "object",
-        "properties": {_NAME: {"anyOf": [known, {"type": "null"}]}},
+        "properties": {_NAME: {"anyOf": [parsed, {"type": "null"}]}},
         "required": [_NAME],
         "additionalProperties": False,
     }
-    return json.dumps(whole, ensure_ascii=False)
+    return json.dumps(wrapped, ensure_ascii=False)
 
 
 def _response_format(schema: str) -> Mapping[str, Any]:
-    """Returns the fields of OpenAI's chat that hold the answer to a schema; plain text has none.
+    """Returns the fields of OpenAI's chat for a schema; empty for plain text.
 
-    `strict` is said only where the schema is as OpenAI's strict mode wants it; it refuses others.
+    `strict` is true only for schemas that OpenAI's strict mode accepts; it rejects others.
     """
     if not schema:
         return {}
-    known = json.loads(schema)
-    named = {"name": _NAME, "schema": known, "strict": _is_strict(known)}
-    return {"response_format": {"type": "json_schema", "json_schema": named}}
+    parsed = json.loads(schema)
+    json_schema = {"name": _NAME, "schema": parsed, "strict": _is_strict(parsed)}
+    return {"response_format": {"type": "json_schema", "json_schema": json_schema}}
 
 
 def _output_config(schema: str) -> Mapping[str, Any]:
-    """Returns the same fields of Anthropic's messages."""
+    """Returns the fields of Anthropic's messages for a schema; empty for plain text."""
     if not schema:
         return {}
     return {"output_config": {"format": {"type": "json_schema", "schema": json.loads(schema)}}}
 
 
 def unwrapped(text: str, schema: str) -> str:
-    """Returns an answer without the object that was asked for around it."""
+    """Returns an answer without the object that `schema_sent` wrapped around it."""
     if not schema or schema_sent(schema) in ("", schema):
         return text
     try:
         value = json.loads(text)
-    except (ValueError, RecursionError):  # a server that knows no schemas, or an answer cut off
+    except (ValueError, RecursionError):  # a server without schemas, or a truncated answer
         return text
     if not isinstance(value, dict) or [*value] != [_NAME]:
         return text
@@ -176,14 +176,14 @@ def unwrapped(text: str, schema: str) -> str:
 
 
 def _is_strict(schema: Any) -> bool:  # noqa: ANN401 -- any JSON
-    """Says whether all objects of a schema have all their fields, and no others."""
+    """Returns whether all objects of a schema require all their fields and allow no others."""
     if isinstance(schema, list):
         return all(map(_is_strict, schema))
     if not isinstance(schema, dict):
         return True
     if "properties" in schema and isinstance(schema["properties"], dict):
-        whole = {*schema.get("required", ())} == {*schema["properties"]}
-        if not whole or schema.get("additionalProperties") is not False:
+        is_complete = {*schema.get("required", ())} == {*schema["properties"]}
+        if not is_complete or schema.get("additionalProperties") is not False:
             return False
     return all(map(_is_strict, schema.values()))
 
@@ -221,10 +221,10 @@ PROTOCOLS: Mapping[Mode, ServerProtocol] = {
 
 
 def check_url(base_url: str) -> None:
-    """Refuses what is no address of a server; its parts may be keys, and are not repeated.
+    """Checks the address of a server; messages do not repeat it, since it may contain keys.
 
     Raises:
-        ValueError: It is none, or has what must not stand in a file.
+        ValueError: It is not an address, or has parts that must not be in a file.
     """
     try:
         url = urlsplit(base_url)
@@ -232,11 +232,11 @@ def check_url(base_url: str) -> None:
     except ValueError:
         is_url = False
     if not is_url:
-        raise ValueError("base_url is no address: it is like http://127.0.0.1:8000/v1")
+        raise ValueError("base_url is not an address, such as http://127.0.0.1:8000/v1")
     if "@" in url.netloc or url.query or url.fragment:
         raise ValueError(
-            "base_url has a name, a password, or something after ? or #, and what a file gives is"
-            " written to the run's files: leave it out, and give a key as api_key"
+            "base_url has a name, a password, or text after ? or #, which would be written to the"
+            " run's files: remove it, and set api_key instead"
         )
     if url.path.rstrip("/").endswith("/completions"):
-        raise ValueError("base_url ends before /chat/completions or /completions: leave that out")
+        raise ValueError("base_url must not contain /chat/completions or /completions: remove it")

@@ -1,4 +1,4 @@
-"""Models behind a server: of OpenAI, Anthropic, another service, or one's own."""
+"""Reader with a model on a server: OpenAI, Anthropic, another service, or the user's."""
 
 from __future__ import annotations
 
@@ -44,69 +44,67 @@ if TYPE_CHECKING:
     from leporello.readers.endpoint.throttle import Throttle
 
 _MINUTE = 60.0
-_BATCHED = 0.5  # share of its price that services take for what is sent as a batch
-_parts = threading.RLock()  # what is made on first use is made once, whatever threads race for it
+_BATCHED = 0.5  # share of the price that services charge for batches
+_parts = threading.RLock()  # threads create the cached properties only once
 
 
 @dataclass(frozen=True)
 class Endpoint(PromptedReader):
-    """Reads with a model behind a server of OpenAI's or Anthropic's protocol, several at once.
+    """Reads with a model on a server of OpenAI's or Anthropic's protocol, with parallel requests.
 
-    It may be called from as many threads as it has `slots`. What passes (5xx, time-outs, broken
-    connections, answers that are none) is asked again, `retries` times; what concerns one input
-    fails it alone; what concerns all of them (the key, the model's name, no server) stops the run.
-    A 429 is no failure: fewer requests are sent at once, or none for a time; see `patience`.
+    Up to `slots` threads may call it. Temporary failures (5xx, time-outs, broken connections,
+    invalid answers) are repeated `retries` times. Permanent failures of an input fail only that
+    input; those of all inputs (key, name of the model, no server) stop the run. A 429 is not a
+    failure: it reduces or pauses the requests; see `patience`.
 
-    Equal prompts are asked once, and get one answer at any temperature. With choices, the answer
-    is matched to one of them by its text or letter; where it names none, it stays as it is. There
-    are no scores.
+    Equal prompts are sent once, and have the same answer at any temperature. With choices, the
+    answer is matched to one of them by its text or letter; without a match it does not change.
+    There are no scores.
 
     Attributes:
-        base_url: Address of the server, mostly with `/v1` at its end.
-        model: Model as the server names it.
-        api_key: The environment variable that holds the key, `$OPENAI_API_KEY`; empty for servers
-            that want none.
-        mode: Form of the requests: `chat` sends messages, `completions` plain text, `messages`
-            those of Anthropic's protocol.
-        system: System message of the chat; none is sent if it is empty.
-        tokenizer: Tokenizer of the model, by path or hub id, chat template included; `words`
-            guesses 1.5 tokens a word or one for 3 bytes, whichever is more, and 32 for the chat.
-        max_input_tokens: Tokens of the window: prompt, system message and chat template.
-        on_overflow: Rule for passages that do not fit: `fit` leaves out the last ones, `truncate`
-            cuts in the middle of one, `split` reads the parts one by one and joins the answers
-            (with choices, takes what most parts say), `error` fails the input.
-        max_new_tokens: Number of tokens that are written at most, those of a model's reasoning
-            included.
-        max_tokens_field: Name of this number in the request; some models want
+        base_url: Address of the server, usually with `/v1` at the end.
+        model: Name of the model on the server.
+        api_key: Environment variable with the key, such as `$OPENAI_API_KEY`; empty for servers
+            without keys.
+        mode: Protocol: `chat` sends OpenAI's messages, `completions` plain text, `messages`
+            Anthropic's messages.
+        system: System message of the chat; empty to omit it.
+        tokenizer: Tokenizer of the model, by path or hub id, including its chat template; `words`
+            estimates the larger of 1.5 tokens per word and one per 3 bytes, plus 32 for the chat.
+        max_input_tokens: Size of the input window: prompt, system message and chat template.
+        on_overflow: Rule for passages that do not fit: `fit` omits the last ones, `truncate` cuts
+            within a passage, `split` reads the parts one by one and joins the answers (with
+            choices, takes the most frequent one), `error` fails the input.
+        max_new_tokens: Maximum number of generated tokens, including a model's reasoning.
+        max_tokens_field: Name of this number in the request; some models need
             `max_completion_tokens`.
-        temperature: Temperature of the draw; 0 is the likeliest answer, null leaves it to the
-            server.
-        sampling_seed: Seed that is sent as `seed`, for a temperature above 0; null sends none.
-        stop: Strings before the first of which the server ends the answer.
-        concurrency: Number of requests under way at once, of all processes of a run together; fewer
-            while the server answers 429 or takes nearly as long as `timeout`.
-        requests_per_minute: Number of requests that are sent in a minute, evenly, of all processes
-            of a run together. None is no limit.
-        timeout: Seconds that a request may take in all.
-        retries: Number of further attempts after a failure that may pass, at growing random
-            intervals, and never before a server's Retry-After.
-        patience: Seconds for which a server may answer nothing but 429, Retry-After included,
-            before the run stops; the same command goes on. An input that gets nothing else for
-            longer than that while others are answered has `retries` more attempts, and fails alone.
-        budget_tokens: Number of tokens, read and written, from which on no further input is begun
-            and the run stops; the same command goes on. They are counted over all readers of this
-            model at this server.
-        budget_dollars: Dollars from which on the same happens.
-        cache_prompts: Whether the server is asked to keep what prompts begin with (`messages`
-            alone: others do so by themselves): system message and examples, and the passages where
-            the prompt has them first.
-        batch: Whether what waits is sent as one batch, which services answer within a day at half
-            the price; one that was sent before a run was killed is found again.
-        options: Further fields of each request, as `{reasoning_effort: low}`.
-        input_price: Dollars for a million tokens read.
-        cached_price: Dollars for a million tokens read that the server had kept; None is
+        temperature: Sampling temperature; 0 is greedy, null is the default of the server.
+        sampling_seed: Seed to send as `seed`, for a temperature above 0; null to omit it.
+        stop: Strings before which the server ends the answer.
+        concurrency: Maximum number of parallel requests of all processes of a run; reduced while
+            the server answers 429 or takes nearly as long as `timeout`.
+        requests_per_minute: Maximum number of requests per minute, evenly spaced, of all processes
+            of a run. None is unlimited.
+        timeout: Maximum number of seconds per request.
+        retries: Number of further attempts after a temporary failure, at growing random intervals,
+            and never before a server's Retry-After.
+        patience: Seconds for which a server may answer only 429, including Retry-After, before the
+            run stops; the same command resumes it. An input that gets only 429 for longer while
+            others are answered fails after `retries` more attempts.
+        budget_tokens: Number of input and output tokens after which the run stops and reads no
+            further input; the same command resumes it. All readers of this model on this server
+            are counted together.
+        budget_dollars: Number of dollars after which the run stops likewise.
+        cache_prompts: Whether to ask the server to cache the beginning of prompts: system message
+            and examples, and passages if the prompt has them first. Only for `messages`; other
+            servers cache by themselves.
+        batch: Whether to send all waiting inputs as one batch, which services answer within a day
+            at half the price; a batch of a killed run is found again.
+        options: Additional fields of each request, such as `{reasoning_effort: low}`.
+        input_price: Dollars per million input tokens.
+        cached_price: Dollars per million input tokens from the server's cache; None is
             `input_price`.
-        output_price: Dollars for a million tokens written.
+        output_price: Dollars per million output tokens.
     """
 
     base_url: str
@@ -145,102 +143,102 @@ class Endpoint(PromptedReader):
     generates: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _ = self._template  # which checks itself
+        _ = self._template  # its constructor checks the prompt
         if self.budget_dollars is not None and not (self.input_price or self.output_price):
             raise ValueError(
-                "budget_dollars needs prices: give input_price and output_price, in dollars for a"
+                "budget_dollars needs prices: set input_price and output_price, in dollars per"
                 " million tokens"
             )
         check_url(self.base_url)
         if not self.model.strip():
-            raise ValueError("model is empty: give the name that the server knows it by")
+            raise ValueError("model is empty: set it to the name of the model on the server")
         if self.system and self.mode == "completions":
             raise ValueError("system needs mode 'chat': put its text into prompt instead")
         if self.cache_prompts and self.mode != "messages":
-            raise ValueError("cache_prompts is of mode 'messages'; others keep prompts unasked")
+            raise ValueError("cache_prompts needs mode 'messages'; others cache by themselves")
         if self.batch and self.mode == "completions":
             raise ValueError("batch needs mode 'chat' or 'messages'")
         if "" in self.stop:
-            raise ValueError("stop has an empty string, which would end every text at once")
+            raise ValueError("stop contains an empty string, which would end every text at once")
         if self.api_key and not isinstance(self.api_key, Key) and not is_variable(self.api_key):
-            # Given in Python: hidden from the repr and from messages like one from a file.
+            # A key from Python code is hidden from the repr and messages like one from a file.
             object.__setattr__(self, "api_key", Key(self.api_key, "$api_key"))
 
     @property
     def slots(self) -> int:
-        """How many threads may read at once; 0 where all that waits is one batch."""
+        """Maximum number of threads that may read at once; 0 if all inputs are one batch."""
         return 0 if self.batch else self._throttle.most
 
     @property
     def schedules_itself(self) -> bool:
-        """Whether it wants all that waits at once."""
+        """Whether it takes all waiting inputs in one call."""
         return self.batch
 
     @property
     def budget(self) -> Budget:
-        """Limits of what a run may spend."""
+        """Limits of the spending of a run."""
         return Budget(tokens=self.budget_tokens, dollars=self.budget_dollars)
 
     @property
     def spent(self) -> Ledger:
-        """Spending of this process, all readers of this model together."""
+        """Spending of this process by all readers of this model."""
         return self._account.ledger.spent
 
     def share_limits(self, workers: int, budget: Budget) -> None:
-        """Has this process hold its share of a run's limits; see `SharesLimits`."""
+        """Limits this process to its share of a run's limits; see `SharesLimits`."""
         self._throttle.most = max(1, self.concurrency // workers)
         self._throttle.interval = workers * _interval(self.requests_per_minute)
         self._account.share(budget)
 
     def cancel(self) -> None:
-        """Ends all reads under way; see `CancelsReads`."""
+        """Cancels all pending reads; see `CancelsReads`."""
         if client := self.__dict__.get("_client"):
             client.cancel()
 
     def load(self) -> None:
-        """Opens the session, and loads the tokenizer if there is one; else the first use does.
+        """Opens the session, and loads the tokenizer if there is one; `read` does so otherwise.
 
         Raises:
-            UserError: The client's package is not installed, the key cannot be one, there is no
-                such tokenizer, or the worked examples leave no room.
+            UserError: The client's package is not installed, the key is invalid, the tokenizer does
+                not exist, or the worked examples leave no room.
         """
         with _parts:
             _ = self._client, self.count([""]), self._window, self._before, self._asker
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order.
+        """Returns one output per input, in order.
 
         Raises:
-            BudgetSpentError: The budget is spent, or this process's share of it.
-            UserError: Something is wrong that concerns every input, or a worked example was drawn
-                from a document of theirs.
-            EndpointError: The server gives no answer to one of the inputs; the others' answers
-                are remembered, and cost nothing when they are read again without it.
+            BudgetSpentError: The budget, or this process's share of it, is spent.
+            UserError: A fault concerns all inputs, or a worked example was drawn from one of their
+                documents.
+            EndpointError: The server does not answer one of the inputs; the answers to the others
+                are cached, and cost nothing when these are read again.
         """
         self.load()
         parts = self._parts(inputs)
         prompts = [
-            [EndpointPrompt(self._prompt(part), schema_sent(read.schema)) for part in own_parts]
-            for read, own_parts in zip(inputs, parts, strict=True)
+            [EndpointPrompt(self._prompt(part), schema_sent(read.schema)) for part in read_parts]
+            for read, read_parts in zip(inputs, parts, strict=True)
         ]
         replies = self._replies(dict.fromkeys(chain.from_iterable(prompts)))
         return [
-            _output(read, own_parts, [replies[prompt] for prompt in asked], self._account)
-            for read, own_parts, asked in zip(inputs, parts, prompts, strict=True)
+            _output(read, read_parts, [replies[prompt] for prompt in read_prompts], self._account)
+            for read, read_parts, read_prompts in zip(inputs, parts, prompts, strict=True)
         ]
 
     def render(self, read: Read) -> str:
-        """Returns the text that is sent, after any cut; a split input's parts one by one."""
+        """Returns the text that is sent, after truncation; the parts of a split input in turn."""
         prompts = "\n\n".join(map(self._prompt, self._window.parts(read)))
         before = [(message["role"], message["content"]) for message in self._before]
         turns = [*before, ("user", prompts)] if before else []
         return "\n\n".join(f"{role}: {content}" for role, content in turns) or prompts
 
-    # -- parts, made on first use -------------------------------------------------------------
+    # -- cached properties --------------------------------------------------------------------
 
     @cached_property
     def _before(self) -> list[dict[str, str]]:
-        """The messages before the one with the prompt; none where there is no chat."""
+        """Messages before the one with the prompt; empty without a chat."""
         return messages(encodable(self.system), self._prompts.turns) if self._chats else []
 
     @cached_property
@@ -262,7 +260,7 @@ class Endpoint(PromptedReader):
 
     @cached_property
     def _client(self) -> Client:
-        from leporello.readers.endpoint.client import Client  # asyncio: only where one reads
+        from leporello.readers.endpoint.client import Client  # imports asyncio
 
         headers = self._protocol.headers(_value(self.api_key))
         client = Client(self.base_url.rstrip("/"), headers)
@@ -295,20 +293,20 @@ class Endpoint(PromptedReader):
     def _chats(self) -> bool:
         return self.mode != "completions"
 
-    # -- asking -------------------------------------------------------------------------------
+    # -- requests -----------------------------------------------------------------------------
 
     def _prompt(self, read: Read) -> str:
         if not self._template.render(read).strip():
-            raise ValueError("the prompt is empty: there is nothing to read")
+            raise ValueError("the prompt is empty")
         return self._render(read)
 
     def _body(self, prompt: EndpointPrompt) -> bytes:
-        """Returns the request for a prompt, as the protocol wants it."""
+        """Returns the request for a prompt in the format of the protocol."""
         protocol = self._protocol
-        kept = self._shared(prompt.text) if self.cache_prompts else None
+        cached = self._shared(prompt.text) if self.cache_prompts else None
         fields = {
             "model": self.model,
-            **protocol.content(self._before, prompt.text, kept),
+            **protocol.content(self._before, prompt.text, cached),
             self.max_tokens_field: self.max_new_tokens,
             "temperature": self.temperature,
             "seed": self.sampling_seed if protocol.takes_seed else None,
@@ -319,16 +317,15 @@ class Endpoint(PromptedReader):
         return json.dumps({n: value for n, value in fields.items() if value is not None}).encode()
 
     def _shared(self, prompt: str) -> int:
-        """Returns the length of what prompts on the same passages have in common."""
+        """Returns the length of the beginning that prompts on the same passages share."""
         follows = self.prompt.partition("{context}")[2].partition("{")[0]
         return max(0, prompt.rfind(follows)) if follows else 0
 
     def _replies(self, prompts: Collection[EndpointPrompt]) -> dict[EndpointPrompt, EndpointReply]:
         """Returns the reply to each prompt.
 
-        The budget is checked before anything is asked, and what is begun is then finished: answers
-        that came back and were paid could not be handed over together with the news that the
-        budget is spent, and the next process would buy them again.
+        The budget is checked only before a call. If it stopped a call, the answers that were paid
+        would be lost, and the next process would pay for them again.
         """
         from leporello.readers.endpoint.requests import PendingRequest
 
@@ -343,20 +340,20 @@ class Endpoint(PromptedReader):
 
 
 def _interval(per_minute: int | None) -> float:
-    """Returns the seconds from one request to the next."""
+    """Returns the seconds between requests."""
     return _MINUTE / per_minute if per_minute else 0.0
 
 
 def _value(secret: str) -> str:
-    """Returns the key; where Python code gave a variable's name, as a file would, what it holds.
+    """Returns the key, from the environment if the secret is the name of a variable.
 
     Raises:
-        UserError: It cannot be one.
+        UserError: The key has invalid characters.
     """
-    named = is_variable(secret) and not isinstance(secret, Key)
-    value = str(key(secret) if named else secret).strip()
+    is_name = is_variable(secret) and not isinstance(secret, Key)
+    value = str(key(secret) if is_name else secret).strip()
     if not (value.isascii() and value.isprintable()):
-        raise UserError("api_key: the key has characters that no key has, such as a line's end")
+        raise UserError("api_key: the key has invalid characters, such as a line break")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Asks a server: each request until it is answered or there is no use in asking."""
+"""Requests to a server, repeated until they are answered or fail permanently."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from leporello.readers.endpoint.responses import (
 from leporello.readers.endpoint.spending import ServerAccount
 from leporello.readers.endpoint.throttle import Throttle
 
-# Waits grow as 1, 2, 4, … s, drawn anew from nothing up to that: what failed together would
-# otherwise come back together.
+# The limit of waits grows as 1, 2, 4, … s; each wait is random up to it, so that requests that
+# failed together are not repeated together.
 _FIRST_WAIT = 1.0
-_MOST_WAIT = 60.0
-_GOES_ON = "the same command goes on where this one stopped"
-_REPLIES = 4096  # remembered; some hundred bytes each
-_NOT_FOUND, _GLANCE, _NAMES = 404, 10.0, 20
+_MAX_WAIT = 60.0
+_RESUMES = "run the same command again to resume"
+_REPLIES = 4096  # cached replies of some hundred bytes each
+_NOT_FOUND, _LISTING_TIMEOUT, _MAX_NAMES = 404, 10.0, 20
 
 
 @dataclass(frozen=True)
 class PendingRequest:
-    """Prompts that are asked together.
+    """Prompts of one call.
 
     Attributes:
-        prompts: Prompts, all different.
-        body: A function that returns the request for a prompt.
-        usage: A function that returns the usage of a text and its answer, where the server does not
-            give it.
-        check: A function called if any of them must be sent; raises if it must not.
+        prompts: Distinct prompts.
+        body: Function that returns the request for a prompt.
+        usage: Function that estimates the usage of a text and its answer, for servers that do not
+            report it.
+        check: Function that is called before a prompt is sent; raises if the budget is spent.
     """
 
     prompts: Collection[EndpointPrompt]
@@ -53,18 +53,18 @@ class PendingRequest:
 
 @dataclass(eq=False)
 class Dispatcher:
-    """Sends requests and remembers replies: equal requests are sent, and paid, once.
+    """Sends requests and caches replies, so that equal requests are sent and paid once.
 
-    All of it happens on the client's event loop, whatever threads ask: nothing here is locked.
+    All of it runs on the client's event loop, so that nothing needs a lock.
 
     Attributes:
         client: Client of the server.
         protocol: Protocol of the server.
-        timeout: Seconds that a request may take in all, however it trickles.
-        retries: Number of further attempts after a failure that may pass.
-        patience: Seconds for which the server may refuse.
-        throttle: Throttle that says when requests may start.
-        account: Account in which every answer is counted, even one that is of no use.
+        timeout: Maximum number of seconds per request, even if data keep arriving.
+        retries: Number of further attempts after a temporary failure.
+        patience: Seconds for which the server may answer only 429.
+        throttle: Throttle that starts requests.
+        account: Account to which every answer is charged, even an unusable one.
     """
 
     client: Client
@@ -74,9 +74,9 @@ class Dispatcher:
     patience: float
     throttle: Throttle
     account: ServerAccount
-    # Requests under way, and those that were answered, by hash of the prompt.
+    # Pending and answered requests, by hash of the prompt.
     _tasks: OrderedDict[bytes, asyncio.Task[Outcome]] = field(default_factory=OrderedDict)
-    _wanted: Counter[bytes] = field(default_factory=Counter)  # callers that wait for each of them
+    _wanted: Counter[bytes] = field(default_factory=Counter)  # number of callers that wait
     _forbidden: set[asyncio.Task[Outcome] | None] = field(default_factory=set)
     _listing: asyncio.Future[str] | None = None
     _stop: ResponseFault | None = None  # the fault that concerns every request
@@ -94,11 +94,11 @@ class Dispatcher:
         tasks = {prompt: self._task(prompt, key, work) for prompt, key in keys.items()}
         self._wanted.update(keys.values())
         try:
-            # Shielded: a caller that gives up must not cancel what others wait for.
+            # Shielded, since other callers may wait for the same request.
             outcomes = await asyncio.gather(*map(asyncio.shield, tasks.values()))
         finally:
             for prompt, task in tasks.items():
-                self._let_go(keys[prompt], task)
+                self._release(keys[prompt], task)
         if stop := next((o for o in outcomes if isinstance(o, ResponseFault) and o.stops), None):
             raise UserError(stop.message)
         return dict(zip(tasks, outcomes, strict=True))
@@ -107,16 +107,16 @@ class Dispatcher:
         self, prompt: EndpointPrompt, key: bytes, work: PendingRequest
     ) -> asyncio.Task[Outcome]:
         if key not in self._tasks:
-            if not self._wanted:  # callers that come later have patience of their own
-                self.throttle.begin_anew()
+            if not self._wanted:  # the patience of later callers starts again
+                self.throttle.reset_refusals()
                 if self._refused_until - asyncio.get_running_loop().time() <= self.patience:
                     self._stop = None
             self._tasks[key] = asyncio.create_task(self._answer(prompt, key, work))
         self._tasks.move_to_end(key)
         return self._tasks[key]
 
-    def _let_go(self, key: bytes, task: asyncio.Task[Outcome]) -> None:
-        """Counts a caller that waits no longer; a request that nobody waits for is cancelled."""
+    def _release(self, key: bytes, task: asyncio.Task[Outcome]) -> None:
+        """Removes a caller from a request, and cancels the request if no caller waits for it."""
         self._wanted[key] -= 1
         if not self._wanted[key]:
             del self._wanted[key]
@@ -145,31 +145,31 @@ class Dispatcher:
         return outcome
 
     async def _stopped(self, fault: ResponseFault) -> ResponseFault:
-        """Ends all requests for a fault that concerns them, for which it may wait for others."""
+        """Cancels all requests because of a fault of all; may wait for answers to other ones."""
         task = asyncio.current_task()
         if fault.stops == "unless answered":
             self._forbidden.add(task)
-            while not self._has_answers and (others := self._under_way() - self._forbidden):
+            while not self._has_answers and (others := self._pending() - self._forbidden):
                 await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
             if self._has_answers or len(self._forbidden) == 1:
                 return replace(fault, stops="")
         self._stop = replace(fault, again=False)
-        for other in self._under_way() - {task}:
-            other.cancel()
+        for pending in self._pending() - {task}:
+            pending.cancel()
         return self._stop
 
     @property
     def _has_answers(self) -> bool:
         return self.account.ledger.spent.reads > 0
 
-    def _under_way(self) -> set[asyncio.Task[Outcome]]:
+    def _pending(self) -> set[asyncio.Task[Outcome]]:
         return {task for task in map(self._tasks.get, self._wanted) if task and not task.done()}
 
     async def _outcome(self, prompt: EndpointPrompt, work: PendingRequest) -> Outcome:
-        """Asks until there is an answer, or no use in asking."""
+        """Repeats a request until it is answered or fails permanently."""
         clock = asyncio.get_running_loop().time
         began = clock()
-        attempts = failures = 0  # a refusal is none, until this prompt was refused for too long
+        attempts = failures = 0  # a refusal counts as a failure only after the patience
         while True:
             outcome = await self._attempt(prompt, work)
             if isinstance(outcome, EndpointReply) or not outcome.again:
@@ -179,8 +179,8 @@ class Dispatcher:
             if failures > self.retries:
                 return replace(outcome, message=f"{outcome.message}; asked {attempts} times")
             if not outcome.refused:
-                doubled = _FIRST_WAIT * 2.0 ** min(failures - 1, 9)  # beyond any float otherwise
-                await asyncio.sleep(random.uniform(0.0, min(_MOST_WAIT, doubled)))
+                doubled = _FIRST_WAIT * 2.0 ** min(failures - 1, 9)  # more would overflow
+                await asyncio.sleep(random.uniform(0.0, min(_MAX_WAIT, doubled)))
 
     async def _attempt(self, prompt: EndpointPrompt, work: PendingRequest) -> Outcome:
         clock = asyncio.get_running_loop().time
@@ -193,7 +193,7 @@ class Dispatcher:
             outcome = self._throttled(outcome, started, slowly=clock() - started > self.timeout / 2)
         finally:
             self.throttle.leave()
-        # A server may repeat the key that it was sent, in what it complains of or even answers.
+        # A server may repeat the key in an error message, or even in an answer.
         if isinstance(outcome, ResponseFault):
             outcome = replace(outcome, message=redact(outcome.message))
         else:
@@ -203,7 +203,7 @@ class Dispatcher:
         return outcome
 
     def _throttled(self, outcome: Outcome, started: float, *, slowly: bool) -> Outcome:
-        """Has all requests wait as the server wants, or the run stop if that is past patience."""
+        """Delays all requests as the server asks, or stops the run if that exceeds patience."""
         if isinstance(outcome, EndpointReply) or not outcome.again:
             self.throttle.answered(slowly=slowly)
             return outcome
@@ -215,8 +215,8 @@ class Dispatcher:
         self.throttle.rest(wait)
         if silent <= self.patience:
             return outcome
-        why = f"it asks to wait {wait:.0f} s" if wait > self.patience else "it says nothing else"
-        message = f"{outcome.message}; {why}, and patience is {self.patience:g} s; {_GOES_ON}"
+        why = f"it asks to wait {wait:.0f} s" if wait > self.patience else "it only answers this"
+        message = f"{outcome.message}; {why}, and patience is {self.patience:g} s; {_RESUMES}"
         self._refused_until = asyncio.get_running_loop().time() + wait
         return replace(outcome, message=message, again=False, stops="always")
 
@@ -226,27 +226,26 @@ class Dispatcher:
             return outcome_of(response, self.protocol)
         if response.status == _NOT_FOUND:
             self._listing = self._listing or asyncio.ensure_future(self._models())
-            listed = await asyncio.shield(self._listing)  # once, whoever gives up
+            listed = await asyncio.shield(self._listing)  # shared by all callers
             return replace(response, message=f"{response.message}{listed}")
         return response
 
     async def _models(self) -> str:
-        """Returns the names of what the server has, for a message."""
-        response = await self.client.request("GET", "/models", min(self.timeout, _GLANCE))
+        """Returns the names of the server's models, for a message."""
+        response = await self.client.request("GET", "/models", min(self.timeout, _LISTING_TIMEOUT))
         if isinstance(response, ResponseFault):
             return ""
         try:
             names = [str(model["id"]) for model in json.loads(response)["data"]]
-        except (ValueError, LookupError, TypeError, RecursionError):  # it may have any form
+        except (ValueError, LookupError, TypeError, RecursionError):  # the response may be anything
             return ""
-        shown = ", ".join(names[:_NAMES]) + f" and {len(names) - _NAMES} more" * (
-            len(names) > _NAMES
-        )
-        return f"; it has the models: {shown}" if names else ""
+        listed = ", ".join(names[:_MAX_NAMES])
+        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+        return f"; it has the models: {listed}{more}" if names else ""
 
 
 def counted(reply: EndpointReply, prompt: EndpointPrompt, work: PendingRequest) -> EndpointReply:
-    """Returns a reply without keys, and with what it took, counted where the server tells not."""
+    """Returns a reply without keys, with its usage, which is estimated if it was not reported."""
     usage = reply.usage or work.usage(prompt.text, f"{reply.reasoning} {reply.text}".strip())
     if reply.reasoning and usage.reasoning_tokens is None:
         usage = replace(usage, reasoning_tokens=work.usage("", reply.reasoning).output_tokens)

@@ -1,4 +1,4 @@
-"""Outcomes of requests: an answer, or why there is none; ask again, fail the input, or stop."""
+"""Outcomes of requests: an answer, or a fault that is repeated, fails the input, or stops."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from leporello.readers.prompting.template import encodable, split_reasoning
 
 Stops: TypeAlias = Literal["", "always", "unless answered"]
 
-_LONGEST = 400  # characters of what a server says that are repeated in a message
+_LONGEST = 400  # characters of a server's text in a message
 
-# Of status codes that concern every input: what the user can do.
+# Advice for status codes that concern all inputs.
 _HINTS = {
-    401: "check api_key: it names the environment variable that holds the key, as $OPENAI_API_KEY",
+    401: "check api_key: it must name the environment variable with the key, as $OPENAI_API_KEY",
     402: "the account has no credit left",
     403: "the key may not use this model",
-    404: "check model, and base_url: most servers want /v1 at its end",
+    404: "check model, and base_url: most servers need /v1 at its end",
 }
-SUCCESS, _MOVED = 300, 400  # the first status that is not
+SUCCESS, _MOVED = 300, 400  # upper bounds of these status codes
 _FORBIDDEN, _TIMEOUT, _TOO_LARGE, _RATE, _SERVER = 403, 408, 413, 429, 500
 _OVERLOADED = {_TIMEOUT, _RATE, 503, 504, 529}
 _SHORTER = (
-    "prompt and answer are more than the model takes: lower max_input_tokens or max_new_tokens;"
-    " with the model's tokenizer, prompts are counted as the server counts them"
+    "prompt and answer exceed the model's input window: lower max_input_tokens or max_new_tokens;"
+    " set tokenizer to the model's one to count prompts as the server does"
 )
 # OpenAI, vLLM, SGLang, llama.cpp, TGI, Mistral, Anthropic and Gemini, in this order.
 _TOO_LONG = re.compile(
@@ -37,23 +37,23 @@ _TOO_LONG = re.compile(
     r"|(prompt|input|request)\b.{0,80}\btoo (long|large)|token count.{0,40}\bexceeds",
     re.IGNORECASE,
 )
-# A parameter that the model does not take; what is wrong with one input has other codes.
+# Codes for unsupported parameters, which concern all inputs.
 _PARAMETER_CODES = {"unsupported_parameter", "unsupported_value", "unknown_parameter"}
 
 
 class EndpointError(Exception):
-    """The server gave no answer to an input."""
+    """The server did not answer an input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens that an answer took, as the server counts them.
+    """Tokens of a request and its answer, as the server counts them.
 
     Attributes:
-        input_tokens: Number of tokens read.
-        output_tokens: Number of tokens written, reasoning included.
-        reasoning_tokens: Number of tokens of reasoning; None where the server does not tell.
-        cached_tokens: Number of tokens read that the server had kept from an earlier request.
+        input_tokens: Number of input tokens.
+        output_tokens: Number of output tokens, including reasoning.
+        reasoning_tokens: Number of reasoning tokens; None if the server does not report it.
+        cached_tokens: Number of input tokens from the server's cache.
     """
 
     input_tokens: int
@@ -62,7 +62,7 @@ class Usage:
     cached_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        """Returns the sum of two; unknown reasoning counts as none."""
+        """Returns the sum; unknown reasoning counts as 0."""
         return Usage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
@@ -73,7 +73,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class EndpointReply:
-    """An answer, what the model reasoned before it, and its usage, None where none is told."""
+    """An answer, the reasoning before it, and its usage; None if the server does not report it."""
 
     text: str
     usage: Usage | None
@@ -82,16 +82,16 @@ class EndpointReply:
 
 @dataclass(frozen=True, slots=True)
 class ResponseFault:
-    """Why there is no answer.
+    """A request without an answer.
 
     Attributes:
-        message: Message for the person who reads it.
-        status: HTTP's status; that of a time-out is 408, and 0 is none.
-        again: Whether asking again may help.
-        stops: Whether it concerns every input, so that the run stops rather than fails them all;
-            `unless answered` does if the server has not answered anything yet.
+        message: Message for the user.
+        status: HTTP status; 408 for a time-out, 0 without a response.
+        again: Whether to repeat the request.
+        stops: Whether it concerns all inputs, so that the run stops rather than fails them all;
+            `unless answered` stops it only if the server has not answered any request yet.
         wait: Seconds that the server asks to wait.
-        usage: Tokens that it took all the same.
+        usage: Tokens that were charged nevertheless.
     """
 
     message: str
@@ -103,12 +103,12 @@ class ResponseFault:
 
     @property
     def overloaded(self) -> bool:
-        """Whether the server has too much to do."""
+        """Whether the server is overloaded."""
         return self.status in _OVERLOADED
 
     @property
     def refused(self) -> bool:
-        """Whether the server did nothing for that reason (429)."""
+        """Whether the server refused the request for that reason (429)."""
         return self.status == _RATE
 
 
@@ -116,11 +116,11 @@ Outcome: TypeAlias = EndpointReply | ResponseFault
 
 
 def outcome_of(content: bytes, protocol: ServerProtocol) -> Outcome:
-    """Returns the answer in a response, or what is wrong with it."""
+    """Returns the answer in a response, or its fault."""
     try:
         data = json.loads(content)
     except (ValueError, RecursionError):
-        page = "; a page and no answer: check base_url" if content.lstrip()[:1] == b"<" else ""
+        page = "; it is a web page: check base_url" if content.lstrip()[:1] == b"<" else ""
         return ResponseFault(
             f"the server's answer is not JSON: {_excerpt(content)}{page}", again=True
         )
@@ -134,8 +134,8 @@ def outcome_of(content: bytes, protocol: ServerProtocol) -> Outcome:
 
 
 def _outcome_of_choice(choice: Mapping[str, Any], usage: Usage | None) -> Outcome:
-    told, reason = choice.get("message"), choice.get("finish_reason")
-    message = told if isinstance(told, Mapping) else {}
+    content, reason = choice.get("message"), choice.get("finish_reason")
+    message = content if isinstance(content, Mapping) else {}
     text, refusal = message.get("content"), message.get("refusal")
     reasoning, answer = split_reasoning(text if isinstance(text, str) else "")
     if reason == "content_filter":
@@ -147,8 +147,8 @@ def _outcome_of_choice(choice: Mapping[str, Any], usage: Usage | None) -> Outcom
         hint = "; if the model reasons first, raise max_new_tokens" if reason == "length" else ""
         fault = f"the server's answer has no text (finish_reason {reason!r}{spent}){hint}"
     else:
-        given = (message.get(name) for name in ("reasoning_content", "reasoning"))
-        reasoning = next((text for text in given if isinstance(text, str) and text), reasoning)
+        fields = (message.get(name) for name in ("reasoning_content", "reasoning"))
+        reasoning = next((text for text in fields if isinstance(text, str) and text), reasoning)
         return EndpointReply(encodable(answer).strip(), usage, encodable(reasoning).strip())
     return ResponseFault(fault, usage=usage)
 
@@ -160,29 +160,30 @@ def _usage(usage: object) -> Usage | None:
     if read is None or written is None:
         return None
     details = [usage.get(f"{part}_tokens_details") for part in ("prompt", "completion")]
-    asked, told = (each if isinstance(each, Mapping) else {} for each in details)
-    kept = count_of(asked.get("cached_tokens")) or 0
-    return Usage(read, written, count_of(told.get("reasoning_tokens")), min(read, kept))
+    prompt, completion = (row if isinstance(row, Mapping) else {} for row in details)
+    cached = count_of(prompt.get("cached_tokens")) or 0
+    reasoning = count_of(completion.get("reasoning_tokens"))
+    return Usage(read, written, reasoning, min(read, cached))
 
 
 def fault_of_error(error: Exception, base_url: str, timeout: float) -> ResponseFault:
-    """Returns the fault of an error; one that is not of the connection is raised again.
+    """Returns the fault for a connection error; raises other errors again.
 
     Args:
         error: Error that a request raised.
         base_url: Address of the server, for messages.
-        timeout: Seconds that the request might take.
+        timeout: Maximum number of seconds of the request.
     """
     import aiohttp
 
     if isinstance(error, TimeoutError):
-        message = f"the server gave no answer within {timeout:g} s"
+        message = f"the server did not answer within {timeout:g} s"
         return ResponseFault(message, _TIMEOUT, again=True)
     if not isinstance(error, aiohttp.ClientError):
         raise error
     message = _excerpt(f"{type(error).__name__}: {error}")
     if isinstance(error, aiohttp.ClientConnectorError):
-        hint = "check base_url, and that the server runs"
+        hint = "check base_url, and whether the server is running"
         return ResponseFault(
             f"no connection to {base_url} ({message}); {hint}", again=True, stops="always"
         )
@@ -190,31 +191,33 @@ def fault_of_error(error: Exception, base_url: str, timeout: float) -> ResponseF
 
 
 def fault_of_status(status: int, headers: Mapping[str, str], content: bytes) -> ResponseFault:
-    """Returns the fault of a response without success; names of headers have no case."""
+    """Returns the fault for an unsuccessful response; names of headers ignore case."""
     error = _error(content)
     message = f"the server answered {status}: {_error_message(error, content)}"
     code = error.get("code") if isinstance(error, Mapping) else None
     if status < _MOVED:
-        to = _excerpt(headers.get("location", ""))
-        hint = "no redirect is followed, since a key is for one server: name the other as base_url"
-        return ResponseFault(f"the server redirects to {to}; {hint}", status, stops="always")
+        target = _excerpt(headers.get("location", ""))
+        hint = (
+            "redirects are not followed, since they could leak the key: set base_url to the target"
+        )
+        return ResponseFault(f"the server redirects to {target}; {hint}", status, stops="always")
     if status == _RATE and code == "insufficient_quota":
         return ResponseFault(f"{message}; {_HINTS[402]}", status, stops="always")
     if status in (_TIMEOUT, _RATE) or status >= _SERVER:
         return ResponseFault(message, status, again=True, wait=_wait(headers))
     if code in _PARAMETER_CODES:
-        hint = "max_tokens_field, temperature (null: none), sampling_seed and stop say what is sent"
+        hint = "change max_tokens_field, temperature (null to omit it), sampling_seed or stop"
         return ResponseFault(f"{message}; {hint}", status, stops="always")
     if status in _HINTS:
-        # Some gateways forbid a single input that they will not pass on.
+        # Some gateways answer 403 for a single input that they filter.
         stops: Stops = "unless answered" if status == _FORBIDDEN else "always"
         return ResponseFault(f"{message}; {_HINTS[status]}", status, stops=stops)
-    told = f"{message}; {_SHORTER}" if _is_too_long(status, error, message) else message
-    return ResponseFault(told, status)
+    advice = f"; {_SHORTER}" if _is_too_long(status, error, message) else ""
+    return ResponseFault(f"{message}{advice}", status)
 
 
 def _error(content: bytes) -> object:
-    """Returns what the body of an error says, which OpenAI puts into an object of its own."""
+    """Returns the error in a response's body, which OpenAI wraps in an object."""
     try:
         body: object = json.loads(content)
     except (ValueError, RecursionError):
@@ -223,13 +226,13 @@ def _error(content: bytes) -> object:
 
 
 def _is_too_long(status: int, error: object, message: str) -> bool:
-    """Says whether a server complains of too many tokens; each does in its own words."""
+    """Returns whether an error is about too many tokens; the messages of servers differ."""
     texts = [message, *(str(error.get(n)) for n in ("code", "type") if isinstance(error, Mapping))]
     return status == _TOO_LARGE or any(map(_TOO_LONG.search, texts))
 
 
 def _error_message(error: object, content: bytes) -> str:
-    """Returns the message of an error; servers put it in several places."""
+    """Returns the message of an error; its field differs between servers."""
     if isinstance(error, Mapping):
         message = next(
             (error[name] for name in ("message", "detail", "error") if error.get(name)), error
@@ -239,7 +242,7 @@ def _error_message(error: object, content: bytes) -> str:
 
 
 def _wait(headers: Mapping[str, str]) -> float | None:
-    """Returns the seconds of Retry-After, which may also be a date; None where there is none."""
+    """Returns the seconds of Retry-After, which may also be a date; None without the header."""
     from email.utils import parsedate_to_datetime
 
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
@@ -257,7 +260,7 @@ def _wait(headers: Mapping[str, str]) -> float | None:
 
 
 def _excerpt(content: bytes | str) -> str:
-    """Returns the beginning of what a server said, on one line."""
+    """Returns the beginning of a server's text as one line."""
     text = content[: 4 * _LONGEST]
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")

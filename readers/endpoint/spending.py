@@ -1,4 +1,4 @@
-"""Spending at a server: the ledger of all readers of a model, and the limits of each reader."""
+"""Spending on a server: the ledger of all readers of a model, and the limits of each reader."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _DIGITS = 12  # of dollars: a token may cost a hundred-millionth
 
 @dataclass
 class SharedLedger:
-    """Ledger of several readers, which have a thread each.
+    """Thread-safe ledger of several readers.
 
     Attributes:
         spent: Costs of all answered requests.
-        closed: Whether a limit was found to be reached: readers made later begin another.
+        closed: Whether a limit was reached, so that later readers start another ledger.
     """
 
     spent: Ledger = field(default_factory=Ledger)
@@ -33,14 +33,14 @@ class SharedLedger:
             self.spent += cost
 
 
-# Readers that ask one model at one server share its ledger as long as any of them lives: all
-# points of a sweep, for a run keeps its stages until it ends.
+# Readers of the same model on the same server share a ledger as long as any of them exists: this
+# includes all points of a sweep, since a run keeps its stages.
 _LEDGERS: WeakValueDictionary[tuple[str, str], SharedLedger] = WeakValueDictionary()
 _opening = threading.Lock()
 
 
 def shared_ledger(base_url: str, model: str) -> SharedLedger:
-    """Returns the ledger of a model at a server."""
+    """Returns the ledger of a model on a server."""
     with _opening:
         ledger = _LEDGERS.get((base_url, model))
         if ledger is None or ledger.closed:
@@ -50,14 +50,14 @@ def shared_ledger(base_url: str, model: str) -> SharedLedger:
 
 @dataclass
 class ServerAccount:
-    """Account of one reader at a server.
+    """Account of one reader on a server.
 
     Attributes:
-        ledger: Ledger of all readers of its model there.
-        budget: Limits of what the ledger may hold before another input is begun.
-        input_price: Dollars for a million tokens read.
-        output_price: Dollars for a million tokens written.
-        cached_price: Dollars for a million tokens read that the server had kept.
+        ledger: Ledger of all readers of its model.
+        budget: Limits of the ledger, at which no further input is read.
+        input_price: Dollars per million input tokens.
+        output_price: Dollars per million output tokens.
+        cached_price: Dollars per million input tokens from the server's cache.
     """
 
     ledger: SharedLedger
@@ -67,15 +67,15 @@ class ServerAccount:
     cached_price: float
 
     def add(self, usage: Usage) -> None:
-        """Counts an answered request."""
+        """Adds the cost of an answered request."""
         tokens = usage.input_tokens, usage.output_tokens
         self.ledger.add(Ledger(1, *tokens, self._cost(usage)))
 
     def check(self) -> None:
-        """Allows another input, or not.
+        """Checks that the budget allows another input.
 
         Raises:
-            BudgetSpentError: As much is spent as may be.
+            BudgetSpentError: The budget is spent.
         """
         spent = self.ledger.spent
         if name := self.budget.reached(spent):
@@ -84,18 +84,18 @@ class ServerAccount:
             price = f", {spent.dollars:.4f} dollars" if self._is_priced else ""
             raise BudgetSpentError(
                 f"budget_{name} ({limit:{',' if name == 'tokens' else 'g'}}) is spent:"
-                f" {spent.reads:,} answers took {spent.input_tokens:,} tokens to read and"
-                f" {spent.output_tokens:,} to write{price}; all answers are kept, and the same"
-                " command goes on where this one stopped, with as much again"
+                f" {spent.reads:,} answers took {spent.input_tokens:,} input tokens and"
+                f" {spent.output_tokens:,} output tokens{price}; all answers are stored: run the"
+                " same command again to resume with the same budget"
             )
 
     def share(self, budget: Budget) -> None:
-        """Replaces the limits: so much may be spent in addition to what was spent."""
+        """Replaces the limits by a budget for further spending."""
         self.ledger.closed = False
         self.budget = budget.after(self.ledger.spent)
 
     def price(self, usage: Usage) -> float | None:
-        """Returns the dollars of an answer; None where prices are not known."""
+        """Returns the dollars of an answer; None without prices."""
         return round(self._cost(usage), _DIGITS) if self._is_priced else None
 
     @property
@@ -103,6 +103,6 @@ class ServerAccount:
         return bool(self.input_price or self.output_price)
 
     def _cost(self, usage: Usage) -> float:
-        kept, written = usage.cached_tokens, usage.output_tokens
-        read = (usage.input_tokens - kept) * self.input_price + kept * self.cached_price
-        return (read + written * self.output_price) / _MILLION
+        cached = usage.cached_tokens
+        read = (usage.input_tokens - cached) * self.input_price + cached * self.cached_price
+        return (read + usage.output_tokens * self.output_price) / _MILLION

@@ -1,4 +1,4 @@
-"""How long prompts are for a server: by its model's tokenizer, or safely guessed by words."""
+"""Token counts of prompts: by the model's tokenizer, or overestimated from words."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from leporello.readers.endpoint.responses import Usage
 from leporello.readers.prompting.chat import Chat
 from leporello.text.tokens import Words
 
-# A guess errs on the safe side: text in Latin script has 1.3 to 1.5 tokens a word, and 3.4 to 4.2
-# bytes a token where words are long or joined by signs (docs/endpoints.md).
-_TOKENS_A_WORD = 1.5
-_BYTES_A_TOKEN = 3.0
+# Overestimates: text in Latin script has 1.3 to 1.5 tokens per word, and 3.4 to 4.2 bytes per token
+# if words are long or joined by punctuation (docs/endpoints.md).
+_TOKENS_PER_WORD = 1.5
+_BYTES_PER_TOKEN = 3.0
 _CHAT = 32  # tokens that an unknown chat template may add
-_TURN = 8  # and for each turn of a worked example; known ones add 4 to 6
+_TURN = 8  # tokens for each turn of a worked example; known templates add 4 to 6
 
 
 @dataclass(frozen=True)
 class TokenCounts:
-    """Counts tokens, for several threads in turn: tokenizers may keep state from call to call.
+    """Counts tokens; thread-safe, since tokenizers may keep state between calls.
 
     Attributes:
-        tokenizer: Path or hub id of the model's tokenizer; `words` guesses.
-        chat: Whether prompts are put into a chat.
+        tokenizer: Path or hub id of the model's tokenizer; `words` estimates.
+        chat: Whether prompts are part of a chat.
         system: System message of the chat.
-        turns: Turns of the chat before the prompt: examples' prompts and answers.
+        turns: Prompts and answers of the examples, which precede the prompt.
     """
 
     tokenizer: str
@@ -39,28 +39,28 @@ class TokenCounts:
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the tokens of each text."""
+        """Returns the number of tokens of each text."""
         if self.tokenizer == "words":
-            return list(map(_guess, texts))
+            return list(map(_estimate, texts))
         with self._lock:
             return self._tokens.count(texts)
 
     def size(self, prompt: str) -> int:
-        """Returns the tokens of a prompt with all that is put around it."""
+        """Returns the number of tokens of a prompt with the chat around it."""
         if self.tokenizer == "words":
-            return _guess(prompt) + self._around
+            return _estimate(prompt) + self._around
         with self._lock:
             if self.chat and self._tokens.tokenizer.chat_template:
                 return len(self._chat.encode(prompt))
             return len(self._tokens.encode(prompt)) + self._around
 
     def usage(self, prompt: str, text: str) -> Usage:
-        """Returns what a prompt and its answer take."""
+        """Returns the usage of a prompt and its answer."""
         return Usage(self.size(prompt), self.count([text])[0])
 
     @cached_property
     def _around(self) -> int:
-        """What is put around a prompt, by a template that is not known."""
+        """Number of tokens around a prompt with an unknown chat template."""
         if not self.chat:
             return 0
         texts = [text for turn in self.turns for text in turn]
@@ -75,9 +75,9 @@ class TokenCounts:
         return Tokens(self.tokenizer)
 
 
-@lru_cache(maxsize=256)  # a prompt is measured more than once on its way
-def _guess(text: str) -> int:
+@lru_cache(maxsize=256)  # prompts are measured several times
+def _estimate(text: str) -> int:
     ascii_only = text.isascii()
     words = len(text.split()) if ascii_only else len(Words().offsets(text))
     size = len(text) if ascii_only else len(text.encode("utf-8", "replace"))
-    return math.ceil(max(words * _TOKENS_A_WORD, size / _BYTES_A_TOKEN))
+    return math.ceil(max(words * _TOKENS_PER_WORD, size / _BYTES_PER_TOKEN))

@@ -1,5 +1,5 @@
-"""From a read to the model's input: template, chat, few-shot examples, window.
+"""Prompts of language models: template, chat, few-shot examples, input window.
 
-Begin with `prompted_reader`, which joins the others; `prompted_model` adds a model that runs here;
-`window` is the only place where text is cut.
+Begin with `prompted_reader`, which combines them; `prompted_model` adds a local model; only
+`window` cuts text.
 """

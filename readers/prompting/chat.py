@@ -1,4 +1,4 @@
-"""A chat around a prompt, by the tokenizer's own template."""
+"""Chats around a prompt, with the template of the tokenizer."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ def messages(system: str, turns: Sequence[tuple[str, str]]) -> list[dict[str, st
     """Returns a chat's messages before the last turn of the user.
 
     Args:
-        system: Message of the system; empty for none.
-        turns: Messages of user and assistant in turn: prompts and answers of examples.
+        system: System message; empty to omit it.
+        turns: Prompts and answers of examples, as messages of user and assistant.
     """
     pairs = [[("user", prompt), ("assistant", answer)] for prompt, answer in turns]
-    spoken = [("system", system)] * bool(system) + [turn for pair in pairs for turn in pair]
-    return [{"role": role, "content": content} for role, content in spoken]
+    contents = [("system", system)] * bool(system) + [turn for pair in pairs for turn in pair]
+    return [{"role": role, "content": content} for role, content in contents]
 
 
 class Chat:
-    """What is said before the answer: a system's turn, worked examples, and the user's turn."""
+    """Chat before the answer: system message, worked examples, and the user's turn."""
 
     def __init__(self, tokens: Tokens, system: str, turns: Sequence[tuple[str, str]]) -> None:
         self._tokens = tokens
         self._before = messages(system, turns)
-        self._mark = object()  # of this chat among those of its tokenizer
+        self._mark = object()  # separates its entries in the tokenizer's memo
 
     def text(self, prompt: str) -> str:
-        """Returns the chat, ready for the answer."""
+        """Returns the text of the chat up to the answer."""
         chat: str = self._apply(prompt, tokenize=False)
         return chat
 
     def encode(self, prompt: str) -> tuple[int, ...]:
-        """Returns the chat's ids; control tokens in a document are only text to the model."""
+        """Returns the chat's ids; control tokens in a document are read as plain text."""
 
         def ids() -> Sequence[int]:
             options = {"sanitize_control_tokens": True, "return_dict": False}

@@ -1,4 +1,4 @@
-"""Worked examples before what is asked: a JSON Lines file, what is drawn of it, how it is shown."""
+"""Worked examples in prompts: reading a JSON Lines file, drawing from it, rendering."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from leporello.core.records import Chunk, Read
 from leporello.readers.prompting.template import Template, encodable
 
 _CUE = "answer:"
-_ELSEWHERE = "draw examples from another split, such as train"
-_LISTED = 20  # faults; a file with more has usually one mistake in each row
-_SHOWN = 60  # characters of a faulty value that a message repeats
+_ADVICE = "draw examples from another split, such as train"
+_MAX_FAULTS = 20  # in a message; a file with more usually has one mistake in each row
+_MAX_VALUE = 60  # characters of a faulty value in a message
 
 _Answer = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -31,11 +31,11 @@ class Shot:
     """A worked example.
 
     Attributes:
-        read: Input that was asked.
-        answer: The right answer, one of the choices if there are any.
-        id: Id of the task's example that it was made from; empty where that is not known.
-        data: Fingerprint of that task's data; empty where that is not known.
-        document: SHA-256 of that example's document; empty where that is not known.
+        read: Input of the reader.
+        answer: Correct answer, one of the choices if there are any.
+        id: Id of the example in its task; empty if unknown.
+        data: Fingerprint of the task's data; empty if unknown.
+        document: SHA-256 of the example's document; empty if unknown.
     """
 
     read: Read
@@ -47,14 +47,14 @@ class Shot:
 
 @dataclass(frozen=True)
 class FewShot:
-    """A template, and worked examples before what is asked.
+    """A template with worked examples before the question.
 
-    They are the same for every input. None of them is ever left out or cut: they count in the
-    window like the rest of the template, and it is passages that give way.
+    All inputs have the same examples. These are never omitted or cut: they count as part of the
+    template, so only passages are shortened to fit the input window.
 
     Attributes:
-        template: Template of the examples and of what is asked.
-        shots: Examples in the order in which they are shown.
+        template: Template of the examples and the question.
+        shots: Examples in the order of the prompt.
     """
 
     template: Template
@@ -62,106 +62,106 @@ class FewShot:
 
     @cached_property
     def turns(self) -> tuple[tuple[str, str], ...]:
-        """The examples' prompts and answers: earlier turns of a chat's user and assistant."""
+        """Prompts and answers of the examples, as earlier turns of user and assistant."""
         return tuple((self.template.render(s.read), encodable(s.answer)) for s in self.shots)
 
     def render(self, read: Read) -> str:
-        """Returns one text for models that do not chat: the examples, then what is asked.
+        """Returns one text for models without chat: the examples, then the input.
 
-        Where the template ends in a field and not in words of its own, such as `Answer:`, the
-        examples' answers and the one that is wanted are announced by a line.
+        If the template ends in a field, not in words such as `Answer:`, a line `answer:` precedes
+        the answer of each example and that of the model.
         """
         if not self.shots:
             return self.template.render(read)
-        asked = self._announced(self.template.render(read))
-        return "\n\n".join([*self._solved, asked])
+        prompt = self._with_cue(self.template.render(read))
+        return "\n\n".join([*self._solved, prompt])
 
     def check_room(self, size: Callable[[str], int], prompt: str, limit: int) -> None:
-        """Refuses examples that leave no room for anything else.
+        """Checks that the examples leave room for an input.
 
         Args:
-            size: A function that returns the number of a prompt's tokens.
-            prompt: Prompt of an input in which nothing is said.
-            limit: Number of tokens of a prompt at most.
+            size: Function that returns the number of a prompt's tokens.
+            prompt: Prompt of an empty input.
+            limit: Maximum number of tokens per prompt.
 
         Raises:
             UserError: No input would fit.
         """
-        if self.shots and (taken := size(prompt)) > limit:
+        if self.shots and (length := size(prompt)) > limit:
             raise UserError(
-                f"{len(self.shots)} examples take {taken} tokens of the prompt, and"
-                f" max_input_tokens is {limit}; examples are never cut or left out: lower shots,"
+                f"{len(self.shots)} examples take {length} tokens of the prompt, but"
+                f" max_input_tokens is {limit}; examples are never cut or omitted: lower shots,"
                 " shorten the examples' contexts, or raise max_input_tokens"
             )
 
     def check_data(self, data: str) -> None:
-        """Refuses examples that were drawn from the data that they are to be shown with.
+        """Checks that no example was drawn from the data of the task.
 
         Args:
-            data: Fingerprint of a task's data; empty where no task is known.
+            data: Fingerprint of the task's data; empty without a task.
 
         Raises:
-            UserError: One of them was.
+            UserError: An example was drawn from these data.
         """
         if data and (shot := next((s for s in self.shots if s.data == data), None)):
             raise UserError(
-                f"the worked example {shot.id!r} was drawn from the very data that is asked about:"
-                f" {_ELSEWHERE}"
+                f"the worked example {shot.id!r} was drawn from the data of the task itself:"
+                f" {_ADVICE}"
             )
 
     def check_documents(self, reads: Iterable[Read]) -> None:
-        """Refuses examples that were drawn from a document that is asked about.
+        """Checks that no example was drawn from a document of the inputs.
 
         Raises:
-            UserError: One of them was.
+            UserError: An example was drawn from such a document.
         """
-        # Equal passages would prove nothing: contracts and licences repeat each other.
+        # Documents, not passages, since contracts and licences share passages.
         drawn = {shot.document: shot for shot in self.shots if shot.document}
         chunks = (p for read in reads if drawn for p in read.passages if isinstance(p, Chunk))
         for document in dict.fromkeys(chunk.document for chunk in chunks):
             if shot := drawn.get(document.sha256):
                 raise UserError(
                     f"the worked example {shot.id!r} was drawn from document {document.id!r},"
-                    f" which is asked about: {_ELSEWHERE}"
+                    f" which the question is about: {_ADVICE}"
                 )
 
     @cached_property
     def _solved(self) -> list[str]:
-        announced = [(self._announced(prompt), answer) for prompt, answer in self.turns]
+        pairs = [(self._with_cue(prompt), answer) for prompt, answer in self.turns]
         return [
             f"{prompt}{answer}" if prompt[-1:].isspace() else f"{prompt} {answer}"
-            for prompt, answer in announced
+            for prompt, answer in pairs
         ]
 
-    def _announced(self, prompt: str) -> str:
+    def _with_cue(self, prompt: str) -> str:
         if self.template.ends_in_words:
             return prompt
         return f"{prompt}{_CUE}" if prompt.endswith("\n") or not prompt else f"{prompt}\n{_CUE}"
 
 
 def draw(path: Path | None, shots: int, seed: int) -> tuple[Shot, ...]:
-    """Returns examples of a file in an order that only the seed says; all of it is checked.
+    """Returns examples of a file in an order that depends only on the seed; checks all rows.
 
-    Of two numbers of shots with one seed, the larger begins with the examples of the smaller.
+    With the same seed, a larger number of shots begins with the examples of a smaller one.
 
     Args:
-        path: Path of a JSON Lines file; None has no examples.
-        shots: Number of examples; if the file has fewer, all.
-        seed: Seed of the draw.
+        path: Path of a JSON Lines file; None for no examples.
+        shots: Number of examples; all if the file has fewer.
+        seed: Random seed.
 
     Raises:
         UserError: The file cannot be read, or has no examples.
-        ConfigError: All faults of its rows, with their lines.
+        ConfigError: Rows are invalid; it contains all faults with their lines.
     """
     if path is None:
         return ()
-    # A number a row whatever `shots` is, so that more begin with the fewer (decision 20).
+    # A number for every row, so that the order does not depend on `shots` (decision 20).
     numbers = random.Random(seed)
     return tuple(sorted(_load(path), key=lambda _: numbers.random())[:shots])
 
 
 class _FewShotRow(BaseModel):
-    """A row as it stands in the file."""
+    """A row of the file."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
@@ -179,13 +179,13 @@ class _FewShotRow(BaseModel):
     @model_validator(mode="after")
     def _fits_together(self) -> _FewShotRow:
         if self.context is not None and self.passages is not None:
-            raise ValueError("has both `context` and `passages`; give one of them")
+            raise ValueError("has both `context` and `passages`; use one of them")
         texts = [self.question, self.context or "", *(self.passages or ())]
         if not any(text.strip() for text in texts):
-            raise ValueError("has neither question nor context: there is nothing to answer")
+            raise ValueError("has neither question nor context")
         if self.choices and self.answer not in self.choices:
             hint = did_you_mean(self.answer, self.choices)
-            raise ValueError(f"answer {_shown(self.answer)} is none of the choices{hint}")
+            raise ValueError(f"answer {_shown(self.answer)} is not one of the choices{hint}")
         return self
 
     def shot(self) -> Shot:
@@ -201,7 +201,7 @@ class _FewShotRow(BaseModel):
 
 
 def _load(path: Path) -> list[Shot]:
-    """Returns all examples of a file, in its order."""
+    """Returns all examples of a file, in order."""
     with opened(path) as file:
         lines = [(number, line) for number, line in enumerate(file, 1) if line.strip()]
     shots: list[Shot] = []
@@ -213,12 +213,12 @@ def _load(path: Path) -> list[Shot]:
         except ValidationError as error:
             messages = map(_message, error.errors(include_url=False))
             faults.extend(Fault(path, number, text) for text in messages)
-    if more := faults[_LISTED:]:
+    if more := faults[_MAX_FAULTS:]:
         more = [Fault(path, more[0].line, f"… and {len(more)} more from here on")]
     if faults:
-        raise ConfigError([*faults[:_LISTED], *more])
+        raise ConfigError([*faults[:_MAX_FAULTS], *more])
     if not shots:
-        raise UserError(f"{path}: has no examples; a row is like {_EXAMPLE}")
+        raise UserError(f"{path}: has no examples; a row must look like {_EXAMPLE}")
     return shots
 
 
@@ -230,9 +230,9 @@ def _message(error: ErrorDetails) -> str:
     match error["type"]:
         case "json_invalid":
             reason = str(error["ctx"]["error"]).replace("at line 1 column", "at character")
-            return f"not JSON: {reason}; one object a line, like {_EXAMPLE}"
+            return f"not JSON: {reason}; each line must be an object like {_EXAMPLE}"
         case "model_type" | "model_attributes_type":
-            return f"a row is an object like {_EXAMPLE}"
+            return f"a row must be an object like {_EXAMPLE}"
         case "extra_forbidden":
             return f"unknown field {field!r}{did_you_mean(field, _FewShotRow.model_fields)}"
         case "missing":
@@ -245,4 +245,4 @@ def _message(error: ErrorDetails) -> str:
 
 def _shown(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return text if len(text) <= _MAX_VALUE else f"{text[: _MAX_VALUE - 1]}…"

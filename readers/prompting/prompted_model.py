@@ -1,4 +1,4 @@
-"""From inputs to outputs: readers with a language model that runs here."""
+"""Base of the readers with a local language model."""
 
 from __future__ import annotations
 
@@ -26,23 +26,24 @@ from leporello.readers.prompting.window import OnOverflow, Window
 
 @dataclass(frozen=True)
 class PromptedModel(PromptedReader):
-    """Base of the readers with a language model that one of the backends runs.
+    """Base of the readers with a language model that a backend runs.
 
-    They declare how a prompt becomes tokens.
+    Subclasses define how a prompt becomes tokens.
 
     Attributes:
-        max_new_tokens: Number of tokens that are written at most.
-        min_new_tokens: Number of tokens that are written at least.
+        max_new_tokens: Maximum number of generated tokens.
+        min_new_tokens: Minimum number of generated tokens.
         num_beams: Number of beams; 1 is greedy.
         length_penalty: Exponent of the length: beams are ranked by log-probability / length **
             length_penalty.
-        early_stopping: Whether beam search ends once it has num_beams texts, even if a better one
-            could come.
-        batch_tokens: Tokens of a micro-batch, padding and tokens to come included; `auto` is as
-            many as the GPU's memory holds, and 4096 on a CPU, where more gain nothing.
-        dtype: Type of the weights; `auto` is the checkpoint's own. The int8 kinds are
-            ctranslate2's.
-        device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
+        early_stopping: Whether beam search ends once it has num_beams texts, even if it could find
+            a better one.
+        batch_tokens: Maximum number of tokens per micro-batch, including padding and new tokens;
+            `auto` is as many as the GPU's memory holds, or 4096 on a CPU, where larger batches are
+            not faster.
+        dtype: Type of the weights; `auto` is that of the checkpoint. The int8 types need
+            `ctranslate2`.
+        device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
     """
 
     window_size: ClassVar[int] = 64  # so that batches are even
@@ -71,15 +72,15 @@ class PromptedModel(PromptedReader):
     calibration: Path | None = None
 
     def __post_init__(self) -> None:
-        _ = self._template, self._decoding  # which check themselves
+        _ = self._template, self._decoding  # their constructors check the parameters
         self._backend.check(self.model, self.dtype, self._decoding)
 
     def load(self) -> None:
-        """Loads the model, which is otherwise done when it first reads."""
+        """Loads the model, which `read` otherwise does on first use."""
         _ = self._window, self._model
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order; equal prompts are read once.
+        """Returns one output per input, in order; equal prompts are read once.
 
         Raises:
             UserError: A worked example was drawn from a document of the inputs.
@@ -88,28 +89,29 @@ class PromptedModel(PromptedReader):
         prompts = [*map(self._model_inputs, inputs, parts)]
         replies = self._replies(dict.fromkeys(chain.from_iterable(prompts)))
         outputs = [
-            _output(read, own_parts, asked, [replies[prompt] for prompt in asked])
-            for read, own_parts, asked in zip(inputs, parts, prompts, strict=True)
+            _output(read, read_parts, read_prompts, [replies[prompt] for prompt in read_prompts])
+            for read, read_parts, read_prompts in zip(inputs, parts, prompts, strict=True)
         ]
         return calibrated(outputs, self.calibration)
 
     def render(self, read: Read) -> str:
-        """Returns the exact text that the model is given, after any cut; parts one by one."""
-        return "\n\n".join(self._as_given(self._render(part)) for part in self._window.parts(read))
+        """Returns the exact text that the model receives, after truncation; parts in turn."""
+        parts = self._window.parts(read)
+        return "\n\n".join(self._model_text(self._render(part)) for part in parts)
 
     @property
     def tokens(self) -> Tokens:
-        """The model's tokenizer."""
+        """Tokenizer of the model."""
         return self._tokens
 
     @property
     def schedules_itself(self) -> bool:
-        """Whether the backend packs prompts itself, and wants all that wait in one call."""
+        """Whether the backend makes its own micro-batches, and takes all prompts in one call."""
         return packs(self.backend)
 
     @cached_property
     def batching(self) -> TokenBudget | None:
-        """What its micro-batches may take, and what came of them; the backend may make its own."""
+        """Token budget of the micro-batches, with their counts; None if the backend makes them."""
         return None if self.schedules_itself else TokenBudget(self.batch_tokens, self._budget)
 
     def _budget(self) -> int:
@@ -138,19 +140,19 @@ class PromptedModel(PromptedReader):
         return backend_of(self.backend, self._form)
 
     @cached_property
-    def _model(self) -> Any:  # noqa: ANN401 -- its backend's own
+    def _model(self) -> Any:  # noqa: ANN401 -- any type of the backend
         return self._backend.load(self.model, self.dtype, self.device)
 
     def _check_positions(self) -> None:
-        """Raises `UserError` where the model has too few positions for what it is to read."""
+        """Raises `UserError` if the model has too few positions for the input window."""
         raise NotImplementedError
 
     def _prompt(self, read: Read) -> ModelInput:
-        """Returns the tokens of an input that fits, and of its choices."""
+        """Returns the tokens of an input that fits, and those of its choices."""
         raise NotImplementedError
 
-    def _as_given(self, prompt: str) -> str:
-        """Returns what the model sees of a prompt: itself, or a chat around it."""
+    def _model_text(self, prompt: str) -> str:
+        """Returns the text that the model receives: the prompt, or a chat around it."""
         return self._tokens.plain(prompt)
 
     def _encode(self, prompt: str) -> tuple[int, ...]:
@@ -169,16 +171,16 @@ class PromptedModel(PromptedReader):
         if self.batching:
             return self.batching.read(prompts, self.num_beams, self.max_new_tokens, self._answer)
         replies: dict[ModelInput, Generation] = {}
-        for scored in (True, False):
-            if alike := [prompt for prompt in prompts if bool(prompt.choices) == scored]:
-                replies |= zip(alike, self._answer(alike), strict=True)
+        for has_choices in (True, False):
+            if batch := [prompt for prompt in prompts if bool(prompt.choices) == has_choices]:
+                replies |= zip(batch, self._answer(batch), strict=True)
         return replies
 
-    def _answer(self, alike: Sequence[ModelInput]) -> list[Generation]:
-        """Returns the replies to prompts that all have choices, or none of them."""
-        if alike[0].choices:
-            return self._backend.score(self._model, self._tokens, alike)
-        return self._write(alike)
+    def _answer(self, prompts: Sequence[ModelInput]) -> list[Generation]:
+        """Returns the replies to prompts; either all or none of them have choices."""
+        if prompts[0].choices:
+            return self._backend.score(self._model, self._tokens, prompts)
+        return self._write(prompts)
 
     def _write(self, prompts: Sequence[ModelInput]) -> list[Generation]:
         return self._backend.write(self._model, self._tokens, self._decoding, prompts)
@@ -187,14 +189,14 @@ class PromptedModel(PromptedReader):
 def _output(
     read: Read, parts: Sequence[Read], prompts: Sequence[ModelInput], replies: Sequence[Generation]
 ) -> Output:
-    """Joins the replies to the parts of an input: texts line by line, scores by their mean."""
+    """Joins the replies to the parts of an input: texts as lines, scores by their mean."""
     scores = tuple(map(fmean, zip(*(reply.scores for reply in replies), strict=True)))
     best = max(scores, default=fmean(reply.score for reply in replies))
     thoughts, texts = zip(*(split_reasoning(reply.text) for reply in replies), strict=True)
-    written = "\n".join(filter(None, texts))
+    text = "\n".join(filter(None, texts))
     spans, cut = seen(read, parts)
     return Output(
-        text=read.choices[scores.index(best)] if scores else written,
+        text=read.choices[scores.index(best)] if scores else text,
         score=best,
         scores=scores,
         read=spans,

@@ -1,4 +1,4 @@
-"""The parts that all readers share whose model is given a prompt, here or behind a server."""
+"""Base of the readers that prompt a language model, local or on a server."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from leporello.readers.prompting.few_shot import FewShot, draw
 from leporello.readers.prompting.template import Template, refuse_pairs
 from leporello.readers.prompting.window import Window
 
-# The question's instructions stand on its line, so that they fall away with it. The last line is
-# for plain models, which continue it.
+# The instructions are on the line of the question, so that they are omitted with it. The last line
+# is for models without chat, which continue it.
 PROMPT = """\
 {instruction}
 
@@ -38,12 +38,12 @@ class PromptedReader:
 
     Attributes:
         prompt: Template with `{question}`, `{context}`, `{choices}`, `{title}`, `{instruction}`;
-            lines whose fields are all empty are left out.
+            lines whose fields are all empty are omitted.
         separator: Text between passages.
-        examples: A JSON Lines file of worked examples that stand before what is asked, by the same
-            template, in a chat as earlier turns; they are never cut.
-        shots: Number of examples that are drawn; all if there are fewer.
-        seed: Seed of the draw.
+        examples: JSON Lines file of worked examples, which precede the question in the same
+            template, or as earlier turns of a chat; they are never cut.
+        shots: Number of examples to draw; all if there are fewer.
+        seed: Seed for drawing examples.
         calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
     """
 
@@ -56,7 +56,7 @@ class PromptedReader:
 
     @property
     def _chats(self) -> bool:
-        """Whether the prompt is a turn of a chat, after the examples' turns."""
+        """Whether the prompt is a turn of a chat, after the turns of the examples."""
         return False
 
     @property
@@ -74,15 +74,15 @@ class PromptedReader:
         self._prompts.check_data(data)
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the tokens of each text, special tokens left out; a guess by `words`."""
+        """Returns the number of tokens of each text, without special tokens."""
         return self._tokens.count(texts)
 
     def fit(self, read: Read) -> int:
-        """Returns how many leading passages fit the window when rendered."""
+        """Returns how many leading passages fit the input window when rendered."""
         return self._window.leading(read)
 
     def _parts(self, inputs: Sequence[Read]) -> list[list[Read]]:
-        """Returns the parts of each input that are read: the input itself unless it is too long.
+        """Returns the parts of each input that are read: the input itself, unless it is too long.
 
         Raises:
             UserError: A worked example was drawn from a document of the inputs.
@@ -102,8 +102,8 @@ class PromptedReader:
 
     @property
     def _render(self) -> Callable[[Read], str]:
-        """Renders the prompt: in a chat the user's last turn, elsewhere all of it.
+        """Function that renders the prompt, or in a chat the last turn of the user.
 
-        Not a method: the window would hold the reader, which must end as soon as it is forgotten.
+        Not a method, since the window would then keep the reader in memory.
         """
         return (self._template if self._chats else self._prompts).render

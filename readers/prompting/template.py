@@ -1,4 +1,4 @@
-"""Prompt templates: the text that a model is given, made from the parts of a `Read`."""
+"""Prompt templates, which render the text of a `Read`, and helpers for passages."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from leporello.core.records import Chunk, Read, Span
 
 FIELDS = ("question", "context", "choices", "title", "instruction")
 
-_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")  # comes from broken files
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")  # occurs in broken files
 
 
-_OPENS, _ENDS = "<think>", "</think>"
+_THINK_START, _THINK_END = "<think>", "</think>"
 
 
 @dataclass(frozen=True)
 class Template:
     """A prompt with fields, in the syntax of `str.format`.
 
-    A line whose fields are all empty is left out, and the blank lines around it close up, so that
-    one template serves questions, summaries and multiple choice.
+    Lines whose fields are all empty are omitted, and the blank lines around them merge, so that the
+    same template serves questions, summaries and multiple choice.
 
     Attributes:
         text: Template with `{question}`, `{context}`, `{choices}`, `{title}`, `{instruction}`.
@@ -36,10 +36,10 @@ class Template:
 
     def __post_init__(self) -> None:
         if "context" not in _fields(self.text):
-            raise ValueError("prompt has no {context}: the passages would never be read")
+            raise ValueError("prompt has no {context}, so the passages would never be read")
 
     def render(self, read: Read) -> str:
-        """Returns the prompt of this input, passages and all."""
+        """Returns the prompt of an input, including its passages."""
         values = {
             "question": read.question,
             "context": self.separator.join(filter(None, map(passage_text, read.passages))),
@@ -53,7 +53,7 @@ class Template:
 
     @cached_property
     def ends_in_words(self) -> bool:
-        """Whether the last that it says are words of its own, such as `Answer:`, and no field."""
+        """Whether the template ends in words, such as `Answer:`, not in a field."""
         *_, (_, last, _, _) = Formatter().parse(self.text.rstrip())
         return last is None
 
@@ -68,54 +68,52 @@ def passage_text(passage: Chunk | str) -> str:
 
 
 def spans_of(passages: Iterable[Chunk | str]) -> tuple[Span, ...]:
-    """Returns the spans of the document that passages are; a literal passage has none."""
+    """Returns the spans of the passages that are chunks; a literal passage has no span."""
     return tuple(passage.span for passage in passages if isinstance(passage, Chunk))
 
 
 def span_in(passage: Chunk | str, start: int, end: int) -> Span | None:
-    """Returns the span of the document for a part of a passage; None for a literal passage."""
+    """Returns the span of a part of a passage in the document; None for a literal passage."""
     if isinstance(passage, str):
         return None
     return Span(passage.start + start, passage.start + end)
 
 
 def seen(read: Read, parts: Iterable[Read]) -> tuple[tuple[Span, ...], int]:
-    """Returns what the parts of an input show of its passages: spans, and characters cut."""
+    """Returns the spans that the parts of an input contain, and how many characters were cut."""
     shown = [passage for part in parts for passage in part.passages]
     lengths = (sum(len(passage_text(p)) for p in passages) for passages in (read.passages, shown))
     return spans_of(shown), next(lengths) - next(lengths)
 
 
 def refuse_pairs(inputs: Iterable[Read]) -> None:
-    """Raises ValueError for a pair of texts, which takes a classifier of pairs."""
+    """Raises ValueError for a pair of texts, which needs a classifier of pairs."""
     if any(read.pair for read in inputs):
-        raise ValueError("this reader reads passages; a pair of texts takes a pair classifier")
+        raise ValueError("this reader reads passages; a pair of texts needs a pair classifier")
 
 
 def encodable(text: str) -> str:
-    """Returns the text as any tokenizer takes it: of the same length, without half surrogates."""
+    """Returns a text of the same length without lone surrogates, which tokenizers reject."""
     return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _fields(template: str) -> frozenset[str]:
-    """Returns the names of a template's fields; raises ValueError for any fault in it."""
+    """Returns the names of a template's fields; raises ValueError for an invalid template."""
     try:
         parsed = list(Formatter().parse(template))
     except ValueError as error:
-        raise ValueError(
-            f"prompt: {error}; a literal brace is written twice, {{{{ or }}}}"
-        ) from None
+        raise ValueError(f"prompt: {error}; write literal braces twice, {{{{ or }}}}") from None
     for _, name, spec, conversion in parsed:
         if name is not None and name not in FIELDS:
             allowed = ", ".join(f"{{{field}}}" for field in FIELDS)
             raise ValueError(f"prompt: unknown field {{{name}}}; allowed: {allowed}")
         if spec or conversion:
-            raise ValueError(f"prompt: field {{{name}}} takes no format: write {{{name}}} alone")
+            raise ValueError(f"prompt: field {{{name}}} takes no format: write only {{{name}}}")
     return frozenset(name for _, name, _, _ in parsed if name is not None)
 
 
 def _closed_up(lines: Iterable[str | None]) -> list[str]:
-    """Drops the Nones; blank lines that meet where one was become the longest run of them."""
+    """Drops the Nones; blank lines around them merge to the longest run of blank lines."""
     groups = [(empty, list(run)) for empty, run in groupby(lines, key=lambda line: not line)]
     closed: list[str] = []
     for index, (empty, run) in enumerate(groups):
@@ -135,12 +133,12 @@ def _letter(index: int) -> str:
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
-    """Returns what stands between the marks of reasoning, and the answer.
+    """Returns the text between the marks of reasoning, and the answer after them.
 
-    Some chat templates write the first mark themselves, so that only the second is seen.
+    Some chat templates end with the first mark, so only the second one is in the text.
     """
-    begun = text.lstrip()
-    before, end, after = begun.partition(_ENDS)
-    if begun.startswith(_OPENS):
-        return before.removeprefix(_OPENS).strip(), after.strip()
-    return (before.strip(), after.strip()) if end and _OPENS not in before else ("", text)
+    stripped = text.lstrip()
+    before, end, after = stripped.partition(_THINK_END)
+    if stripped.startswith(_THINK_START):
+        return before.removeprefix(_THINK_START).strip(), after.strip()
+    return (before.strip(), after.strip()) if end and _THINK_START not in before else ("", text)

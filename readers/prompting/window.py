@@ -1,14 +1,14 @@
-"""The model's window: what fits it, and what is done with what does not. Nowhere else is text cut.
+"""Input window of a model, and the rules for passages that exceed it. Only this module cuts text.
 
-Instruction, question, choices and worked examples are never cut; passages are, by one of four
+Instruction, question, choices and worked examples are never cut. Passages are cut by one of these
 rules:
 
-- `fit`: whole passages are left out, from the last on; a first one too long alone is truncated.
-- `truncate`: the passages end where the window ends, in the middle of one.
-- `split`: the passages are divided into parts that each fit, and each part is read.
+- `fit`: passages are omitted from the last one on; if even the first does not fit, it is truncated.
+- `truncate`: the passages end where the window ends, even within a passage.
+- `split`: the passages are divided into parts that fit, and each part is read.
 - `error`: the input fails.
-- `slice`: the tokens of the passages are sliced, as who slices lists of tokens does; the last
-  passage, which may be empty, stays whole behind them.
+- `slice`: the list of tokens of the passages is truncated; the last passage, which may be empty,
+  follows completely.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from leporello.core.records import Chunk, Read
 from leporello.readers.prompting.template import passage_text
 
 OnOverflow: TypeAlias = Literal["fit", "truncate", "split", "error"]
-# Returns a text's first tokens with those of another behind them, so many in all, and the place in
-# the first where they end.
+# Returns the first tokens of a text with all of a second one, up to a limit, and the end of the
+# former in the first text.
 Slice: TypeAlias = Callable[[str, str, int], tuple[tuple[int, ...], int]]
 
-# Guesses only, where a search begins; what fits is always settled by counting the whole prompt.
-_CHARACTERS_A_TOKEN = 4
-# A prompt longer than this many characters a token is first judged by its beginning, so that a
-# book is not tokenised to learn that it exceeds 512 tokens. The slack covers a torn last word.
+# Only the initial guess of a search; the tokens of the complete prompt decide what fits.
+_CHARACTERS_PER_TOKEN = 4
+# Of a prompt with more characters per token than this, only the beginning is counted at first, so
+# that a book is not tokenized to see that it exceeds 512 tokens. The slack is for a cut last word.
 _FAR_TOO_LONG = 16
 _SLACK = 64
 
 
 @dataclass(frozen=True)
 class Window:
-    """What a model can be given.
+    """Input window of a model.
 
     Attributes:
-        render: A function that returns the prompt of an input, whole.
-        size: A function that returns the number of a prompt's tokens, special tokens and all.
-        limit: Number of tokens that a prompt may have at most.
-        on_overflow: The rule for passages that do not fit.
-        slice: Slicing of tokens, where that is the rule.
+        render: Function that returns the complete prompt of an input.
+        size: Function that returns the number of a prompt's tokens, including special tokens.
+        limit: Maximum number of tokens per prompt.
+        on_overflow: Rule for passages that do not fit.
+        slice: Function that slices tokens, for the rule `slice`.
     """
 
     render: Callable[[Read], str]
@@ -55,15 +55,15 @@ class Window:
     def leading(self, read: Read) -> int:
         """Returns how many leading passages fit."""
         lengths = accumulate(map(_length, read.passages))
-        short = takewhile(lambda length: length <= _CHARACTERS_A_TOKEN * self.limit, lengths)
+        short = takewhile(lambda length: length <= _CHARACTERS_PER_TOKEN * self.limit, lengths)
         guess = sum(1 for _ in short)
         return _largest(lambda n: self._fits(_first(read, n)), len(read.passages), guess)
 
     def parts(self, read: Read) -> list[Read]:
-        """Returns what is read for this input: the input itself if it fits; several if split.
+        """Returns the inputs to read: the input itself if it fits; several if it is split.
 
         Raises:
-            ValueError: It does not fit and the rule is `error`, or no passage could ever fit.
+            ValueError: It does not fit and the rule is `error`, or no passage could fit.
         """
         count = self.leading(read)
         if count == len(read.passages) and self._fits(read):
@@ -79,30 +79,30 @@ class Window:
             case "split":
                 return self._split(read)
         raise ValueError(
-            f"the prompt takes {self.size(self.render(read))} tokens with its"
+            f"the prompt has {self.size(self.render(read))} tokens with its"
             f" {len(read.passages)} passages, max_input_tokens is {self.limit}"
             f" and on_overflow is 'error'; {count} of the passages fit"
         )
 
     def sliced(self, read: Read) -> tuple[tuple[int, ...], int]:
-        """Returns the tokens of what does not fit, and the characters before the last passage.
+        """Returns the sliced tokens of an input, and how many characters precede the last passage.
 
         Raises:
-            ValueError: The prompt adds something of its own, or the last passage alone is too long.
+            ValueError: The prompt adds text to the passages, or the last passage is too long.
         """
         *first, last = map(passage_text, read.passages)
         head = "".join(first)
         if self.render(read) != head + last:
-            raise ValueError("on_overflow 'slice' takes prompt: '{context}' and separator: ''")
+            raise ValueError("on_overflow 'slice' needs prompt: '{context}' and separator: ''")
         assert self.slice
         return self.slice(head, last, self.limit)
 
     def _sliced(self, read: Read) -> Read:
-        left, kept = self.sliced(read)[1], []
+        characters, slices = self.sliced(read)[1], []
         for passage in read.passages[:-1]:
-            kept.append(_slice(passage, 0, min(left, _length(passage))))
-            left -= _length(kept[-1])
-        passages = [passage for passage in (*kept, read.passages[-1]) if _length(passage)]
+            slices.append(_slice(passage, 0, min(characters, _length(passage))))
+            characters -= _length(slices[-1])
+        passages = [passage for passage in (*slices, read.passages[-1]) if _length(passage)]
         return replace(read, passages=tuple(passages))
 
     def _fits(self, read: Read) -> bool:
@@ -115,16 +115,16 @@ class Window:
     def _check_room(self, read: Read) -> None:
         if not self._fits(_first(read, 0)):
             raise ValueError(
-                f"instruction, question, choices and worked examples alone take"
-                f" {self.size(self.render(_first(read, 0)))} tokens of the prompt, and"
-                f" max_input_tokens is {self.limit}; they are never cut: raise max_input_tokens"
+                "instruction, question, choices and worked examples have"
+                f" {self.size(self.render(_first(read, 0)))} tokens, but max_input_tokens is"
+                f" {self.limit}; they are never cut: raise max_input_tokens"
             )
 
     def _fitted(self, read: Read, count: int) -> Read:
         return _first(read, count) if count else self._truncated(read, 0)
 
     def _truncated(self, read: Read, count: int) -> Read:
-        """Returns the first `kept` passages and as much of the next one as fits with them."""
+        """Returns the first `count` passages and as much of the next one as fits."""
         last = read.passages[count]
         start = _first(read, count)
 
@@ -132,22 +132,22 @@ class Window:
             passages = (*start.passages, _slice(last, 0, length)) if length else start.passages
             return replace(read, passages=passages)
 
-        guess = _CHARACTERS_A_TOKEN * self.limit - len(self.render(start))
+        guess = _CHARACTERS_PER_TOKEN * self.limit - len(self.render(start))
         length = _length(last)
         return shortened(_largest(lambda n: self._fits(shortened(n)), length, guess))
 
     def _split(self, read: Read) -> list[Read]:
         parts: list[Read] = []
-        left = read
-        while left.passages:
-            part = self._fitted(left, self.leading(left))
+        remaining = read
+        while remaining.passages:
+            part = self._fitted(remaining, self.leading(remaining))
             if not part.passages:
                 raise ValueError(
-                    f"no character of the passages fits besides instruction, question, choices"
-                    f" and worked examples in max_input_tokens={self.limit}: nothing to split into"
+                    "no character of the passages fits after instruction, question, choices and"
+                    f" worked examples in max_input_tokens={self.limit}: raise max_input_tokens"
                 )
             parts.append(part)
-            left = replace(read, passages=_after(left.passages, part.passages))
+            remaining = replace(read, passages=_after(remaining.passages, part.passages))
         return parts
 
 
@@ -156,19 +156,19 @@ def _first(read: Read, count: int) -> Read:
 
 
 def _beginning(read: Read, characters: int) -> Read:
-    """Returns the read with no more than these characters of its passages, if some are no blanks.
+    """Returns the read with at most these characters of its passages, unless they are blank.
 
-    Its prompt then begins like that of the whole read, of which a book need not be copied.
+    Its prompt begins like that of the complete read, but needs no copy of a book.
     """
     beginning: list[Chunk | str] = []
-    left = characters
+    remaining = characters
     for passage in read.passages:
-        beginning.append(_slice(passage, 0, min(left, _length(passage))))
-        left -= _length(passage)
-        if left < 0:
+        beginning.append(_slice(passage, 0, min(remaining, _length(passage))))
+        remaining -= _length(passage)
+        if remaining < 0:
             break
-    written = left < 0 and any(passage_text(passage).strip() for passage in beginning)
-    return replace(read, passages=tuple(beginning)) if written else read
+    has_text = remaining < 0 and any(passage_text(passage).strip() for passage in beginning)
+    return replace(read, passages=tuple(beginning)) if has_text else read
 
 
 def _length(passage: Chunk | str) -> int:
@@ -181,19 +181,21 @@ def _slice(passage: Chunk | str, start: int, end: int) -> Chunk | str:
     return passage.document.chunk(passage.start + start, passage.start + end)
 
 
-def _after(passages: Sequence[Chunk | str], seen: Sequence[Chunk | str]) -> tuple[Chunk | str, ...]:
-    """Returns what follows `seen`, a beginning of `passages` whose last may be shortened."""
-    last = passages[len(seen) - 1]
-    read, length = _length(seen[-1]), _length(last)
-    rest = (_slice(last, read, length),) if read < length else ()
-    return (*rest, *passages[len(seen) :])
+def _after(
+    passages: Sequence[Chunk | str], beginning: Sequence[Chunk | str]
+) -> tuple[Chunk | str, ...]:
+    """Returns the passages after a beginning of them, whose last passage may be shortened."""
+    last = passages[len(beginning) - 1]
+    end, length = _length(beginning[-1]), _length(last)
+    remainder = (_slice(last, end, length),) if end < length else ()
+    return (*remainder, *passages[len(beginning) :])
 
 
 def _largest(fits: Callable[[int], bool], upper: int, guess: int) -> int:
     """Returns the largest n up to `upper` that fits, or 0: strides from a guess, then bisects.
 
-    What is returned was seen to fit, even where `fits` is not quite monotone (under BPE a longer
-    text may have fewer tokens).
+    The result always fits, even if `fits` is not monotone (with BPE, a longer text may have fewer
+    tokens).
     """
     low, high = 0, upper + 1
     step, probe = max(1, guess // 8), guess

@@ -1,5 +1,5 @@
-"""Fine-tuning of readers' models by transformers' Trainer; imported by name, and by `train` only.
+"""Fine-tuning of readers' models with transformers' Trainer.
 
-So a change here changes no reader, and no run. Begin with `fine_tuning`, which makes examples, and
-`trainer`, which learns from them.
+Only `train` imports it, by name, so that changes here do not change the signature of readers and
+runs. Begin with `fine_tuning`, which prepares examples, and `trainer`, which trains on them.
 """

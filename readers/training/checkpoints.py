@@ -1,9 +1,9 @@
-"""Checkpoints that survive a kill: one counts once it is marked as whole.
+"""Checkpoints that survive a kill: only those marked as complete are used.
 
-The Trainer writes a checkpoint's files one by one, so a killed process can leave half of one.
+The Trainer writes a checkpoint's files one by one, so a killed process may leave incomplete ones.
 """
 
-# ruff: noqa: ARG002 -- the Trainer's callbacks take more than these use
+# ruff: noqa: ARG002 -- the Trainer passes arguments that these callbacks do not use
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _MARK = ".whole"
 
 
 def step_of(checkpoint: Path) -> int:
-    """Returns the step after which a checkpoint was taken."""
+    """Returns the step of a checkpoint."""
     return int(checkpoint.name.rpartition("-")[2])
 
 
-def whole(folder: Path) -> list[Path]:
-    """Returns the checkpoints that are whole, in the order of their steps."""
+def complete_checkpoints(folder: Path) -> list[Path]:
+    """Returns the complete checkpoints in the order of their steps."""
     checkpoints = [path.parent for path in folder.glob(f"checkpoint-*/{_MARK}")]
     return sorted(checkpoints, key=step_of)
 
 
-def last_whole(folder: Path) -> Path | None:
-    """Returns the last whole checkpoint, if any; what is not whole is removed."""
-    checkpoints = whole(folder)
+def last_complete(folder: Path) -> Path | None:
+    """Returns the last complete checkpoint, if any, and removes incomplete ones."""
+    checkpoints = complete_checkpoints(folder)
     for path in folder.glob("checkpoint-*"):
         if path not in checkpoints:
             shutil.rmtree(path)
@@ -39,50 +39,50 @@ def last_whole(folder: Path) -> Path | None:
 
 
 class CheckpointMarker(TrainerCallback):
-    """Marks checkpoints as whole, and removes those that are needed no more."""
+    """Marks checkpoints as complete, and removes those that are not needed any more."""
 
     def __init__(self, *, keep_all: bool) -> None:
-        """Keeps the best and the last, or all."""
+        """Keeps all checkpoints, or only the best and the last."""
         self._keep_all = keep_all
 
     def on_save(
         self, args: TrainingArguments, state: TrainerState, *_: object, **__: object
     ) -> None:
-        """Marks the checkpoint that was just written, by all processes."""
-        PartialState().wait_for_everyone()  # each writes the state of its own draws
+        """Marks the checkpoint that all processes have written."""
+        PartialState().wait_for_everyone()  # each process writes its random state
         if not state.is_world_process_zero:
             return
         folder = Path(str(args.output_dir))
         (folder / f"checkpoint-{state.global_step}" / _MARK).touch()
         needed = {state.global_step, state.best_global_step}
-        for path in whole(folder):
+        for path in complete_checkpoints(folder):
             if not self._keep_all and step_of(path) not in needed:
-                (path / _MARK).unlink()  # first: what follows may be cut short
+                (path / _MARK).unlink()  # first, since a kill may interrupt the removal
                 shutil.rmtree(path)
 
 
 class StepLogger(TrainerCallback):
-    """Tells of every step, and ends training once losses on validation fall no more.
+    """Reports every step, and ends training once the validation loss does not fall any more.
 
-    Losses are told, measured and saved at the same steps, the last one included; so who goes on
-    from a checkpoint tells the same as who never stopped.
+    Losses are logged, measured and saved at the same steps, including the last one, so that a
+    resumed training logs the same losses as one without interruption.
     """
 
     def __init__(
-        self, tell: Callable[[], None], patience: int, begin: Callable[[int], None]
+        self, report: Callable[[], None], patience: int, set_epoch: Callable[[int], None]
     ) -> None:
-        """Ends after so many measurements in a row without a lower loss; 0 never does."""
-        self._tell, self._patience, self._begin = tell, patience, begin
+        """Ends training after `patience` measurements without a lower loss; never with 0."""
+        self._report, self._patience, self._set_epoch = report, patience, set_epoch
 
     def on_epoch_begin(self, args: object, state: TrainerState, *_: object, **__: object) -> None:
-        """Tells the data set, which the loader does not in an epoch that is gone on with."""
-        self._begin(int(state.epoch or 0))
+        """Sets the epoch of the data set, which the loader does not do in a resumed epoch."""
+        self._set_epoch(int(state.epoch or 0))
 
     def on_step_end(
         self, args: object, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Counts a step."""
-        self._tell()
+        """Reports a step."""
+        self._report()
         if state.global_step >= state.max_steps:
             control.should_evaluate = control.should_save = True
         control.should_log |= control.should_save
@@ -90,7 +90,7 @@ class StepLogger(TrainerCallback):
     def on_epoch_end(
         self, args: object, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Measures and saves nothing twice."""
+        """Skips a measurement that was made at this step."""
         measured = state.log_history[-1] if state.log_history else {}
         if "eval_loss" in measured and measured["step"] == state.global_step:
             control.should_evaluate = control.should_save = False
@@ -99,18 +99,18 @@ class StepLogger(TrainerCallback):
     def on_evaluate(
         self, args: object, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Ends training if it is time to."""
+        """Ends training if the patience is exhausted."""
         control.should_training_stop |= _exhausted(state.log_history, self._patience)
 
 
 def finished(checkpoint: Path, patience: int) -> Sequence[Mapping[str, float]] | None:
-    """Returns all that was measured up to a checkpoint, if training was over with it."""
+    """Returns the log up to a checkpoint if the training ended with it, otherwise None."""
     state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
     is_over = state.global_step >= state.max_steps or _exhausted(state.log_history, patience)
     return state.log_history if is_over else None
 
 
 def _exhausted(history: Sequence[Mapping[str, float]], patience: int) -> bool:
-    """Says whether as many losses on validation in a row were not the lowest yet."""
+    """Returns whether the lowest validation loss is `patience` measurements old."""
     losses = [row["eval_loss"] for row in history if "eval_loss" in row]
     return bool(patience and losses) and len(losses) - 1 - losses.index(min(losses)) >= patience

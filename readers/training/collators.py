@@ -1,4 +1,4 @@
-"""Micro-batches as the tensors that a model is given, and the labels that it should come to."""
+"""Collators: micro-batches as tensors of inputs and labels."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 Tensors: TypeAlias = "dict[str, torch.Tensor]"
-# Makes tensors of a micro-batch for a network, given the token that fills up rows.
+# Returns the tensors of a micro-batch for a network, padded by the given token.
 Collator: TypeAlias = Callable[[Any, int, Sequence[TrainingExample]], Tensors]
 
-_HERE = torch.device("cpu")  # the Trainer moves them
+_CPU = torch.device("cpu")  # the Trainer moves tensors to the device
 
 
 def translations(
     network: PreTrainedModel, padding: int, examples: Sequence[TrainingExample]
 ) -> Tensors:
     """Returns the tensors for an encoder-decoder."""
-    ids, mask = padded([example.prompt.tokens for example in examples], padding, _HERE)
-    labels, counted = padded([example.labels for example in examples], IGNORED, _HERE)
+    ids, mask = padded([example.prompt.tokens for example in examples], padding, _CPU)
+    labels, counted = padded([example.labels for example in examples], IGNORED, _CPU)
     labels = labels.masked_fill(counted == 0, IGNORED)
     tensors = {"input_ids": ids, "attention_mask": mask, "labels": labels}
-    # Where labels are smoothed, the Trainer keeps them to itself.
+    # With label smoothing, the Trainer removes the labels from the model's inputs.
     if shifted := getattr(network, "prepare_decoder_input_ids_from_labels", None):
         tensors["decoder_input_ids"] = shifted(labels=labels)
     if "global_attention_mask" in inspect.signature(network.forward).parameters:
-        # LED, as when it reads.
+        # LED attends globally as in `backends.transformers_seq2seq`.
         tensors["global_attention_mask"] = torch.zeros_like(mask)
         tensors["global_attention_mask"][:, 0] = 1
     return tensors
 
 
 def continuations(_: PreTrainedModel, padding: int, examples: Sequence[TrainingExample]) -> Tensors:
-    """Returns the tensors for a decoder-only model, which learns the labels' tokens only."""
+    """Returns the tensors for a decoder-only model, which learns only the tokens of the labels."""
     rows = [(*example.prompt.tokens, *example.labels) for example in examples]
-    ids, mask = padded(rows, padding, _HERE)
+    ids, mask = padded(rows, padding, _CPU)
     labels = ids.masked_fill(mask == 0, IGNORED)
     for row, example in zip(labels, examples, strict=True):
         row[: len(example.prompt.tokens)] = IGNORED
@@ -54,13 +54,13 @@ def continuations(_: PreTrainedModel, padding: int, examples: Sequence[TrainingE
 def classes(network: PreTrainedModel, padding: int, examples: Sequence[TrainingExample]) -> Tensors:
     """Returns the tensors for a classifier."""
     prompts = [example.prompt for example in examples]
-    tensors = batched_model.tensors(network, prompts, padding, _HERE)
+    tensors = batched_model.tensors(network, prompts, padding, _CPU)
     return {**tensors, "labels": torch.tensor([example.labels[0] for example in examples])}
 
 
 def spans(network: PreTrainedModel, padding: int, examples: Sequence[TrainingExample]) -> Tensors:
-    """Returns the tensors for a model that marks where an answer begins and ends."""
+    """Returns the tensors for a model that predicts the start and end of an answer."""
     prompts = [example.prompt for example in examples]
-    tensors = batched_model.tensors(network, prompts, padding, _HERE)
+    tensors = batched_model.tensors(network, prompts, padding, _CPU)
     positions = torch.tensor([example.labels for example in examples])
     return {**tensors, "start_positions": positions[:, 0], "end_positions": positions[:, 1]}

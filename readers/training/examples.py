@@ -1,4 +1,4 @@
-"""What a model learns from: tokens in, tokens or classes out."""
+"""Training examples of a model, and their micro-batches."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from itertools import islice
 from leporello.core.training import Training
 from leporello.readers.batching.micro_batches import ModelInput
 
-_STRETCH = 50  # micro-batches over whose inputs lengths are sorted
+_SORTED = 50  # micro-batches whose examples are sorted by length together
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingExample:
-    """One thing to learn.
+    """A training example.
 
     Attributes:
         prompt: Input of the model.
-        labels: Labels that should come of it: tokens, a class, or the positions of a span.
+        labels: Labels: tokens, a class, or the positions of a span.
     """
 
     prompt: ModelInput
@@ -27,22 +27,22 @@ class TrainingExample:
 
     @property
     def size(self) -> int:
-        """Returns the tokens that it takes, as fairseq counts: the longer of its two sides."""
+        """Number of tokens, counted as in fairseq: that of the longer side."""
         return max(len(self.prompt.tokens), len(self.labels))
 
 
 @dataclass
 class MicroBatches:
-    """Training examples as the Trainer's data set: each item is a micro-batch.
+    """Training examples as a data set of the Trainer, with a micro-batch per item.
 
-    So the Trainer's own sampler, its skipping when it resumes, and its division among devices
-    work on whole micro-batches, however many inputs each holds. Under a budget of tokens they are
-    made up once, as in fairseq, since their number must not change; otherwise anew each epoch.
+    So the Trainer samples, skips and divides complete micro-batches, which may differ in size.
+    With a budget of tokens, micro-batches are packed once, as in fairseq, since their number must
+    not change; otherwise they are packed again for each epoch.
 
     Attributes:
-        examples: Training examples, all of them.
-        settings: Settings that say how they are packed.
-        shuffled: Whether they may stand in another order than given.
+        examples: All training examples.
+        settings: Settings of the training, including those of micro-batches.
+        shuffled: Whether the order of the examples may change.
     """
 
     examples: Sequence[TrainingExample]
@@ -58,7 +58,7 @@ class MicroBatches:
         return self._current[index]
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes up the micro-batches of an epoch; the Trainer's loader calls it."""
+        """Discards the micro-batches of the last epoch; the Trainer's loader calls it."""
         if epoch != self._epoch and self.shuffled and not self.settings.batch_tokens:
             self._epoch, self._batches = epoch, []
 
@@ -72,15 +72,15 @@ class MicroBatches:
         if not self.shuffled:
             yield from self.examples
             return
-        drawn = list(self.examples)
-        random.Random(f"{self.settings.seed} {self._epoch}").shuffle(drawn)
+        shuffled = list(self.examples)
+        random.Random(f"{self.settings.seed} {self._epoch}").shuffle(shuffled)
         if not self.settings.group_by_length:
-            yield from drawn
+            yield from shuffled
             return
-        rows = len(drawn) if self.settings.batch_tokens else _STRETCH * self._rows
-        rest = iter(drawn)
-        while stretch := list(islice(rest, rows)):
-            yield from sorted(stretch, key=lambda example: -example.size)
+        rows = len(shuffled) if self.settings.batch_tokens else _SORTED * self._rows
+        remaining = iter(shuffled)
+        while group := list(islice(remaining, rows)):
+            yield from sorted(group, key=lambda example: -example.size)
 
     @property
     def _rows(self) -> int:
@@ -90,9 +90,9 @@ class MicroBatches:
         budget = self.settings.batch_tokens // self.settings.accumulate
         batch: list[TrainingExample] = []
         for example in examples:
-            longest = max(one.size for one in (*batch, example))
-            full = longest * (len(batch) + 1) > budget if budget else len(batch) == self._rows
-            if batch and full:
+            longest = max(member.size for member in (*batch, example))
+            is_full = longest * (len(batch) + 1) > budget if budget else len(batch) == self._rows
+            if batch and is_full:
                 yield batch
                 batch = []
             batch.append(example)

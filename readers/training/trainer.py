@@ -1,4 +1,4 @@
-"""Runs transformers' Trainer over training examples."""
+"""Fine-tuning of a model on training examples with transformers' Trainer."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from leporello.readers.backends.pretrained import Architecture, Tokens, quiet
 from leporello.readers.training.checkpoints import (
     CheckpointMarker,
     StepLogger,
+    complete_checkpoints,
     finished,
-    last_whole,
+    last_complete,
     step_of,
-    whole,
 )
 from leporello.readers.training.collators import Collator
 from leporello.readers.training.examples import MicroBatches, TrainingExample
 from leporello.readers.training.hardware import check_agreement, group, is_cpu
 from leporello.readers.training.losses import BatchTrainer
-from leporello.readers.training.networks import load_checkpoint, load_network, with_additions
+from leporello.readers.training.networks import load_checkpoint, load_network, with_lora
 
-_POINTS = 0.02  # of the curve: one in so many of all steps
+_POINTS = 0.02  # distance of the points of a curve, as a share of all steps
 _SCHEDULES = {"constant": "constant_with_warmup"}
 CURVES = "curves"
 _CURVE = {"loss": "loss", "learning_rate": "learning_rate", "eval_loss": "validation_loss"}
@@ -47,15 +47,15 @@ _CURVE = {"loss": "loss", "learning_rate": "learning_rate", "eval_loss": "valida
 
 @dataclass(frozen=True)
 class ModelToTune:
-    """A model that is to be fine-tuned.
+    """A model to fine-tune.
 
     Attributes:
         model: Model as the reader names it.
-        architecture: The auto class that knows such models.
+        architecture: Auto class for such models.
         tokens: Tokenizer of the model.
         device: Device as the reader names it.
-        labels: Classes, of a classifier.
-        collator: A function that makes micro-batches into tensors for the network.
+        labels: Labels of a classifier; otherwise empty.
+        collator: Function that returns the tensors of a micro-batch for the network.
     """
 
     model: str
@@ -71,22 +71,22 @@ def fine_tune(
     job: TuningJob,
     prepare: Callable[[TrainingPairs, Counter[str]], Sequence[TrainingExample]],
 ) -> TuningResult:
-    """Fine-tunes a model on examples; goes on where a killed process was.
+    """Fine-tunes a model on examples; resumes the training of a killed process.
 
     Args:
         model: Model to fine-tune.
-        job: Settings, pairs to learn from, and where checkpoints are.
-        prepare: A function that returns the training examples of pairs, and counts what became of
-            the inputs.
+        job: Settings, training pairs, and directory of the checkpoints.
+        prepare: Function that returns the training examples of pairs, and counts the inputs by
+            outcome.
 
     Raises:
-        UserError: There is nothing to learn, or settings that this machine cannot follow.
+        UserError: There are no examples, or this machine does not support the settings.
     """
     counts: Counter[str] = Counter()
     examples, validation = prepare(job.train, counts), prepare(job.validation, Counter())
     if not examples or not validation:
-        what = "learn from" if not examples else "validate on"
-        raise UserError(f"of the inputs that training got, none is left to {what}: {dict(counts)}")
+        purpose = "train" if not examples else "validate"
+        raise UserError(f"no input of the training can be used to {purpose}: {dict(counts)}")
     check_agreement(model.device, examples, validation)
     history = _history(model, job, examples, validation)
     measured = {int(row["step"]): row for row in history if "eval_loss" in row}
@@ -97,7 +97,7 @@ def fine_tune(
             measured[step_of(path)]["eval_loss"],
             partial(_save, model, job.settings, path),
         )
-        for path in whole(job.directory)
+        for path in complete_checkpoints(job.directory)
     ]
     if job.settings.best_by == "loss":
         checkpoints = sorted(checkpoints, key=lambda checkpoint: checkpoint.loss)[:1]
@@ -110,22 +110,22 @@ def _history(
     examples: Sequence[TrainingExample],
     validation: Sequence[TrainingExample],
 ) -> Sequence[Mapping[str, float]]:
-    """Trains, from the last checkpoint if there is one, and returns all that was measured."""
+    """Trains, from the last checkpoint if there is one, and returns the log."""
     with group(model.device).main_process_first():
-        last = last_whole(job.directory)
+        last = last_complete(job.directory)
     if last and (history := finished(last, job.settings.patience)) is not None:
         return history
-    with _hushed():
+    with _without_warnings():
         trainer = _trainer(model, job, examples, validation)
         trainer.train(resume_from_checkpoint=str(last) if last else None)
     group(model.device).wait_for_everyone()
-    measured: Sequence[Mapping[str, float]] = trainer.state.log_history
-    return measured
+    log: Sequence[Mapping[str, float]] = trainer.state.log_history
+    return log
 
 
 @contextmanager
-def _hushed() -> Iterator[None]:
-    """Keeps away what is told of no mistake: peft asks transformers for what it has renamed."""
+def _without_warnings() -> Iterator[None]:
+    """Suppresses harmless warnings: peft uses an attribute that transformers renamed."""
     with quiet(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
         yield
@@ -141,14 +141,14 @@ def _trainer(
     network = load_network(model.model, model.architecture, settings.seed, model.labels)
     padding = model.tokens.padding
     network.config.use_cache = False
-    trained: Any = with_additions(network, settings) if settings.lora_rank else network
+    trained: Any = with_lora(network, settings) if settings.lora_rank else network
     if settings.lora_rank and settings.gradient_checkpointing:
         trained.enable_input_require_grads()
     batches = MicroBatches(examples, settings)
     trainer = BatchTrainer(
         model=trained,
         args=_arguments(job, model.device),
-        # The Trainer hands over a list of one micro-batch.
+        # The Trainer passes a list of one micro-batch.
         data_collator=lambda batches: model.collator(network, padding, batches[0]),
         train_dataset=batches,
         eval_dataset=MicroBatches(validation, settings, shuffled=False),
@@ -173,18 +173,18 @@ def _callbacks(job: TuningJob, batches: MicroBatches) -> list[TrainerCallback]:
 def _writer(folder: Path) -> Any:  # noqa: ANN401 -- TensorBoard's
     from torch.utils.tensorboard import SummaryWriter
 
-    # Steps that a killed process wrote after its last checkpoint are written again.
-    after = max((step_of(checkpoint) + 1 for checkpoint in whole(folder)), default=0)
+    # Steps after the last checkpoint of a killed process are logged again.
+    after = max((step_of(path) + 1 for path in complete_checkpoints(folder)), default=0)
     return SummaryWriter(str(folder / CURVES), purge_step=after)
 
 
 def _arguments(job: TuningJob, device: str) -> TrainingArguments:
     settings = job.settings
-    moments = "steps" if settings.evaluate_steps else "epoch"
+    strategy = "steps" if settings.evaluate_steps else "epoch"
     try:
         arguments = TrainingArguments(
             output_dir=str(job.directory),
-            # An item of the data set is a micro-batch.
+            # Each item of the data set is a micro-batch.
             per_device_train_batch_size=1,
             per_device_eval_batch_size=1,
             gradient_accumulation_steps=settings.accumulate // group(device).num_processes,
@@ -202,11 +202,11 @@ def _arguments(job: TuningJob, device: str) -> TrainingArguments:
             bf16=settings.precision == "bfloat16",
             fp16=settings.precision == "float16",
             activation_checkpointing=settings.gradient_checkpointing,
-            eval_strategy=moments,
-            save_strategy=moments,
+            eval_strategy=strategy,
+            save_strategy=strategy,
             eval_steps=settings.evaluate_steps or None,
             save_steps=settings.evaluate_steps or 500,
-            # Losses choose here; metrics do afterwards, through the whole pipeline (decision 26).
+            # The loss; metrics choose later, with the complete pipeline (decision 26).
             metric_for_best_model="eval_loss",
             greater_is_better=False,
             logging_steps=_POINTS,
@@ -220,11 +220,9 @@ def _arguments(job: TuningJob, device: str) -> TrainingArguments:
             data_seed=settings.seed,
         )
     except (ValueError, ImportError) as error:
-        raise UserError(f"training cannot be done as set: {error}") from error
+        raise UserError(f"settings of the training are not supported: {error}") from error
     if arguments.n_gpu > 1:
-        arguments._n_gpu = (
-            1  # several devices are for accelerate's launcher, not for threads of one process
-        )
+        arguments._n_gpu = 1  # accelerate's launcher uses several devices, not threads
     return arguments
 
 
@@ -238,12 +236,12 @@ def _curve(history: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
 
 
 def _save(model: ModelToTune, settings: Training, checkpoint: Path, folder: Path) -> None:
-    """Writes a checkpoint as a model to read with: no state of the training, no additions apart."""
+    """Writes a checkpoint as a complete model, without training state, and with LoRA merged."""
     if settings.lora_rank:
         from peft import PeftModel
 
         network = load_network(model.model, model.architecture, settings.seed, model.labels)
-        with _hushed():
+        with _without_warnings():
             merged: Any = PeftModel.from_pretrained(network, str(checkpoint)).merge_and_unload()
     else:
         merged = load_checkpoint(model.architecture, checkpoint)

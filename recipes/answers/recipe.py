@@ -20,7 +20,7 @@ from leporello.core.records import JSON
 from leporello.engine.progress import Progress
 from leporello.jobs.manifest import versions
 from leporello.training.fine_tuning import CheckpointDirectory
-from leporello.training.model_card import RECORD, written
+from leporello.training.model_card import RECORD, new_folder
 from recipes.answers.base import Base, load_base
 from recipes.answers.negatives import nearest_passages
 from recipes.answers.questions import Question, read_questions, split
@@ -85,7 +85,7 @@ def run(settings: AnswersSettings, out: Path, *, update: bool = False) -> dict[s
         groups = _validation_groups(data.validation, settings, base)
         scores = validation_scores(training.network, base.special, groups, settings.batch)
         record = _record(settings, training, data, scores)
-        with written(out) as made:
+        with new_folder(out) as made:
             ship(training.network, base, made / "answers", _card(record), settings.language)
             shutil.copy(folder / "log.jsonl", made)
             write_json(made / RECORD, {**record, **versions()})

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from leporello.combiners.deciding.verify import claim, denied
+from leporello.combiners.deciding.verify import claim, negated
 from leporello.text.english.clauses import nearest
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import terms
@@ -99,7 +99,7 @@ def _claimed(
         said = _wrong(gold, question.text, text, answers, random_)
     made = claim(question.text, said) if said and text else None
     if made and turned and label != "null":
-        made = denied(made)
+        made = negated(made)
     if made:
         yield Pair(question.source, question.document, made, text, label)
 

@@ -1,1 +1,1 @@
-"""Retrievers with encoders of their own kind: token vectors, late chunks, sparse vectors."""
+"""Retrievers with special encoders: token vectors, late chunking, sparse vectors."""

@@ -1,4 +1,4 @@
-"""Late interaction: each token of a question looks for the token most like it in a chunk."""
+"""Late interaction: matches each token of a question with the most similar token of a chunk."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Vectors are kept in 16 bits: beyond this digit a sum over a question's tokens says nothing.
+# Later digits of a sum over a question's tokens are rounding errors of the 16-bit vectors.
 _DIGITS = 4
-_BLOCK = 2**15  # token vectors that are compared at once
+_BLOCK = 2**15  # token vectors per matrix product
 
 
 @dataclass(frozen=True)
 class ColBERT(ByIndex):
     """Compares the vectors of all tokens: the sum of each question token's best product (MaxSim).
 
-    Khattab and Zaharia (SIGIR 2020). The marks of questions and documents, the masks that a
-    question is filled up with, and what of a document is left out (punctuation) are the model's.
-    Nothing is cut off: a chunk or question longer than the model's window is encoded in pieces, and
-    the vectors of all pieces count. An index has some 160 bytes a character with the default model.
+    Khattab and Zaharia (SIGIR 2020). The model defines the markers of questions and documents, the
+    mask tokens that pad questions, and the tokens of documents to ignore (punctuation). Nothing is
+    truncated: a chunk or question longer than the model's input window is encoded in segments, and
+    the vectors of all segments count. With the default model, an index has about 160 bytes per
+    character.
 
     Attributes:
-        k: Number of chunks a question gets.
+        k: Number of hits per question.
         model: A multi-vector model of sentence-transformers, PyLate or Stanford's ColBERT.
-        batch_size: Number of texts encoded at once, sorted by length; on a CPU, few are faster.
+        batch_size: Number of texts per batch, sorted by length; small batches are faster on a CPU.
     """
 
     search_only: ClassVar[tuple[str, ...]] = ("k", "batch_size")
@@ -43,7 +44,7 @@ class ColBERT(ByIndex):
     batch_size: Positive = 8
 
     def load(self) -> None:
-        """Loads the model, which is otherwise done when it is first asked."""
+        """Loads the model, which the first call would load otherwise."""
         load_multi_vector(self.model)
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
@@ -59,7 +60,7 @@ class ColBERT(ByIndex):
     def search(
         self, index: Index, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
-        """Returns the k best chunks, by sums of cosines; a blank question has 0 with all."""
+        """Returns the k best chunks by sums of cosines; a blank question scores 0 for all."""
         if not chunks or not questions:
             return [[] for _ in questions]
         scores = _maxsim(index, self._encode(questions, "query"))
@@ -83,17 +84,17 @@ class ColBERT(ByIndex):
                 show_progress_bar=False,
             )
         )
-        return [np.concatenate([next(rows) for _ in own]).astype(np.float16) for own in pieces]
+        return [np.concatenate([next(rows) for _ in group]).astype(np.float16) for group in pieces]
 
 
-def _maxsim(index: Any, asked: Sequence[NDArray[np.float16]]) -> NDArray[np.float64]:  # noqa: ANN401 -- as `index` returns it
-    """Returns the sum of each question token's best product with a chunk's, (questions, chunks)."""
+def _maxsim(index: Any, queries: Sequence[NDArray[np.float16]]) -> NDArray[np.float64]:  # noqa: ANN401 -- the result of `index`
+    """Returns the sums of each question token's best products, shape (questions, chunks)."""
     import numpy as np
 
     vectors, first = index["vectors"], index["first"]
-    tokens = np.concatenate(asked).astype(np.float32)
-    begins = np.cumsum([0, *map(len, asked)])[:-1]
-    sums = np.empty((len(asked), len(first)))
+    tokens = np.concatenate(queries).astype(np.float32)
+    begins = np.cumsum([0, *map(len, queries)])[:-1]
+    sums = np.empty((len(queries), len(first)))
     for start, end in _blocks([*first.tolist(), len(vectors)]):
         low, high = first[start], first[end] if end < len(first) else len(vectors)
         products = tokens @ vectors[low:high].astype(np.float32).T
@@ -103,7 +104,7 @@ def _maxsim(index: Any, asked: Sequence[NDArray[np.float16]]) -> NDArray[np.floa
 
 
 def _blocks(bounds: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yields (first chunk, one past the last) of some chunks with so many tokens together."""
+    """Yields ranges of chunks (first, one after the last) with about `_BLOCK` tokens together."""
     start = 0
     for chunk, end in enumerate(bounds[1:], 1):
         if end - bounds[start] >= _BLOCK or chunk == len(bounds) - 1:

@@ -1,4 +1,4 @@
-"""Late chunking: tokens are embedded among what stands around their chunk, and pooled by chunk."""
+"""Late chunking: embeds tokens with the text around their chunk, and pools them by chunk."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
 
-_LONGEST = 8192  # tokens of a window, where a model names no bound
+_LONGEST = 8192  # tokens of an input window, for models without a limit
 
 
 @dataclass(frozen=True)
 class LateChunks(ByIndex):
-    """Embeds a document in windows as long as the encoder takes, and a chunk as its tokens' mean.
+    """Embeds a document in segments that fill the input window, and chunks as means of tokens.
 
-    So a chunk's vector knows what `he` and `the company` mean (Günther et al., 2024). Windows
-    overlap; a token counts in the one where more stands around it. A passage that is no stretch of
-    the document is embedded by its own text. For encoders whose vectors are means of tokens.
+    So a chunk's vector depends on the meaning of `he` and `the company` (Günther et al., 2024).
+    Segments overlap; of two vectors of a token, the one with more text around it counts. A passage
+    that is not a span of the document is embedded by its own text. For encoders whose vectors are
+    means of tokens.
 
     Attributes:
-        k: Number of chunks a question gets.
+        k: Number of hits per question.
         model: An encoder of sentence-transformers or transformers with a fast tokenizer.
-        query_prefix: Text before each question, as `Dense` has it.
-        passage_prefix: Text before each window; if empty, the model's own prompt for documents.
-        overlap: Share of a window that the next one repeats.
-        batch_size: Number of windows embedded at once.
+        query_prefix: Text before each question; see `Dense`.
+        passage_prefix: Text before each segment; if empty, the model's document prompt.
+        overlap: Share of a segment that the next one repeats.
+        batch_size: Number of segments per batch.
     """
 
     search_only: ClassVar[tuple[str, ...]] = ("k", "query_prefix", "batch_size")
@@ -50,21 +51,21 @@ class LateChunks(ByIndex):
     batch_size: Positive = 8
 
     def load(self) -> None:
-        """Loads the model, which is otherwise done when it is first asked."""
+        """Loads the model, which the first call would load otherwise."""
         load_embedder(self.model)
 
     def search(
         self, index: Index, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
-        """Returns the k nearest chunks, by cosine; a blank question is equally far from all."""
+        """Returns the k nearest chunks by cosine; a blank question has the same score for all."""
         dense = Dense(self.k, self.model, self.query_prefix, batch_size=self.batch_size)
         return dense.search(index, questions, chunks)
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
-        """Returns `vectors`, of shape (chunks, dimensions), as `Dense` does.
+        """Returns `vectors`, of shape (chunks, dimensions), in the format of `Dense`.
 
         Raises:
-            UserError: The tokenizer does not tell where tokens stand, or the window has no room.
+            UserError: The tokenizer has no offsets, or the prefix fills the input window.
         """
         import numpy as np
 
@@ -72,13 +73,13 @@ class LateChunks(ByIndex):
             return {"vectors": np.zeros((0, 0), np.float32), "first": np.zeros(0, np.int64)}
         rows: dict[int, list[int]] = {}
         for number, chunk in enumerate(chunks):
-            whole = chunk if isinstance(chunk, Passage) else chunk.document
-            rows.setdefault(id(whole), []).append(number)
-        windows = _OverlappingWindows(load_embedder(self.model), self.passage_prefix, self.overlap)
-        sums = np.zeros((len(chunks), windows.dimensions), np.float32)
+            source = chunk if isinstance(chunk, Passage) else chunk.document
+            rows.setdefault(id(source), []).append(number)
+        encoder = _SegmentEncoder(load_embedder(self.model), self.passage_prefix, self.overlap)
+        sums = np.zeros((len(chunks), encoder.dimensions), np.float32)
         for numbers in rows.values():
-            text, spans = _placed([chunks[number] for number in numbers])
-            for places, vectors in windows.pooled(text, spans, self.batch_size):
+            text, spans = _text_and_spans([chunks[number] for number in numbers])
+            for places, vectors in encoder.pooled(text, spans, self.batch_size):
                 np.add.at(sums, np.asarray(numbers)[places], vectors)
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         return {
@@ -87,31 +88,33 @@ class LateChunks(ByIndex):
         }
 
 
-def _placed(chunks: Sequence[Chunk]) -> tuple[str, list[tuple[int, int]]]:
-    """Returns the text that chunks of one document, or one passage, stand in, and where."""
+def _text_and_spans(chunks: Sequence[Chunk]) -> tuple[str, list[tuple[int, int]]]:
+    """Returns the text of the chunks' document, or of one passage, and the chunks' spans in it."""
     if isinstance(chunks[0], Passage):
         return chunks[0].text, [(0, len(chunks[0].text))] * len(chunks)
     return chunks[0].document.text, [(chunk.start, chunk.end) for chunk in chunks]
 
 
-class _OverlappingWindows:
-    """An encoder that reads a text in windows that overlap."""
+class _SegmentEncoder:
+    """An encoder that reads a text in overlapping segments."""
 
     def __init__(self, model: SentenceTransformer, prefix: str, overlap: float) -> None:
         tokenizer: Any = model.tokenizer
         if not tokenizer.is_fast:
-            raise UserError("late chunks take a fast tokenizer, which tells where tokens stand")
-        own = tokenizer(
+            raise UserError("late chunks need a model with a fast tokenizer, which has offsets")
+        prompt = tokenizer(
             f"{prefix or model.prompts.get('document') or ''}a", return_special_tokens_mask=True
         )
-        ids, special = own["input_ids"], own["special_tokens_mask"]
-        last = max(place for place, added in enumerate(special) if not added)
-        self.before, self.behind = ids[:last], ids[last + 1 :]
+        ids, special = prompt["input_ids"], prompt["special_tokens_mask"]
+        last = max(place for place, is_special in enumerate(special) if not is_special)
+        self.before, self.after = ids[:last], ids[last + 1 :]
         window = model.max_seq_length
         longest = _LONGEST if window is None or window == math.inf else int(window)
         self.room = longest - len(ids) + 1
         if self.room < 1:
-            raise UserError(f"{prefix!r} leaves no room in the {longest} tokens of the window")
+            raise UserError(
+                f"{prefix!r} leaves no room for text in the {longest} tokens of the input window"
+            )
         self.stride = max(1, round(self.room * (1 - overlap)))
         self.model, self.tokenizer = model, tokenizer
         self.dimensions: int = self._vectors([ids])[0].shape[1]
@@ -119,38 +122,38 @@ class _OverlappingWindows:
     def pooled(
         self, text: str, spans: Sequence[tuple[int, int]], batch_size: int
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float32]]]:
-        """Yields which spans have tokens in a window, and the sums of these tokens' vectors."""
+        """Yields for each segment the spans with tokens in it, and the sums of their vectors."""
         import numpy as np
 
-        found = self.tokenizer(
-            text.encode("utf-8", "replace").decode(),  # lone surrogates, which no tokenizer takes
+        tokens = self.tokenizer(
+            text.encode("utf-8", "replace").decode(),  # no tokenizer accepts lone surrogates
             add_special_tokens=False,
             return_offsets_mapping=True,
             verbose=False,
         )
-        ids, starts = found["input_ids"], [start for start, _ in found["offset_mapping"]]
+        ids, starts = tokens["input_ids"], [start for start, _ in tokens["offset_mapping"]]
         bounds = np.searchsorted(starts, np.asarray(spans))
-        windows = []
-        for begin, low, high in self._parts(len(ids)):
+        segments = []
+        for begin, low, high in self._segments(len(ids)):
             inside = np.clip(bounds, low, high)
             places = np.flatnonzero(inside[:, 0] < inside[:, 1])
-            if len(places):  # where no chunk stands, nothing is read
-                windows.append((begin, places, inside[places] - begin))
-        for at in range(0, len(windows), batch_size):
-            some = windows[at : at + batch_size]
-            read = [[*self.before, *ids[b : b + self.room], *self.behind] for b, _, _ in some]
-            for (_, places, inside), vectors in zip(some, self._vectors(read), strict=True):
-                own = vectors[len(self.before) :]
-                yield places, np.stack([own[low:high].sum(axis=0) for low, high in inside])
+            if len(places):  # segments without chunks are skipped
+                segments.append((begin, places, inside[places] - begin))
+        for at in range(0, len(segments), batch_size):
+            batch = segments[at : at + batch_size]
+            rows = [[*self.before, *ids[b : b + self.room], *self.after] for b, _, _ in batch]
+            for (_, places, inside), vectors in zip(batch, self._vectors(rows), strict=True):
+                of_text = vectors[len(self.before) :]
+                yield places, np.stack([of_text[low:high].sum(axis=0) for low, high in inside])
 
-    def _parts(self, tokens: int) -> Iterator[tuple[int, int, int]]:
-        """Yields where each window begins, and the first and last of the tokens that it is for."""
+    def _segments(self, tokens: int) -> Iterator[tuple[int, int, int]]:
+        """Yields the first token of each segment, and the range of tokens that it pools."""
         half, low = (self.room - self.stride) // 2, 0
         for begin in range(0, tokens, self.stride):
-            last = begin + self.room >= tokens
-            high = tokens if last else begin + self.stride + half
+            is_last = begin + self.room >= tokens
+            high = tokens if is_last else begin + self.stride + half
             yield begin, low, high
-            if last:
+            if is_last:
                 return
             low = high
 
@@ -163,6 +166,6 @@ class _OverlappingWindows:
         features = self.tokenizer.pad(padded, return_tensors="pt", verbose=False)
         self.model.eval()
         with torch.inference_mode():
-            read = encoder({name: row.to(self.model.device) for name, row in features.items()})
-        vectors = read["token_embeddings"].float().cpu().numpy()
-        return [own[: len(row)] for own, row in zip(vectors, rows, strict=True)]
+            encoded = encoder({name: row.to(self.model.device) for name, row in features.items()})
+        vectors = encoded["token_embeddings"].float().cpu().numpy()
+        return [of_row[: len(row)] for of_row, row in zip(vectors, rows, strict=True)]

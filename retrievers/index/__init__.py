@@ -1,5 +1,5 @@
-"""Postings, rankings and embeddings that several retrievers share.
+"""Shared functions of retrievers for postings, rankings and embeddings, without retrievers.
 
-No retriever is here. Begin with `postings`, by which lexical retrievers add up; `embedders` loads
-models and cuts texts to their windows.
+Begin with `postings`, which computes lexical scores; `embedders` loads models and splits texts to
+fit their input windows.
 """

@@ -1,4 +1,4 @@
-"""Sentence-transformers models, and texts cut to their windows so that nothing is lost in them."""
+"""Loads sentence-transformers models, and splits texts so that they fit the input windows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SentenceModel: TypeAlias = "SentenceTransformer | CrossEncoder | MultiVectorEncoder | SparseEncoder"
 
-# Files on the hub that are pickles or code, or hold the weights once more for other libraries.
+# Files on the hub that are pickles or code, or contain the weights for other libraries.
 _NOT_LOADED = [
     *("*.bin", "*.ckpt", "*.joblib", "*.np[yz]", "*.pickle", "*.pkl", "*.pt", "*.pth", "*.py"),
     *("*.gguf", "*.h5", "*.msgpack", "*.onnx*", "*.ot", "openvino/*"),
@@ -34,38 +34,38 @@ _NOT_LOADED = [
 
 @lru_cache(maxsize=2)
 def load_embedder(model: str) -> SentenceTransformer:
-    """Returns the model, loaded once a process however many retrievers of a sweep name it."""
+    """Returns the model, loaded once per process for all retrievers of a sweep."""
     embedder: SentenceTransformer = _load("SentenceTransformer", model)
     return embedder
 
 
 @lru_cache(maxsize=2)
 def load_cross_encoder(model: str) -> CrossEncoder:
-    """Returns the model, loaded once a process; it gives one score a pair.
+    """Returns the model, loaded once per process, which returns one score per pair.
 
     Raises:
-        UserError: It cannot be loaded, or gives more than one score a pair.
+        UserError: The model cannot be loaded, or returns more than one score per pair.
     """
     encoder: CrossEncoder = _load("CrossEncoder", model)
     if encoder.num_labels != 1:
         raise UserError(
-            f"model {model!r} gives {encoder.num_labels} scores a pair; to rank, name a"
-            " cross-encoder that gives one"
+            f"model {model!r} returns {encoder.num_labels} scores per pair; for ranking, use a"
+            " cross-encoder that returns one"
         )
     return encoder
 
 
 @lru_cache(maxsize=2)
 def load_multi_vector(model: str) -> MultiVectorEncoder:
-    """Returns the model, loaded once a process; it gives a vector a token.
+    """Returns the model, loaded once per process, which returns one vector per token.
 
     Raises:
-        UserError: It cannot be loaded, or was trained to give one vector a text.
+        UserError: The model cannot be loaded, or was trained to return one vector per text.
     """
-    if not _trained(model, ("MultiVectorEncoder", "ColBERT"), ("ColBERT", "ForRetrieval")):
+    if not _has_kind(model, ("MultiVectorEncoder", "ColBERT"), ("ColBERT", "ForRetrieval")):
         raise UserError(
-            f"model {model!r} was not trained to give a vector a token; name a ColBERT, such as"
-            " 'answerai-colbert-small'"
+            f"model {model!r} was not trained to return one vector per token; use a ColBERT, such"
+            " as 'answerai-colbert-small'"
         )
     encoder: MultiVectorEncoder = _load("MultiVectorEncoder", model)
     return encoder
@@ -73,32 +73,33 @@ def load_multi_vector(model: str) -> MultiVectorEncoder:
 
 @lru_cache(maxsize=2)
 def load_sparse(model: str) -> SparseEncoder:
-    """Returns the model, loaded once a process; it gives weights of the vocabulary's words.
+    """Returns the model, loaded once per process, which returns weights of words.
 
     Raises:
-        UserError: It cannot be loaded, or is neither a sparse encoder nor a masked language model.
+        UserError: The model cannot be loaded, or is neither a sparse encoder nor a masked language
+            model.
     """
-    if not _trained(model, ("SparseEncoder",), ("ForMaskedLM",)):
+    if not _has_kind(model, ("SparseEncoder",), ("ForMaskedLM",)):
         raise UserError(
-            f"model {model!r} gives no weights of words; name a sparse encoder, such as a SPLADE"
+            f"model {model!r} does not return word weights; use a sparse encoder, such as a SPLADE"
         )
     encoder: SparseEncoder = _load("SparseEncoder", model)
     return encoder
 
 
-def _trained(model: str, kinds: tuple[str, ...], architectures: tuple[str, ...]) -> bool:
-    """Says whether a model is of such a kind; to another the library would add random weights."""
+def _has_kind(model: str, kinds: tuple[str, ...], architectures: tuple[str, ...]) -> bool:
+    """Returns whether a model has one of some kinds; the library adds random weights to others."""
     folder = _folder(model)
-    saved = _json(folder / "config_sentence_transformers.json").get("model_type")
-    named = _json(folder / "config.json").get("architectures") or ()
-    return saved in kinds or any(str(name).endswith(architectures) for name in named)
+    kind = _json(folder / "config_sentence_transformers.json").get("model_type")
+    names = _json(folder / "config.json").get("architectures") or ()
+    return kind in kinds or any(str(name).endswith(architectures) for name in names)
 
 
 def _json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
-        return {}  # what cannot be read, the library tells better
+        return {}  # the library reports unreadable files in more detail
     return content if isinstance(content, dict) else {}
 
 
@@ -108,8 +109,8 @@ def _load(kind: str, model: str) -> Any:  # noqa: ANN401 -- the class of that na
     import torch
     from transformers.utils import logging
 
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers leaves it untyped
-    # Half precision, where a model is saved in it, is several times slower than float32 on a CPU.
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers has no types
+    # On a CPU, models saved in half precision are several times slower than in float32.
     dtype = "auto" if torch.cuda.is_available() else torch.float32
     folder = _folder(model)
     convert = f"from sentence_transformers import {kind} as M; M({str(folder)!r})"
@@ -119,16 +120,16 @@ def _load(kind: str, model: str) -> Any:  # noqa: ANN401 -- the class of that na
     make = getattr(sentence_transformers, kind)
     try:
         return make(str(folder), trust_remote_code=False, model_kwargs=options)
-    except Exception as error:  # a damaged file makes it raise whatever it trips over
+    except Exception as error:  # a damaged file can raise any error
         message = f"model {model!r} cannot be loaded: {error}"
         raise refused_code(model, error) or UserError(message) from error
 
 
 def _folder(model: str) -> Path:
-    """Returns the model's folder; one on the hub is fetched, without what would not be loaded.
+    """Returns the model's folder; downloads the files to load of a model on the hub.
 
     Raises:
-        UserError: It is not there, or cannot be fetched.
+        UserError: The model does not exist, or cannot be downloaded.
     """
     folder = Path(loadable(model))
     if folder.is_dir():
@@ -137,22 +138,22 @@ def _folder(model: str) -> Path:
 
     try:
         return Path(snapshot_download(model, ignore_patterns=_NOT_LOADED))
-    except Exception as error:  # its HTTP library's own errors differ from version to version
+    except Exception as error:  # the errors of its HTTP library differ between versions
         raise UserError(
-            f"model {model!r} is no folder, and cannot be had from the hub: {error}"
+            f"model {model!r} is not a folder, and cannot be downloaded from the hub: {error}"
         ) from error
 
 
 def room(
     model: SentenceModel, empty: str | tuple[str, str], prompt: str = "", **task: str
 ) -> float:
-    """Returns how many tokens of text fit the model's window; infinite if it has none.
+    """Returns the number of tokens of text that fit the model's input window, or infinity.
 
     Args:
         model: An embedder or a cross-encoder.
-        empty: Input with no text in it: prompt, template and special tokens count.
-        prompt: Prompt put before the text.
-        task: Keyword `task="query"` or `task="document"`, for embedders that tell them apart.
+        empty: Input without text, whose prompt, template and special tokens are counted.
+        prompt: Prompt before the text.
+        task: Keyword `task="query"` or `task="document"`, for embedders that distinguish them.
 
     Raises:
         UserError: The prompt leaves no room.
@@ -160,36 +161,39 @@ def room(
     window = model.max_seq_length
     if window is None or window == math.inf:
         return math.inf
-    taken = model.preprocess([empty], prompt=prompt, **task)["input_ids"].shape[-1]
-    if taken >= window:
+    overhead = model.preprocess([empty], prompt=prompt, **task)["input_ids"].shape[-1]
+    if overhead >= window:
         raise UserError(
-            f"{prompt!r} is put before every text, and leaves no room for text in the {window}"
-            " tokens of the model's window; shorten it, or take another model"
+            f"the prefix {prompt!r} leaves no room for text in the {window} tokens of the model's"
+            " input window; shorten it, or use another model"
         )
-    return float(window - taken)
+    return float(window - overhead)
 
 
 def token_room(model: MultiVectorEncoder, task: Literal["query", "document"]) -> float:
-    """Returns how many tokens of text fit what a model of token vectors takes of a text.
+    """Returns the number of tokens of text that fit a model of token vectors.
 
-    A question has the places up to which it is filled with masks; behind them it would be cut. One
-    stays free: the library takes a question that fills all of them for one that was cut.
+    A question is padded with mask tokens to a fixed length, and would be truncated beyond it. One
+    token stays free, because the library treats a question of full length as truncated.
     """
     encoder: Any = model[0]
     expansion = encoder.query_expansion if task == "query" else None
-    own = encoder.query_length if task == "query" else encoder.document_length
-    window = expansion["length"] if expansion else own or model.max_seq_length or math.inf
-    taken = len(model.tokenizer(model.prompts.get(task) or "")["input_ids"]) + bool(expansion)
-    if taken >= window:
-        raise UserError(f"a window of {window} tokens leaves no room for the text of a {task}")
-    return float(window - taken)
+    limit = encoder.query_length if task == "query" else encoder.document_length
+    window = expansion["length"] if expansion else limit or model.max_seq_length or math.inf
+    overhead = len(model.tokenizer(model.prompts.get(task) or "")["input_ids"]) + bool(expansion)
+    if overhead >= window:
+        raise UserError(
+            f"an input window of {window} tokens leaves no room for the text of a {task}; use"
+            " another model"
+        )
+    return float(window - overhead)
 
 
 def cut(model: SentenceModel, texts: Sequence[str], room: float) -> list[list[str]]:
-    """Returns each text as pieces of at most `room` tokens, of about one size.
+    """Splits each text into pieces of at most `room` tokens, of about equal size.
 
-    Pieces are counted again, since cutting can change tokens. Lone surrogates, which no tokenizer
-    takes, become question marks.
+    Tokens of the pieces are counted again, since splitting can change tokens. Lone surrogates,
+    which no tokenizer accepts, become question marks.
     """
     texts = [text.encode("utf-8", "replace").decode() for text in texts]
     if room == math.inf or not texts:
@@ -201,7 +205,7 @@ def cut(model: SentenceModel, texts: Sequence[str], room: float) -> list[list[st
 
 
 def count(model: SentenceModel, texts: Sequence[str]) -> list[int]:
-    """Returns how many tokens each text has, special ones left out."""
+    """Returns the number of tokens of each text, without special tokens."""
     tokens = model.tokenizer(
         list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False
     )
@@ -210,14 +214,14 @@ def count(model: SentenceModel, texts: Sequence[str]) -> list[int]:
 
 def _pieces(model: SentenceModel, text: str, room: float, size: int) -> list[str]:
     parts = _divide(text, math.ceil(size / room))
-    if len(parts) == 1:  # one character; no window is too small for it
+    if len(parts) == 1:  # one character, which cannot be split
         return parts
-    written = [part for part in parts if not part.isspace()]
-    return list(chain.from_iterable(cut(model, written or parts[:1], room)))
+    nonblank = [part for part in parts if not part.isspace()]
+    return list(chain.from_iterable(cut(model, nonblank or parts[:1], room)))
 
 
 def _divide(text: str, parts: int) -> list[str]:
-    """Returns the text in equal parts; a bound moves back to a blank, if one is near."""
+    """Splits the text into equal parts; a bound moves back to the nearest blank, if it is close."""
     parts = min(parts, len(text))
     bounds = [0]
     for end in (len(text) * i // parts for i in range(1, parts)):

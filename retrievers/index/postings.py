@@ -1,4 +1,4 @@
-"""Weights of terms in chunks, their sums over the terms of a question, and the best chunks."""
+"""Computes term weights of chunks, their sums over the terms of a question, and the best chunks."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# What divides a text into terms.
+# Function that splits a text into terms.
 Split: TypeAlias = Callable[[str], list[str]]
 
-_BETWEEN = "\n"  # terms, which no term has in it
-_BLOCK = 1 << 20  # sums and what is added up to them that are in memory at once
+_SEPARATOR = "\n"  # no term contains it
+_BLOCK = 1 << 20  # sums and summands in memory at once
 
 
 def grams(text: str, longest: int, split: Split = terms) -> list[str]:
-    """Returns a text's terms, then its pairs of successive terms, and so on up to `longest`."""
+    """Returns a text's terms, then its pairs of successive terms, and so on, up to `longest`."""
     single = split(text)
     runs = list(single)
     for n in range(2, longest + 1):
@@ -35,18 +35,18 @@ def grams(text: str, longest: int, split: Split = terms) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def question_grams(question: str, longest: int = 1, split: Split = terms) -> tuple[str, ...]:
-    """Returns `grams`; a sweep asks the same questions of many indexes."""
+    """Returns the grams of a question; memoised, since a sweep searches many indexes."""
     return tuple(grams(question, longest, split))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermCounts:
-    """The terms of some texts: arrays of one length, sorted by term, then by text.
+    """Counts of terms in texts: arrays of one length, sorted by term, then by text.
 
     Attributes:
         texts: Index of the text, shape (entries,).
         terms: Number of the term, shape (entries,).
-        counts: Number of times that the term stands in the text, shape (entries,).
+        counts: Count of the term in the text, shape (entries,).
     """
 
     texts: NDArray[np.int64]
@@ -57,7 +57,7 @@ class TermCounts:
 def count_terms(
     texts: Sequence[str], longest: int = 1, split: Split = terms
 ) -> tuple[TermCounts, dict[str, int]]:
-    """Returns the counts of all terms of texts, of runs of up to `longest`, and their numbers."""
+    """Returns the counts of all grams of texts, up to `longest` terms, and the grams' numbers."""
     ids: defaultdict[str, int] = defaultdict()
     ids.default_factory = ids.__len__  # a new term gets the next number
     return _count((grams(text, longest, split) for text in texts), ids), dict(ids)
@@ -73,12 +73,12 @@ def _count(bags: Iterable[Sequence[str]], ids: Mapping[str, int]) -> TermCounts:
 
     lengths: list[int] = []
 
-    def noted() -> Iterator[Sequence[str]]:
+    def with_lengths() -> Iterator[Sequence[str]]:
         for bag in bags:
             lengths.append(len(bag))
-            yield bag  # and forget it: terms are numbered while the processor's cache has them
+            yield bag  # not in a list: terms are numbered while they are in the processor's cache
 
-    numbers = np.fromiter(map(ids.__getitem__, chain.from_iterable(noted())), np.int64)
+    numbers = np.fromiter(map(ids.__getitem__, chain.from_iterable(with_lengths())), np.int64)
     texts = np.repeat(np.arange(len(lengths)), lengths)
     pairs, counts = np.unique(numbers * len(lengths) + texts, return_counts=True)
     terms = pairs // max(1, len(lengths))
@@ -86,31 +86,31 @@ def _count(bags: Iterable[Sequence[str]], ids: Mapping[str, int]) -> TermCounts:
 
 
 def pack(counts: TermCounts, weights: NDArray[np.float64], ids: Mapping[str, int]) -> Index:
-    """Returns what the terms of chunks weigh, and the terms, as an index that can be kept.
+    """Returns the weights of the chunks' terms, and the terms, as an index for the cache.
 
-    It is laid out by terms: `chunks` and `weights` of term t stand at `starts[t]:starts[t + 1]`.
+    It is sorted by terms: `chunks` and `weights` of term t are at `starts[t]:starts[t + 1]`.
     """
     import numpy as np
 
-    written = np.frombuffer(_BETWEEN.join(ids).encode("utf-8", "surrogatepass"), np.uint8)
-    facts_of(written)["terms"] = ids
+    encoded = np.frombuffer(_SEPARATOR.join(ids).encode("utf-8", "surrogatepass"), np.uint8)
+    facts_of(encoded)["terms"] = ids
     return {
         "weights": weights,
         "chunks": counts.texts.astype(np.int32),
         "starts": np.searchsorted(counts.terms, np.arange(len(ids) + 1)),
-        "terms": written,
+        "terms": encoded,
     }
 
 
 def term_ids(index: Index) -> Mapping[str, int]:
-    """Returns the terms that were packed, each with its number; unpacked once an index."""
-    written: Any = index["terms"]
-    known = facts_of(written)
-    if "terms" not in known:
-        text = written.tobytes().decode("utf-8", "surrogatepass")
-        terms = text.split(_BETWEEN) if text else []
-        known["terms"] = {term: number for number, term in enumerate(terms)}
-    ids: Mapping[str, int] = known["terms"]
+    """Returns the terms of a packed index with their numbers; unpacked once per index."""
+    encoded: Any = index["terms"]
+    memory = facts_of(encoded)
+    if "terms" not in memory:
+        text = encoded.tobytes().decode("utf-8", "surrogatepass")
+        terms = text.split(_SEPARATOR) if text else []
+        memory["terms"] = {term: number for number, term in enumerate(terms)}
+    ids: Mapping[str, int] = memory["terms"]
     return ids
 
 
@@ -120,19 +120,19 @@ def add_up(
     """Yields the products of the questions' weights with those of an index, by blocks of questions.
 
     Args:
-        index: Index as packed.
+        index: Packed index.
         queries: Terms of the questions.
         weights: Weights of these terms, shape (entries,).
         shape: Number of questions and of chunks.
 
     Yields:
-        Sums of shape (some questions, chunks), in the questions' order.
+        Sums of shape (questions of the block, chunks), in the order of the questions.
     """
     import numpy as np
 
     packed: Any = index
     questions, chunks = shape
-    order = queries.texts.argsort(kind="stable")  # terms stay in order, and sums the same
+    order = queries.texts.argsort(kind="stable")  # the order of terms determines the sums' rounding
     texts, terms, weights = queries.texts[order], queries.terms[order], weights[order]
     first = packed["starts"][terms]
     lengths = packed["starts"][terms + 1] - first
@@ -150,10 +150,10 @@ def add_up(
 
 
 class ByIndex:
-    """A retriever whose index of chunks is kept: it offers `index` and `search`."""
+    """A retriever whose index of chunks can be cached, with `index` and `search`."""
 
     def index(self, chunks: Sequence[Chunk]) -> Any:  # noqa: ANN401 -- any index
-        """Returns what `search` needs of these chunks."""
+        """Returns the index of chunks for `search`."""
         raise NotImplementedError
 
     def search(
@@ -162,7 +162,7 @@ class ByIndex:
         questions: Sequence[str],
         chunks: Sequence[Chunk],
     ) -> list[list[Hit]]:
-        """Returns the hits of each question, by the index of these chunks."""
+        """Returns the hits of each question, using the index of these chunks."""
         raise NotImplementedError
 
     def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
@@ -173,7 +173,7 @@ class ByIndex:
 def best_chunks(
     blocks: Iterable[NDArray[np.floating[Any]]], chunks: Sequence[Chunk], k: int
 ) -> list[list[Hit]]:
-    """Returns the k best chunks of each question, by blocks of (some questions, chunks) scores."""
+    """Returns the k best chunks of each question, from blocks of scores (questions, chunks)."""
     return [
         [Hit(chunks[i], score) for i, score in zip(best.tolist(), row[best].tolist(), strict=True)]
         for rows in blocks
@@ -183,20 +183,19 @@ def best_chunks(
 
 
 def _best(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.intp]:
-    """Returns where the k highest scores stand, best first, equal ones in their order."""
+    """Returns the indexes of the k highest scores, best first; ties keep their order."""
     import numpy as np
 
     ranks = -scores
     if k >= len(ranks):
         return ranks.argsort(kind="stable")
     worst = np.partition(ranks, k - 1)[k - 1]
-    good = np.flatnonzero(
-        ~(ranks > worst)
-    )  # k of them, and those equal to the last; NaN sorts last
-    best: NDArray[np.intp] = good[ranks[good].argsort(kind="stable")[:k]]
+    # The k best, and ties with the last of them; NaN sorts last.
+    candidates = np.flatnonzero(~(ranks > worst))
+    best: NDArray[np.intp] = candidates[ranks[candidates].argsort(kind="stable")[:k]]
     return best
 
 
 def in_order(hits: Iterable[Hit]) -> list[Hit]:
-    """Returns hits best first; equal scores by where they stand in the document."""
+    """Returns hits best first, and in document order if scores are equal."""
     return sorted(hits, key=lambda hit: (-hit.score, hit.chunk.start, hit.chunk.end))

@@ -1,4 +1,4 @@
-"""Retrievers over what others found, and over what passages have to do with each other.
+"""Retrievers that use other retrievers' hits, and relations between passages.
 
-They may touch what `retrievers` touches. Begin with `mmr`.
+They may use the same packages as `retrievers`. Begin with `mmr`.
 """

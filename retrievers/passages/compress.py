@@ -1,4 +1,4 @@
-"""Hits with the sentences alone that have to do with the question."""
+"""Reduces hits to the sentences that are relevant to the question."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from leporello.text.sentences import sentence_spans
 class Compress:
     """Keeps the sentences of hits that another retriever ranks best, up to a share of their length.
 
-    Sentences are taken out as they stand, as RECOMP's extractive compressor does (Xu et al., ICLR
-    2024), so that spans stay exact and nothing is made up; LLMLingua and Selective Context leave
-    out single words. What is left of a hit stands for all of it; a hit without such a sentence
-    falls away. Passages of enrichers are not cut.
+    Sentences are copied unchanged, as in RECOMP's extractive compressor (Xu et al., ICLR 2024), so
+    that spans stay exact and no text is invented; LLMLingua and Selective Context remove single
+    words. The sentences of a hit represent the complete hit; a hit without selected sentences is
+    dropped. Passages of enrichers are not compressed.
 
     Attributes:
         retriever: Retriever whose hits are compressed.
-        sentences: Retriever that ranks the sentences of the document; let it return all.
-        share: Share of the characters of a question's hits that is kept, 0 to 1.
+        sentences: Retriever that ranks the sentences of the document; it should return all.
+        share: Share of the characters of a question's hits to keep, 0 to 1.
     """
 
     retriever: Retriever
@@ -35,27 +35,28 @@ class Compress:
     share: Share = 0.5
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the hits of each example in their order, with their scores, shorter."""
+        """Returns the compressed hits of each example, with their order and scores."""
         if not chunks:
             return [[] for _ in examples]
-        found = retrieve(self.retriever, examples, chunks)
+        hits = retrieve(self.retriever, examples, chunks)
         key = ("sentences", spans_hash(chunks[0].document, chunks))
         units: tuple[Chunk, ...] = chunks[0].document.memo(key, partial(_sentences, chunks))
         ranked = retrieve(self.sentences, examples, units)
-        return [*map(self._compressed, found, ranked)]
+        return [*map(self._compressed, hits, ranked)]
 
     def _compressed(self, hits: Sequence[Hit], ranked: Sequence[Hit]) -> list[Hit]:
         plain = [hit.chunk.span for hit in hits if not isinstance(hit.chunk, Passage)]
-        inside, left = merge(plain), self.share * sum(map(len, merge(plain)))
-        kept: list[Span] = []
+        merged = merge(plain)
+        budget = self.share * sum(map(len, merged))
+        selected: list[Span] = []
         for sentence in (hit.chunk.span for hit in ranked):
-            if any(span.start <= sentence.start and sentence.end <= span.end for span in inside):
-                if len(sentence) > left and kept:
+            if any(span.start <= sentence.start and sentence.end <= span.end for span in merged):
+                if len(sentence) > budget and selected:
                     break
-                left -= len(sentence)
-                kept.append(sentence)
-        kept.sort()
-        return [short for hit in hits for short in _short(hit, kept)]
+                budget -= len(sentence)
+                selected.append(sentence)
+        selected.sort()
+        return [short for hit in hits for short in _shortened(hit, selected)]
 
 
 def _sentences(chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
@@ -69,18 +70,18 @@ def _sentences(chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
     return tuple(chunks[0].document.chunk(*span) for span in sorted(spans))
 
 
-def _short(hit: Hit, kept: Sequence[Span]) -> list[Hit]:
-    """Returns a hit with the sentences that were kept, none if there are none."""
+def _shortened(hit: Hit, selected: Sequence[Span]) -> list[Hit]:
+    """Returns a hit with its selected sentences; empty if it has none."""
     chunk = hit.chunk
     if isinstance(chunk, Passage):
         return [hit]
-    own = [span for span in kept if chunk.start <= span.start and span.end <= chunk.end]
-    parts = [chunk.document.chunk(span.start, span.end) for span in _joined(own, chunk)]
+    inside = [span for span in selected if chunk.start <= span.start and span.end <= chunk.end]
+    parts = [chunk.document.chunk(span.start, span.end) for span in _joined(inside, chunk)]
     return [Hit(Passage.of("compressed", parts, [chunk]), hit.score)] if parts else []
 
 
 def _joined(spans: Sequence[Span], chunk: Chunk) -> list[Span]:
-    """Returns spans, those with nothing but blanks between them made one."""
+    """Joins spans that have only blanks between them."""
     joined: list[Span] = []
     for span in spans:
         between = chunk.document.text[joined[-1].end : span.start] if joined else "."

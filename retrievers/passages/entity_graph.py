@@ -1,4 +1,4 @@
-"""Passages that names lead to, by a walk over who stands with whom."""
+"""Finds passages by a random walk on a graph of names and passages."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Words that begin with a capital, side by side; a small word may stand between: `Duke of York`.
+# Successive words with capitals, with at most one small word between them: `Duke of York`.
 _NAME = regex.compile(r"\p{Lu}[\w'’-]+(?:\s(?:(?:of|the|de|von|van)\s)?\p{Lu}[\w'’-]+){0,4}")
-_STEPS = 30  # of the walk; what is left then is below the sixth digit
+_STEPS = 30  # of the walk, after which changes are below the sixth digit
 
 
 @dataclass(frozen=True)
 class EntityGraph:
     """Personalised PageRank over names and passages (HippoRAG: Gutiérrez et al., NeurIPS 2024).
 
-    Each name that two passages or more have is a node beside the passages, and leads to all that
-    have it. A walk begins at the names of the question and at what another retriever finds, and
-    goes back there again and again. So a passage is found that has none of the question's words,
-    and a name of one that has. Names are told by their capitals: scripts without have none.
+    The nodes are passages, and names that at least two passages contain; edges connect names with
+    their passages. The walk starts at the names of the question and at the hits of another
+    retriever, and restarts again and again. So it finds a passage without words of the question, if
+    it shares a name with a passage that has them. Names are recognised by capitals, so scripts
+    without capitals have no names.
 
     Attributes:
-        retriever: Retriever whose hits the walk begins at, by their scores; let it return many.
-        k: Number of chunks a question gets.
-        damping: Chance that the walk goes on, 0 to 1; 0 stays where it begins.
-        names: Share of the beginnings that are names of the question, 0 to 1.
+        retriever: Retriever whose hits, weighted by scores, start the walk; it should return many.
+        k: Number of hits per question.
+        damping: Probability that the walk continues instead of restarting, 0 to 1.
+        names: Share of the starts at names of the question, 0 to 1.
     """
 
     retriever: Retriever
@@ -48,38 +49,38 @@ class EntityGraph:
     names: Share = 0.3
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the k passages of each example in which the walk is most often."""
+        """Returns the k passages of each example that the walk visits most often."""
         if not chunks:
             return [[] for _ in examples]
         document = chunks[0].document
         key = ("entity graph", spans_hash(document, chunks))
         graph: _Graph = document.memo(key, partial(_Graph, chunks))
-        found = retrieve(self.retriever, examples, chunks)
+        rankings = retrieve(self.retriever, examples, chunks)
         walks = (
             graph.walk(example.question, hits, self.damping, self.names)[None]
-            for example, hits in zip(examples, found, strict=True)
+            for example, hits in zip(examples, rankings, strict=True)
         )
         return best_chunks(walks, chunks, self.k)
 
 
 class _Graph:
-    """Who stands where, as a matrix of steps: passages first, then names."""
+    """Graph of passages and names, as a matrix of transition probabilities, passages first."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         from scipy import sparse
 
         self.number = {chunk: n for n, chunk in enumerate(chunks)}
-        holding: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        mentions: defaultdict[str, Counter[int]] = defaultdict(Counter)
         for number, chunk in enumerate(chunks):
             for name in names_in(chunk.text):
-                holding[name][number] += 1
-        shared = {name: at for name, at in holding.items() if len(at) > 1}
+                mentions[name][number] += 1
+        shared = {name: counts for name, counts in mentions.items() if len(counts) > 1}
         self.names = {name: len(chunks) + n for n, name in enumerate(sorted(shared))}
         self.size = len(chunks) + len(self.names)
         edges = [
-            (self.names[name], number, count / len(at))  # a name of many leads to none for sure
-            for name, at in shared.items()
-            for number, count in at.items()
+            (self.names[name], number, count / len(counts))  # frequent names have less weight
+            for name, counts in shared.items()
+            for number, count in counts.items()
         ]
         rows, columns, weights = zip(*edges, strict=True) if edges else ((), (), ())
         shape = (self.size, self.size)
@@ -92,37 +93,37 @@ class _Graph:
     def walk(
         self, question: str, hits: Sequence[Hit], damping: float, share: float
     ) -> NDArray[np.float64]:
-        """Returns how often a walk is in each passage, rounded, shape (passages,)."""
+        """Returns the rounded share of visits to each passage, shape (passages,)."""
         import numpy as np
 
-        begin, asked = np.zeros(self.size), np.zeros(self.size)
+        at_hits, at_names = np.zeros(self.size), np.zeros(self.size)
         lowest = min((hit.score for hit in hits), default=0.0)
         for hit in hits:
-            if hit.chunk in self.number:  # else widened or joined, and no passage of the graph
-                begin[self.number[hit.chunk]] += hit.score - min(lowest, 0.0)
+            if hit.chunk in self.number:  # widened or joined hits are not in the graph
+                at_hits[self.number[hit.chunk]] += hit.score - min(lowest, 0.0)
         for name in names_in(question):
             if name in self.names:
-                asked[self.names[name]] += 1
-        parts = [(1 - share, begin), (share, asked)]
-        known = [(weight, part / part.sum()) for weight, part in parts if part.sum()]
-        if not known:
+                at_names[self.names[name]] += 1
+        parts = [(1 - share, at_hits), (share, at_names)]
+        starts = [(weight, part / part.sum()) for weight, part in parts if part.sum()]
+        if not starts:
             return np.zeros(len(self.number))
-        start = sum(weight * part for weight, part in known) / sum(weight for weight, _ in known)
-        place = start
+        start = sum(weight * part for weight, part in starts) / sum(weight for weight, _ in starts)
+        distribution = start
         for _ in range(_STEPS):
-            place = (1 - damping) * start + damping * (self.steps @ place)
-        visits: NDArray[np.float64] = place[: len(self.number)].round(9)
+            distribution = (1 - damping) * start + damping * (self.steps @ distribution)
+        visits: NDArray[np.float64] = distribution[: len(self.number)].round(9)
         return visits
 
 
 def names_in(text: str) -> list[str]:
-    """Returns the names of a text in small letters, whole and word by word."""
+    """Returns the names of a text in lower case, complete and word by word."""
     small = {word for word in re.findall(r"[\w'’-]+", text) if word[:1].islower()}
-    found = []
+    names = []
     for match in _NAME.finditer(text):
         words = [word.lower() for word in re.findall(r"[\w'’-]+", match.group())]
         if len(words) > 1:
-            found.append(" ".join(words))
-        # A word that the text has in small letters too opened a sentence.
-        found += [word for word in words if word not in small and len(word) > 1]
-    return found
+            names.append(" ".join(words))
+        # A word that the text also has in lower case is not a name, but began a sentence.
+        names += [word for word in words if word not in small and len(word) > 1]
+    return names

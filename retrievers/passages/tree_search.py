@@ -1,4 +1,4 @@
-"""Down a tree of passages, level by level."""
+"""Searches down a tree of passages, level by level."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from leporello.retrievers.index.postings import in_order
 
 @dataclass(frozen=True)
 class TreeSearch:
-    """Goes from the roots of a tree to its chunks, by the best passages of each level.
+    """Searches from the roots of a tree to its chunks, through the best passages of each level.
 
-    RAPTOR's tree traversal (Sarthi et al., ICLR 2024), for what `SummaryTree` or `SectionTree`
-    make; without a tree, the retriever's own hits. What is found are chunks, and passages of which
-    no source is searched.
+    RAPTOR's tree traversal (Sarthi et al., ICLR 2024), for trees of `SummaryTree` or `SectionTree`;
+    without a tree, it returns the retriever's hits. Hits are chunks, and passages without sources
+    among the searched passages.
 
     Attributes:
-        retriever: Retriever that scores passages of all levels; let it return all.
-        k: Number of chunks a question gets.
-        beam: Number of passages of a level from which it goes on.
+        retriever: Retriever that scores passages of all levels; it should return all.
+        k: Number of hits per question.
+        beam: Number of passages of a level whose sources are searched.
     """
 
     retriever: Retriever
@@ -33,21 +33,22 @@ class TreeSearch:
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the best chunks below the best passages; scores are the retriever's."""
-        below = {id(one) for chunk in chunks if isinstance(chunk, Passage) for one in chunk.sources}
+        passages = (chunk for chunk in chunks if isinstance(chunk, Passage))
+        below = {id(source) for passage in passages for source in passage.sources}
         searched = {id(chunk) for chunk in chunks}
         roots = [chunk for chunk in chunks if id(chunk) not in below]
-        found = retrieve(self.retriever, examples, chunks)
-        return [self._down(roots, hits, searched) for hits in found]
+        rankings = retrieve(self.retriever, examples, chunks)
+        return [self._down(roots, hits, searched) for hits in rankings]
 
     def _down(
         self, level: Sequence[Chunk], hits: Sequence[Hit], searched: Collection[int]
     ) -> list[Hit]:
-        # Where the same is read of several passages, the best of them counts.
+        # Of several passages with the same text, the best counts.
         scores = {identity(hit.chunk): hit.score for hit in reversed(hits)}
         leaves: dict[object, Hit] = {}
         while level:
-            once = {id(one): one for one in level if identity(one) in scores}
-            ranked = in_order(Hit(one, scores[identity(one)]) for one in once.values())
+            unique = {id(chunk): chunk for chunk in level if identity(chunk) in scores}
+            ranked = in_order(Hit(chunk, scores[identity(chunk)]) for chunk in unique.values())
             below = [_below(hit.chunk, searched) for hit in ranked]
             for hit, sources in zip(ranked, below, strict=True):
                 if not sources:

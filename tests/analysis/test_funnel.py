@@ -205,7 +205,7 @@ def test_explain_without_an_example_prints_the_funnel(directory: Path) -> None:
     """It prints one table per pipeline with ids of lost examples, or JSON."""
     output = " ".join(_output("explain", directory).split())
     assert "two on rows 9 examples: 7 with gold evidence, 1 without, with a reference" in output
-    assert "not wholly read: cut" in output
+    assert "not completely read: cut" in output
     assert "@1 55.4 @2 75.0" in output
     assert "█" in output
     rows = json.loads(_output("explain", directory, "--json"))
@@ -225,7 +225,7 @@ def test_explain_shows_one_stage(directory: Path) -> None:
     assert "exploded" in failed
     assert "whole in chunk 1" in failed
     reader = _output("explain", directory, "failed", "--stage", "reader")
-    assert "nothing is kept of the reader's work" in reader
+    assert "no output of the reader is stored" in reader
     wrong = _output("explain", directory, "right", "--stage", "raeder")
     assert "did you mean 'reader'" in wrong
 

@@ -317,8 +317,8 @@ INDEX, SEARCH = takes("chunks"), takes("index", "questions")
 @pytest.mark.parametrize(
     ("methods", "message"),
     [
-        ({"index": INDEX}, "Mine has a method 'index' and no 'search'; a retriever whose index"),
-        ({"search": SEARCH}, "Mine has a method 'search' and no 'index'"),
+        ({"index": INDEX}, "Mine has a method 'index' but no 'search'; a retriever with a"),
+        ({"search": SEARCH}, "Mine has a method 'search' but no 'index'"),
         (
             {"index": takes("documents"), "search": SEARCH},
             "Mine.index takes (documents); it must take (chunks)",
@@ -337,7 +337,7 @@ INDEX, SEARCH = takes("chunks"), takes("index", "questions")
         ),
         (
             {"__init__": takes("k"), "index": INDEX, "search": SEARCH, "search_only": ("kk",)},
-            "Mine.search_only names 'kk', which is no parameter; did you mean 'k'",
+            "Mine.search_only contains 'kk', which is not a parameter; did you mean 'k'",
         ),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The verb `ask` with the pipeline `default`: what a person reads."""
+"""The verb `ask` with the pipeline `default`: the output for a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FACTS = (
 
 @pytest.fixture(name="file")
 def _file(tmp_path: Path) -> Path:
-    """A document whose facts stand in the middle."""
+    """Returns a document with its facts in the middle."""
     filler = "The rain fell on the harbour, and the boats lay still. " * 100
     path = tmp_path / "ferry.txt"
     path.write_text(f"{filler}\n\n{FACTS}\n\n{filler}", encoding="utf-8")
@@ -24,7 +24,7 @@ def _file(tmp_path: Path) -> Path:
 
 
 def test_the_answer_is_the_first_line(file: Path) -> None:
-    """Below it stands one passage with the place of the answer, and the ledger."""
+    """A passage with the place of the answer follows, and the ledger ends the output."""
     first, place, *_, ledger = leporello(
         "ask", file, "Who found the unread fax?"
     ).stdout.splitlines()
@@ -34,24 +34,24 @@ def test_the_answer_is_the_first_line(file: Path) -> None:
     assert " characters: unselected " in ledger
 
 
-def test_what_the_document_does_not_say_is_told(file: Path) -> None:
-    """A threshold decides, which the pipeline has and a user may set."""
-    done = leporello("ask", file, "Who wrote Faust?", "--set", "reader.threshold=1000.0")
-    assert done.stdout.splitlines()[0] == "The document does not say so."
-    assert "passage 1" not in done.stdout
+def test_a_question_without_an_answer_is_reported(file: Path) -> None:
+    """The reader's threshold decides, which a user may set."""
+    process = leporello("ask", file, "Who wrote Faust?", "--set", "reader.threshold=1000.0")
+    assert process.stdout.splitlines()[0] == "The document does not say so."
+    assert "passage 1" not in process.stdout
 
 
-def test_another_language_is_told_before_the_answer(tmp_path: Path) -> None:
-    """The note names what to do."""
+def test_another_language_is_noted_before_the_answer(tmp_path: Path) -> None:
+    """The note recommends another model."""
     path = tmp_path / "fähre.txt"
     path.write_text("Der Fährmann ist alt und er weiß nicht, was er will. " * 20, encoding="utf-8")
     first, *_ = leporello("ask", path, "Wer ist alt?").stdout.splitlines()
     assert first.startswith("note: the document does not look English")
-    told = json.loads(leporello("ask", path, "Wer ist alt?", "--json").stdout)
-    assert "--model" in told["notes"][0]
+    answer = json.loads(leporello("ask", path, "Wer ist alt?", "--json").stdout)
+    assert "--model" in answer["notes"][0]
 
 
-def test_a_model_can_be_named(file: Path) -> None:
-    """It is the pipeline's reader's; one that is not there is told."""
-    done = leporello("ask", file, "Who?", "--model", "./absent", status=2)
-    assert "there is no such file or folder" in done.stderr
+def test_a_model_that_does_not_exist_is_reported(file: Path) -> None:
+    """`--model` replaces the model of the pipeline's reader."""
+    process = leporello("ask", file, "Who?", "--model", "./absent", status=2)
+    assert "there is no such file or folder" in process.stderr

@@ -1,4 +1,4 @@
-"""The command line as a user has it: real processes, real files, exit statuses."""
+"""The command line in real processes with real files, and its exit statuses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ tasks:
 
 
 def _project(folder: Path) -> Path:
-    """Writes documents, questions, a plug-in and a config; returns the config's path."""
+    """Writes documents, questions, a plug-in and a config; returns the path of the config."""
     questions = [
         {
             "id": f"q{n}",
@@ -49,21 +49,22 @@ def _project(folder: Path) -> Path:
         for n in range(12)
     ]
     for d in range(4):
-        mine = [n for n in range(12) if n % 4 == d]
-        lines = [f"Lamp {n} hangs in house {n}. " + "Rain falls on the street. " * 30 for n in mine]
+        lamps = [n for n in range(12) if n % 4 == d]
+        rain = "Rain falls on the street. " * 30
+        lines = [f"Lamp {n} hangs in house {n}. {rain}" for n in lamps]
         questions[d]["document"] = "\n\n".join(lines)
     write_files(folder, {"lamps.jsonl": questions, "plug.py": LONGEST, "mine.yaml": CONFIG})
     return folder / "mine.yaml"
 
 
 def test_the_readmes_retriever_runs_from_a_file_outside_the_project(tmp_path: Path) -> None:
-    """By path and by dotted name, swept by a list; the files of the run are all there."""
+    """The class may have a path or a dotted name, and a list of values sweeps its parameter."""
     config = _project(tmp_path)
     out = tmp_path / "out"
-    done = leporello(
+    process = leporello(
         "run", *HERE, "mine", "--config", config, "--set", "retriever.k=1,2", "--out", out
     )
-    assert "mine@retriever.k=1" in done.stdout
+    assert "mine@retriever.k=1" in process.stdout
     rows = read_lines(out / "mine@retriever.k=2" / "lamps" / "predictions.jsonl")
     assert len(rows) == 12
     assert all(len(row["hits"]) == 2 for row in rows)
@@ -74,7 +75,7 @@ def test_the_readmes_retriever_runs_from_a_file_outside_the_project(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["run", "nobody"], "there is no pipeline 'nobody'"),
         (["run", "lead", "--task", "smple"], "there is no task 'smple'; did you mean 'sample'"),
@@ -94,84 +95,82 @@ def test_the_readmes_retriever_runs_from_a_file_outside_the_project(tmp_path: Pa
     ],
 )
 def test_a_mistake_of_the_users_ends_with_status_2(
-    tmp_path: Path, arguments: list[str], told: str
+    tmp_path: Path, arguments: list[str], message: str
 ) -> None:
-    """The message says what is wrong; there is no traceback, and nothing is left behind."""
+    """The message names the mistake; no traceback is printed and no file is written."""
     (tmp_path / "README.md").write_text("A text.", encoding="utf-8")
-    done = leporello(*arguments, status=2, folder=tmp_path)
-    assert told in " ".join(done.stderr.split()).replace("│ ", "")
+    process = leporello(*arguments, status=2, folder=tmp_path)
+    assert message in " ".join(process.stderr.split()).replace("│ ", "")
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
 
 
-def test_a_limited_run_is_continued_by_the_whole_one(tmp_path: Path) -> None:
-    """The limit is no part of the run's name; the shard that it cut is done again."""
+def test_a_run_without_limit_continues_a_limited_run(tmp_path: Path) -> None:
+    """The run's name does not depend on the limit; the shard that it cut is run again."""
     config = _project(tmp_path)
-    first = leporello(
-        "run", *HERE, "mine", "--config", config, "--limit", "5", "--json", folder=tmp_path
-    )
-    again = leporello("run", *HERE, "mine", "--config", config, "--json", folder=tmp_path)
-    one, other = json.loads(first.stdout), json.loads(again.stdout)
-    assert one["directory"] == other["directory"]
-    assert [r["results"][0]["examples"] for r in (one, other)] == [5, 12]
+    command = ("run", *HERE, "mine", "--config", config, "--json")
+    limited = json.loads(leporello(*command, "--limit", "5", folder=tmp_path).stdout)
+    complete = json.loads(leporello(*command, folder=tmp_path).stdout)
+    assert limited["directory"] == complete["directory"]
+    assert [r["results"][0]["examples"] for r in (limited, complete)] == [5, 12]
     timings = json.loads(
-        (Path(other["directory"]) / "mine" / "lamps" / "timings.json").read_text("utf-8")
+        (Path(complete["directory"]) / "mine" / "lamps" / "timings.json").read_text("utf-8")
     )
     assert timings["examples"] == 12
 
 
-def test_score_gives_what_the_run_gave(tmp_path: Path) -> None:
-    """From our predictions.jsonl, and from a plain JSON object of texts."""
+def test_score_computes_the_scores_of_the_run(tmp_path: Path) -> None:
+    """It reads a predictions.jsonl, or a JSON object of texts."""
     config = _project(tmp_path)
     out = tmp_path / "out"
     leporello("run", *HERE, "mine", "--config", config, "--out", out)
     folder = out / "mine" / "lamps"
-    wanted = json.loads((folder / "metrics.json").read_text("utf-8"))["scores"]
-    given = ("--task", "lamps", "--config", config)
-    done = leporello("score", folder / "predictions.jsonl", *given, "--json")
-    assert json.loads(done.stdout)["scores"] == wanted
+    expected = json.loads((folder / "metrics.json").read_text("utf-8"))["scores"]
+    options = ("--task", "lamps", "--config", config)
+    process = leporello("score", folder / "predictions.jsonl", *options, "--json")
+    assert json.loads(process.stdout)["scores"] == expected
     plain = {row["id"]: row["prediction"] for row in read_lines(folder / "predictions.jsonl")}
     (tmp_path / "plain.json").write_text(json.dumps(plain), encoding="utf-8")
-    done = leporello("score", tmp_path / "plain.json", *given, "--json")
-    assert "recall" in wanted  # of hits, which a plain file does not have
-    assert json.loads(done.stdout)["scores"] == {"f1": wanted["f1"]}
+    process = leporello("score", tmp_path / "plain.json", *options, "--json")
+    assert "recall" in expected  # computed from hits, which a JSON object of texts lacks
+    assert json.loads(process.stdout)["scores"] == {"f1": expected["f1"]}
     del plain["q3"]
     (tmp_path / "plain.json").write_text(json.dumps({**plain, "zz": ""}), encoding="utf-8")
-    done = leporello("score", tmp_path / "plain.json", *given, status=2)
-    assert "1 ids of the task are missing (q3); 1 ids are not the task's (zz)" in done.stderr
+    process = leporello("score", tmp_path / "plain.json", *options, status=2)
+    assert "1 ids of the task are missing (q3); 1 ids are not the task's (zz)" in process.stderr
 
 
-def test_score_says_which_gold_is_faulty(tmp_path: Path) -> None:
-    """What is sound is scored, what is not is counted and told, and the status is 2."""
+def test_score_reports_faulty_references(tmp_path: Path) -> None:
+    """The other examples are scored, and the exit status is 2."""
     rows = [{"id": i, "document": "d", "question": "q", "references": [i]} for i in ("A", "none")]
     config = "tasks: {rows: {class: JsonLines, path: rows.jsonl, metrics: [option_letter]}}"
     answers = [{"A": "A", "none": "B"}]
     write_files(tmp_path, {"rows.jsonl": rows, "own.yaml": config, "given.json": answers})
     arguments = ("score", "given.json", "--task", "rows", "--config", "own.yaml")
-    done = leporello(*arguments, folder=tmp_path, status=2)
-    assert "the gold is faulty: GoldError: example 'none'" in done.stdout
-    assert "100.00" in done.stdout
+    process = leporello(*arguments, folder=tmp_path, status=2)
+    assert "the gold is faulty: GoldError: example 'none'" in process.stdout
+    assert "100.00" in process.stdout
 
 
-def test_explain_tells_where_the_evidence_was_lost(tmp_path: Path) -> None:
-    """Hits, the exact input, the output, and the stage that lost the evidence."""
+def test_explain_shows_the_stage_that_lost_the_evidence(tmp_path: Path) -> None:
+    """It also prints the hits, the exact input and the output."""
     config = _project(tmp_path)
     out = tmp_path / "out"
     leporello(
         "run", *HERE, "mine", "--config", config, "--out", out, "--set", "retriever.class=BM25"
     )
-    kept = leporello("explain", out, "q6").stdout
-    assert "Lamp 6 hangs in house 6." in kept
-    assert "kept through every stage" in kept
-    other = tmp_path / "other"
+    explanation = leporello("explain", out, "q6").stdout
+    assert "Lamp 6 hangs in house 6." in explanation
+    assert "kept through every stage" in explanation
+    short = tmp_path / "short"
     first = ("--set", "retriever={class: First, k: 1}")
-    leporello("run", *HERE, "mine", "--config", config, "--out", other, *first)
-    assert "lost at the retriever" in leporello("explain", other, "q10").stdout
-    done = leporello("explain", other, "q100", status=2)
-    assert "there is no example 'q100'; did you mean 'q10'" in done.stderr
+    leporello("run", *HERE, "mine", "--config", config, "--out", short, *first)
+    assert "lost at the retriever" in leporello("explain", short, "q10").stdout
+    process = leporello("explain", short, "q100", status=2)
+    assert "there is no example 'q100'; did you mean 'q10'" in process.stderr
 
 
-def test_list_and_schema_are_for_programs_too() -> None:
-    """Every kind is listed; the schema names every class."""
+def test_list_and_schema_print_json() -> None:
+    """The list has every kind, and the schema every class."""
     lists = json.loads(leporello("list", "--json").stdout)
     assert set(lists) == {*KINDS_OF_THINGS} > {"pipelines", "tasks", "chunkers", "metrics"}
     assert (
@@ -199,7 +198,7 @@ def _pdf(path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("suffix", ["txt", "md", "srt", "html", "pdf"])
 def test_ask_answers_from_a_file_of_any_format(tmp_path: Path, suffix: str) -> None:
-    """The answer, the passage with its characters and place, and the ledger line."""
+    """The output has the answer, the passage with its span and place, and the ledger."""
     fact = "The lighthouse keeper keeps a tame heron."
     filler = "Rain falls on the harbour. " * 50
     texts = {
@@ -214,16 +213,16 @@ def test_ask_answers_from_a_file_of_any_format(tmp_path: Path, suffix: str) -> N
         _pdf(path, fact)
     else:
         path.write_text(texts[suffix], encoding="utf-8")
-    done = leporello(
+    process = leporello(
         "ask", path, "Who keeps a tame heron?", "--pipeline", "best-sentence", "--json"
     )
-    told = json.loads(done.stdout)
-    assert fact in told["answer"]
-    [passage] = [p for p in told["passages"] if fact in p["text"]]
+    answer = json.loads(process.stdout)
+    assert fact in answer["answer"]
+    [passage] = [p for p in answer["passages"] if fact in p["text"]]
     assert passage["span"]["end"] - passage["span"]["start"] == len(passage["text"])
     places = {"txt": "", "md": "Two", "srt": "00:00:0", "html": "Two", "pdf": "p. 1"}
     assert places[suffix] in passage["place"]
-    assert told["coverage"]["read"] > 0
+    assert answer["coverage"]["read"] > 0
     shown = leporello("ask", path, "Who keeps a tame heron?", "--pipeline", "best-sentence")
     assert "characters" in shown.stdout
     assert "unselected" in shown.stdout
@@ -231,12 +230,12 @@ def test_ask_answers_from_a_file_of_any_format(tmp_path: Path, suffix: str) -> N
 
 @pytest.mark.slow
 def test_a_language_model_answers(tmp_path: Path) -> None:
-    """SmolLM2 reads the first questions of the sample task, twice to the same bytes."""
+    """SmolLM2 gives the same answers to the sample task's first questions in two runs."""
     args = ("run", "ask-smollm2", *HERE, "--limit", "3", "--show", "1", "--out")
     for name in ("one", "other"):
-        done = leporello(*args, tmp_path / name)
-        assert "ask-smollm2" in done.stdout
+        process = leporello(*args, tmp_path / name)
+        assert "ask-smollm2" in process.stdout
     predictions = Path("ask-smollm2", "sample", "predictions.jsonl")
-    one, other = ((tmp_path / name / predictions).read_bytes() for name in ("one", "other"))
-    assert one == other
+    first, second = ((tmp_path / name / predictions).read_bytes() for name in ("one", "other"))
+    assert first == second
     assert all(row["prediction"] for row in read_lines(tmp_path / "one" / predictions))

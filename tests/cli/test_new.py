@@ -1,4 +1,4 @@
-"""`new` writes a package whose tests pass, which is installed and run by its short name."""
+"""`new` writes a package that passes its tests, installs, and runs by its class's short name."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
 
 
 def python(*arguments: str | Path, folder: Path, path: str | Path = "") -> str:
-    """Runs Python in a folder, away from the checkout; returns what it prints."""
-    done = subprocess.run(
+    """Runs Python in a folder outside the checkout; returns its output."""
+    process = subprocess.run(
         [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), str(path)]))},
     )  # fmt: skip
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return done.stdout
+    assert process.returncode == 0, f"{process.stdout}\n{process.stderr}"
+    return process.stdout
 
 
 def test_a_package_is_written_tested_installed_and_run(tmp_path: Path) -> None:
-    """The tests pass before it is installed too; nothing is ever written over."""
+    """The tests also pass before it is installed; `new` never overwrites a folder."""
     leporello("new", "retriever", "SharedWords", folder=tmp_path)
     folder = tmp_path / "leporello-shared-words"
-    told = leporello("new", "retriever", "SharedWords", folder=tmp_path, status=2)
-    assert "is there already, and is left as it is" in told.stderr
+    refused = leporello("new", "retriever", "SharedWords", folder=tmp_path, status=2)
+    assert "exists already: move it" in refused.stderr
     assert " passed" in python(*PYTEST, folder=folder)
     installed = tmp_path / "installed"
     pip = ("-m", "pip", "install", "--no-build-isolation", "--no-deps", "--no-index", "-q")
@@ -47,11 +47,11 @@ def test_a_package_is_written_tested_installed_and_run(tmp_path: Path) -> None:
     assert "class: SharedWords" in written.read_text(encoding="utf-8")
 
 
-def test_what_is_written_of_other_kinds_passes_its_tests(tmp_path: Path) -> None:
-    """The kit says so; that of a retriever is above."""
+def test_packages_of_other_kinds_pass_their_tests(tmp_path: Path) -> None:
+    """The test above covers a package with a retriever."""
     for kind in KINDS:
-        for place, text in package(kind, f"My{kind.capitalize()}").items():
-            path = tmp_path / kind / place
+        for file, text in package(kind, f"My{kind.capitalize()}").items():
+            path = tmp_path / kind / file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
     places = os.pathsep.join(str(tmp_path / kind) for kind in KINDS)
@@ -60,25 +60,25 @@ def test_what_is_written_of_other_kinds_passes_its_tests(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "told"),
+    ("kind", "name", "message"),
     [
-        ("retreiver", "Mine", "there is no kind 'retreiver'; did you mean 'retriever'"),
-        ("reader", "9lives", "'9lives' is no name of a class"),
-        ("reader", "class", "'class' is no name of a class"),
-        ("reader", "../Mine", "is no name of a class"),
-        ("reader", "my_reader", "must begin with a capital, as classes do; did you mean MyReader"),
-        ("reader", "Lead", "there is a reader 'Lead' already"),
+        ("retreiver", "Mine", "no such kind: 'retreiver'; did you mean 'retriever'"),
+        ("reader", "9lives", "'9lives' is not a valid class name"),
+        ("reader", "class", "'class' is not a valid class name"),
+        ("reader", "../Mine", "is not a valid class name"),
+        ("reader", "my_reader", "must begin with a capital letter; did you mean MyReader"),
+        ("reader", "Lead", "a reader 'Lead' exists already"),
     ],
 )
 def test_names_are_checked_before_anything_is_written(
-    kind: str, name: str, told: str, tmp_path: Path
+    kind: str, name: str, message: str, tmp_path: Path
 ) -> None:
-    """What is wrong is told with what is likely meant."""
-    assert told in leporello("new", kind, name, folder=tmp_path, status=2).stderr
+    """The message suggests a valid name where there is an obvious one."""
+    assert message in leporello("new", kind, name, folder=tmp_path, status=2).stderr
     assert not [*tmp_path.iterdir()]
 
 
-OWN = """
+CONFIG = """
 pipelines:
   asks: {reader: {class: Endpoint, base_url: "http://127.0.0.1:9/v1", model: m, api_key: $NONE}}
   silent: {reader: {class: Endpoint, base_url: "http://127.0.0.1:9/v1", model: m, retries: 0}}
@@ -87,7 +87,7 @@ pipelines:
   unfit: {reader: {class: Lead}, combiner: {class: ReadEach, keep: best}}
   fine: {extends: best-sentence}
 """
-LACKS = (
+PROBLEMS = (
     "asks: the environment has no $NONE",
     "silent: no connection to http://127.0.0.1:9/v1",
     "gone: model '",
@@ -98,12 +98,12 @@ LACKS = (
 
 
 def test_check_tries_pipelines_on_a_tiny_document(tmp_path: Path) -> None:
-    """A line each says what it lacks: a key, a server, a model, a file, a reader with scores."""
-    own = tmp_path / "own.yaml"
-    own.write_text(OWN, encoding="utf-8")
-    lines = leporello("check", "--try", "--config", own, status=2).stdout.splitlines()
-    assert len(lines) == len(LACKS)
-    assert all(line.startswith(start) for line, start in zip(lines, LACKS, strict=True)), lines
-    one = leporello("check", "--try", "fine", "--config", own)
-    assert one.stdout == "fine: ok\n"
+    """One line per pipeline names what it lacks: a key, a server, a model, a file, scores."""
+    config = tmp_path / "own.yaml"
+    config.write_text(CONFIG, encoding="utf-8")
+    lines = leporello("check", "--try", "--config", config, status=2).stdout.splitlines()
+    assert len(lines) == len(PROBLEMS)
+    assert all(line.startswith(start) for line, start in zip(lines, PROBLEMS, strict=True)), lines
+    fine = leporello("check", "--try", "fine", "--config", config)
+    assert fine.stdout == "fine: ok\n"
     assert "there is nothing to try" in leporello("check", "--try", status=2).stderr

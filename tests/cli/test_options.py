@@ -1,4 +1,4 @@
-"""Classes of options as parameters of commands, and as arguments of functions."""
+"""Classes of options define the parameters of commands and the arguments of functions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPTIONS = RunOptions(
 def test_a_command_builds_its_options_from_its_words(
     words: list[str], expected: RunOptions
 ) -> None:
-    """An option that is not given has the default of the class."""
+    """An absent option has the default of the class."""
     built: list[RunOptions] = []
 
     @with_options(RunOptions, interrupts=None)
@@ -45,7 +45,7 @@ def test_a_command_builds_its_options_from_its_words(
 
 
 def test_a_function_takes_the_fields_of_its_options() -> None:
-    """Its signature has them, and its docstring describes each."""
+    """The signature and the docstring contain every field."""
     names = [field.name for field in fields(RunOptions)]
     assert {*inspect.signature(run).parameters} == {*names}
     assert all(f"    {name}: " in (run.__doc__ or "") for name in names)

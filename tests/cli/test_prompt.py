@@ -1,4 +1,4 @@
-"""The prompt of `ask`: lines in, answers out; and what a session keeps between them."""
+"""The prompt of `ask`: its commands, follow-ups, history, signals and exit statuses."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ TEXT = "Ann Dunning found the fax. Her brother Ned lost it.\n\nThe ferry runs si
 
 @dataclass(frozen=True)
 class Writer:
-    """A reader that writes: it says what a follow-up means as it was told to."""
+    """A reader that generates text; it rewrites every follow-up to the same question."""
 
-    meant: str = ""
+    rewritten: str = ""
     generates: bool = True
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        follow_up = [bool(read.question.startswith("Rewrite")) for read in inputs]
-        return [Output(self.meant if asked else "Ann Dunning") for asked in follow_up]
+        follow_ups = [bool(read.question.startswith("Rewrite")) for read in inputs]
+        return [Output(self.rewritten if follow_up else "Ann Dunning") for follow_up in follow_ups]
 
     def count(self, texts: Sequence[str]) -> list[int]:
         return [len(text.split()) for text in texts]
 
 
 def session(reader: object) -> Session:
-    """Returns a conversation about a document in memory."""
+    """Returns a session on a document in memory."""
     stages = Pipeline(Paragraphs(), BM25(k=2), reader, Stuff())
     return Session(Document("fax.txt", TEXT), AskSettings(cached=False), stages)
 
 
-def typed(
+def run_prompt(
     monkeypatch: pytest.MonkeyPatch, lines: str | Mock, reader: object, *, as_json: bool = False
 ) -> tuple[int, str]:
-    """Returns the exit status of a prompt that is given these lines, and all that it shows."""
+    """Returns the exit status of a prompt that reads these lines, and its output."""
     from rich.console import Console
 
     monkeypatch.setattr("sys.stdin", io.StringIO(lines) if isinstance(lines, str) else lines)
@@ -63,9 +63,9 @@ def typed(
 
 
 def test_each_line_is_a_question_or_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands are about the last answer; the prompt ends with its input."""
+    """Commands refer to the last answer; the prompt ends with its input."""
     lines = "Who found the fax?\n\n:why\n:ledger\n:passages\n:help\n:quit\nnever asked\n"
-    status, shown = typed(monkeypatch, lines, Lead())
+    status, shown = run_prompt(monkeypatch, lines, Lead())
     assert status == 0
     assert "asked     Who found the fax?" in shown
     assert "selected  1. fax.txt characters 0–" in shown
@@ -80,21 +80,21 @@ def test_each_line_is_a_question_or_a_command(monkeypatch: pytest.MonkeyPatch) -
     [
         (":why", "nothing has been asked"),
         (":wy", "no such command"),
-        (":model", "takes a name: a path"),
+        (":model", "needs a name: a path"),
     ],
 )
-def test_a_mistake_is_told_and_ends_nothing(
+def test_a_mistake_is_reported_and_the_prompt_continues(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lines: str, error: str
 ) -> None:
-    """What is no terminal gets it as a status, too."""
-    status, shown = typed(monkeypatch, f"{lines}\nWho found the fax?", Lead())
+    """Without a terminal, the exit status is 1."""
+    status, shown = run_prompt(monkeypatch, f"{lines}\nWho found the fax?", Lead())
     assert status == 1
     assert error in capsys.readouterr().err
     assert "characters: " in shown
 
 
 @pytest.mark.parametrize(
-    ("meant", "asked"),
+    ("rewritten", "question"),
     [
         ("Who is the brother of Ann Dunning?\nMore.", "Who is the brother of Ann Dunning?"),
         ("Who is the brother of", "And her brother?"),  # cut
@@ -103,22 +103,22 @@ def test_a_mistake_is_told_and_ends_nothing(
     ],
     ids=["understood", "cut", "empty", "long"],
 )
-def test_a_follow_up_is_asked_as_a_model_understands_it(
-    monkeypatch: pytest.MonkeyPatch, meant: str, asked: str
+def test_a_follow_up_is_rewritten_by_the_model(
+    monkeypatch: pytest.MonkeyPatch, rewritten: str, question: str
 ) -> None:
-    """What was asked is shown; what cannot be a question is not asked."""
+    """The prompt shows the rewritten question, and ignores text that cannot be a question."""
     lines = "Who found the fax?\nAnd her brother?\n:why"
-    _, shown = typed(monkeypatch, lines, Writer(meant))
-    assert (f"\nasked: {asked}" in shown) is (asked != "And her brother?")
-    assert ("the model could not rewrite" in shown) is (asked == "And her brother?")
-    assert f"asked     {asked}" in shown
+    _, shown = run_prompt(monkeypatch, lines, Writer(rewritten))
+    assert (f"\nasked: {question}" in shown) is (question != "And her brother?")
+    assert ("the model could not rewrite" in shown) is (question == "And her brother?")
+    assert f"asked     {question}" in shown
 
 
-def test_json_has_a_line_an_answer(
+def test_json_has_one_line_per_answer(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An error is a line too; places stand beside spans."""
-    status, _ = typed(monkeypatch, "Who found the fax?\n:nothing\n", Lead(), as_json=True)
+    """An error is a line too; passages have their places beside their spans."""
+    status, _ = run_prompt(monkeypatch, "Who found the fax?\n:nothing\n", Lead(), as_json=True)
     answer, error = map(json.loads, capsys.readouterr().out.splitlines())
     assert status == 1
     assert answer["passages"][0]["place"].startswith("fax.txt characters 0–")
@@ -126,36 +126,36 @@ def test_json_has_a_line_an_answer(
 
 
 def test_a_session_answers_about_another_document_with_the_same_stages() -> None:
-    """Its questions are its own."""
-    one = session(Lead())
-    one.ask("Who?")
-    other = one.about(Document("b.txt", "Something else."))
-    assert other.stages is one.stages
-    assert (len(one.turns), len(other.turns)) == (1, 0)
-    assert other.ask("What?").passages[0].text == "Something else."
+    """The new session begins without questions."""
+    first = session(Lead())
+    first.ask("Who?")
+    second = first.about(Document("b.txt", "Something else."))
+    assert second.stages is first.stages
+    assert (len(first.turns), len(second.turns)) == (1, 0)
+    assert second.ask("What?").passages[0].text == "Something else."
 
 
-def test_control_c_drops_a_line_or_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A person leaves by Ctrl-D; SIGTERM, which is Ctrl-C to other verbs, ends the prompt."""
+def test_control_c_discards_a_line_or_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-D and SIGTERM end the prompt."""
     handlers: dict[int, Any] = {}
     monkeypatch.setattr("signal.signal", handlers.__setitem__)
     monkeypatch.setattr("builtins.input", Mock(side_effect=[KeyboardInterrupt, "Who?", EOFError]))
     monkeypatch.setattr(Session, "ask", Mock(side_effect=KeyboardInterrupt))
-    status, shown = typed(monkeypatch, Mock(isatty=lambda: True), Lead())
+    status, shown = run_prompt(monkeypatch, Mock(isatty=lambda: True), Lead())
     assert status == 0
-    assert shown.count("Ctrl-D leaves") == 2
+    assert shown.count("quit with :quit or Ctrl-D") == 2
     with pytest.raises(SystemExit, match="143"):
         handlers[signal.SIGTERM](signal.SIGTERM, None)
 
 
-def test_a_person_edits_lines_and_leaves_by_control_d(tmp_path: Path) -> None:
-    """The history is a file that nobody else may read."""
+def test_lines_can_be_edited_and_control_d_quits(tmp_path: Path) -> None:
+    """Only the user can read the file of the history."""
     path = tmp_path / "fax.txt"
     path.write_text(TEXT, encoding="utf-8")
     child, terminal = pty.fork()
-    if not child:  # it has the terminal to itself, as a shell's command does
+    if not child:  # the child process controls the terminal, as a shell's command does
         environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "TERM": "dumb"}
-        os.execve(sys.executable, command("ask", path), environment)  # noqa: S606 -- ours
+        os.execve(sys.executable, command("ask", path), environment)  # noqa: S606 -- the test's command
     shown = ""
     for keys in (b"Who fund\x1b[D\x1b[D\x1b[Do\x05 the fax?\r", b"\x04", b""):
         while not shown.endswith("\n? "):
@@ -166,18 +166,18 @@ def test_a_person_edits_lines_and_leaves_by_control_d(tmp_path: Path) -> None:
         shown += " "
         os.write(terminal, keys)
     assert os.waitpid(child, 0)[1] == 0
-    assert "each question stands alone" in shown
+    assert "cannot refer to earlier questions" in shown
     history = tmp_path / "leporello" / "questions"
     assert history.read_text(encoding="utf-8").splitlines() == ["Who found the fax?"]
     assert history.stat().st_mode & 0o077 == 0
 
 
-def test_files_are_told_from_a_question(tmp_path: Path) -> None:
-    """The last argument is a question unless it is a file, or is named like one."""
-    path, other = tmp_path / "fax.txt", tmp_path / "boat.txt"
+def test_files_are_distinguished_from_the_question(tmp_path: Path) -> None:
+    """The last argument is a question unless it is a file, or has the suffix of one."""
+    path, second = tmp_path / "fax.txt", tmp_path / "boat.txt"
     path.write_text(TEXT, encoding="utf-8")
-    other.write_text("Ned has a boat.", encoding="utf-8")
-    shown = leporello("ask", path, other, "Who has a boat?").stdout
+    second.write_text("Ned has a boat.", encoding="utf-8")
+    shown = leporello("ask", path, second, "Who has a boat?").stdout
     assert shown.startswith("Ned\nboat.txt characters 0–3")
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7 no more")
     shown = leporello("ask", tmp_path, "Who has a boat?", status=1).stdout

@@ -1,4 +1,4 @@
-"""Bad files and names: every fault with its place, and the name that was probably meant."""
+"""Tests of faults in files and names, with their lines and suggested names."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ NOT_BOOL = "m.normalised: must be true or false, got"
 NOT_INT = "m.reader.words: input should be a valid integer, got"
 
 
-def _told(folder: Path, texts: tuple[str | bytes, ...], use: Use | None = None) -> list[str]:
-    """Returns the lines that files, or a use of them, are answered with."""
+def _errors(folder: Path, texts: tuple[str | bytes, ...], use: Use | None = None) -> list[str]:
+    """Returns the lines of the error that files, or a use of them, raise."""
     files = [folder / f"{letter}.yaml" for letter, _ in zip("abcdef", texts, strict=False)]
     for file, text in zip(files, texts, strict=True):
         file.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -33,14 +33,14 @@ def _told(folder: Path, texts: tuple[str | bytes, ...], use: Use | None = None) 
     return lines.splitlines()
 
 
-def _check(told: list[str], expected: tuple[str, ...]) -> None:
-    assert len(told) == len(expected), "\n".join(told)
-    for line, beginning in zip(told, expected, strict=True):
+def _check(lines: list[str], expected: tuple[str, ...]) -> None:
+    assert len(lines) == len(expected), "\n".join(lines)
+    for line, beginning in zip(lines, expected, strict=True):
         assert line.startswith(beginning), f"{line}\n{beginning}"
 
 
 @pytest.mark.parametrize(
-    ("use", "told"),
+    ("use", "expected"),
     [
         (lambda c: c.select(["shufle-gpt2"]), (f"there is no pipeline 'shufle-gpt2'; {GPT2}",)),
         (
@@ -71,19 +71,19 @@ def _check(told: list[str], expected: tuple[str, ...]) -> None:
     ],
 )  # fmt: skip
 def test_a_misspelt_name_finds_the_one_in_a_file_that_was_not_opened(
-    tmp_path: Path, use: Use, told: tuple[str, ...]
+    tmp_path: Path, use: Use, expected: tuple[str, ...]
 ) -> None:
-    """The table of names knows it."""
-    _check(_told(tmp_path, (), use), told)
+    """Suggested names are from the table of built-in names."""
+    _check(_errors(tmp_path, (), use), expected)
 
 
 COLUMN = "    columns:\n      c: {task: shuffle_test/wsj, score: accuracy}\n"
 
 
 @pytest.mark.parametrize(
-    ("texts", "told"),
+    ("texts", "expected"),
     [
-        # Names that a file of the user's takes from files that are not opened.
+        # Names in files that are not opened.
         (("pipelines:\n  m:\n    extends: shufle-gpt2\n",),
          (f"a.yaml:3: m.extends: there is no pipeline 'shufle-gpt2'; {GPT2}",)),
         (("pipelines: {m: {extends: shuffle-gpt2, tasks: [sample, shuffle_test/wjs]}}\n",),
@@ -108,10 +108,10 @@ COLUMN = "    columns:\n      c: {task: shuffle_test/wsj, score: accuracy}\n"
           "a.yaml:8: suites.s.submission.tasks: there is no column 'cc'; did you mean 'c'")),
         (("suites:\n  shuffle_test:\n    rows:\n      mine: {pipelines: shufle-gpt2}\n",),
          ("a.yaml:4: suites.shuffle_test.rows.mine.pipelines: there is no pipeline 'shufle-",)),
-        # Pipelines that extend one of another file, or one whose name they take.
+        # Pipelines that extend a pipeline of another file, or of the same name.
         (("pipelines: {a: {extends: b}}\n", "pipelines:\n  b: {extends: a}\n"),
-         ("a.yaml:1: a.extends: goes in a circle: b -> a -> b",
-          "b.yaml:2: b.extends: goes in a circle: a -> b -> a")),
+         ("a.yaml:1: a.extends: is circular: b -> a -> b",
+          "b.yaml:2: b.extends: is circular: a -> b -> a")),
         (("pipelines: {a: {extends: b}}\n",
           "pipelines:\n  b: {extends: shuffle-gpt2, chunker: {size: 0}}\n"),
          ("b.yaml:2: a.chunker.size: input should be greater than 0, got 0",
@@ -119,18 +119,18 @@ COLUMN = "    columns:\n      c: {task: shuffle_test/wsj, score: accuracy}\n"
         (("pipelines: {a: {extends: base}}\n", "pipelines: {bose: {reader: Lead}}\n"),
          ("a.yaml:1: a.extends: there is no pipeline 'base'; did you mean 'bose'",)),
         (("pipelines: {m: {extends: m, reader: Lead}}\n",),
-         ("a.yaml:1: m.extends: goes in a circle: m -> m",)),
+         ("a.yaml:1: m.extends: is circular: m -> m",)),
         (("pipelines: {shuffle-gpt2: {extends: shuffle-gpt2}}\n",),
-         (f"a.yaml:1: shuffle-gpt2.extends: goes in a circle: shuffle-gpt2 -> shuffle-gpt2"
+         (f"a.yaml:1: shuffle-gpt2.extends: is circular: shuffle-gpt2 -> shuffle-gpt2"
           f"{REPLACES}",)),
         (("pipelines: {shuffle-gpt2: {extends: shuffle-gpt2-code}}\n",),
-         (f"{PAPER}:24: shuffle-gpt2-code.extends: goes in a circle: shuffle-gpt2 ->"
+         (f"{PAPER}:24: shuffle-gpt2-code.extends: is circular: shuffle-gpt2 ->"
           f" shuffle-gpt2-code -> shuffle-gpt2{REPLACES}",
           f"a.yaml:1: shuffle-gpt2: shuffle-gpt2-code extends it{REPLACES}")),
         (("pipelines: {m: {extends: [lead]}, n: {extends: ~, reader: Lead}}\n",),
          ("a.yaml:1: m.extends: must be the name of one pipeline, got ['lead']",
           "a.yaml:1: n.extends: must be the name of one pipeline, got None")),
-        # Values: YAML 1.2's types.
+        # Values have the types of YAML 1.2.
         (("pipelines:\n  m: {reader: Lead, normalised: no}\n",), (f"a.yaml:2: {NOT_BOOL} 'no'",)),
         (("pipelines: {m: {reader: {class: Lead, words: 1:30}}}\n",),
          (f"a.yaml:1: {NOT_INT} '1:30'",)),
@@ -147,12 +147,12 @@ COLUMN = "    columns:\n      c: {task: shuffle_test/wsj, score: accuracy}\n"
           "a.yaml:2: m.tasks: must be text, or a list of texts",
           "a.yaml:2: m.description: must be text, or a list of texts",
           "a.yaml:2: m.train: must be a mapping of settings, got 4",
-          "a.yaml:2: m.tuned: must be what `tune` wrote, a mapping, got 3",
+          "a.yaml:2: m.tuned: must be a mapping, as `tune` writes it, got 3",
           "a.yaml:3: m.budget: must be a mapping of settings, got []",
           "a.yaml:3: m.abstain: must be one number from 0 to 1, got 'no'",
           "a.yaml:3: m.placement: must be a mapping of settings, got None",
           "a.yaml:3: m.readers: must be a mapping of roles to readers, got 5")),
-        # What else YAML can do.
+        # Other features of YAML.
         (("pipelines:\n  a: &a {reader: Lead}\n  m:\n    <<: *a\n",),
          ("a.yaml:3: m: needs a reader", "a.yaml:4: m: unknown key '<<'; allowed: abstain,")),
         (("x: &a {reader: Led}\npipelines:\n  m: *a\n",),
@@ -168,20 +168,20 @@ COLUMN = "    columns:\n      c: {task: shuffle_test/wsj, score: accuracy}\n"
         (("tasks: {t: {class: Nope}}\n",), ("a.yaml:1: tasks.t.class: tasks has no class",)),
         (("", "- a\n"), ("b.yaml:1: the file must be a mapping with default",)),
     ],
-    ids=lambda given: str(given)[:60],
+    ids=lambda value: str(value)[:60],
 )  # fmt: skip
-def test_a_bad_file_is_answered_with_all_its_faults(
-    tmp_path: Path, texts: tuple[str | bytes, ...], told: tuple[str, ...]
+def test_a_bad_file_is_reported_with_all_its_faults(
+    tmp_path: Path, texts: tuple[str | bytes, ...], expected: tuple[str, ...]
 ) -> None:
-    """Of several files too, before anything is built."""
-    _check(sorted(_told(tmp_path, texts)), tuple(sorted(told)))
+    """Faults of several files are reported together."""
+    _check(sorted(_errors(tmp_path, texts)), tuple(sorted(expected)))
 
 
-def test_a_pipeline_that_replaces_a_built_in_one_is_named_beside_the_faults_that_it_makes(
+def test_a_pipeline_that_replaces_a_built_in_one_is_named_with_the_faults_that_it_causes(
     tmp_path: Path,
 ) -> None:
-    """They have their places in a file that the user never saw."""
-    told = _told(
+    """The faults themselves are in a built-in file, which the user does not know."""
+    lines = _errors(
         tmp_path,
         ("pipelines:\n  shuffle-gpt2: {reader: Lead}\n",),
         lambda config: config.select(["shuffle-gpt2-code"]),
@@ -192,11 +192,11 @@ def test_a_pipeline_that_replaces_a_built_in_one_is_named_beside_the_faults_that
         f"{PAPER}:26: shuffle-gpt2-code.reader.per_token: Lead has no parameter 'per_token'",
         f"{PAPER}:27: shuffle-gpt2-code.combiner: needs `class: NAME`",
     )
-    _check(sorted(told), expected)
+    _check(sorted(lines), expected)
 
 
-def test_a_name_of_the_users_counts_for_everything_that_names_it(tmp_path: Path) -> None:
-    """Pipelines and tasks, in pipelines.yaml and in papers; ours stay as they are otherwise."""
+def test_a_users_name_replaces_the_built_in_one_everywhere(tmp_path: Path) -> None:
+    """Built-in pipelines that extend it change too."""
     file = tmp_path / "mine.yaml"
     file.write_text(
         "pipelines:\n"
@@ -219,7 +219,7 @@ def test_a_name_of_the_users_counts_for_everything_that_names_it(tmp_path: Path)
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "{}\n", "\ufeff"])
 def test_a_file_without_declarations_changes_nothing(tmp_path: Path, text: str) -> None:
-    """It is an empty mapping."""
+    """It counts as an empty mapping."""
     file = tmp_path / "mine.yaml"
     file.write_text(text, encoding="utf-8")
     assert load_config([file]).default_pipeline == load_config().default_pipeline

@@ -1,4 +1,4 @@
-"""The declarations that come with Leporello, and the messages about broken ones."""
+"""Tests of built-in declarations, and of messages about broken ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CACHED = (built_in.built_in_path, built_in.built_in_names, built_in.built_in_tre
 
 @pytest.fixture
 def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Makes a copy of the built-in files the installed ones, and returns its folder."""
+    """Installs a copy of the built-in files, and returns its folder."""
     folder = tmp_path / "installed"
     shutil.copytree(FILES[0].parent / "papers", folder / "papers")
     shutil.copy(FILES[0], folder)
@@ -39,14 +39,14 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_the_table_of_names_is_what_the_catalogue_prints(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Whoever changes a built-in file makes the table again."""
+    """The table must be written again after a built-in file changes."""
     runpy.run_module("leporello.config.reference.catalogue", run_name="__main__")
     table = FILES[0].parent / "papers" / "names.json"
     assert capsys.readouterr().out == table.read_text("utf-8")
 
 
-def test_every_built_in_declaration_is_right() -> None:
-    """All pipelines, tasks and suites, which commands check only when they name them."""
+def test_built_in_declarations_have_no_faults() -> None:
+    """The test checks all of them; commands check only those that they use."""
     config = load_config()
     config.check_all()
     for declared in (config.pipelines, config.tasks, config.suites):
@@ -54,8 +54,8 @@ def test_every_built_in_declaration_is_right() -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_a_built_in_file_is_valid_by_the_schema(file: Path) -> None:
-    """So an editor marks nothing in it."""
+def test_a_built_in_file_matches_the_schema(file: Path) -> None:
+    """Editors mark no faults in it."""
     validator = Draft202012Validator(schema())
     assert [error.message for error in validator.iter_errors(read_tree(file).plain())] == []
 
@@ -78,7 +78,7 @@ ENTRY = "papers/names.json lists: install Leporello again"
 
 
 @pytest.mark.parametrize(
-    ("change", "call", "told"),
+    ("change", "call", "messages"),
     [
         (_paper("pipelines: ["), _select, ("shuffle_test.yaml:1: not valid YAML", PAPER)),
         (_paper("pipelines: ["), _extend, ("shuffle_test.yaml:1: not valid YAML", PAPER)),
@@ -113,17 +113,20 @@ ENTRY = "papers/names.json lists: install Leporello again"
     ],
 )
 def test_a_broken_installation_says_to_install_again(
-    copy: Path, change: Callable[[Path], object], call: Callable[[], object], told: tuple[str, ...]
+    copy: Path,
+    change: Callable[[Path], object],
+    call: Callable[[], object],
+    messages: tuple[str, ...],
 ) -> None:
-    """It names the file, and its line where the file is not YAML."""
+    """It names the file, and the line if the file is not YAML."""
     change(copy)
     with pytest.raises(UserError) as caught:
         call()
-    assert [text for text in told if text not in str(caught.value)] == []
+    assert [text for text in messages if text not in str(caught.value)] == []
 
 
-def test_a_broken_file_that_no_name_leads_to_hinders_nothing(copy: Path) -> None:
-    """It is not opened; a fault in it is reported when its pipeline is named."""
+def test_a_broken_file_matters_only_if_its_names_are_used(copy: Path) -> None:
+    """Other files stay closed, and their faults unreported."""
     file = copy / "papers/ours.yaml"
     file.write_text(file.read_text("utf-8").replace("size: 100}", "sice: 100}"), "utf-8")
     _paper("pipelines: [")(copy)
@@ -133,10 +136,10 @@ def test_a_broken_file_that_no_name_leads_to_hinders_nothing(copy: Path) -> None
         config.select(["tables"])
 
 
-def test_the_table_is_made_of_the_files_and_not_of_the_table_before(
+def test_the_table_is_built_from_the_files_and_not_from_the_previous_table(
     copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise nobody could rename a pipeline."""
+    """Otherwise pipelines could not be renamed."""
     file = copy / "papers/ours.yaml"
     file.write_text(file.read_text("utf-8").replace("  code:", "  source:"), "utf-8")
     monkeypatch.setattr(catalogue, "built_in_path", built_in.built_in_path)

@@ -1,4 +1,4 @@
-"""The config: what is accepted, and what every mistake is answered with."""
+"""Tests of configs: accepted forms, and messages about faults."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def test_the_built_in_file_has_no_faults_and_a_default() -> None:
 
 
 def test_a_stage_left_out_has_a_default_but_the_reader() -> None:
-    """Whole, All and Stuff stand for what is not named."""
+    """The defaults are Whole, All and Stuff."""
     stages = _one(load_config(), "lead").stages
     names = {key: spec.name for key, spec in stages.items()}
     assert names == {"chunker": "Whole", "retriever": "All", "reader": "Lead", "combiner": "Stuff"}
 
 
 def test_a_stage_that_names_a_class_replaces_the_parents(tmp_path: Path) -> None:
-    """One that names none is merged into it."""
+    """A stage without a class is merged into it."""
     config = _load(
         tmp_path,
         """
@@ -76,7 +76,7 @@ def test_a_stage_that_names_a_class_replaces_the_parents(tmp_path: Path) -> None
 
 
 def test_a_file_of_the_users_may_extend_the_built_in_pipelines(tmp_path: Path) -> None:
-    """The user's file is laid over the built-in one, and its default counts."""
+    """The user's file overrides built-in files, including the default."""
     config = _load(
         tmp_path,
         """
@@ -90,7 +90,7 @@ def test_a_file_of_the_users_may_extend_the_built_in_pipelines(tmp_path: Path) -
 
 
 def test_a_list_sweeps_where_the_parameter_takes_no_list(tmp_path: Path) -> None:
-    """Each point has path and value in its name; a list that is the value does not sweep."""
+    """The name of a point includes path and value; a parameter of lists is not swept."""
     config = _load(
         tmp_path,
         """
@@ -112,7 +112,7 @@ def test_a_list_sweeps_where_the_parameter_takes_no_list(tmp_path: Path) -> None
 
 
 def test_whole_stages_and_nested_ones_can_be_swept(tmp_path: Path) -> None:
-    """`{sweep: [...]}` works on a stage, and lists inside nested stages work too."""
+    """`{sweep: [...]}` sweeps a stage; lists in nested stages sweep too."""
     config = _load(
         tmp_path,
         """
@@ -145,7 +145,7 @@ def test_whole_stages_and_nested_ones_can_be_swept(tmp_path: Path) -> None:
 
 
 def test_a_bare_list_for_an_open_parameter_asks_for_sweep(tmp_path: Path) -> None:
-    """Where a parameter may take a list or one value, the file must say what is meant."""
+    """A list is ambiguous for a parameter that takes a list or a single value."""
     _write(
         tmp_path,
         """
@@ -171,12 +171,12 @@ def test_a_bare_list_for_an_open_parameter_asks_for_sweep(tmp_path: Path) -> Non
         """,
     )
     assert fault == (
-        "mine.yaml:4: mine.retriever.weight: may take a list or one value, so a bare list is"
-        " unclear; write {sweep: [0.5, 1.0]} for a sweep"
+        "mine.yaml:4: mine.retriever.weight: takes a list or a single value, so a list is"
+        " ambiguous; write {sweep: [0.5, 1.0]} to sweep"
     )
 
 
-def test_set_changes_and_sweeps_the_selected_pipelines_alone(tmp_path: Path) -> None:
+def test_set_changes_and_sweeps_only_the_selected_pipelines(tmp_path: Path) -> None:
     """Values are YAML; commas sweep; paths reach into nested stages; classes are replaced."""
     text = """
     pipelines:
@@ -201,8 +201,8 @@ def test_set_changes_and_sweeps_the_selected_pipelines_alone(tmp_path: Path) -> 
     assert _one(config, "one").build().retriever.retrievers[0].k == 4
 
 
-def test_all_faults_are_told_at_once_each_with_its_line(tmp_path: Path) -> None:
-    """Unknown keys, classes and parameters, wrong types and values, circles, in one go."""
+def test_all_faults_are_reported_at_once_with_their_lines(tmp_path: Path) -> None:
+    """Faults include unknown keys, classes and parameters, wrong types and values, and circles."""
     faults = _faults(
         tmp_path,
         """\
@@ -245,15 +245,15 @@ def test_all_faults_are_told_at_once_each_with_its_line(tmp_path: Path) -> None:
         "mine.yaml:9: c.retriever.k: input should be greater than 0, got -1 (wanted: int > 0)",
         "mine.yaml:10: c.reader.words: input should be a valid integer, got 'many'",
         "mine.yaml:11: c.combiner.order: 'scor' is not allowed; did you mean 'score'",
-        "mine.yaml:12: d.extends: goes in a circle: e -> d -> e",
-        "mine.yaml:13: e.extends: goes in a circle: d -> e -> d",
+        "mine.yaml:12: d.extends: is circular: e -> d -> e",
+        "mine.yaml:13: e.extends: is circular: d -> e -> d",
         "mine.yaml:14: f.extends: there is no pipeline 'leed'; did you mean 'lead'",
         "mine.yaml:15: g: needs a reader",
         "mine.yaml:18: h.chunker.class: chunkers has no class 'Lead'",
         "mine.yaml:21: i.chunker: a stage is a NAME, or a mapping such as {class: NAME}, got 7",
         "mine.yaml:24: j.retriever.retrievers: needs a list of retrievers, got",
         "mine.yaml:26: j.tasks: there is no task 'samples'; did you mean 'sample'",
-        "mine.yaml:28: k.chunker: FixedTokens refuses this:",
+        "mine.yaml:28: k.chunker: FixedTokens rejects this:",
         "mine.yaml:30: unknown key 'taks'; did you mean 'tasks'",
     ]
     assert len(faults) == len(expected), "\n".join(faults)
@@ -261,8 +261,8 @@ def test_all_faults_are_told_at_once_each_with_its_line(tmp_path: Path) -> None:
         assert fault.startswith(beginning), f"{fault}\n{beginning}"
 
 
-def test_a_file_that_cannot_be_read_is_a_users_mistake(tmp_path: Path) -> None:
-    """Missing, a folder, not UTF-8: each is told in one line."""
+def test_a_file_that_cannot_be_read_is_an_error_in_one_line(tmp_path: Path) -> None:
+    """It is missing, a folder, or not UTF-8."""
     with pytest.raises(UserError, match="there is no such file"):
         load_config([tmp_path / "absent.yaml"])
     with pytest.raises(UserError, match="is a folder; name one file"):
@@ -274,7 +274,7 @@ def test_a_file_that_cannot_be_read_is_a_users_mistake(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "message"),
     [
         ("import nothing_of_that_name\n", "failed: ModuleNotFoundError: No module named"),
         ("def f(:\n", "failed: SyntaxError: invalid syntax (plug.py, line 1)"),
@@ -284,10 +284,10 @@ def test_a_file_that_cannot_be_read_is_a_users_mistake(tmp_path: Path) -> None:
         ),
         ("raise SystemExit(3)\n", "failed: SystemExit"),
         ("x = 1\n", "has no class 'Mine'"),
-        ("class Mine:\n    pass\n", "Mine is no retriever: it has no method 'retrieve'"),
+        ("class Mine:\n    pass\n", "Mine is not a valid retriever: it has no method 'retrieve'"),
         (
             "class Mine:\n    def chunk(self, document):\n        return []\n",
-            "Mine is no retriever: it has no method 'retrieve'; it looks like a chunker",
+            "Mine is not a valid retriever: it has no method 'retrieve'; it looks like a chunker",
         ),
         (
             "class Mine:\n    def retrieve(self, query, chunks):\n        return []\n",
@@ -296,14 +296,14 @@ def test_a_file_that_cannot_be_read_is_a_users_mistake(tmp_path: Path) -> None:
         (
             "class Mine:\n    def __init__(self):\n        raise KeyError('k')\n"
             "    def retrieve(self, questions, chunks):\n        return []\n",
-            "Mine refuses this: KeyError",
+            "Mine rejects this: KeyError",
         ),
     ],
 )
-def test_a_plug_in_that_cannot_be_had_is_a_fault_with_its_reason(
-    tmp_path: Path, source: str, told: str
+def test_a_plug_in_that_cannot_be_loaded_is_a_fault_with_its_reason(
+    tmp_path: Path, source: str, message: str
 ) -> None:
-    """Whatever a user's file does at import, the fault names it and nothing is raised."""
+    """Errors at import become faults with the line of the YAML."""
     _write(tmp_path, source, "plug.py")
     [fault] = _faults(
         tmp_path,
@@ -315,11 +315,11 @@ def test_a_plug_in_that_cannot_be_had_is_a_fault_with_its_reason(
         """,
     )
     assert fault.startswith("mine.yaml:4: mine.retriever")
-    assert told in fault
+    assert message in fault
 
 
 def test_a_plug_in_may_import_its_neighbour_and_be_named_by_dots(tmp_path: Path) -> None:
-    """The folder of the YAML file can be imported from."""
+    """Modules are found in the folder of the YAML file."""
     _write(tmp_path, "WORDS = 4\n", "neighbour_of_plug.py")
     _write(
         tmp_path,
@@ -349,7 +349,7 @@ def test_a_plug_in_may_import_its_neighbour_and_be_named_by_dots(tmp_path: Path)
 
 
 def test_a_plug_in_may_inherit_a_built_in_class(tmp_path: Path) -> None:
-    """With parameters of its own beside those inherited, all checked as where they were written."""
+    """Inherited and new parameters are checked by the annotations of their modules."""
     source = """
         from __future__ import annotations
 
@@ -375,33 +375,33 @@ def test_a_plug_in_may_inherit_a_built_in_class(tmp_path: Path) -> None:
     built = _one(_load(tmp_path, text.replace("BOOST", "1.5")), "m").build().retriever
     assert (built.k, built.ngrams, built.boost) == (3, 2, 1.5)
     wrong = text.replace("BOOST", "3.0").replace("k: 3", "k: 0")
-    told = _faults(tmp_path, wrong)
-    assert "m.retriever.k: input should be greater than 0" in told[0]
-    assert "m.retriever.boost: input should be less than or equal to 2" in told[1]
+    message = _faults(tmp_path, wrong)
+    assert "m.retriever.k: input should be greater than 0" in message[0]
+    assert "m.retriever.boost: input should be less than or equal to 2" in message[1]
 
 
 @pytest.mark.parametrize(
-    ("override", "told"),
+    ("override", "message"),
     [
         ("retriever.k", "must be PATH=VALUE"),
         ("retrievr.k=3", "must be PATH=VALUE"),
-        ("retriever.k=", "there is no value"),
+        ("retriever.k=", "the value is missing"),
         ("retriever.k=[1", "not valid YAML"),
         ("retriever.kk=3", "BM25 has no parameter 'kk'; did you mean 'k'"),
         ("retriever.k=x", "input should be a valid integer"),
         ("retriever.k.l=3", "retriever.k is 3, which has no 'l'"),
     ],
 )
-def test_a_faulty_set_is_told_as_of_the_command_line(override: str, told: str) -> None:
-    """It is checked like the file."""
+def test_a_faulty_set_is_reported_as_of_the_command_line(override: str, message: str) -> None:
+    """`--set` is checked like a file."""
     with pytest.raises(ConfigError) as caught:
         load_config([], [override], ["ask-smollm2"])
     assert str(caught.value).startswith("command line: ")
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_pipelines_are_selected_by_name_point_or_pattern(tmp_path: Path) -> None:
-    """An unknown one is told with what was likely meant."""
+    """The error for an unknown name suggests a similar one."""
     config = _load(tmp_path, "pipelines:\n  m: {extends: lead, reader: {words: [3, 4]}}\n")
     assert len(config.select(["m"])) == 2
     assert len(config.select(["m@reader.words=3"])) == 1
@@ -411,15 +411,15 @@ def test_pipelines_are_selected_by_name_point_or_pattern(tmp_path: Path) -> None
 
 
 def test_a_resolved_pipeline_loads_again_as_itself(tmp_path: Path) -> None:
-    """What run.yaml holds is a config, with every default written out."""
+    """run.yaml is a config that includes every default."""
     point = _one(load_config(), "ask-fused")
     path = tmp_path / "run.yaml"
     write_yaml(path, {"pipelines": {"again": point.resolved()}})
     assert _one(load_config([path]), "again").resolved() == point.resolved()
 
 
-def test_values_that_differ_in_blanks_are_points_of_their_own(tmp_path: Path) -> None:
-    """No point of a sweep hides another."""
+def test_values_that_differ_in_blanks_are_different_points(tmp_path: Path) -> None:
+    """Their names are different."""
     stops = '{sweep: [["a b"], ["ab"]]}'
     config = _load(tmp_path, f"pipelines: {{m: {{reader: {{class: CausalLM, stop: {stops}}}}}}}\n")
     assert [point.name for point in config.select(["m"])] == [
@@ -429,7 +429,7 @@ def test_values_that_differ_in_blanks_are_points_of_their_own(tmp_path: Path) ->
     assert len(config.select(['m@reader.stop=["ab"]'])) == 1
 
 
-def test_two_points_of_one_name_are_a_fault(tmp_path: Path) -> None:
+def test_two_points_with_the_same_name_are_a_fault(tmp_path: Path) -> None:
     """They would share a directory."""
     faults = _faults(
         tmp_path,
@@ -439,7 +439,7 @@ def test_two_points_of_one_name_are_a_fault(tmp_path: Path) -> None:
 
 
 def test_set_sweeps_classes_and_reaches_into_swept_stages(tmp_path: Path) -> None:
-    """`retriever.class=BM25,TfIdf` sweeps; a child's parameters go to each stage swept."""
+    """`retriever.class=BM25,TfIdf` sweeps; a child's parameters change each swept stage."""
     config = load_config([], ["retriever.class=BM25,TfIdf"], ["lead"])
     assert [point.name for point in config.select(["lead"])] == [
         "lead@retriever=BM25",
@@ -458,8 +458,8 @@ def test_set_sweeps_classes_and_reaches_into_swept_stages(tmp_path: Path) -> Non
     assert [point.build().retriever.k for point in config.select(["child"])] == [3, 3]
 
 
-def test_a_task_may_have_a_default_pipeline_of_its_own(tmp_path: Path) -> None:
-    """It is taken where no pipeline is named; what is not there is told with its line."""
+def test_a_task_may_have_its_own_default_pipeline(tmp_path: Path) -> None:
+    """It runs if no pipeline is named; unknown names are faults."""
     default = "default: {pipeline: lead, task: sample, pipelines: {sample: best-sentence}}\n"
     config = _load(tmp_path, default)
     assert [(p.name, t.name) for p, t in config.jobs([], ["sample"])] == [
@@ -473,7 +473,7 @@ def test_a_task_may_have_a_default_pipeline_of_its_own(tmp_path: Path) -> None:
 
 
 def test_settings_need_a_pipeline_where_a_task_has_its_own(tmp_path: Path) -> None:
-    """They would change another pipeline than the one that runs."""
+    """Otherwise they would change a pipeline that does not run."""
     file = tmp_path / "mine.yaml"
     default = "default: {pipeline: lead, task: sample, pipelines: {sample: best-sentence}}\n"
     file.write_text(default, encoding="utf-8")
@@ -481,8 +481,8 @@ def test_settings_need_a_pipeline_where_a_task_has_its_own(tmp_path: Path) -> No
         prepare(JobOptions([], ["sample"], config=[file], overrides=["reader.words=3"]))
 
 
-def test_what_runs_offline_is_known() -> None:
-    """Models of the hub, servers and models that were not trained yet are not here."""
+def test_pipelines_that_run_offline_are_marked() -> None:
+    """Pipelines with hub models, servers or untrained models are not marked."""
     listed = listing(what="pipelines")["pipelines"]
     offline = {name for name, text in listed.items() if text.endswith("(runs offline)")}
     assert {"default", "lead", "best-sentence"} <= offline

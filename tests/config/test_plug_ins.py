@@ -1,4 +1,4 @@
-"""Classes of installed packages, by entry points; and what is told of names that lead nowhere."""
+"""Tests of entry points of installed packages, and of messages about unknown classes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Install = Callable[..., Path]
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Puts packages with entry points on the path, as an installer would."""
+    """Installs packages with entry points."""
 
     def make(name: str, source: str = LAST, version: str = "1.2", **points: str) -> Path:
         module = tmp_path / "site" / f"{name}.py"
@@ -55,7 +55,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
 
 def leporello(*words: object) -> Result:
-    """Calls the command line in this process; a user's mistake is the result's exception."""
+    """Calls the command line in this process; an error is the result's `exception`."""
     return CliRunner().invoke(application(), [*map(str, words)])
 
 
@@ -69,7 +69,7 @@ def config(folder: Path, retriever: str) -> Path:
 def test_a_class_of_an_installed_package_is_named_like_a_built_in_one(
     install: Install, tmp_path: Path
 ) -> None:
-    """It is checked, listed with its package and version, and not imported before it is named."""
+    """It is checked, and listed with its package and version."""
     install("last_ones", retrievers="Last = last_ones:Last")
     [point] = load_config([config(tmp_path, "{class: Last, k: 2}")]).pipelines["mine"]
     assert point.build().retriever.k == 2
@@ -81,27 +81,27 @@ def test_a_class_of_an_installed_package_is_named_like_a_built_in_one(
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "message"),
     [
         (("Last", "Last"), "one 1.2 and two 1.2 both have a retriever 'Last'; write"),
         (("TfIdf",), "Leporello itself and one 1.2 both have a retriever 'TfIdf'; write one.Last"),
     ],
 )
-def test_two_of_one_name_are_a_fault_that_names_both(
-    install: Install, tmp_path: Path, names: tuple[str, ...], told: str
+def test_two_classes_with_the_same_name_are_a_fault_that_names_both(
+    install: Install, tmp_path: Path, names: tuple[str, ...], message: str
 ) -> None:
-    """It is told when the name is used, and not before."""
+    """It is reported only if the name is used."""
     for package, name in zip(("one", "two"), names, strict=False):
         install(package, retrievers=f"{name} = {package}:Last")
     load_config([config(tmp_path, "{class: one.Last}")])
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         load_config([config(tmp_path, f"{{class: {names[0]}}}")])
 
 
-def test_a_package_that_cannot_be_imported_hinders_nothing_else(
+def test_a_package_that_cannot_be_imported_does_not_affect_others(
     install: Install, tmp_path: Path
 ) -> None:
-    """Its class is listed with the reason, and told with its own line when it is named."""
+    """Its class is listed with the error; using it is a fault with the line of the error."""
     module = install("broken", "x = 1\ny = x / 0\n", retrievers="Broken = broken:Broken")
     assert "division by zero" in leporello("list", "retrievers", "--json").output
     with pytest.raises(
@@ -111,8 +111,8 @@ def test_a_package_that_cannot_be_imported_hinders_nothing_else(
     assert str(module) in str(e.value)
 
 
-def test_a_bare_name_stands_for_a_class_without_parameters(tmp_path: Path) -> None:
-    """Of stages, of those nested in them and in sweeps; `check` prints the long form."""
+def test_a_name_is_short_for_a_class_without_parameters(tmp_path: Path) -> None:
+    """It is allowed for stages, nested stages and in sweeps; `check` prints the long form."""
     file = tmp_path / "short.yaml"
     file.write_text(
         "pipelines:\n  base: {retriever: TfIdf, reader: Lead}\n"
@@ -134,7 +134,7 @@ BOOM = "import os\n\n\ndef half(x):\n    return x / 0\n\n\nhalf(1)\n"
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("TfIDF", "retrievers has no class 'TfIDF'; did you mean 'TfIdf'"),
         ("nowhere.deep.Mine", "no module 'nowhere' in .* or among the installed packages$"),
@@ -159,25 +159,23 @@ BOOM = "import os\n\n\ndef half(x):\n    return x / 0\n\n\nhalf(1)\n"
         ("9" * 9_000, "a number of 9,000 letters is too long"),
     ],
 )  # fmt: skip
-def test_a_name_that_leads_nowhere_is_told_in_a_sentence(
-    tmp_path: Path, name: str, told: str
-) -> None:
-    """Nothing but a fault is raised, whatever stands there: what is wrong, and what was meant."""
+def test_an_unknown_class_is_a_fault(tmp_path: Path, name: str, message: str) -> None:
+    """The message includes the reason and a suggestion, whatever the name is."""
     (tmp_path / "parts/deep").mkdir(parents=True)
     (tmp_path / "boom.py").write_text(BOOM)
     (tmp_path / "plain.py").write_text("def half(x):\n    return x\n\n\nclass Whole:\n    pass\n")
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         load_config([config(tmp_path, f"{{class: {name}}}")])
 
 
 OTHERS = """
 from leporello.report.sections import ReportSection
 
-class Told:
+class Printing:
     def track(self, job, project):
         print(project, job.name, sorted(job.numbers)[:1], job.parameters["reader.class"])
 
-class Untold:
+class Failing:
     def track(self, job, project):
         raise KeyError(project)
 
@@ -192,11 +190,11 @@ class Blank:
         return "nothing"
 
 class Echo:
-    '''Says what it is asked.'''
+    '''Returns no answers.'''
 
     def check(self, model, dtype, decoding):
         if dtype != "float32":
-            raise ValueError("Echo knows float32 alone")
+            raise ValueError("Echo supports only float32")
 
     def load(self, model, dtype, device):
         return model
@@ -206,32 +204,32 @@ class Echo:
 """
 
 
-def test_trackers_and_report_sections_of_ones_own(install: Install, tmp_path: Path) -> None:
-    """By entry point or file; what they raise is told with their line, what they return checked."""
-    module = install("others", OTHERS, trackers="told = others:Told")
+def test_a_users_trackers_and_report_sections(install: Install, tmp_path: Path) -> None:
+    """They come from entry points or files; errors have their lines, results are checked."""
+    module = install("others", OTHERS, trackers="printing = others:Printing")
     run = tmp_path / "run"
     leporello("run", "lead", "--task", "sample", "--limit", 2, "--workers", 0, "--out", run)
     assert (
         "novels lead on sample ['cut'] Lead"
-        in leporello("track", run, "--to", "told", "--project", "novels").output
+        in leporello("track", run, "--to", "printing", "--project", "novels").output
     )
-    fault = str(leporello("track", run, "--to", f"{module}:Untold").exception)
+    fault = str(leporello("track", run, "--to", f"{module}:Failing").exception)
     assert f"failed: KeyError: 'leporello' ({module}, line 10)" in fault
     page = tmp_path / "report.html"
-    made = ("report", run, "--out", page, "--section", "curves", "--section")
-    assert leporello(*made, f"{module}:Longest").exit_code == 0
+    report = ("report", run, "--out", page, "--section", "curves", "--section")
+    assert leporello(*report, f"{module}:Longest").exit_code == 0
     assert "<h2>Longest answers</h2>\n<p>1 task &lt;b&gt;</p>" in page.read_text()
     assert '<section id="curves">' in page.read_text()
     assert '<section id="lost">' not in page.read_text()
-    assert "not a ReportSection" in str(leporello(*made, f"{module}:Blank").exception)
+    assert "not a ReportSection" in str(leporello(*report, f"{module}:Blank").exception)
     assert "no report_section 'curvs'; did you mean 'curves'" in str(
-        leporello(*made, "curvs").exception
+        leporello(*report, "curvs").exception
     )
-    assert "told" in leporello("list", "trackers", "--json").output
+    assert "printing" in leporello("list", "trackers", "--json").output
 
 
-def test_a_backend_of_ones_own_is_part_of_what_results_depend_on(tmp_path: Path) -> None:
-    """It is named like a built-in one, checked when a config is, and its source is signed."""
+def test_a_users_backend_enters_signatures(tmp_path: Path) -> None:
+    """It is named and checked like a built-in backend, and results depend on its source."""
     (tmp_path / "others.py").write_text(OTHERS)
     reader = "{class: CausalLM, model: smollm2-135m-instruct, backend: ./others.py:Echo%s}"
     file = tmp_path / "mine.yaml"
@@ -243,8 +241,8 @@ def test_a_backend_of_ones_own_is_part_of_what_results_depend_on(tmp_path: Path)
     assert dependencies(spec.cls, plain).source in dependencies(spec.cls, spec.arguments()).source
     assert dependencies(spec.cls, plain) != dependencies(spec.cls, spec.arguments())
     file.write_text(f"pipelines:\n  mine: {{reader: {reader % ', dtype: int8'}}}\n")
-    with pytest.raises(UserError, match="Echo knows float32 alone"):
+    with pytest.raises(UserError, match="Echo supports only float32"):
         load_config([file])
     file.write_text("pipelines:\n  mine: {reader: {class: Seq2Seq, model: ./m, backend: vllm}}\n")
-    with pytest.raises(UserError, match="'vllm' runs no such models; allowed: transformers, ctr"):
+    with pytest.raises(UserError, match="'vllm' does not run such models; allowed: transformers"):
         load_config([file])

@@ -1,4 +1,4 @@
-"""What is told of classes and options: in docstrings, to editors, in the terminal."""
+"""Tests of the documentation of classes and options in docstrings, schema and terminal."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def _classes() -> Iterator[type]:
 
 @pytest.mark.parametrize("cls", [*_classes()], ids=lambda cls: cls.__name__)
 def test_a_class_and_each_of_its_parameters_are_described(cls: type) -> None:
-    """In its own docstring or in that of a class that it inherits from, and nothing else is."""
+    """Docstrings, which may be inherited, describe exactly the parameters."""
     text, described = docstring(cls)
     assert text
     assert [name for name in parameters(cls) if not described.get(name)] == []
-    own = docstring(type(cls.__name__, (), {"__doc__": cls.__doc__}))[1]
-    public = {name for name in own if not hasattr(cls, name)} - set(parameters(cls))
+    names_described = docstring(type(cls.__name__, (), {"__doc__": cls.__doc__}))[1]
+    public = {name for name in names_described if not hasattr(cls, name)} - set(parameters(cls))
     assert public == set()
 
 
@@ -48,7 +48,7 @@ def _commands(group: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def test_every_verb_and_option_of_the_command_line_has_help() -> None:
-    """Hidden ones, which only say what replaced them, have none."""
+    """Hidden options need none: they only name their replacement."""
     silent = [
         f"{verb} {parameter.name}"
         for verb, command in _commands(typer.main.get_command(application()))
@@ -60,31 +60,31 @@ def test_every_verb_and_option_of_the_command_line_has_help() -> None:
 
 def _properties(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
-        found = value.get("properties")
-        if isinstance(found, dict) and all(isinstance(one, dict) for one in found.values()):
-            yield from found.items()
+        properties = value.get("properties")
+        if isinstance(properties, dict) and all(isinstance(p, dict) for p in properties.values()):
+            yield from properties.items()
         value = [*value.values()]
     for item in value if isinstance(value, list) else ():
         yield from _properties(item)
 
 
 def test_the_schema_describes_every_property() -> None:
-    """With its default, where there is one that a file can say."""
-    made: Any = schema()
-    found = [*_properties(made)]
-    assert len(found) > 700
-    assert [name for name, value in found if not value.get("description")] == []
+    """Defaults are included if YAML can express them."""
+    tree: Any = schema()
+    properties = [*_properties(tree)]
+    assert len(properties) > 700
+    assert [name for name, value in properties if not value.get("description")] == []
     [bm25] = [
-        one
-        for one in made["$defs"]["retriever"]["anyOf"]
-        if one.get("properties", {}).get("class", {}).get("const") == "BM25"
+        option
+        for option in tree["$defs"]["retriever"]["anyOf"]
+        if option.get("properties", {}).get("class", {}).get("const") == "BM25"
     ]
     assert bm25["properties"]["k"]["default"] == 10
     assert bm25["properties"]["k"]["description"] == "Number of chunks a question gets."
 
 
 def test_the_schema_refuses_mistakes() -> None:
-    """In classes, parameters and metrics; names of other modules are allowed."""
+    """Wrong classes, parameters and metrics are rejected; names of other modules are allowed."""
     tree: Any = parse((ROOT / "pipelines.yaml").read_text(encoding="utf-8"), None).plain()
     validator = Draft202012Validator(schema())
     short = {"reader": "Lead", "combiner": "./own.py:Mine"}
@@ -97,15 +97,15 @@ def test_the_schema_refuses_mistakes() -> None:
     assert not validator.is_valid(tree)
 
 
-def test_list_shows_a_class_and_what_its_parameters_mean() -> None:
-    """By plain and by dotted name, for people and for programs; settings of pipelines too."""
+def test_list_shows_a_class_with_its_parameters() -> None:
+    """Names may be plain or dotted, output may be JSON; settings of pipelines are shown too."""
     shown = " ".join(leporello("list", "BM25").stdout.split())
     assert "b: float >= 0 <= 1 = 0.75 Length penalty: how much long chunks are marked" in shown
     assert "retriever: {class: BM25, k: 3}" in shown
-    told = json.loads(leporello("list", "leporello.readers.Lead", "--json").stdout)
-    assert told["kind"] == "reader"
-    assert told["yaml"] == "reader: {class: leporello.readers.Lead}"
-    assert told["parameters"]["words"]["default"] == "60"
+    page = json.loads(leporello("list", "leporello.readers.Lead", "--json").stdout)
+    assert page["kind"] == "reader"
+    assert page["yaml"] == "reader: {class: leporello.readers.Lead}"
+    assert page["parameters"]["words"]["default"] == "60"
     assert "worker_gpus: float >= 0 = 0.0" in leporello("list", "placement").stdout
     assert "did you mean 'BM25'" in leporello("list", "Bm25", status=2).stderr
     assert "there is no file" in leporello("list", "./none.py:Mine", status=2).stderr

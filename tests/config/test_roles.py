@@ -1,4 +1,4 @@
-"""Readers by role in a config: who may be asked, by which name, and what a mistake tells."""
+"""Tests of readers by role in a config, and of messages about faults."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ def _points(folder: Path, text: str, *overrides: str) -> Mapping[str, Sequence[P
     return load_config([file], overrides, ["mine"] if overrides else ()).pipelines
 
 
-def test_each_role_has_its_reader_and_no_name_means_the_answering_one(tmp_path: Path) -> None:
-    """`answer` among the readers is the pipeline's `reader`."""
+def test_each_role_has_its_reader_and_an_empty_role_is_the_reader_of_answers(
+    tmp_path: Path,
+) -> None:
+    """`answer` in `readers` is the pipeline's `reader`."""
     [point] = _points(tmp_path, f"  mine: {{{READERS}}}")["mine"]
     stages = point.build()
     assert isinstance(stages.reader, BestSentence)
@@ -33,15 +35,15 @@ def test_each_role_has_its_reader_and_no_name_means_the_answering_one(tmp_path: 
         stages.reader_of("word")
 
 
-def test_one_reader_alone_has_all_roles(tmp_path: Path) -> None:
-    """A stage may name any."""
+def test_a_single_reader_has_all_roles(tmp_path: Path) -> None:
+    """A stage may use any role."""
     text = "  mine: {reader: Lead, combiner: {class: MapReduce, map_role: summarise}}"
     [point] = _points(tmp_path, text)["mine"]
     assert point.build().reader_of("summarise") == Lead()
 
 
 def test_readers_are_merged_role_by_role_and_swept(tmp_path: Path) -> None:
-    """As stages are; `--set` reaches into them."""
+    """They are merged like stages, and `--set` changes them."""
     text = f"  base: {{{READERS}}}\n  mine: {{extends: base, readers: {{words: {{words: 3}}}}}}"
     [point] = _points(tmp_path, text)["mine"]
     assert point.readers["words"].params == {"words": 3}
@@ -51,14 +53,14 @@ def test_readers_are_merged_role_by_role_and_swept(tmp_path: Path) -> None:
     assert {p.readers["answer"].name for p in swept} == {"Lead"}
 
 
-def test_a_role_that_nobody_asks_is_told_and_no_fault(tmp_path: Path) -> None:
-    """It may be that a class asks it without a parameter."""
+def test_a_role_that_no_stage_names_is_not_a_fault(tmp_path: Path) -> None:
+    """A class may use the role without a parameter."""
     [point] = _points(tmp_path, f"  mine: {{{READERS}}}")["mine"]
     assert point.unasked() == ["words"]
 
 
 @pytest.mark.parametrize(
-    ("keys", "told"),
+    ("keys", "message"),
     [
         (
             f"{READERS}, combiner: {{class: MapReduce, map_role: word}}",
@@ -71,9 +73,9 @@ def test_a_role_that_nobody_asks_is_told_and_no_fault(tmp_path: Path) -> None:
         ("readers: {answer: Lead, words: {class: Leed}}", "mine.readers.words.class"),
     ],
 )
-def test_mistakes_are_told_with_their_line(tmp_path: Path, keys: str, told: str) -> None:
-    """Before any work."""
+def test_faults_are_reported_with_their_line(tmp_path: Path, keys: str, message: str) -> None:
+    """Loading the config reports them."""
     with pytest.raises(ConfigError) as raised:
         _points(tmp_path, f"  mine: {{{keys}}}")
-    assert told in str(raised.value)
+    assert message in str(raised.value)
     assert "mine.yaml:2" in str(raised.value)

@@ -1,4 +1,4 @@
-"""YAML: its values, its faults with their lines, and what is written; with libyaml and without."""
+"""Tests of reading and writing YAML, with and without libyaml."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def _faults(text: str) -> list[str]:
 
 @pytest.mark.parametrize("text", _TEXTS)
 def test_a_plain_scalar_that_yaml_1_2_has_no_type_for_is_text(text: str) -> None:
-    """YAML 1.1 would make booleans, dates and numbers to the base 60 of some."""
+    """In YAML 1.1 some are booleans, dates, or numbers to the base 60."""
     assert parse(f"a: {text}\nb: [{text}]", None).plain() == {"a": text, "b": [text]}
 
 
 @pytest.mark.parametrize(("text", "value"), [*_NUMBERS.items(), *_WORDS.items()])
 def test_a_plain_scalar_has_the_type_of_yaml_1_2(text: str, value: object) -> None:
-    """Quoted, the same letters are text, and as a key too."""
+    """Quoted values and keys are text."""
     read: Any = parse(f"a: {text}\nb: '{text}'\n? {text}\n: 1", None).plain()
     assert (repr(read["a"]), read["b"], read[text]) == (repr(value), text, 1)
 
@@ -77,12 +77,12 @@ def test_a_plain_scalar_has_the_type_of_yaml_1_2(text: str, value: object) -> No
     ],
 )  # fmt: skip
 def test_yaml_that_is_allowed(text: str, value: dict[str, Any]) -> None:
-    """Anchors and aliases; a merge key is a key like others."""
+    """Anchors and aliases are supported; a merge key is an ordinary key."""
     assert parse(text, None).plain() == value
 
 
 def test_a_hundred_levels_are_allowed() -> None:
-    """The text in the innermost list is the hundredth."""
+    """The text in the innermost list is on level 100."""
     assert "x" in str(parse(f"{'[' * 99}x{']' * 99}", None).plain())
     assert _faults(f"{'[' * 100}x{']' * 100}") == [f"1: {_DEEP}"]
 
@@ -130,10 +130,10 @@ def test_a_hundred_levels_are_allowed() -> None:
             " and 100 %TAG directives"
         ]),
     ],
-    ids=lambda given: str(given)[:30],
+    ids=lambda value: str(value)[:30],
 )  # fmt: skip
 def test_a_fault_of_yaml_has_its_line_and_reason(text: str, faults: list[str]) -> None:
-    """All of them at once, but for syntax errors and what is too large."""
+    """All faults are reported at once, except syntax errors and size limits."""
     assert _faults(text) == faults
 
 
@@ -146,19 +146,19 @@ def test_a_fault_of_yaml_has_its_line_and_reason(text: str, faults: list[str]) -
     ],
 )  # fmt: skip
 def test_a_syntax_error_has_its_line(text: str, line: int) -> None:
-    """The words are the parser's."""
+    """The text is the parser's message."""
     [fault] = _faults(text)
     assert fault.startswith(f"{line}: {_SYNTAX}")
 
 
 def test_an_escape_beyond_unicode_is_a_fault() -> None:
-    """PyYAML's own parser raises another error there."""
+    """PyYAML's parser raises a different error."""
     [fault] = _faults('a: "\\U00110000"')
     assert _SYNTAX in fault
 
 
 def test_values_are_written_so_that_they_are_read_as_they_were(tmp_path: Path) -> None:
-    """Texts that look like other types are quoted, and keys keep their order for people."""
+    """Texts that look like other types are quoted, and keys keep their order."""
     odd = ("9" * 500, "a\nb", " a ", "a: b", "- a", "é\U0001f600", "\u2028", "x " * 90)
     texts = [*_TEXTS, *_NUMBERS, *_WORDS, *odd]
     values: list[Any] = [*texts, 1e-5, 1e20, 1.0, -0.0, math.inf, 10**30, True, None, [], {}, [[1]]]
@@ -172,6 +172,6 @@ def test_values_are_written_so_that_they_are_read_as_they_were(tmp_path: Path) -
 
 
 @given(st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=300), st.text()))
-def test_what_is_written_as_yaml_is_read_as_it_was(mapping: dict[str, str]) -> None:
-    """Long keys among it, as MajorityAnswer learns them."""
+def test_written_yaml_is_read_unchanged(mapping: dict[str, str]) -> None:
+    """MajorityAnswer writes long keys."""
     assert parse(as_yaml({"answers": mapping}), None).plain() == {"answers": mapping}

@@ -136,7 +136,7 @@ def test_verify_reports_differences(tmp_path: Path) -> None:
     )  # fmt: skip
     line = ("run", "mine", *HERE, "--config", project.config, "--out", project.out)
     process = leporello(*line, "--verify", status=1)
-    assert "not the same again: q" in process.stdout
+    assert "different when repeated: q" in process.stdout
 
 
 def test_a_sweep_chunks_each_document_once(tmp_path: Path) -> None:

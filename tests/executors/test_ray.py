@@ -248,7 +248,7 @@ def test_a_run_that_started_ray_can_be_interrupted_and_resumed(
     process.send_signal(number)
     _, errors = process.communicate(timeout=180)
     assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
-    assert number == signal.SIGKILL or "ended early: interrupted; the same command" in errors
+    assert number == signal.SIGKILL or "ended early: interrupted; run the same command" in errors
     leporello(*arguments, tmp_path / "ray", status=1)
     same_bytes(tmp_path / "ray", tmp_path / "local")
 
@@ -377,5 +377,5 @@ def test_set_accepts_parameters_of_ray_with_the_flag(tmp_path: Path) -> None:
     options: dict[str, Any] = {"config": [config], "overrides": ["placement.worker_cpus=2"]}
     [job] = prepare(RunOptions(["mine"], **options, executor="ray"))
     assert (job.placement.executor, job.placement.worker_cpus) == ("ray", 2)
-    with pytest.raises(UserError, match=r"worker_cpus: is Ray's alone"):
+    with pytest.raises(UserError, match=r"worker_cpus: applies only to Ray"):
         prepare(JobOptions(["mine"], **options))

@@ -419,8 +419,8 @@ def test_a_key_that_is_not_set_is_reported_when_the_stage_is_built(
         config.select(["mine"])[0].build()
 
 
-_LITERAL = "a key does not stand in a file: give the name of an environment variable, as $OPENAI"
-_UNMARKED = "sounds like a key, and what a file gives is written to the run's files: annotate"
+_LITERAL = "a key must not be in a file: give the name of an environment variable, such as $OPENAI"
+_UNMARKED = "looks like a key, and values from files are written to the run's files: annotate"
 
 
 @pytest.mark.parametrize(
@@ -434,8 +434,8 @@ _UNMARKED = "sounds like a key, and what a file gives is written to the run's fi
         ("{class: './oracle.py:Oracle', api_key: 31337}", f"reader.api_key: {_LITERAL}"),
         ("{class: './oracle.py:Oracle', api_key: $K, headers: {X: hunter2}}", _LITERAL),
         ("{class: './oracle.py:Oracle', api_key: $K, backup: hunter2}", _LITERAL),
-        ("{class: './oracle.py:Hidden'}", f"its default in Hidden: {_LITERAL}"),
-        ("{class: './oracle.py:Leaky'}", f"its default in Leaky: {_UNMARKED}"),
+        ("{class: './oracle.py:Hidden'}", f"the default in Hidden: {_LITERAL}"),
+        ("{class: './oracle.py:Leaky'}", f"the default in Leaky: {_UNMARKED}"),
         ("{class: './oracle.py:Careless', api_key: hunter2}", f"reader.api_key: {_UNMARKED}"),
         ("{class: './oracle.py:Careless', api_key: [hunter2]}", _UNMARKED),
         ("{class: './oracle.py:Careless', api_key: $KEY}", f"reader.api_key: {_UNMARKED}"),
@@ -479,7 +479,7 @@ def test_parameters_with_names_similar_to_keys_are_allowed(tmp_path: Path) -> No
         "{class: './oracle.py:Oracle', api_key: '', mask_token: '[MASK]', max_tokens: 7,"
         " organisation: $not_a_key, secret: told}"
     )
-    with pytest.raises(ConfigError, match="Oracle refuses this:  is no key"):
+    with pytest.raises(ConfigError, match="Oracle rejects this:  is no key"):
         loaded(tmp_path, reader)
     [point] = loaded(tmp_path, reader.replace("''", "$UNSET")).select(["mine"])
     resolved: Any = point.resolved()["reader"]
@@ -493,7 +493,7 @@ def test_an_error_of_a_constructor_does_not_contain_the_key(
 ) -> None:
     """It contains the name of the variable."""
     monkeypatch.setenv("ORACLE_KEY", "hunter2")
-    with pytest.raises(ConfigError, match=r"Oracle refuses this: \$ORACLE_KEY is no key"):
+    with pytest.raises(ConfigError, match=r"Oracle rejects this: \$ORACLE_KEY is no key"):
         loaded(tmp_path, "{class: './oracle.py:Oracle', api_key: $ORACLE_KEY}")
 
 
@@ -573,7 +573,7 @@ def test_names_that_could_lead_out_of_the_runs_folder_are_refused(
     value: Any = {"class": "Sample"} if section == "tasks" else {"reader": {"class": "Lead"}}
     config = tmp_path / "mine.yaml"
     config.write_text(json.dumps({section: {name: value}}), encoding="utf-8")
-    with pytest.raises(ConfigError, match="is no name: folders are made of it"):
+    with pytest.raises(ConfigError, match="is not a valid name, because folders"):
         load_config([config])
 
 

@@ -89,5 +89,5 @@ def test_a_full_disk_is_reported_with_the_fix(monkeypatch: pytest.MonkeyPatch) -
     """The message names TMPDIR."""
     monkeypatch.setattr("leporello.tasks.jsonl.scan.UNPROTECTED", "PRAGMA max_page_count = 10;")
     rows = [RowPlace(n + 1, n, 1, f"question-{n}", "d", "t", "", "") for n in range(10_000)]
-    with pytest.raises(UserError, match=r"rows\.jsonl: where its rows stand .* set TMPDIR to"):
+    with pytest.raises(UserError, match=r"rows\.jsonl: the table of its rows .* set TMPDIR to"):
         PlaceTable(Path("rows.jsonl"), rows)

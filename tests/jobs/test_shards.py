@@ -501,7 +501,7 @@ def test_a_read_only_cache_is_ignored(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_disk_that_is_too_small_for_a_layout_is_reported() -> None:
     """The message names the fix."""
-    message = "No space left on device; make room"
+    message = "No space left on device; free disk space"
     with pytest.raises(UserError, match=message), Path("/dev/full").open("wb") as file:
         layouts._append(file, b"[]" * 10_000)
 
@@ -516,9 +516,9 @@ TEXT: dict[str, Any] = {"document": "text"}
     ("rows", "message"),
     [
         ([D | TEXT, TEXT, D], "3: document 'D' has no text: none"),
-        ([D | TEXT, TEXT, D | TEXT], "3: document 'D' has rows from line 1 on; `adjacent` rows"),
-        ([TEXT, D | TEXT, D | {"document": "x"}], "3: document 'D' is given a second text; line 2"),
-        ([D | TEXT | {"title": "T"}, D | {"title": "U"}], "2: document 'D' is given a second tit"),
+        ([D | TEXT, TEXT, D | TEXT], "3: document 'D' has rows from line 1 on; with `adjacent`,"),
+        ([TEXT, D | TEXT, D | {"document": "x"}], "3: document 'D' has a second text; line 2"),
+        ([D | TEXT | {"title": "T"}, D | {"title": "U"}], "2: document 'D' has a second title"),
         ([D | TEXT, D | {"qestion": "?"}], "2: unknown field 'qestion'; did you mean 'question'"),
         ([D | TEXT, D | {"references": "x"}], "2: references: should be a valid list"),
     ],

@@ -1,4 +1,4 @@
-"""Files as one document: what is found, what is told, and that nothing moves."""
+"""Tests of collections: files, losses, notes, exact offsets and the cache."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from leporello.text.outline import Extracted, cited
 
 
 def written(folder: Path, **files: str | bytes) -> Path:
-    """Returns a folder with these files, `_` in a name standing for the dot before its suffix."""
+    """Returns a folder with these files; `_` in a name replaces the dot before its suffix."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         data = content.encode() if isinstance(content, str) else content
@@ -30,27 +30,37 @@ def written(folder: Path, **files: str | bytes) -> Path:
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=5), st.data())
-def test_members_are_the_documents_that_they_were(texts: list[str], data: st.DataObject) -> None:
-    """Text, sections and places of each are where they were, and each character has its file."""
+def test_members_equal_the_original_documents(texts: list[str], data: st.DataObject) -> None:
+    """Members keep text, sections and places, and each character belongs to its file."""
     documents = []
     for number, text in enumerate(texts):
-        at = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
-        section, place = Section("s", at[0], at[1], 2), Place(f"p{number}", at[0], at[1])
+        bounds = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
+        section, place = (
+            Section("s", bounds[0], bounds[1], 2),
+            Place(f"p{number}", bounds[0], bounds[1]),
+        )
         documents.append(Document(f"d{number}", text, "t", (section,), (), (place,)))
-    whole = join(documents, "all")
+    joined = join(documents, "all")
     for number, document in enumerate(documents):
-        own, member = member_document(whole, number), whole.members[number]
-        assert (own.id, own.text, own.title) == (document.id, document.text, document.title)
-        assert (own.sections, own.places) == (document.sections, document.places)
-        assert own.sha256 == document.sha256 == Document("", document.text).sha256
-        assert {member_at(whole, i) for i in range(member.start, member.end)} == {number}
+        extracted, member = member_document(joined, number), joined.members[number]
+        assert (extracted.id, extracted.text, extracted.title) == (
+            document.id,
+            document.text,
+            document.title,
+        )
+        assert (extracted.sections, extracted.places) == (document.sections, document.places)
+        assert extracted.sha256 == document.sha256 == Document("", document.text).sha256
+        assert {member_at(joined, i) for i in range(member.start, member.end)} == {number}
         for section in document.sections:
-            shifted = whole.sections[number]
-            assert whole.text[shifted.start : shifted.end] == own.text[section.start : section.end]
+            shifted = joined.sections[number]
+            assert (
+                joined.text[shifted.start : shifted.end]
+                == extracted.text[section.start : section.end]
+            )
 
 
 def test_places_name_the_file(tmp_path: Path) -> None:
-    """A span is told with its file, in the file's own places, and over two files with both."""
+    """A location names the file and its place, and both files for a span over two."""
     written(tmp_path, a_txt="One fish.", b_md="# Two\n\nfish")
     document = load_collection([tmp_path])
     assert document.text == "One fish.\n\n# Two\n\nfish"
@@ -59,8 +69,8 @@ def test_places_name_the_file(tmp_path: Path) -> None:
     assert cited(document, Span(4, 22)) == "a.txt characters 4–9 to b.md"
 
 
-def test_what_a_folder_holds_is_told(tmp_path: Path) -> None:
-    """Broken files are losses; hidden ones and links out are notes; a file stands there once."""
+def test_files_of_a_folder_are_read_or_reported(tmp_path: Path) -> None:
+    """Broken files are losses, hidden files and outward links are notes; files are read once."""
     outside = written(tmp_path / "out", far_txt="far")
     folder = written(tmp_path / "in", a_txt="A", b_txt=b"\0\xff", e_txt="")
     (written(folder / "more", c_txt="C", _hidden="H") / "odd\udcff\n.txt").write_text("odd")
@@ -75,13 +85,13 @@ def test_what_a_folder_holds_is_told(tmp_path: Path) -> None:
     assert [loss.place for loss in unreadable(document)] == ["in/b.txt", "in/e.txt", "in/pipe"]
     assert all(loss.why for loss in document.losses)
     assert document.notes == (
-        "passed over, hidden: in/.git, in/more/.hidden",
-        "passed over, not followed out of its folder: in/link, in/link.txt",
+        "skipped, hidden: in/.git, in/more/.hidden",
+        "skipped, links out of their folder: in/link, in/link.txt",
     )
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match="empty: holds no file with text: it is empty"):
+    with pytest.raises(UserError, match="empty: contains no file with text: it is empty"):
         load_collection([tmp_path / "empty"])
-    with pytest.raises(UserError, match="no file fits this pattern"):
+    with pytest.raises(UserError, match="no file matches this pattern"):
         load_collection([tmp_path / "*.none"])
     with pytest.raises(UserError, match="no such file"):
         load_collection([tmp_path / "none.txt"])
@@ -90,7 +100,7 @@ def test_what_a_folder_holds_is_told(tmp_path: Path) -> None:
 
 
 def test_archives_are_unpacked_in_memory(tmp_path: Path) -> None:
-    """Bombs, archives within archives and locked files are told; nothing is written."""
+    """Bombs, nested archives and corrupt files are reported; nothing is written."""
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("in/a.txt", "fish")
         archive.writestr("bomb.txt", b"0" * 2**25)
@@ -103,15 +113,15 @@ def test_archives_are_unpacked_in_memory(tmp_path: Path) -> None:
     written(tmp_path, no_zip="no archive")
     document = load_collection([tmp_path])
     assert [m.name for m in document.members] == ["a.zip/in/a.txt", "a.zip/../../up.txt"]
-    assert document.notes == ("passed over, hidden: a.zip/.hidden/x.txt",)
-    told = {loss.place: loss.why for loss in document.losses}
-    assert [*told] == ["a.zip/bomb.txt", "a.zip/inner.zip", "no.zip", "a.zip/broken.txt"]
-    assert "would unpack to 33554432 bytes" in told["a.zip/bomb.txt"]
+    assert document.notes == ("skipped, hidden: a.zip/.hidden/x.txt",)
+    reasons = {loss.place: loss.why for loss in document.losses}
+    assert [*reasons] == ["a.zip/bomb.txt", "a.zip/inner.zip", "no.zip", "a.zip/broken.txt"]
+    assert "would unpack to 33554432 bytes" in reasons["a.zip/bomb.txt"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zip", "no.zip"]
 
 
-def test_only_what_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts are kept by content; a document from the cache is the one that was loaded."""
+def test_only_changed_files_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts are cached by content; a cached document equals the loaded document."""
     folder = written(tmp_path / "in", a_txt="A", b_md="# B\nb", c_srt=SUBTITLES)
     loaded: list[str] = []
     extract = Text.extract

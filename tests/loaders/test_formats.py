@@ -1,4 +1,4 @@
-"""Every format but PDF: what its own writer wrote is found, or told as lost."""
+"""Tests of every format except PDF, with files from other writers: texts, losses and faults."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ STORIES = {
 HEADED = (".docx", ".odt", ".epub", ".html", ".md", ".rst", ".tex", ".nxml", ".xml", ".ipynb")
 
 
-def read(made: str | bytes, name: str) -> Document:
-    """Returns what the loader of a file's format makes of it."""
-    return load_bytes(made.encode() if isinstance(made, str) else made, Path(name))
+def read(content: str | bytes, name: str) -> Document:
+    """Loads content by the format of a file name."""
+    return load_bytes(content.encode() if isinstance(content, str) else content, Path(name))
 
 
 def recovered(document: Document, words: list[str]) -> float:
-    """Returns which share of the words is in the text."""
+    """Returns the share of the words that are in the text."""
     missing = Counter(words) - Counter(document.text.split())
     return 1 - missing.total() / len(words)
 
@@ -87,8 +87,8 @@ def test_a_story_is_read_as_it_was_written(suffix: str, name: str) -> None:
     assert recovered(document, story.words()) >= 0.99
     assert not [loss for loss in document.losses if not loss.furniture]
     if suffix in HEADED:
-        told = [section.title for section in document.sections]
-        assert told == [heading for _, heading, _ in story.sections]
+        titles = [section.title for section in document.sections]
+        assert titles == [heading for _, heading, _ in story.sections]
         levels = [section.level for section in document.sections]
         low = levels[0] - 1
         assert [level - low for level in levels] == [level for level, _, _ in story.sections]
@@ -98,7 +98,7 @@ def test_a_story_is_read_as_it_was_written(suffix: str, name: str) -> None:
 
 @pytest.mark.parametrize("suffix", TABLES)
 def test_a_table_is_read_row_by_row(suffix: str) -> None:
-    """Each row says what its cells are, and each cell where it stands."""
+    """Each row names its columns, and each cell has a place."""
     document = read(TABLES[suffix](ROWS), f"a{suffix}")
     if suffix == ".json":
         assert document.text.splitlines()[2] == "[1][0]: Rent of the flat"
@@ -120,7 +120,7 @@ LISTS = st.lists(st.tuples(WORD, WORD, WORD), max_size=3)
 @settings(max_examples=20)
 @given(sheets=st.lists(st.tuples(LISTS.filter(bool), st.booleans()), min_size=1, max_size=4))
 def test_sheets_are_in_the_text_or_lost(sheets: list[tuple[list[list[str]], bool]]) -> None:
-    """What is hidden is told with its size; all else is found."""
+    """Hidden sheets are losses with their size; visible sheets are in the text."""
     import openpyxl
 
     book = openpyxl.Workbook()
@@ -147,15 +147,15 @@ LOCKED = "<encryption><EncryptedData><EncryptionMethod Algorithm='http://x#aes'/
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
-        ("a.docx", lambda: WRITERS[".docx"](STORIES["short"])[:9000], "is broken, or not whole"),
-        ("a.xlsx", lambda: TABLES[".xlsx"](ROWS)[:3000], "is broken, or not whole"),
-        ("a.docx", zipped({"word/document.xml": "<no"}), "is no Docx, or a broken one"),
+        ("a.docx", lambda: WRITERS[".docx"](STORIES["short"])[:9000], "is corrupt or incomplete"),
+        ("a.xlsx", lambda: TABLES[".xlsx"](ROWS)[:3000], "is corrupt or incomplete"),
+        ("a.docx", zipped({"word/document.xml": "<no"}), "is not a Docx file, or is corrupt"),
         (
             "a.docx",
             lambda: zipped({"a": "", "word/document.xml": b" " * (2**26 + 1)}),
-            "unpacked, too many: a zip bomb?",
+            "too many: a zip bomb?",
         ),
         (
             "a.epub",
@@ -186,68 +186,72 @@ LOCKED = "<encryption><EncryptedData><EncryptionMethod Algorithm='http://x#aes'/
         (
             "a.docx",
             lambda: zipped({"word/document.xml": "", **{f"{n}.xml": "" for n in range(20_001)}}),
-            "20,002 entries, and 20,000 are the most",
+            "20,002 entries, more than 20,000",
         ),
         ("a.json", "[" * 99999, "nested too deeply"),
-        ("a.ipynb", '{"cells": [', "is no notebook, or a broken one"),
+        ("a.ipynb", '{"cells": [', "is not a notebook, or is corrupt"),
         ("a.zip", zipped({"a": "b"}), "it looks like a zip archive; unpack it"),
     ],
     ids=lambda value: str(value)[:20],
 )
 def test_bad_files_are_refused_with_a_reason(
-    name: str, content: str | bytes | Callable[[], str | bytes], told: str
+    name: str, content: str | bytes | Callable[[], str | bytes], message: str
 ) -> None:
-    """Cut, locked, exploding and broken ones; nothing is fetched, nobody reads a traceback."""
-    with pytest.raises(UserError, match=re.escape(told)):
+    """Truncated, locked, exploding and corrupt files are refused without a traceback."""
+    with pytest.raises(UserError, match=re.escape(message)):
         read(content() if callable(content) else content, name)
 
 
-def test_what_office_files_hold_besides_text_is_lost_aloud() -> None:
-    """Deletions, running heads, hidden slides and images; charts are read as tables."""
-    made = docx.Document()
-    made.add_paragraph("Kept.")
-    made.paragraphs[0]._p.append(
+def test_content_of_office_files_that_is_not_text_is_reported() -> None:
+    """Deletions, footers and hidden slides are losses; charts are read as tables."""
+    written = docx.Document()
+    written.add_paragraph("Kept.")
+    written.paragraphs[0]._p.append(
         parse_xml(f"<w:del {nsdecls('w')}><w:r><w:delText>gone words</w:delText></w:r></w:del>")
     )
-    made.sections[0].footer.paragraphs[0].text = "Confidential"
-    made.add_comment(made.paragraphs[0].runs, text="A remark.", author="Me", initials="M")
-    document = read(saved(made), "a.docx")
+    written.sections[0].footer.paragraphs[0].text = "Confidential"
+    written.add_comment(written.paragraphs[0].runs, text="A remark.", author="Me", initials="M")
+    document = read(saved(written), "a.docx")
     assert "Kept." in document.text
     assert "A remark." in document.text
     assert {(loss.what, loss.characters, loss.furniture) for loss in document.losses} == {
         ("tracked deletion", 10, False),
         ("footer", 12, True),
     }
-    shown = pptx.Presentation()
+    deck = pptx.Presentation()
     figures = CategoryChartData()  # type: ignore[no-untyped-call]
     figures.categories = ["East"]
     figures.add_series("Sales", (19.2,))  # type: ignore[no-untyped-call]
     for title in ("Shown", "Hidden"):
-        slide = shown.slides.add_slide(shown.slide_layouts[5])
+        slide = deck.slides.add_slide(deck.slide_layouts[5])
         slide.shapes.title.text = title
-    shown.slides[1]._element.set("show", "0")
-    shown.slides[0].shapes.add_chart(XL_CHART_TYPE.PIE, 0, 0, 99, 99, figures)
-    shown.slides[0].shapes.add_picture(io.BytesIO(PIXEL), 0, 0)
-    document = read(saved(shown), "a.pptx")
+    deck.slides[1]._element.set("show", "0")
+    deck.slides[0].shapes.add_chart(XL_CHART_TYPE.PIE, 0, 0, 99, 99, figures)
+    deck.slides[0].shapes.add_picture(io.BytesIO(PIXEL), 0, 0)
+    document = read(saved(deck), "a.pptx")
     assert "Sales\nEast\t19.2" in document.text
     assert ("hidden slide", "slide 2", 6) in {
         (x.what, x.place, x.characters) for x in document.losses
     }
-    hidden = load_bytes(saved(shown), Path("a.pptx"), Pptx(hidden=True))
+    hidden = load_bytes(saved(deck), Path("a.pptx"), Pptx(hidden=True))
     assert [place.name for place in hidden.places] == ["slide 1", "slide 2"]
 
 
-def test_mails_stand_in_threads_with_what_is_attached() -> None:
-    """A reply follows its mail; mails in mails end somewhere; what cannot be read is a loss."""
+def test_mails_are_in_threads_with_attachments() -> None:
+    """A reply follows its mail; nesting of mails is limited; unreadable files are losses."""
 
     def mail(name: str, day: int, above: str = "") -> EmailMessage:
-        made = EmailMessage(policy=email.policy.SMTP)
-        made["From"], made["Subject"], made["Message-ID"] = "a@example.org", name, f"<{name}>"
-        made["Date"] = f"Thu, {day:02} May 2024 10:00:00 +0000"
+        message = EmailMessage(policy=email.policy.SMTP)
+        message["From"], message["Subject"], message["Message-ID"] = (
+            "a@example.org",
+            name,
+            f"<{name}>",
+        )
+        message["Date"] = f"Thu, {day:02} May 2024 10:00:00 +0000"
         if above:
-            made["In-Reply-To"] = f"<{above}>"
-        made.set_content(f"Text of {name}.")
-        return made
+            message["In-Reply-To"] = f"<{above}>"
+        message.set_content(f"Text of {name}.")
+        return message
 
     first = mail("first", 2)
     inner = mail("deepest", 1)
@@ -273,7 +277,7 @@ def test_mails_stand_in_threads_with_what_is_attached() -> None:
 
 
 def test_rows_of_two_sheets_share_no_chunk() -> None:
-    """Chunks are whole rows, each with the columns' names, and end where a sheet does."""
+    """Chunks contain complete rows with column names, and do not cross sheets."""
     book = openpyxl.Workbook()
     for sheet in (book.active, book.create_sheet("Two")):
         for row in [["Item", "Amount"], *[[f"thing {i}", i] for i in range(9)]]:
@@ -288,7 +292,7 @@ def test_rows_of_two_sheets_share_no_chunk() -> None:
 
 
 def test_a_task_names_its_loader(tmp_path: Path) -> None:
-    """It is built from YAML, one of a file of one's own too, and the run's signature has it."""
+    """The loader is built from YAML, also from a user's file, and is in the job's signature."""
     (tmp_path / "own.py").write_text(OWN)
     (tmp_path / "a.txt").write_bytes("Zażółć".encode("cp1250"))
     row = {"id": "1", "document_path": "a.txt", "question": "?", "references": ["x"]}
@@ -324,21 +328,21 @@ class Shout:
 
 
 @pytest.mark.integration
-def test_what_libraries_leave_out_is_read() -> None:
-    """Formulas of Word, entities that a schema elsewhere declares, JSON with comments."""
-    made = docx.Document()
+def test_content_that_libraries_leave_out_is_read() -> None:
+    """Formulas of Word, entities of an external schema, and JSON with comments are read."""
+    written = docx.Document()
     math = "http://schemas.openxmlformats.org/officeDocument/2006/math"
-    made.add_paragraph("For ")._p.append(
+    written.add_paragraph("For ")._p.append(
         parse_xml(
             f'<m:oMath xmlns:m="{math}"><m:f><m:num><m:r><m:t>a</m:t></m:r></m:num>'
             "<m:den><m:r><m:t>b</m:t></m:r></m:den></m:f></m:oMath>"
         )
     )
-    assert read(saved(made), "a.docx").text == "For a/b"
+    assert read(saved(written), "a.docx").text == "For a/b"
     article = "<!DOCTYPE article SYSTEM 'j.dtd'><article><p>caf&eacute; &amp; more</p></article>"
     assert read(article, "a.xml").text == "café & more"
-    long = f"<r>{('<a>' + 'words ' * 99 + '</a>') * 20_000}</r>"  # libxml2 takes no 10 MB at once
+    long = f"<r>{('<a>' + 'words ' * 99 + '</a>') * 20_000}</r>"  # libxml2 refuses 10 MB at once
     assert read(long, "a.xml").text.count("words") == 1_980_000
     document = read('{"a": 1} // more', "a.json")
     assert document.text == '{"a": 1} // more'
-    assert "is no JSON" in document.notes[0]
+    assert "is not JSON" in document.notes[0]

@@ -1,4 +1,4 @@
-"""The user's own files: every format's text, sections and faults."""
+"""Tests of text, Markdown, subtitles and HTML: texts, sections and faults."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from leporello.text.outline import heading
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:
-    """Returns a new file; text is written in UTF-8, line endings as they are."""
+    """Writes a file; text is in UTF-8 with unchanged line endings."""
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
 
 
-def stretches(document: Document) -> list[tuple[str, str]]:
+def named_spans(document: Document) -> list[tuple[str, str]]:
     """Returns each section's title and text, or each place's name and text."""
-    of = [(s.title, s.start, s.end) for s in document.sections]
-    of = of or [(p.name, p.start, p.end) for p in document.places]
-    return [(name, document.text[start:end]) for name, start, end in of]
+    spans = [(s.title, s.start, s.end) for s in document.sections]
+    spans = spans or [(p.name, p.start, p.end) for p in document.places]
+    return [(name, document.text[start:end]) for name, start, end in spans]
 
 
 # Plain text
 
 
 def test_text_is_kept_to_the_character(tmp_path: Path) -> None:
-    """Line endings, blanks and form feeds of a text file are not touched."""
+    """Line endings, blanks and form feeds of a text file stay unchanged."""
     text = "  one\r\ntwo\rthree\n\n\x0cfour\t\u2028 é😀"
     document = load(written(tmp_path, "a.TXT", text))
     assert document.text == text
@@ -40,7 +40,7 @@ def test_text_is_kept_to_the_character(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
 def test_byte_order_marks_are_obeyed_and_left_out(tmp_path: Path, encoding: str) -> None:
-    """A byte order mark names the encoding and is no part of the text."""
+    """A byte order mark determines the encoding and is not part of the text."""
     mark = "\ufeff" if encoding == "utf-16-be" else ""
     path = written(tmp_path, "a.txt", f"{mark}naïve 文".encode(encoding))
     assert load(path).text == "naïve 文"
@@ -59,14 +59,14 @@ def test_byte_order_marks_are_obeyed_and_left_out(tmp_path: Path, encoding: str)
     ],
 )
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
-def test_encodings_without_a_mark_are_guessed_and_told(
+def test_encodings_without_a_mark_are_guessed_and_noted(
     tmp_path: Path, encoding: str, text: str, name: str
 ) -> None:
-    """Nothing of an old text is lost, and a note says what it was taken for."""
+    """No text is lost, and a note names the guessed encoding."""
     document = load(written(tmp_path, name, text.encode(encoding)))
     assert document.text.split() == text.split()
     assert not document.losses
-    assert "is not UTF-8 and says no encoding: read as" in document.notes[0]
+    assert "is not UTF-8 and declares no encoding: read as" in document.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ def test_encodings_without_a_mark_are_guessed_and_told(
         ("a � of its own, " * 99 + "\0", "a � of its own, " * 99 + "�", 1),
     ],
 )
-def test_bytes_that_no_encoding_has_are_losses(
+def test_undecodable_bytes_are_losses(
     tmp_path: Path, content: bytes | str, text: str, lost: int
 ) -> None:
-    """A character stands for each, and they are counted; those of the file itself are not."""
+    """Each is replaced and counted; replacement characters of the file are not counted."""
     document = load(written(tmp_path, "a.txt", content))
     assert document.text == text
     assert [(loss.what, loss.characters) for loss in document.losses] == [
@@ -90,47 +90,51 @@ def test_bytes_that_no_encoding_has_are_losses(
 
 
 def test_an_encoding_may_be_named(tmp_path: Path) -> None:
-    """What is named is not guessed; what does not exist is refused."""
+    """A given encoding is not guessed; an unknown encoding is refused."""
     path = written(tmp_path, "a.txt", "Zażółć".encode("cp1250"))
     assert load(path, loader=Text("cp1250")).text == "Zażółć"
-    with pytest.raises(UserError, match=r"there is no encoding 'klingon'"):
+    with pytest.raises(UserError, match=r"unknown encoding 'klingon'"):
         load(path, loader=Text("klingon"))
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "note"),
     [
-        ("a.pdf", "only text", "a.pdf was read as Text, which it is, not Pdf as its suffix says"),
-        ("a.txt", "<!DOCTYPE html><p>only text", "a.txt was read as Html, which it is, not Text"),
-        ("a", "<html><p>only text", "a was read as Html, which it is"),
+        ("a.pdf", "only text", "a.pdf was read as Text, not as Pdf, the format of its suffix"),
+        ("a.txt", "<!DOCTYPE html><p>only text", "a.txt was read as Html, not as Text"),
+        ("a", "<html><p>only text", "a was read as Html"),
     ],
 )
-def test_a_wrong_suffix_is_told(tmp_path: Path, name: str, content: bytes | str, told: str) -> None:
-    """A file is read as what it is."""
+def test_a_wrong_suffix_is_noted(
+    tmp_path: Path, name: str, content: bytes | str, note: str
+) -> None:
+    """The content decides the format of a file."""
     document = load(written(tmp_path, name, content))
     assert document.text.strip() == "only text"
-    assert document.notes[0].startswith(told)
+    assert document.notes[0].startswith(note)
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.odd", "a.pdf"])
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"PK\x03\x04\xff\xfe\xfd\0", "looks like a zip archive"),
         (b"\x89PNG\r\n\x1a\n\0", "looks like a PNG image"),
         (bytes(range(256)), "looks like binary data"),
     ],
 )
-def test_what_is_no_text_is_refused(tmp_path: Path, name: str, content: bytes, told: str) -> None:
-    """The message says what the file looks like, whatever its name."""
-    with pytest.raises(UserError, match=told):
+def test_files_without_text_are_refused(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    """The message names the likely kind of the file, whatever its name."""
+    with pytest.raises(UserError, match=message):
         load(written(tmp_path, name, content))
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
 @pytest.mark.parametrize("content", ["", " \n\t "])
-def test_a_file_without_text_is_refused(tmp_path: Path, name: str, content: str) -> None:
-    """An empty document is nobody's intention."""
+def test_empty_files_are_refused(tmp_path: Path, name: str, content: str) -> None:
+    """An empty document is likely a mistake."""
     with pytest.raises(UserError, match="the file has no text"):
         load(written(tmp_path, name, content))
 
@@ -143,7 +147,7 @@ def test_markdown_headings_become_nested_sections(tmp_path: Path) -> None:
     text = "preface\n\n# One #\na\n## Two\nb\n\nThree\nlines\n---\nc\n\nFour\n===\nd"
     document = load(written(tmp_path, "a.md", text))
     assert document.text == text
-    assert stretches(document) == [
+    assert named_spans(document) == [
         ("One", "# One #\na\n## Two\nb\n\nThree\nlines\n---\nc\n\n"),
         ("Two", "## Two\nb\n\n"),
         ("Three lines", "Three\nlines\n---\nc\n\n"),
@@ -170,7 +174,7 @@ def test_markdown_headings_become_nested_sections(tmp_path: Path) -> None:
         "***\n---",
     ],
 )
-def test_what_looks_like_a_heading_and_is_none(tmp_path: Path, text: str) -> None:
+def test_lines_that_only_look_like_headings(tmp_path: Path, text: str) -> None:
     """Code, lists, quotes, rules, tables, front matter and hashtags open no sections."""
     assert load(written(tmp_path, "a.md", text)).sections == ()
 
@@ -185,18 +189,18 @@ SRT = (
 
 
 def test_subrip_cues_become_text_and_places(tmp_path: Path) -> None:
-    """Numbers, times and styling go; cues' lines, braces and a closing number stay."""
+    """Numbers, times and styling are removed; lines, braces and a last number stay."""
     document = load(written(tmp_path, "film.srt", SRT))
     assert document.text == "Hello {laughs}\nthere\n\nIn\n1984"
-    assert stretches(document) == [
+    assert named_spans(document) == [
         ("00:00:01", "Hello {laughs}\nthere\n"),
         ("00:00:03", "\n"),
         ("01:00:05", "In\n1984"),
     ]
 
 
-def test_webvtt_comments_names_and_inline_times_are_no_text(tmp_path: Path) -> None:
-    """Notes, styles, cue names and karaoke times go; entities are resolved."""
+def test_webvtt_comments_names_and_inline_times_are_not_text(tmp_path: Path) -> None:
+    """Notes, styles, cue names and karaoke times are removed; entities are resolved."""
     text = (
         "\ufeffWEBVTT - a film\n\nSTYLE\n::cue {}\n\nNOTE to self\n\nintro\n"
         "00:01.000 --> 00:02.000 align:start\n<v Ann>Hi &amp; you</v>\n"
@@ -209,16 +213,16 @@ def test_webvtt_comments_names_and_inline_times_are_no_text(tmp_path: Path) -> N
 
 
 def test_subtitles_without_cues_are_refused(tmp_path: Path) -> None:
-    """A file that is no subtitles is not answered from in silence."""
-    with pytest.raises(UserError, match="there is no cue"):
+    """A file without subtitles is an error."""
+    with pytest.raises(UserError, match="has no cue"):
         load(written(tmp_path, "a.srt", "just text"))
 
 
 # HTML
 
 
-def test_html_text_is_broken_as_a_browser_would(tmp_path: Path) -> None:
-    """Blocks and breaks part lines, cells are parted by tabs, blanks collapse, scripts go."""
+def test_html_has_the_line_breaks_of_a_browser(tmp_path: Path) -> None:
+    """Blocks and breaks end lines, tabs separate cells, blanks collapse, scripts are removed."""
     page = (
         "<html><head><title>T &amp; x</title><style>p {}</style></head><body>loose\n text"
         "<p>on<b>e</b> <i>two</i> three<br>four</p><ul><li>a<li>b</ul>"
@@ -234,14 +238,14 @@ def test_html_text_is_broken_as_a_browser_would(tmp_path: Path) -> None:
 
 
 def test_html_headings_become_sections_with_exact_offsets(tmp_path: Path) -> None:
-    """Headings in lists and tables, with markup inside or never closed, start where they stand."""
+    """Headings in lists and tables, with markup or without an end tag, have exact offsets."""
     page = (
         "a<h1>One <b>bold</b></h1>b<ul><li>c<li><h2>In list</h2>d</ul>"
         "<table><tr><td><h2>Cell</h2>e<td>f</table><h2></h2><h2>Open<p>g<h3><span>Last</span>"
     )
     document = load(written(tmp_path, "a.htm", page))
     assert [s.title for s in document.sections] == ["One bold", "In list", "Cell", "Open", "Last"]
-    assert all(text.startswith(title) for title, text in stretches(document))
+    assert all(text.startswith(title) for title, text in named_spans(document))
     assert heading(document, document.text.index("e\tf")) == "One bold > Cell"
 
 
@@ -257,7 +261,7 @@ def test_html_headings_become_sections_with_exact_offsets(tmp_path: Path) -> Non
     ],
 )
 def test_html_declares_its_charset(tmp_path: Path, declared: str, encoding: str) -> None:
-    """The declaration is read as browsers read it; a byte order mark wins over it."""
+    """The declaration is read as in browsers; a byte order mark takes precedence."""
     text = "日本" if encoding in ("cp932", "gb18030") else "“é”"
     path = written(tmp_path, "a.html", f"{declared}<p>{text}".encode(encoding))
     assert load(path).text == text
@@ -265,17 +269,17 @@ def test_html_declares_its_charset(tmp_path: Path, declared: str, encoding: str)
 
 @pytest.mark.parametrize("name", ["klingon", "hex"])
 def test_an_unknown_charset_is_named(tmp_path: Path, name: str) -> None:
-    """A charset that Python does not know, or that is none, is the user's to mend."""
+    """A charset that Python does not know, or that is a codec, is a user error."""
     with pytest.raises(UserError, match=f"declares the charset '{name}', which is unknown"):
         load(written(tmp_path, "a.html", f"<meta charset={name}><p>x"))
 
 
-def test_what_html_shows_and_holds_no_text_of_is_lost(tmp_path: Path) -> None:
-    """Images are read by their alternative text; frames and scripts that make the page are told."""
+def test_html_elements_without_text_are_losses(tmp_path: Path) -> None:
+    """Images have alternative text; frames and scripts that fill the page are losses."""
     page = '<p>A<img src=x alt="chart of rents"> b<img src=y><img alt=""><iframe src=z></iframe>'
     document = load(written(tmp_path, "a.html", page + "<script>write('more')</script>"))
     assert document.text == "Achart of rents b"
-    told = {(loss.what, loss.count) for loss in document.losses}
-    assert told == {("image", 1), ("frame", 1), ("script", 1)}
-    with pytest.raises(UserError, match=r"has no text .*is not run, and may hold the text"):
+    reported = {(loss.what, loss.count) for loss in document.losses}
+    assert reported == {("image", 1), ("frame", 1), ("script", 1)}
+    with pytest.raises(UserError, match=r"has no text .*is not run, and may contain the text"):
         load(written(tmp_path, "b.html", "<html><div id=app></div><script>go()</script>"))

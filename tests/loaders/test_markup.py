@@ -1,4 +1,4 @@
-"""Markup, data and code: outlines, places and losses by looking up, and files made to do harm."""
+"""Tests of markup, data and code: outlines, places, losses, and malicious files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leporello.loaders.files import load_bytes
 
 
 def read(name: str, content: str) -> Document:
-    """Returns what the loader of a file's format makes of it."""
+    """Loads content by the format of a file name."""
     return load_bytes(content.encode(), Path(name))
 
 
@@ -70,7 +70,7 @@ DEFINED = [("A", 1), ("f", 2), ("g", 1)]
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "held", "place", "outline"),
+    ("name", "content", "excerpt", "place", "outline"),
     [
         (
             "a.tex",
@@ -87,16 +87,16 @@ DEFINED = [("A", 1), ("f", 2), ("g", 1)]
         ("a.xml", JATS, "café mine &odd; &x;\n\nAda L\n\nInner", "", (HEADINGS, {"entity"})),
     ],
 )
-def test_what_stands_there_is_found_where_it_stands(
+def test_texts_places_sections_and_losses_are_exact(
     name: str,
     content: str,
-    held: str,
+    excerpt: str,
     place: str,
     outline: tuple[list[tuple[str, int]], set[str]],
 ) -> None:
-    """Words, headings with their levels, places as one looks them up, and what is lost."""
+    """Words, headings with levels, places and losses are as in the file."""
     document, (headings, lost) = read(name, content), outline
-    at = document.text.index(held)
+    at = document.text.index(excerpt)
     assert [p.name for p in document.places if p.start <= at < p.end] == [place] * bool(place)
     assert [(s.title, s.level) for s in document.sections] == headings
     assert all(s.title in document.text[s.start :][:50] for s in document.sections)
@@ -115,13 +115,13 @@ PIECES = {
 
 
 @pytest.mark.parametrize("suffix", PIECES)
-def test_a_piece_again_and_again_takes_no_time(suffix: str) -> None:
-    """What never ends is read or refused in time that grows with its length alone."""
+def test_repeated_pieces_take_linear_time(suffix: str) -> None:
+    """Repeated unclosed markup is read or refused in linear time."""
     begin = {".rtf": "{\\rtf1 ", ".xml": "<r>"}.get(suffix, "")
     for piece in PIECES[suffix].split("|"):
         content = begin + piece * (40_000 // len(piece)) + "</r>" * (suffix == ".xml")
         try:
             read(f"a{suffix}", content)
         except UserError as error:
-            told = str(error)
-            assert told.startswith(f"a{suffix}: ")
+            message = str(error)
+            assert message.startswith(f"a{suffix}: ")

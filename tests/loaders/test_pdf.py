@@ -1,4 +1,4 @@
-"""PDF: reading order, furniture, outline, tables, losses, scans and faults."""
+"""Tests of PDF: reading order, furniture, outline, tables, losses, scans and faults."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Drawn = tuple[float, float, str] | tuple[float, float, str, float]
 
 
 def pdf(pages: Sequence[str | Draw], password: str | None = None, title: str = "") -> bytes:
-    """Returns a PDF of one line a page, or of what draws it; a blank line is a box and no text."""
+    """Returns a PDF with a line per page, or with drawn pages; an empty line is a box."""
     buffer = io.BytesIO()
     lock = StandardEncryption(password, ownerPassword="owner") if password is not None else None
     canvas = Canvas(buffer, pagesize=(612, HEIGHT), encrypt=lock)
@@ -48,7 +48,7 @@ def pdf(pages: Sequence[str | Draw], password: str | None = None, title: str = "
 
 
 def texts(*lines: Drawn) -> Draw:
-    """Returns what draws texts: points from the left and the top, text, size of bold type."""
+    """Returns a function that draws texts: points from left and top, text, size of bold type."""
 
     def draw(canvas: Canvas) -> None:
         for x, y, text, *size in lines:
@@ -59,20 +59,20 @@ def texts(*lines: Drawn) -> Draw:
 
 
 def read(folder: Path, content: bytes, loader: Pdf | None = None) -> Document:
-    """Returns a PDF as a document, scans left as they are unless the loader says otherwise."""
+    """Loads a PDF, by default without OCR."""
     path = folder / "a.pdf"
     path.write_bytes(content)
     return load(path, loader=loader or Pdf(ocr="never"))
 
 
 def lost(document: Document, what: str) -> Loss:
-    """Returns the one loss of a kind."""
-    (found,) = (loss for loss in document.losses if loss.what == what)
-    return found
+    """Returns the only loss of a kind."""
+    (loss,) = (entry for entry in document.losses if entry.what == what)
+    return loss
 
 
 def test_pages_become_places(tmp_path: Path) -> None:
-    """Pages are parted by an empty line; one that has drawings alone is told, with its place."""
+    """Empty lines separate pages; a page with only drawings is a loss with its place."""
     document = read(tmp_path, pdf(["First page.", "", "Third one."], title="My PDF"))
     assert document.title == "My PDF"
     assert [p.name for p in document.places] == ["p. 1", "p. 2", "p. 3"]
@@ -82,11 +82,11 @@ def test_pages_become_places(tmp_path: Path) -> None:
     assert document.places[-1].end == len(document.text)
     loss = lost(document, "page without text")
     assert (loss.place, loss.count) == ("p. 2", 1)
-    assert loss.characters == 10  # on the average of the others
+    assert loss.characters == 10  # the average of the other pages
 
 
-def test_pages_are_called_as_the_file_says(tmp_path: Path) -> None:
-    """Labels name the places; labels that are there twice do not."""
+def test_pages_have_the_labels_of_the_file(tmp_path: Path) -> None:
+    """Labels name the places if they are unique."""
 
     def labelled(*prefixes: str) -> list[str]:
         def draw(canvas: Canvas, prefix: str) -> None:
@@ -102,11 +102,11 @@ def test_pages_are_called_as_the_file_says(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("by_rows", [False, True], ids=["column by column", "row by row"])
 def test_two_columns_are_read_one_after_the_other(tmp_path: Path, by_rows: bool) -> None:
-    """What spans them comes where it stands, in whichever order the file has them."""
-    left = [(72, 120 + 12 * i, f"L{i} {PROSE[:40]}") for i in range(20)]
-    right = [(320, 120 + 12 * i, f"R{i} {PROSE[:40]}") for i in range(20)]
-    columns = [line for pair in zip(left, right, strict=True) for line in pair]
-    drawn = columns if by_rows else left + right
+    """Lines over both columns keep their position, whatever the order in the file."""
+    first = [(72, 120 + 12 * i, f"L{i} {PROSE[:40]}") for i in range(20)]
+    second = [(320, 120 + 12 * i, f"R{i} {PROSE[:40]}") for i in range(20)]
+    columns = [line for pair in zip(first, second, strict=True) for line in pair]
+    lines = columns if by_rows else first + second
     head = (
         72,
         90,
@@ -114,15 +114,15 @@ def test_two_columns_are_read_one_after_the_other(tmp_path: Path, by_rows: bool)
         12.0,
     )
     foot = (72, 400, "Below, something goes over both columns again, " + PROSE)
-    words = read(tmp_path, pdf([texts(foot, *drawn, head)])).text.split()
+    words = read(tmp_path, pdf([texts(foot, *lines, head)])).text.split()
     marks = [word for word in words if word in ("title", "Below,") or word[1:].isdigit()]
     numbers = [f"{side}{i}" for side in "LR" for i in range(20)]
     assert marks == ["title", *numbers, "Below,"]
 
 
 @pytest.mark.parametrize("angle", [90, 180, 270])
-def test_turned_pages_are_read_as_they_stand(tmp_path: Path, angle: int) -> None:
-    """A page on its side, and one that the file says to turn, read as others do."""
+def test_turned_pages_are_read(tmp_path: Path, angle: int) -> None:
+    """Rotated text, and pages with a rotation, are read like other pages."""
 
     def draw(canvas: Canvas) -> None:
         canvas.translate(300, 400)
@@ -134,8 +134,8 @@ def test_turned_pages_are_read_as_they_stand(tmp_path: Path, angle: int) -> None
     assert read(tmp_path, pdf([draw])).text == "line 0\nline 1\nline 2"
 
 
-def test_hyphenated_words_are_made_whole(tmp_path: Path) -> None:
-    """A hyphen goes where the word, or a part that is none, says so; over a page's end too."""
+def test_hyphenated_words_are_joined(tmp_path: Path) -> None:
+    """A hyphen is removed if the joined word is known or a part is not, also across pages."""
     lines = [
         "an imple-",
         "mentation of well-",
@@ -151,8 +151,8 @@ def test_hyphenated_words_are_made_whole(tmp_path: Path) -> None:
     assert document.text[document.places[1].start :] == "sults follow."
 
 
-def test_what_stands_at_the_edge_of_pages_is_furniture(tmp_path: Path) -> None:
-    """Running heads and page numbers are told, to the character, and kept on demand."""
+def test_recurring_lines_at_page_edges_are_furniture(tmp_path: Path) -> None:
+    """Headers and page numbers are losses with exact sizes, or stay in the text on request."""
     bodies = [f"Chapter text of {word} goes here." for word in ("one", "two", "three", "four")]
     content = pdf([
         texts((72, 40, "A Journal of Lamps"), (72, 300, body), (300, 760, f"- {i} -"))
@@ -165,13 +165,13 @@ def test_what_stands_at_the_edge_of_pages_is_furniture(tmp_path: Path) -> None:
     assert number.furniture
     assert (head.characters, head.count, head.place) == (4 * 18, 4, "p. 1 to p. 4")
     assert (number.characters, number.count) == (4 * 6, 4)
-    kept = read(tmp_path, content, Pdf(furniture=True, ocr="never"))
-    assert kept.text.count("A Journal of Lamps") == kept.text.count("- ") == 4
-    assert kept.losses == ()
+    complete = read(tmp_path, content, Pdf(furniture=True, ocr="never"))
+    assert complete.text.count("A Journal of Lamps") == complete.text.count("- ") == 4
+    assert complete.losses == ()
 
 
 def test_bookmarks_are_the_outline(tmp_path: Path) -> None:
-    """They open sections where their titles stand, with their levels."""
+    """Bookmarks open sections at their titles, with their levels."""
 
     def draw(canvas: Canvas) -> None:
         texts((72, 80, "Before."), (72, 120, "1 One"), (72, 160, "Text."), (72, 200, "1.1 Two"))(
@@ -182,12 +182,12 @@ def test_bookmarks_are_the_outline(tmp_path: Path) -> None:
             canvas.addOutlineEntry(key, key, level)
 
     document = read(tmp_path, pdf([draw]))
-    found = [(s.title, s.level, document.text[s.start : s.end]) for s in document.sections]
-    assert found == [("One", 1, "1 One\n\nText.\n\n1.1 Two"), ("Two", 2, "1.1 Two")]
+    sections = [(s.title, s.level, document.text[s.start : s.end]) for s in document.sections]
+    assert sections == [("One", 1, "1 One\n\nText.\n\n1.1 Two"), ("Two", 2, "1.1 Two")]
 
 
-def test_type_tells_the_outline_without_bookmarks(tmp_path: Path) -> None:
-    """The largest line of the first page is the title; other sizes are levels."""
+def test_type_sizes_are_the_outline_without_bookmarks(tmp_path: Path) -> None:
+    """The largest line of the first page is the title; smaller sizes are levels."""
     page: list[Drawn] = [(72, 60, "All About Lamps", 24.0)]
     for n, (title, size) in enumerate([("Oil", 16.0), ("Olive oil", 12.0), ("Gas", 16.0)]):
         page += [(72, 100 + 100 * n, title, size)]
@@ -202,7 +202,7 @@ def test_type_tells_the_outline_without_bookmarks(tmp_path: Path) -> None:
 
 
 def test_tables_are_rows_with_tabs(tmp_path: Path) -> None:
-    """Cells are parted where rows leave the same gap; a cell of two lines stays in the table."""
+    """Common gaps of rows separate cells; a cell with two lines stays in the table."""
     rows = [
         ("Lamp", "Oil", "Price"),
         ("Genie", "olive", "3.50"),
@@ -223,7 +223,7 @@ def test_tables_are_rows_with_tabs(tmp_path: Path) -> None:
 
 
 def test_forms_comments_pictures_and_attachments(tmp_path: Path) -> None:
-    """What is filled in or noted is text; pictures and files within are losses without text."""
+    """Form values and comments are text; pictures and attachments are losses."""
 
     def draw(canvas: Canvas) -> None:
         canvas.drawString(72, 700, "A form.")
@@ -241,8 +241,8 @@ def test_forms_comments_pictures_and_attachments(tmp_path: Path) -> None:
     assert not any(loss.characters for loss in document.losses)
 
 
-def test_letters_that_nobody_knows_are_counted(tmp_path: Path) -> None:
-    """Characters of private use are no text; within a word a mark stands for them."""
+def test_unknown_letters_are_counted(tmp_path: Path) -> None:
+    """Private-use characters are losses; within a word, a mark replaces them."""
     names = b"1 beginbfchar <41> <E000> endbfchar 1 beginbfrange <61> <7A> <0061> endbfrange"
     cmap = b"begincmap 1 begincodespacerange <00> <FF> endcodespacerange %s endcmap" % names
     shown = b"BT /F 12 Tf 72 700 Td (AA known cAfe) Tj ET"
@@ -261,7 +261,7 @@ def test_letters_that_nobody_knows_are_counted(tmp_path: Path) -> None:
 
 
 def scan(lines: Sequence[str]) -> Draw:
-    """Returns what draws a page that is a picture of some lines."""
+    """Returns a function that draws a page with a picture of lines."""
     picture = Image.new("L", (1224, 1584), "white")
     for i, line in enumerate(lines):
         ImageDraw.Draw(picture).text((150, 200 + 60 * i), line, "black", ImageFont.load_default(36))
@@ -270,7 +270,7 @@ def scan(lines: Sequence[str]) -> Draw:
 
 @pytest.mark.integration
 def test_scans_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page without text is read by OCR, which is noted and kept; other pages are not."""
+    """OCR reads only pages without text, with a note, and its result is cached."""
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
     content = pdf(["Typed.", scan(["The lamp stands", "in the cave."])])
     for _ in range(2):
@@ -278,13 +278,13 @@ def test_scans_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert document.text == "Typed.\n\nThe lamp stands\nin the cave."
         assert document.notes == ("1 of 2 pages were read by OCR",)
         assert document.losses == ()
-        monkeypatch.setattr(ocr, "_engine", None)  # what is kept needs none
+        monkeypatch.setattr(ocr, "_engine", None)  # cached pages need no engine
 
 
 def test_a_scan_names_the_extra_that_reads_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without text, a file is refused with the command; a foot alone makes a page no text."""
+    """A file without text is refused with the command; pages with only a footer are losses."""
     monkeypatch.setitem(sys.modules, "rapidocr", None)
     path = tmp_path / "a.pdf"
     path.write_bytes(pdf([scan(["x"]), scan(["y"])]))
@@ -298,19 +298,19 @@ def test_a_scan_names_the_extra_that_reads_it(
     assert lost(document, "page without text").place == "p. 1 to p. 3"
 
 
-def test_a_locked_pdf_is_opened_by_its_password_alone(tmp_path: Path) -> None:
-    """Without it, or with another one, the way is told."""
+def test_only_the_password_opens_a_locked_pdf(tmp_path: Path) -> None:
+    """The error for a missing or wrong password explains how to set it."""
     content = pdf(["secret"], "key")
     with pytest.raises(UserError, match=r"a\.pdf: is locked; .*password: \$VARIABLE.*qpdf"):
         read(tmp_path, content)
-    with pytest.raises(UserError, match="another password than the one given"):
-        read(tmp_path, content, Pdf(password="other"))  # noqa: S106 -- of a test
-    assert read(tmp_path, content, Pdf(password="key")).text == "secret"  # noqa: S106 -- of a test
+    with pytest.raises(UserError, match="has another password"):
+        read(tmp_path, content, Pdf(password="other"))  # noqa: S106 -- test data
+    assert read(tmp_path, content, Pdf(password="key")).text == "secret"  # noqa: S106 -- test data
 
 
 @pytest.mark.parametrize("filters", [1, 2])
 def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, filters: int) -> None:
-    """A stream of many megabytes is no page; packed twice, it is some hundred bytes."""
+    """A page stream of many megabytes is refused, even if compressed twice."""
     content = b" " * (LARGEST_STREAM + 1)
     for _ in range(filters):
         content = zlib.compress(content)

@@ -1,4 +1,4 @@
-"""ALCE's measures: what passages entail of an answer that cites them, and which it needs."""
+"""Tests of ALCE's measures: entailed sentences, needed citations, and claims."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARTS = ("the cat sat.", "a dog ran.", "a hen and the cat slept.", "nobody knew.
 
 
 class Words:
-    """Says that texts entail what is made of their words."""
+    """Reader for which texts entail the sentences that contain only their words."""
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         return [Output(_label(read)) for read in inputs]
@@ -31,10 +31,10 @@ class Words:
 
 
 def _label(read: Read) -> str:
-    known = {w for text in read.passages for w in str(getattr(text, "text", text)).lower().split()}
-    known |= {word.strip(".") for word in known}
-    asked = {word.strip(".") for word in read.question.lower().split()}
-    return read.choices[0 if asked <= known else 2]
+    words = {w for text in read.passages for w in str(getattr(text, "text", text)).lower().split()}
+    words |= {word.strip(".") for word in words}
+    claimed = {word.strip(".") for word in read.question.lower().split()}
+    return read.choices[0 if claimed <= words else 2]
 
 
 def _scores(answer: str, **metadata: JSON) -> dict[str, float]:
@@ -59,24 +59,22 @@ def _scores(answer: str, **metadata: JSON) -> dict[str, float]:
         ("The cat sat [1].", 100, 100),
         ("The cat sat [2].", 0, 0),
         ("The cat sat [1][2].", 100, 50),  # the second is not needed
-        ("The cat ran [1][2].", 100, 100),  # neither is enough, both are needed
-        ("The cat [1][3].", 100, 100),  # each alone is enough
-        ("The cat sat [9].", 0, 0),  # there is no such passage
-        ("The cat sat [1]. A dog ran.", 50, 100),  # the second cites nothing
-        ("The cat sat.", 100, 33.3333),  # no mark: the best three hits
-        ("Nobody knew.", 0, 0),  # the fourth is not among these
+        ("The cat ran [1][2].", 100, 100),  # neither suffices, both are needed
+        ("The cat [1][3].", 100, 100),  # each suffices
+        ("The cat sat [9].", 0, 0),  # no passage has this number
+        ("The cat sat [1]. A dog ran.", 50, 100),  # the second sentence cites nothing
+        ("The cat sat.", 100, 33.3333),  # without marks: the best three hits
+        ("Nobody knew.", 0, 0),  # only the fourth hit entails this
     ],
 )
-def test_recall_and_precision_are_those_of_alce(
-    answer: str, recall: float, precision: float
-) -> None:
-    """A citation counts if it entails the sentence alone, or if the others do not without it."""
-    told = _scores(answer)
-    assert (told["citations"], told["citation_precision"]) == (recall, precision)
+def test_recall_and_precision_equal_alce(answer: str, recall: float, precision: float) -> None:
+    """A citation counts if it entails the sentence, or if the other citations do not."""
+    scores = _scores(answer)
+    assert (scores["citations"], scores["citation_precision"]) == (recall, precision)
 
 
-def test_claims_are_the_references_sentences_or_those_given() -> None:
-    """The answer entails them, marks left out."""
+def test_claims_are_sentences_of_the_reference_or_metadata() -> None:
+    """The answer without marks entails them."""
     assert _scores("The cat sat [4].")["claim_recall"] == 50
     assert _scores("The cat sat [4].", claims=["the cat", "sat", "cows"])["claim_recall"] == (
         pytest.approx(200 / 3, abs=1e-3)
@@ -84,7 +82,7 @@ def test_claims_are_the_references_sentences_or_those_given() -> None:
 
 
 def test_a_run_asks_the_role(tmp_path: Path) -> None:
-    """The reads stand with the others, in two rounds where something is cited with others."""
+    """Its reads are stored with all other reads, in two rounds for joint citations."""
     stages = Pipeline(
         Sentences(size=4), BM25(k=2), BestSentence(), Stuff(), roles={"judge": Words()}
     )

@@ -1,4 +1,4 @@
-"""A reader's opinion as a metric: asked in the run, resumed with it, apart from other scores."""
+"""Tests of the judge: its reads, verdicts, resumed runs and separate scores."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from leporello.testing.texts import long_text
 
 @dataclass(frozen=True)
 class Opinion:
-    """Prefers one place, or says a mark by the answer's length, or nonsense."""
+    """Reader that returns a fixed text, or a mark by the answer's length."""
 
-    says: str = ""
+    reply: str = ""
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        return [Output(self.says or str(len(r.passages[-1]) % 5)) for r in inputs]  # type: ignore[arg-type]
+        return [Output(self.reply or str(len(r.passages[-1]) % 5)) for r in inputs]  # type: ignore[arg-type]
 
     def count(self, texts: Sequence[str]) -> list[int]:
         return [len(text) for text in texts]
@@ -46,64 +46,66 @@ EXAMPLES = [
 ]  # fmt: skip
 
 
-def _rows(folder: Path, says: str = "", budget: Budget = Budget(), **judge: object) -> Rows:  # noqa: B008
+def _rows(folder: Path, reply: str = "", budget: Budget = Budget(), **judge: object) -> Rows:  # noqa: B008
     stages = Pipeline(
-        Sentences(size=50), BM25(k=2), BestSentence(), Stuff(), roles={"judge": Opinion(says)},
+        Sentences(size=50), BM25(k=2), BestSentence(), Stuff(), roles={"judge": Opinion(reply)},
         budget=budget,
     )  # fmt: skip
     metrics: list[MetricEntry] = ["f1", {"class": "judge", **judge}]
     return rows_of(folder / "journal.jsonl", EXAMPLES, stages, metrics=metrics)
 
 
-def test_marks_become_scores_with_what_they_agree_with(tmp_path: Path) -> None:
-    """The other metrics' scores and people's stand beside each verdict."""
+def test_marks_become_scores_with_agreement(tmp_path: Path) -> None:
+    """Each verdict has the scores of other metrics and of people beside it."""
     rows = _rows(tmp_path)
-    found = [row["statistics"]["judge"] for row in rows]
-    assert all(each["judge"] in (0, 25, 50, 75, 100) for each in found)
-    assert [each["beside"]["people"] for each in found] == [0, 1, 2, 3, 4]
-    assert all("f1" in each["beside"] for each in found)
-    scores = metrics_of(["judge"])["judge"].aggregate(found)
+    verdicts = [row["statistics"]["judge"] for row in rows]
+    assert all(verdict["judge"] in (0, 25, 50, 75, 100) for verdict in verdicts)
+    assert [verdict["beside"]["people"] for verdict in verdicts] == [0, 1, 2, 3, 4]
+    assert all("f1" in verdict["beside"] for verdict in verdicts)
+    scores = metrics_of(["judge"])["judge"].aggregate(verdicts)
     assert {"judge", "judge_unanswered", "judge_agrees[people]"} <= scores.keys()
     assert all([call["role"] for call in row["calls"]] == ["", "judge"] for row in rows)
 
 
-def test_a_judge_who_prefers_a_place_finds_both_equal(tmp_path: Path) -> None:
-    """Each pair is shown in both orders."""
+def test_a_judge_that_prefers_a_position_scores_both_equal(tmp_path: Path) -> None:
+    """The judge sees each pair in both orders."""
     for row in _rows(tmp_path, "The first answer.", mode="pairwise"):
         assert row["statistics"]["judge"]["judge"] == 50
 
 
-@pytest.mark.parametrize("says", ["what a lovely day", "7", "first or second"])
-def test_nonsense_is_no_verdict_and_loses_no_prediction(tmp_path: Path, says: str) -> None:
-    """Its share is told."""
-    mode = "pairwise" if "first" in says else "pointwise"
-    rows = _rows(tmp_path, says, mode=mode)
+@pytest.mark.parametrize("reply", ["what a lovely day", "7", "first or second"])
+def test_nonsense_is_not_a_verdict_and_loses_no_prediction(tmp_path: Path, reply: str) -> None:
+    """The share of nonsense is reported."""
+    mode = "pairwise" if "first" in reply else "pointwise"
+    rows = _rows(tmp_path, reply, mode=mode)
     assert all(row["prediction"]["prediction"] for row in rows)
     scores = Judge().aggregate([row["statistics"]["judge"] for row in rows])
     assert scores == {"judge_unanswered": 100}
 
 
 def test_a_resumed_shard_has_the_same_verdicts(tmp_path: Path) -> None:
-    """The journal cut behind each line."""
-    whole = _rows(tmp_path)
+    """The journal is cut after each line."""
+    expected = _rows(tmp_path)
     lines = (tmp_path / "journal.jsonl").read_bytes().splitlines(keepends=True)
     for count in range(1, len(lines)):
         (tmp_path / str(count)).mkdir()
         (tmp_path / str(count) / "journal.jsonl").write_bytes(b"".join(lines[:count]))
-        assert _rows(tmp_path / str(count)) == whole
+        assert _rows(tmp_path / str(count)) == expected
 
 
-def test_a_pipeline_without_a_judge_is_told_before_any_work(tmp_path: Path) -> None:
-    """And so is a file of other answers that is not there."""
+def test_a_missing_judge_is_reported_before_any_work(tmp_path: Path) -> None:
+    """So is a missing file of answers to compare with."""
     config = tmp_path / "mine.yaml"
     config.write_text(
         "pipelines:\n"
         "  cast: {extends: best-sentence, readers: {jugde: Lead}}\n"
         "  alone: {extends: best-sentence, reader: Lead}\n"
     )
-    given = ("--task", "sample", "--config", config, "--metric")
-    told = leporello("run", "cast", *given, "judge", status=2).stderr
-    assert "the metric judge requires a reader with the role 'judge'; did you mean 'jugde'" in told
+    options = ("--task", "sample", "--config", config, "--metric")
+    message = leporello("run", "cast", *options, "judge", status=2).stderr
+    assert (
+        "the metric judge requires a reader with the role 'judge'; did you mean 'jugde'" in message
+    )
     entry = json.dumps({"class": "judge", "mode": "pairwise", "against": str(tmp_path / "no")})
-    assert str(tmp_path / "no") in leporello("run", "alone", *given, entry, status=2).stderr
+    assert str(tmp_path / "no") in leporello("run", "alone", *options, entry, status=2).stderr
     assert not (tmp_path / "runs").exists()

@@ -1,4 +1,4 @@
-"""Metrics of the newer benchmarks against the numbers of their official code, and what is odd."""
+"""Compares metrics of newer benchmarks with their official code, and tests oddities."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CASES: list[Case] = json.loads((GOLDEN / "long_context.json").read_text(encoding
 
 
 def metric_of(case: Case) -> Metric:
-    """Returns the metric as the task of a case lists it."""
+    """Returns the metric that the task of a case lists."""
     if case["metric"] == "longbench":
         entries = LongBench(case["task"]).metrics
     elif case["metric"] == "infinite_bench":
@@ -36,13 +36,13 @@ def metric_of(case: Case) -> Metric:
         pytest.skip(str(error))
 
 
-def predicted(text: str) -> Prediction:
+def prediction_of(text: str) -> Prediction:
     """Returns a prediction."""
     return Prediction("x", text, text, (), (), Coverage(0, 0, 0, 0), "")
 
 
 def examples(case: Case) -> list[Example]:
-    """Returns the examples of a case, references as the tasks give them."""
+    """Returns the examples of a case, with references in the form of the tasks."""
     gold = case.get("references") or [
         references(case["task"], label, ()) for label in case["labels"]
     ]
@@ -60,60 +60,62 @@ def examples(case: Case) -> list[Example]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["id"]))
-def test_scores_are_those_of_the_official_code(case: Case) -> None:
-    """Each example's score, the total, and the totals beside it; theirs are rounded."""
+def test_scores_equal_the_official_code(case: Case) -> None:
+    """Scores of examples, the total and other means are equal; official ones are rounded."""
     metric = metric_of(case)
     pairs = zip(case["predictions"], examples(case), strict=True)
-    found = [s for text, example in pairs if (s := metric.statistics(predicted(text), example))]
-    for statistics, expected in zip(found, case["per_example"], strict=True):
+    rows = [s for text, example in pairs if (s := metric.statistics(prediction_of(text), example))]
+    for statistics, expected in zip(rows, case["per_example"], strict=True):
         if isinstance(expected, dict):
             assert statistics == pytest.approx(expected, abs=1e-9)
         else:
             assert metric.score(statistics) == pytest.approx(expected, abs=1e-9)
-    scores = metric.aggregate(found)
+    scores = metric.aggregate(rows)
     rounded = {"longbench": 0.0051, "longbench_v2": 0.051, "loogle_cloze": 0.0051}
-    close = rounded.get(case["metric"], 1e-4)
+    tolerance = rounded.get(case["metric"], 1e-4)
     total = scores.get(metric.name, scores.get(metric.headline))
-    assert total == pytest.approx(case["score"], abs=close)
+    assert total == pytest.approx(case["score"], abs=tolerance)
     for name, mean in case.get("means", {}).items():
-        assert scores[name] == pytest.approx(mean, abs=close)
-    again = [json.loads(json.dumps(statistics)) for statistics in found]
-    assert metric.aggregate(again) == scores
+        assert scores[name] == pytest.approx(mean, abs=tolerance)
+    reloaded = [json.loads(json.dumps(statistics)) for statistics in rows]
+    assert metric.aggregate(reloaded) == scores
 
 
 BAD_GOLD = [
     ({"class": "longbench", "score_by": "retrieval"}, "Chapter 3", "names no `Paragraph N`"),
-    ("longbench_v2", "E", "is none of A, B, C and D"),
-    ({"class": "infinite_bench", "task": "code_run"}, "x", "are none of code_run"),
-    ({"class": "infinite_bench", "task": "code_debug"}, "x", "are none of code_debug"),
-    ({"class": "infinite_bench", "task": "math_find"}, "x", "are none of math_find"),
-    ({"class": "infinite_bench", "task": "math_calc"}, "7", "are none of math_calc"),
-    ("loogle_cloze", "Bob", "is no JSON object of masks and texts"),
+    ("longbench_v2", "E", "is not one of A, B, C and D"),
+    ({"class": "infinite_bench", "task": "code_run"}, "x", "are not valid for code_run"),
+    ({"class": "infinite_bench", "task": "code_debug"}, "x", "are not valid for code_debug"),
+    ({"class": "infinite_bench", "task": "math_find"}, "x", "are not valid for math_find"),
+    ({"class": "infinite_bench", "task": "math_calc"}, "7", "are not valid for math_calc"),
+    ("loogle_cloze", "Bob", "is not a JSON object of masks and texts"),
 ]
 
 
 @pytest.mark.parametrize(("entry", "gold", "message"), BAD_GOLD)
-def test_gold_that_cannot_be_scored_against_is_told(
+def test_invalid_references_are_reported(
     entry: str | dict[str, Any], gold: str, message: str
 ) -> None:
-    """It is never taken for a wrong answer."""
+    """An invalid reference is not counted as a wrong answer."""
     [metric] = metrics_of([entry]).values()
     with pytest.raises(GoldError, match=re.escape(message)):
-        metric.statistics(predicted("one 7"), Example("x", Document("d", ""), references=(gold,)))
+        metric.statistics(
+            prediction_of("one 7"), Example("x", Document("d", ""), references=(gold,))
+        )
 
 
 def test_no_code_of_an_answer_runs() -> None:
-    """What the authors would run as Python is no answer here."""
+    """Code that the authors would run as Python is not an answer."""
     [metric] = metrics_of(["loogle_cloze"]).values()
     example = Example("x", Document("d", ""), references=('{"<mask-0>": "Bob"}',))
     for text in ("dict([('<mask-0>', 'Bob')])", "{'<mask-0>': exit()}", "(" * 5000):
-        found = metric.statistics(predicted(text), example)
-        assert found is not None
-        assert metric.score(found) == 0
+        statistics = metric.statistics(prediction_of(text), example)
+        assert statistics is not None
+        assert metric.score(statistics) == 0
 
 
 def test_chinese_without_jieba_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before anything is read."""
+    """The constructor raises, before any file is read."""
     monkeypatch.setitem(__import__("sys").modules, "jieba", None)
     with pytest.raises(UserError, match=r"leporello\[chinese\]"):
         LongBenchScore("rouge_l_zh")

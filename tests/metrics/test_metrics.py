@@ -1,4 +1,4 @@
-"""The edges of the metrics; `tests/metrics/test_golden.py` has the official numbers."""
+"""Edge cases of the metrics; `tests/metrics/test_golden.py` has the official numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from leporello.metrics import METRICS, GoldError, Metric, Parses, check_metrics
 from leporello.metrics.coco.java import LineProcess
 from leporello.text.typed.schema import schema_of
 
-# A reference that the metric can be scored against, where any text will not do.
+# A valid reference for each metric that does not accept any text.
 GOLD = {
     "concordance_index": "2, 1, 3",
     "exponential_similarity": "60%",
@@ -29,54 +29,54 @@ GOLD = {
 }
 
 
-def predicted(text: str = "", hits: tuple[tuple[int, int], ...] = ()) -> Prediction:
-    """Returns a prediction; without arguments, what a failure is scored as."""
-    scored = tuple((start, end, 1.0) for start, end in hits)
+def prediction_of(text: str = "", hits: tuple[tuple[int, int], ...] = ()) -> Prediction:
+    """Returns a prediction; without arguments, the empty prediction of a failure."""
+    scored_hits = tuple((start, end, 1.0) for start, end in hits)
     read = tuple(Span(start, end) for start, end in hits)
-    return Prediction("x", text, text, scored, read, Coverage(0, 0, 0, 0), "")
+    return Prediction("x", text, text, scored_hits, read, Coverage(0, 0, 0, 0), "")
 
 
-def asked(
+def example_of(
     *references: str,
     text: str = "",
     evidence: tuple[Span, ...] = (),
     choices: tuple[str, ...] = (),
 ) -> Example:
-    """Returns an example with this gold."""
+    """Returns an example with these references."""
     document = Document("d", text)
     return Example("x", document, references=references, evidence=evidence, choices=choices)
 
 
-def made(name: str) -> Metric:
-    """Returns a metric; skips the test where what it needs is not installed, and says what."""
+def metric_named(name: str) -> Metric:
+    """Returns a metric; skips the test with the reason if a requirement is missing."""
     try:
         return metrics_of([name])[name]
     except UserError as error:
         pytest.skip(str(error))
 
 
-def scored(name: str, text: str, *references: str, choices: tuple[str, ...] = ()) -> float:
+def score_of(name: str, text: str, *references: str, choices: tuple[str, ...] = ()) -> float:
     """Returns the score of one text."""
-    metric, example = made(name), asked(*references, choices=choices)
-    statistics = metric.statistics(predicted(text), example)
+    metric, example = metric_named(name), example_of(*references, choices=choices)
+    statistics = metric.statistics(prediction_of(text), example)
     assert statistics is not None
     return metric.score(statistics)
 
 
 @pytest.mark.parametrize("name", sorted(METRICS))
-def test_every_metric_names_and_signs_itself(name: str) -> None:
-    """A metric's name is its key, and leads its signature."""
-    metric = made(name)
+def test_every_metric_has_a_name_and_a_signature(name: str) -> None:
+    """A metric's name is its key, and begins its signature."""
+    metric = metric_named(name)
     assert metric.name == name
     assert metric.signature.startswith(f"{name}|")
     assert "version:1" in metric.signature
 
 
 @pytest.mark.parametrize("name", sorted(METRICS))
-def test_what_has_no_gold_is_not_scored(name: str) -> None:
-    """Without references or evidence an example has no statistics, and none make no score."""
-    metric = made(name)
-    assert metric.statistics(predicted("text"), asked()) is None
+def test_examples_without_gold_are_not_scored(name: str) -> None:
+    """Without references or evidence there are no statistics, and without these no scores."""
+    metric = metric_named(name)
+    assert metric.statistics(prediction_of("text"), example_of()) is None
     assert metric.aggregate([]) == {}
 
 
@@ -85,39 +85,44 @@ IN_PAIRS = {"shuffle_accuracy"}
 
 
 @pytest.mark.parametrize(
-    "name", sorted(METRICS.keys() - IN_PAIRS - {"judge", "citations"})
-)  # which asks a reader
+    "name",
+    sorted(METRICS.keys() - IN_PAIRS - {"judge", "citations"}),  # these ask a reader
+)
 def test_a_failure_scores_zero(name: str) -> None:
-    """The empty prediction of a failed example is scored, as zero, in numbers that JSON holds."""
-    metric = made(name)
+    """The empty prediction of a failure scores zero, and its statistics are valid JSON."""
+    metric = metric_named(name)
     gold = GOLD.get(name, "an answer of four words")
-    example = asked(gold, text="an answer", evidence=(Span(0, 9),))
+    example = example_of(gold, text="an answer", evidence=(Span(0, 9),))
     example = replace(example, metadata={"gold": {"labels": [gold]}})
-    statistics = metric.statistics(predicted(), example)
+    statistics = metric.statistics(prediction_of(), example)
     assert statistics is not None
     assert json.loads(json.dumps(statistics)) == statistics
     assert metric.score(statistics) == 0
     assert set(metric.aggregate([statistics]).values()) == {0}
     text = "" if name.startswith("recall") else gold
-    whole = metric.statistics(predicted(text, hits=((0, 9),)), example)
-    assert whole is not None
-    assert metric.score(whole) == pytest.approx(50 if name == "pan21" else 100)
+    perfect = metric.statistics(prediction_of(text, hits=((0, 9),)), example)
+    assert perfect is not None
+    assert metric.score(perfect) == pytest.approx(50 if name == "pan21" else 100)
 
 
 @pytest.mark.parametrize("name", ["exact_match", "f1", "f1_unidecode", "rouge"])
 def test_the_best_reference_counts(name: str) -> None:
-    """Of several references the most favourable is taken."""
-    metric = made(name)
-    statistics = metric.statistics(predicted("by train"), asked("a car", "by train", "train"))
+    """Among several references the most favourable counts."""
+    metric = metric_named(name)
+    statistics = metric.statistics(
+        prediction_of("by train"), example_of("a car", "by train", "train")
+    )
     assert statistics is not None
     assert metric.score(statistics) == pytest.approx(100)
 
 
-def test_emptiness_is_scored_as_officially() -> None:
-    """Two texts of articles alone match exactly, and have an F1 of zero."""
-    example = asked("the")
-    found = {n: METRICS[n]().statistics(predicted("a"), example) for n in ("exact_match", "f1")}
-    assert found == {"exact_match": {"exact_match": 100}, "f1": {"f1": 0}}
+def test_empty_texts_score_as_in_the_official_code() -> None:
+    """Two texts of only articles match exactly, but have an F1 of zero."""
+    example = example_of("the")
+    statistics = {
+        n: METRICS[n]().statistics(prediction_of("a"), example) for n in ("exact_match", "f1")
+    }
+    assert statistics == {"exact_match": {"exact_match": 100}, "f1": {"f1": 0}}
 
 
 TEXT = "0123456789 abcdefghi 0123456789"
@@ -141,17 +146,17 @@ def test_recall_counts_the_evidence_that_hits_cover(
     hits: tuple[tuple[int, int], ...],
     expected: tuple[float, float, float],
 ) -> None:
-    """Characters covered, spans wholly covered, and the first hit's rank; blanks do not count."""
+    """Scores count covered characters, complete spans and the first rank, but not blanks."""
     spans = tuple(Span(*pair) for pair in evidence)
     statistics = METRICS["recall"]().statistics(
-        predicted(hits=hits), asked(text=TEXT, evidence=spans)
+        prediction_of(hits=hits), example_of(text=TEXT, evidence=spans)
     )
     assert statistics is not None
     assert tuple(statistics.values()) == pytest.approx(expected)
 
 
 def test_unknown_metrics_are_named() -> None:
-    """A metric that is none is refused with what was likely meant."""
+    """An unknown metric is refused with a suggestion."""
     with pytest.raises(UserError, match="no metric 'rogue'; did you mean 'rouge'; allowed:"):
         metrics_of(["f1", "rogue"])
     with pytest.raises(UserError, match="no metric 'F2'"):
@@ -159,36 +164,34 @@ def test_unknown_metrics_are_named() -> None:
     assert list(metrics_of(["rouge", "f1"])) == ["rouge", "f1"]
 
 
-# -- references that cannot be scored against, and answers that cannot be read ------------------
+# -- invalid references, and answers that cannot be read ----------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("name", "reference", "told"),
+    ("name", "reference", "fault"),
     [
         ("option_letter", "they were curious", "has no letter A, B, C or D"),
         ("exponential_similarity", "60 percent", "has no percentage such as 60%"),
-        ("concordance_index", "1", "no order of two or more"),
-        ("concordance_index", "1, 2, 2", "no order of two or more"),
-        ("pan21", "Anna, Anna, Bert", "no list of the paragraphs' authors"),
-        ("pan21", '{"changes": [0], "multi-author": 0}', "no list of the paragraphs' authors"),
-        ("pan21", '{"paragraph-authors": [1, 2], "changes": [1, 0]}', "no list of the paragraphs'"),
+        ("concordance_index", "1", "not an order of two or more"),
+        ("concordance_index", "1, 2, 2", "not an order of two or more"),
+        ("pan21", "Anna, Anna, Bert", "not a list of paragraph authors"),
+        ("pan21", '{"changes": [0], "multi-author": 0}', "not a list of paragraph authors"),
+        ("pan21", '{"paragraph-authors": [1, 2], "changes": [1, 0]}', "not a list of paragraph"),
     ],
 )
-def test_gold_that_nothing_can_be_scored_against_is_told(
-    name: str, reference: str, told: str
-) -> None:
-    """The error names the example and shows the reference, whatever was answered."""
+def test_invalid_references_are_reported(name: str, reference: str, fault: str) -> None:
+    """The error names the example and shows the reference, whatever the answer."""
     for text in (reference, ""):
-        with pytest.raises(GoldError, match="example 'x': the reference .*" + told):
-            METRICS[name]().statistics(predicted(text), asked(reference))
+        with pytest.raises(GoldError, match="example 'x': the reference .*" + fault):
+            METRICS[name]().statistics(prediction_of(text), example_of(reference))
 
 
-def test_gold_of_labels_and_of_style_is_checked_too() -> None:
-    """A label outside the choices, and authors that were split into many references."""
-    with pytest.raises(GoldError, match="the reference 'hero' is none of: Hero, Villain"):
-        scored("f1_macro", "Hero", "hero", choices=("Hero", "Villain"))
-    with pytest.raises(GoldError, match="has 3 references; one, with all authors, is wanted"):
-        scored("pan21", "1, 1, 2", "1", "1", "2")
+def test_invalid_labels_and_authors_are_reported() -> None:
+    """A label is outside the choices, and authors are split into several references."""
+    with pytest.raises(GoldError, match="the reference 'hero' is not one of: Hero, Villain"):
+        score_of("f1_macro", "Hero", "hero", choices=("Hero", "Villain"))
+    with pytest.raises(GoldError, match="has 3 references; provide one, with all authors"):
+        score_of("pan21", "1, 1, 2", "1", "1", "2")
 
 
 @pytest.mark.parametrize(
@@ -214,11 +217,11 @@ def test_gold_of_labels_and_of_style_is_checked_too() -> None:
 def test_answers_are_read_as_the_official_code_reads_them(
     name: str, text: str, reference: str, score: float, parses: bool
 ) -> None:
-    """Quirks included; and `parses` says whether anything was found at all."""
+    """Quirks are reproduced; `parses` returns whether an answer was found."""
     metric = METRICS[name]()
-    assert scored(name, text, reference) == pytest.approx(score)
+    assert score_of(name, text, reference) == pytest.approx(score)
     assert isinstance(metric, Parses)
-    assert metric.parses(text, asked(reference)) == parses
+    assert metric.parses(text, example_of(reference)) == parses
 
 
 PERFECT = '{"multi-author": true, "changes": [0, 1], "paragraph-authors": ["1", "1", "02"]}'
@@ -240,14 +243,14 @@ PERFECT = '{"multi-author": true, "changes": [0, 1], "paragraph-authors": ["1", 
     ],
 )
 def test_style_change_is_read_from_any_list(text: str, expected: tuple[float, ...]) -> None:
-    """What is not given follows from the authors; a list of another length is no answer."""
+    """Missing fields are derived from the authors; a list of another length is not an answer."""
     metric = METRICS["pan21"]()
-    statistics = metric.statistics(predicted(text), asked("[1, 1, 2]"))
+    statistics = metric.statistics(prediction_of(text), example_of("[1, 1, 2]"))
     assert statistics is not None
     assert tuple(metric.aggregate([statistics]).values()) == pytest.approx(expected)
     assert isinstance(metric, Parses)
     wrong_length = text == "[1, 1, 2, 2]"
-    assert metric.parses(text, asked("[1, 1, 2]")) == (expected[2] > 0 and not wrong_length)
+    assert metric.parses(text, example_of("[1, 1, 2]")) == (expected[2] > 0 and not wrong_length)
 
 
 @pytest.mark.parametrize(
@@ -258,26 +261,26 @@ def test_style_change_is_read_from_any_list(text: str, expected: tuple[float, ..
         (("Wit", "Fool"), {"f1_macro": 100 / 3, "f1_micro": 50, "f1[Hero]": 0, "f1[Fool]": 100}),
     ],
 )  # fmt: skip
-def test_classes_are_those_wanted_or_given(
+def test_classes_are_expected_or_predicted_labels(
     texts: Sequence[str], expected: dict[str, float]
 ) -> None:
-    """A choice that never occurs is no class; what is no choice is none either."""
+    """A choice that never occurs is not a class; neither is a text outside the choices."""
     metric = METRICS["f1_macro"]()
     choices = ("Hero", "Fool", "Wit", "Sage")
     pairs = zip(texts, ("Hero", "Fool"), strict=True)
-    found = [metric.statistics(predicted(t), asked(r, choices=choices)) for t, r in pairs]
-    scores = metric.aggregate([statistics for statistics in found if statistics])
+    rows = [metric.statistics(prediction_of(t), example_of(r, choices=choices)) for t, r in pairs]
+    scores = metric.aggregate([statistics for statistics in rows if statistics])
     assert {n: scores[n] for n in expected} == pytest.approx(expected, abs=1e-4)
     assert ("f1[Wit]" in scores) == ("Wit" in texts)
     assert "f1[Sage]" not in scores
     assert isinstance(metric, Parses)
-    assert [metric.parses(t, asked("Hero", choices=choices)) for t in texts] == [
+    assert [metric.parses(t, example_of("Hero", choices=choices)) for t in texts] == [
         text in choices for text in texts
     ]
 
 
-def test_no_answer_is_an_answer_of_its_own() -> None:
-    """Said, withheld or empty; wanted where no reference knows better."""
+def test_no_answer_is_scored_separately() -> None:
+    """It is predicted if stated, withheld or empty; expected if no reference has an answer."""
     metric = METRICS["no_answer"]()
     pairs = [
         ("Unanswerable.", ("unanswerable",)),
@@ -285,18 +288,21 @@ def test_no_answer_is_an_answer_of_its_own() -> None:
         ("", ("unanswerable", "a mill")),
         ("the mill", ("a mill",)),
     ]
-    found = [metric.statistics(predicted(text), asked(*references)) for text, references in pairs]
-    withheld = replace(predicted("no idea"), abstained=True)
-    found.append(metric.statistics(withheld, asked("unanswerable")))
-    assert [s and (s["wanted"], s["given"]) for s in found] == [
+    rows = [
+        metric.statistics(prediction_of(text), example_of(*references))
+        for text, references in pairs
+    ]
+    withheld = replace(prediction_of("no idea"), abstained=True)
+    rows.append(metric.statistics(withheld, example_of("unanswerable")))
+    assert [s and (s["wanted"], s["given"]) for s in rows] == [
         (True, True), (True, False), (False, True), (False, False), (True, True),
     ]  # fmt: skip
-    scores = metric.aggregate([statistics for statistics in found if statistics])
+    scores = metric.aggregate([statistics for statistics in rows if statistics])
     assert scores == {name: pytest.approx(200 / 3, abs=1e-3) for name in scores}
-    assert metric.statistics(predicted("x"), asked()) is None
+    assert metric.statistics(prediction_of("x"), example_of()) is None
 
 
-# -- what some metrics need ---------------------------------------------------------------------
+# -- requirements of metrics --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -311,20 +317,22 @@ def test_no_answer_is_an_answer_of_its_own() -> None:
 def test_a_missing_extra_is_named(
     monkeypatch: pytest.MonkeyPatch, name: str, module: str, extra: str
 ) -> None:
-    """Before any work, with the package and what to install."""
+    """The error comes before any work, with the package and the extra to install."""
     monkeypatch.setitem(sys.modules, module, None)
-    told = rf"metric '{name}' needs the package {module},.*pip install 'leporello\[{extra}\]'"
-    with pytest.raises(UserError, match=told):
+    message = rf"metric '{name}' needs the package {module},.*pip install 'leporello\[{extra}\]'"
+    with pytest.raises(UserError, match=message):
         metrics_of([name])
 
 
 @pytest.mark.parametrize("name", ["bleu_coco", "rouge_l_coco", "meteor_coco"])
-def test_a_missing_java_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
-    """With what to install."""
+def test_missing_java_is_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    """The message suggests a package to install."""
     (tmp_path / "pycocoevalcap").mkdir()
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("shutil.which", lambda _: None)
-    with pytest.raises(UserError, match=f"metric '{name}' runs Java.*no `java` on the path"):
+    with pytest.raises(UserError, match=f"metric '{name}' runs Java.*`java` is not on the path"):
         metrics_of([name])
 
 
@@ -338,13 +346,13 @@ for number, line in enumerate(sys.stdin):
 
 
 def echo() -> LineProcess:
-    """Returns a program that counts and repeats lines, and dies when it is told to."""
+    """Returns a program that counts and repeats lines, and exits at the line `die`."""
     return LineProcess([sys.executable, "-c", ECHO], Path.cwd())
 
 
 @pytest.mark.parametrize("attempt", [1, 2])
-def test_a_program_that_died_says_why_and_starts_again(attempt: int) -> None:
-    """The question that killed it fails alone."""
+def test_a_program_that_exits_is_reported_and_restarts(attempt: int) -> None:
+    """Only the request that ended the program fails."""
     program = echo()
     for _ in range(attempt):
         with pytest.raises(RuntimeError, match="ended: out of memory"):
@@ -354,7 +362,7 @@ def test_a_program_that_died_says_why_and_starts_again(attempt: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said", "reference", "score"),
+    ("answer", "text", "reference", "score"),
     [
         ("number", "1200", "1,200 people", 100),
         ("date", "2020-03-01", "March 1, 2020", 100),
@@ -367,12 +375,10 @@ def test_a_program_that_died_says_why_and_starts_again(attempt: int) -> None:
         ("number", "many", "3", 0),
     ],
 )  # fmt: skip
-def test_values_are_compared_as_their_type(
-    answer: Any, said: str, reference: str, score: float
-) -> None:
-    """Numbers and dates as such, lists as sets, objects by field."""
-    metric = made("typed_match")
-    example = replace(asked(reference), schema=schema_of(answer))
-    statistics = metric.statistics(predicted(said), example)
+def test_values_are_compared_by_type(answer: Any, text: str, reference: str, score: float) -> None:
+    """Numbers and dates are compared by value, lists as sets, objects by field."""
+    metric = metric_named("typed_match")
+    example = replace(example_of(reference), schema=schema_of(answer))
+    statistics = metric.statistics(prediction_of(text), example)
     assert statistics is not None
     assert metric.score(statistics) == pytest.approx(score)

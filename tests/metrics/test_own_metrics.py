@@ -1,4 +1,4 @@
-"""Metrics of the user's own: two methods, named in YAML and on the command line."""
+"""Tests of user-defined metrics in YAML and on the command line."""
 
 from __future__ import annotations
 
@@ -73,11 +73,9 @@ def leporello(*words: object) -> Result:
 
 
 @pytest.mark.integration
-def test_a_metric_of_ones_own_counts_wherever_a_built_in_one_does(
-    mine: Path, tmp_path: Path
-) -> None:
-    """In a run, its comparison with another, the report, export and score."""
-    run, other, name = tmp_path / "run", tmp_path / "other", f"{tmp_path}/mine.py:WordCount"
+def test_a_user_defined_metric_works_like_a_built_in_metric(mine: Path, tmp_path: Path) -> None:
+    """It works in a run, its comparison, report and explanation, and in `score`."""
+    run, second_run, name = tmp_path / "run", tmp_path / "other", f"{tmp_path}/mine.py:WordCount"
     common = ("--config", mine, "--task", "asked", "--limit", 6, "--workers", 0)
     done = leporello("run", "lead", *common, "--out", run)
     assert done.exit_code == 0, done.output
@@ -86,18 +84,22 @@ def test_a_metric_of_ones_own_counts_wherever_a_built_in_one_does(
     assert row["scores"]["word_count"] == row["scores"]["word_count[mean]"] <= 9
     assert "class:WordCount|source:" in row["signatures"]["word_count"]
     assert row["signatures"]["word_count"].endswith("|most:9.0")
-    asked = ("--metric", f"{{class: {name}, most: 3}}", "--metric", "recall")
-    leporello("run", "best-sentence", "lead", *common, *asked, "--out", other)
-    compared = json.loads(leporello("compare", other, "--samples", 100, "--format", "json").output)
+    metrics = ("--metric", f"{{class: {name}, most: 3}}", "--metric", "recall")
+    leporello("run", "best-sentence", "lead", *common, *metrics, "--out", second_run)
+    compared = json.loads(
+        leporello("compare", second_run, "--samples", 100, "--format", "json").output
+    )
     first, second = compared["boards"][0]["entries"]
     assert first["scores"]["word_count"]["interval"]
     assert second["scores"]["word_count"]["difference"]
-    assert "was not computed alike" in leporello("compare", run, other, "--samples", 100).output
+    assert (
+        "was not computed alike" in leporello("compare", run, second_run, "--samples", 100).output
+    )
     assert leporello("report", run, "--out", tmp_path / "report.html").exit_code == 0
     assert "word_count" in leporello("watch", run, "--once", "--json").output
     assert ", word_count " in leporello("explain", run, row_id(run)).output
     scored = leporello("score", run / "lead/asked/predictions.jsonl", "--config", mine,
-                       "--task", "asked", *asked, "--json")  # fmt: skip
+                       "--task", "asked", *metrics, "--json")  # fmt: skip
     assert "ids of the task are missing" in str(scored.exception)
     changed = leporello("run", "lead", *common, "--metric", "f1", "--out", run)
     assert "was created with other settings" in str(changed.exception)
@@ -110,25 +112,25 @@ def row_id(run: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("Raising", "Raising.statistics failed: ZeroDivisionError: division by zero"),
-        ("NoJson", "NoJson.statistics returned {1, 2}, which is no JSON"),
-        ("NoNumber", "NoNumber.aggregate returned nan, which is no finite number"),
+        ("NoJson", "NoJson.statistics returned {1, 2}, which is not JSON"),
+        ("NoNumber", "NoNumber.aggregate returned nan, which is not a finite number"),
         ("Leaving", "Leaving.aggregate failed: GeneratorExit"),
     ],
 )
-def test_a_metric_that_fails_is_told_with_its_line_and_loses_no_prediction(
-    mine: Path, tmp_path: Path, name: str, told: str
+def test_a_failing_metric_is_reported_with_its_line_and_loses_no_prediction(
+    mine: Path, tmp_path: Path, name: str, message: str
 ) -> None:
-    """Its score is left out, since it would be of other examples; the others are there."""
+    """Its score is left out, since it would cover fewer examples; other scores stay."""
     source = (tmp_path / "mine.py").read_text()
     (tmp_path / "mine.py").write_text(source.replace('strip("f")', "strip(example.id)"))
-    asked = ("--metric", "f1", "--metric", f"{tmp_path}/mine.py:{name}")
-    done = leporello("run", "lead", "--config", mine, "--task", "asked", *asked, "--limit", 3,
+    metrics = ("--metric", "f1", "--metric", f"{tmp_path}/mine.py:{name}")
+    done = leporello("run", "lead", "--config", mine, "--task", "asked", *metrics, "--limit", 3,
                      "--workers", 0, "--out", tmp_path / "run")  # fmt: skip
     assert done.exit_code == 1
-    assert told in done.output
+    assert message in done.output
     assert f"({tmp_path}/mine.py, line " in done.output
     row = json.loads((tmp_path / "run/lead/asked/metrics.json").read_text())
     assert ([*row["scores"]], row["examples"], row["failures"]) == (["f1"], 3, 0)
@@ -137,26 +139,26 @@ def test_a_metric_that_fails_is_told_with_its_line_and_loses_no_prediction(
 
 
 @pytest.mark.parametrize(
-    ("metrics", "told"),
+    ("metrics", "message"),
     [
         ("[./mine.py:WordCont]", "0.class: .*has no class 'WordCont'; did you mean 'WordCount'"),
         ("[f1, f2]", "1.class: there is no metric 'f2'; allowed: babilong"),
         ("[{class: ./mine.py:WordCount, mots: 3}]", "0.mots: .* did you mean 'most'"),
-        ("[{class: ./mine.py:WordCount, most: [1, 2]}]", "no parameter of it can be swept"),
-        ("[./mine.py:Short]", "Short is no metric: it has no method 'statistics'"),
+        ("[{class: ./mine.py:WordCount, most: [1, 2]}]", "parameters of metrics cannot be swept"),
+        ("[./mine.py:Short]", "Short is not a valid metric: it has no method 'statistics'"),
         ("[./mine.py:Narrow]", r"must take \(prediction, example\)"),
         ("f1", "must be a list of metrics"),
     ],
 )
-def test_faults_of_metrics_in_yaml_are_told(mine: Path, metrics: str, told: str) -> None:
-    """With file and line, as those of stages."""
+def test_faults_of_metrics_in_yaml_are_reported(mine: Path, metrics: str, message: str) -> None:
+    """Reports have file and line, like faults of stages."""
     mine.write_text(f"tasks:\n  asked: {{class: Sample, metrics: {metrics}}}\n")
-    with pytest.raises(UserError, match=f"mine.yaml:2: tasks.asked.metrics.*{told}"):
+    with pytest.raises(UserError, match=f"mine.yaml:2: tasks.asked.metrics.*{message}"):
         load_config([mine])
 
 
-def test_a_task_without_metrics_of_its_own_to_choose_takes_them_too(mine: Path) -> None:
-    """A data set's official ones are replaced, and its config says so."""
+def test_metrics_of_a_data_set_can_be_replaced(mine: Path) -> None:
+    """The official metrics are replaced, and the resolved config lists the new ones."""
     mine.write_text("tasks: {mine: {class: Scrolls, name: qasper, metrics: [rouge]}}")
     task = load_config([mine]).tasks["mine"]
     assert task.metrics_of(task.spec.build()) == ("rouge",)
@@ -164,8 +166,8 @@ def test_a_task_without_metrics_of_its_own_to_choose_takes_them_too(mine: Path) 
 
 
 @pytest.mark.usefixtures("mine")
-def test_two_of_one_name_are_refused_and_defaults_can_be_overridden(tmp_path: Path) -> None:
-    """`name`, `headline`, `signature` and `score` of the class count if it has them."""
+def test_duplicate_names_are_refused_and_defaults_can_be_overridden(tmp_path: Path) -> None:
+    """`name`, `headline`, `signature` and `score` of the class override the defaults."""
     with pytest.raises(UserError, match="two metrics are called 'word_count'"):
         metrics_of([{"class": f"{tmp_path}/mine.py:WordCount", "most": n} for n in (1, 2)])
     (tmp_path / "named.py").write_text(

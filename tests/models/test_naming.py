@@ -66,7 +66,7 @@ def test_another_model_keeps_a_pipelines_general_settings(tmp_path: Path) -> Non
     assert (different.name, different.params["prompt"]) == ("CausalLM", "{context}")
     assert different.params["dtype"] == "bfloat16"
     assert {"api_key", "base_url"}.isdisjoint(different.params)
-    with pytest.raises(UserError, match=r"command line: default: model .* no reader answers with"):
+    with pytest.raises(UserError, match=r"command line: default: model .* no reader supports"):
         reader_of(str(folder(tmp_path / "bert", architectures=["BertForMaskedLM"])))
 
 

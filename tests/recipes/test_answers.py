@@ -1,4 +1,4 @@
-"""The recipe `answers`: from files of questions to a folder that the reader `Embedded` reads."""
+"""The recipe `answers`: trains the network of the reader `Embedded` from files of questions."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def _folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_a_recipe_leaves_answers_what_it_was_trained_on(folder: Path) -> None:
-    """The recipe trains, and the reader finds the colour in a passage that it never saw."""
+def test_the_reader_answers_with_the_trained_model(folder: Path) -> None:
+    """The reader finds the colour in a passage that is not in the training data."""
     phase = {**SETTINGS["phases"][0], "tokens": 30_000, "learning_rate": 0.003}
     settings = {**SETTINGS, "phases": [phase], "batch": 300, "average": 1}
     settings |= {"checkpoint_seconds": 60, "snapshot_steps": 300}
     write_files(folder, {"questions.jsonl": rows(200)})
     (folder / "settings.json").write_text(json.dumps(settings))
-    done = run_recipe("answers", folder / "settings.json", folder / "made")
-    assert (done["parameter"], done["folder"]) == ("reader.model", str(folder / "made"))
+    summary = run_recipe("answers", folder / "settings.json", folder / "made")
+    assert (summary["parameter"], summary["folder"]) == ("reader.model", str(folder / "made"))
     assert not (folder / "made.unfinished").exists()
     document = Document("d", "w1 w2 w3 w4 w5 green w6 w7")
     read = Read((document.chunk(0, len(document.text)),), "what colour is it ?")
@@ -62,15 +62,15 @@ def test_what_a_recipe_leaves_answers_what_it_was_trained_on(folder: Path) -> No
         run_recipe("answers", folder / "settings.json", folder / "made")
 
 
-def test_a_training_that_was_stopped_ends_as_one_that_was_not(
+def test_a_resumed_training_gives_the_result_of_an_uninterrupted_one(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The weights are the same to the last bit, and every step stands once in the log."""
+    """The weights are identical, and the log has every step once."""
     settings = folder / "settings.json"
-    whole = run_recipe("answers", settings, folder / "whole")
+    result = run_recipe("answers", settings, folder / "whole")
     count = 0
 
-    def stop(self: Progress, failed: bool = False) -> None:  # noqa: ARG001 -- as the method's own
+    def stop(self: Progress, failed: bool = False) -> None:  # noqa: ARG001 -- the signature of the method
         nonlocal count
         count += 1
         if count == 5:
@@ -82,16 +82,16 @@ def test_a_training_that_was_stopped_ends_as_one_that_was_not(
             run_recipe("answers", settings, folder / "parts")
     assert len(read_lines(folder / "parts.unfinished/steps/log.jsonl")) == 5
     run_recipe("answers", settings, folder / "parts")
-    one, other = (
+    expected, resumed = (
         (folder / name / "answers/weights.safetensors").read_bytes() for name in ("whole", "parts")
     )
-    assert one == other
-    logged = read_lines(folder / "parts/log.jsonl")
-    assert [line["steps"] for line in logged] == list(range(1, whole["steps"] + 1))
+    assert resumed == expected
+    log = read_lines(folder / "parts/log.jsonl")
+    assert [line["steps"] for line in log] == list(range(1, result["steps"] + 1))
 
 
 def shipped(base: Base, folder: Path) -> AnswerNetwork:
-    """Ships a network with random heads, and returns it with the weights that were shipped."""
+    """Ships a network with random heads, and returns it with the shipped weights."""
     torch.manual_seed(0)
     trained = AnswerNetwork(base.encoder)
     for parameter in trained.parameters():
@@ -111,8 +111,8 @@ def shipped(base: Base, folder: Path) -> AnswerNetwork:
         *(pytest.param(n, marks=pytest.mark.slow) for n in ("roberta", "modernbert", "distilbert")),
     ],
 )
-def test_shipped_logits_are_those_of_torch(name: str, tmp_path: Path) -> None:
-    """Windows of several lengths, read together, give what each gives alone in torch."""
+def test_shipped_networks_give_the_logits_of_torch(name: str, tmp_path: Path) -> None:
+    """A batch of segments of different lengths gives the logits of single segments in torch."""
     save_base(name, tmp_path / "base")
     settings = AnswersSettings(str(tmp_path / "base"), (Path("unread"),), (PHASE,))
     base = load_base(settings)
@@ -121,24 +121,24 @@ def test_shipped_logits_are_those_of_torch(name: str, tmp_path: Path) -> None:
     assert encoder.longest == 128
     rng = np.random.default_rng(0)
     lengths = (1, 9, 30, 4, base.longest - 6)
-    windows = [TextPair(*(rng.integers(4, 60, n).tolist() for n in (3, k))) for k in lengths]
+    segments = [TextPair(*(rng.integers(4, 60, n).tolist() for n in (3, k))) for k in lengths]
     cls, sep = base.special
-    for window, found in zip(windows, encoder.scores(windows), strict=True):
-        ids = torch.tensor([[cls, *window.question, sep, *window.text, sep]])
-        types = torch.tensor([[0] * window.first + [1] * (len(window) - window.first)])
+    for segment, logits in zip(segments, encoder.scores(segments), strict=True):
+        ids = torch.tensor([[cls, *segment.question, sep, *segment.text, sep]])
+        types = torch.tensor([[0] * segment.first + [1] * (len(segment) - segment.first)])
         with torch.no_grad():
             spans, labels = trained(ids, types, torch.ones_like(ids))
-        assert np.abs(found["span"] - spans[0].numpy()).max() < 1e-5
-        assert np.abs(found["label"] - labels[0].numpy()).max() < 1e-5
+        assert np.abs(logits["span"] - spans[0].numpy()).max() < 1e-5
+        assert np.abs(logits["label"] - labels[0].numpy()).max() < 1e-5
 
 
 def test_a_quantised_graph_is_a_base(tmp_path: Path) -> None:
-    """The weights of a cross-encoder in 8 bits come back under their names, within rounding."""
+    """The weights of an 8-bit cross-encoder are restored under their names, within rounding."""
     torch.manual_seed(0)
-    made: Any = AutoModelForSequenceClassification
-    model = made.from_config(network("bert", 80).config)
+    factory: Any = AutoModelForSequenceClassification
+    model = factory.from_config(network("bert", 80).config)
     model.eval()
-    for parameter in model.parameters():  # the exporter writes equal ones once
+    for parameter in model.parameters():  # the exporter writes equal parameters only once
         parameter.data += 0.05 * torch.randn_like(parameter)
     ids = torch.ones((1, 8), dtype=torch.long)
     with warnings.catch_warnings():
@@ -156,21 +156,21 @@ def test_a_quantised_graph_is_a_base(tmp_path: Path) -> None:
     base = load_base(settings)
     assert (base.special, base.longest) == ((1, 2), 128)
     for name, value in base.encoder.state_dict().items():
-        wanted = model.bert.state_dict()[name]
-        assert (value - wanted).abs().max() < 0.01 * wanted.abs().max()
+        expected = model.bert.state_dict()[name]
+        assert (value - expected).abs().max() < 0.01 * expected.abs().max()
 
 
-def test_other_settings_do_not_go_on_with_a_training(
+def test_other_settings_do_not_resume_a_training(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was begun with another seed is neither gone on with nor removed unasked."""
+    """A training with another seed is neither resumed nor removed without `--update`."""
 
-    def stop(self: Progress, failed: bool = False) -> None:  # noqa: ARG001 -- as the method's own
+    def stop(self: Progress, failed: bool = False) -> None:  # noqa: ARG001 -- the signature of the method
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Progress, "example", stop)
     with pytest.raises(KeyboardInterrupt):
         run_recipe("answers", folder / "settings.json", folder / "made")
     (folder / "settings.json").write_text(json.dumps({**SETTINGS, "seed": 2}))
-    with pytest.raises(UserError, match="--update begins anew"):
+    with pytest.raises(UserError, match="--update starts over"):
         run_recipe("answers", folder / "settings.json", folder / "made")

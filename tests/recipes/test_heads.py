@@ -1,4 +1,4 @@
-"""The recipes `choices` and `statements`: from files of data to what the readers load."""
+"""The recipes `choices` and `statements`: train the heads that readers load from data files."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ CLAUSES = {
 
 @pytest.fixture(autouse=True)
 def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reads by rules instead of an encoder."""
+    """Replaces the encoder by rules."""
     monkeypatch.setattr(encoder, "head_of", PlainHead)
 
 
 def contract(number: int) -> dict[str, Any]:
-    """Returns a contract as ContractNLI has it: a third says each thing, or nothing, of copies."""
+    """Returns a contract in ContractNLI's format; a third each allow, forbid or omit copies."""
     choices = {
         "nda-1": ("Entailment", "Contradiction", "NotMentioned")[number % 3],
         "nda-2": ("Entailment", "NotMentioned")[number % 2],
@@ -58,10 +58,10 @@ def contract(number: int) -> dict[str, Any]:
 
 @pytest.fixture(name="contracts")
 def _contracts(tmp_path: Path) -> Path:
-    """Returns a file of contracts, with a file of evidence and settings beside it."""
+    """Returns a file of contracts, beside a file of evidence and one of settings."""
     labels = {key: {"hypothesis": text} for key, text in HYPOTHESES.items()}
-    told = {"documents": [contract(i) for i in range(24)], "labels": labels}
-    (tmp_path / "train.json").write_text(json.dumps(told))
+    data = {"documents": [contract(i) for i in range(24)], "labels": labels}
+    (tmp_path / "train.json").write_text(json.dumps(data))
     with (tmp_path / "more.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["concatenated_spans", "hypothesis", "label"])
@@ -72,13 +72,13 @@ def _contracts(tmp_path: Path) -> Path:
     return tmp_path / "train.json"
 
 
-def test_a_judge_knows_what_it_was_trained_on(contracts: Path) -> None:
-    """Its folder is read by the reader's head; contracts held out are judged rightly."""
+def test_a_judge_learns_from_contracts(contracts: Path) -> None:
+    """The reader's head loads its folder, and judges held-out contracts correctly."""
     folder = contracts.parent
-    done = run_recipe("statements", folder / "settings.json", folder / "made")
-    assert done["contracts"] == 24
-    assert done["evidence"] == 1
-    assert done["validation"]["known_accuracy"] > done["validation"]["known_commonest"]
+    summary = run_recipe("statements", folder / "settings.json", folder / "made")
+    assert summary["contracts"] == 24
+    assert summary["evidence"] == 1
+    assert summary["validation"]["known_accuracy"] > summary["validation"]["known_commonest"]
     judge = StatementJudge(folder / "made/statements", PlainHead())
     for clause, label in (("Copies may be made freely.", 1), ("No copies shall be made.", 2)):
         [judgement] = judge.judge([(HYPOTHESES["nda-1"], [clause])])
@@ -88,7 +88,7 @@ def test_a_judge_knows_what_it_was_trained_on(contracts: Path) -> None:
 
 
 def story(number: int) -> dict[str, str]:
-    """Returns a question on a story, as SCROLLS has it: what is right joins two things."""
+    """Returns a question on a story in SCROLLS' format; the right option joins two things."""
     options = [f"a boat {number}", "nobody", "never", f"the sea, and the wind {number}"]
     listed = "".join(f" ({k}) {o}\n" for k, o in zip("ABCD", options, strict=True))
     text = f"Who sings?\n\n{listed}\n\nStory {number % 6} is old."
@@ -97,7 +97,7 @@ def story(number: int) -> dict[str, str]:
 
 @pytest.fixture(name="choices")
 def _choices(tmp_path: Path) -> Path:
-    """Returns settings with their data beside them."""
+    """Returns a file of settings, beside its data."""
     (tmp_path / "quality.jsonl").write_text("\n".join(json.dumps(story(i)) for i in range(24)))
     with (tmp_path / "cosmos.csv").open("w", newline="") as file:
         writer = csv.writer(file)
@@ -124,18 +124,18 @@ def _choices(tmp_path: Path) -> Path:
     return tmp_path / "settings.json"
 
 
-def test_a_ranker_learns_what_right_options_look_like(choices: Path) -> None:
-    """Each story is held out in turn; the folder is read by the reader's head."""
-    done = run_recipe("choices", choices, choices.parent / "made")
-    assert done["questions"] == [24, 1, 1]
-    assert done["validation"]["accuracy"] == 1
+def test_a_ranker_learns_the_form_of_right_options(choices: Path) -> None:
+    """Each story is held out in turn, and the reader's head loads the folder."""
+    summary = run_recipe("choices", choices, choices.parent / "made")
+    assert summary["questions"] == [24, 1, 1]
+    assert summary["validation"]["accuracy"] == 1
     ranker = ChoiceRanker(choices.parent / "made/choices", PlainHead())
     [choice] = ranker.choose([("Who?", ("a hen", "a cow", "a cat, and a dog"), ())])
     assert choice.index == 2
 
 
-def test_what_is_excluded_is_told_by_a_file_of_python(tmp_path: Path) -> None:
-    """It is asked with the share of a text that it must know."""
+def test_a_python_file_decides_which_texts_are_excluded(tmp_path: Path) -> None:
+    """Its function receives the text and the share of it that must match."""
     (tmp_path / "apart.py").write_text("def is_apart(text, share):\n    return len(text) > share")
     excluded = exclusion(tmp_path / "apart.py", 3)
     assert excluded("long")
@@ -148,11 +148,13 @@ def test_what_is_excluded_is_told_by_a_file_of_python(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "recipe", ["choices", "plots", "polarity", "statements", "style", "summaries", "verdicts"]
 )
-def test_settings_that_lack_something_are_told_with_their_file(recipe: str, tmp_path: Path) -> None:
-    """What is missing and what is not known are told together, and nothing is written."""
+def test_missing_settings_are_reported_with_their_file(recipe: str, tmp_path: Path) -> None:
+    """One message names missing and unknown settings, and nothing is written."""
     settings = tmp_path / "settings.yaml"
     settings.write_text("nonsense: 1\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"settings\.yaml.*there is no setting 'nonsense'") as told:
+    with pytest.raises(
+        UserError, match=r"settings\.yaml.*there is no setting 'nonsense'"
+    ) as raised:
         run_recipe(recipe, settings, tmp_path / "out")
-    assert "needs the setting" in str(told.value)
+    assert "needs the setting" in str(raised.value)
     assert not (tmp_path / "out").exists()

@@ -1,4 +1,4 @@
-"""Routes learnt from a run: what the words of a question tell of who answers it best."""
+"""The recipe `routes`: learns from a run which pipeline answers a question best, by its words."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ tasks: {tale: {class: JsonLines, path: rows.jsonl}}
 """
 
 
-def test_a_run_of_both_teaches_which_to_take(tmp_path: Path) -> None:
-    """By what is asked; the file is plain JSON, and a run says which way answers came."""
+def test_a_run_of_both_pipelines_teaches_the_route(tmp_path: Path) -> None:
+    """The question's words decide; the file is JSON, and predictions contain the route."""
     rows = [
         {"id": str(n), "document": TEXT, "question": question, "references": [answer]}
         for n, (question, answer) in enumerate(QUESTIONS)
     ]
     write_files(tmp_path, {"rows.jsonl": rows, "mine.yaml": CONFIG})
-    given = ("--task", "tale", "--config", tmp_path / "mine.yaml", *HERE)
-    missing = leporello("run", "routed", *given, "--out", tmp_path / "none", status=2)
-    assert "docs/deciding.md shows how to learn such a file" in missing.stderr
-    leporello("run", "whole", "short", *given, "--out", tmp_path / "both")
+    options = ("--task", "tale", "--config", tmp_path / "mine.yaml", *HERE)
+    missing = leporello("run", "routed", *options, "--out", tmp_path / "none", status=2)
+    assert "docs/deciding.md shows how to create the file" in missing.stderr
+    leporello("run", "whole", "short", *options, "--out", tmp_path / "both")
     settings = tmp_path / "settings.yaml"
     settings.write_text("{run: both, task: tale, pipelines: [whole, short]}")
-    made = tmp_path / "made"
-    done = run_recipe("routes", settings, made)
-    assert done["folder"] == str(made / "routes" / "routes.json")
-    learnt = json.loads((made / "training.json").read_text())["learnt"]
+    folder = tmp_path / "made"
+    summary = run_recipe("routes", settings, folder)
+    assert summary["folder"] == str(folder / "routes" / "routes.json")
+    learnt = json.loads((folder / "training.json").read_text())["learnt"]
     assert learnt["routed"] > max(learnt["whole"], learnt["short"])
-    leporello("run", "routed", *given, "--out", tmp_path / "out")
+    leporello("run", "routed", *options, "--out", tmp_path / "out")
     answers = read_lines(tmp_path / "out" / "routed" / "tale" / "predictions.jsonl")
     ways = [row["raw"]["way"] for row in answers]
     assert ways == [["route 1 of 2"]] * 6 + [["route 2 of 2"]] * 6

@@ -1,4 +1,4 @@
-"""Documents that teach style: who stands where, what is left out, what is written."""
+"""The recipe `style`: its training documents, exclusions and files."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from recipes.style.recipe import glued, read_works
 
 
 def _works(folder: Path, authors: int) -> Path:
-    """Writes a text by each author, who has words of their own; the last one is apart."""
+    """Writes one text per author with the author's words; the last author is excluded."""
     chance, rows = Random(0), []
     for number in range(authors):
         words = [f"{letter}{number}w" for letter in "abcdefgh"]
         lines = [" ".join(chance.choices(words, k=60)) for _ in range(12)]
         rows.append({"author": f"author {number}", "text": "\n".join(lines)})
     apart = f"def is_apart(text):\n    return 'a{authors - 1}w' in text\n"
-    told = {"works": str(folder / "works.jsonl"), "exclude": str(folder / "apart.py")}
-    write_files(folder, {"works.jsonl": rows, "apart.py": apart, "settings.json": [told]})
+    settings = {"works": str(folder / "works.jsonl"), "exclude": str(folder / "apart.py")}
+    write_files(folder, {"works.jsonl": rows, "apart.py": apart, "settings.json": [settings]})
     return folder / "settings.json"
 
 
 def test_documents_have_segments_of_two_to_four_authors(tmp_path: Path) -> None:
-    """Paragraphs stand in their text's order; the gold numbers authors as they appear."""
+    """Paragraphs have the order of their text; the gold numbers authors by first appearance."""
     _works(tmp_path, 6)
     works, _ = read_works(tmp_path / "works.jsonl")
     for example in glued(works, 8, seed=1):
@@ -42,11 +42,11 @@ def test_documents_have_segments_of_two_to_four_authors(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
-def test_the_recipe_writes_what_the_reader_reads(tmp_path: Path) -> None:
-    """What `exclude` knows teaches nothing; too few authors are told."""
-    told = run_recipe("style", _works(tmp_path, 7), tmp_path / "made")
-    assert (told["authors"], told["excluded"]) == (6, 1)
+def test_the_reader_loads_the_trained_model(tmp_path: Path) -> None:
+    """Excluded authors are not trained on; too few authors are an error."""
+    summary = run_recipe("style", _works(tmp_path, 7), tmp_path / "made")
+    assert (summary["authors"], summary["excluded"]) == (6, 1)
     PairClassifier(str(tmp_path / "made/style")).load()
-    (few := tmp_path / "few").mkdir()  # a file that was run is not read again
+    (few := tmp_path / "few").mkdir()  # another folder, since a Python file is imported only once
     with pytest.raises(UserError, match="there are 3 authors"):
         run_recipe("style", _works(few, 4), tmp_path / "other")

@@ -1,4 +1,4 @@
-"""The recipe of summaries: from rows to weights, and no document that is kept apart."""
+"""The recipe `summaries`: learns weights from rows, without excluded documents."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ kinds:
 """
 
 
-def report(name: str, told: str) -> dict[str, str]:
-    """A report whose last sentences are its summary."""
-    dull = [f"Nobody {name} knows number {i} of many quiet pages here." for i in range(8)]
-    return {"id": name, "input": " ".join([*dull, told, told.upper()]), "output": told}
+def report(name: str, summary: str) -> dict[str, str]:
+    """Returns a report whose last sentences are its summary."""
+    filler = [f"Nobody {name} knows number {i} of many quiet pages here." for i in range(8)]
+    text = " ".join([*filler, summary, summary.upper()])
+    return {"id": name, "input": text, "output": summary}
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Settings with their data: two reports, one of them to be kept out."""
+    """Returns a folder with settings and two reports, one of which is excluded."""
     rows = [
         report("alpha", "This report finds that wolves eat sheep, farmers, and rye."),
         report("beta", "This report finds that rivers carry salt, timber, and mail."),
@@ -44,10 +45,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_is_fitted_is_what_the_reader_reads(folder: Path) -> None:
-    """Documents kept apart are left out; two fits are equal; the weights find the summary."""
-    found = run_recipe("summaries", folder / "settings.yaml", folder / "out")
-    assert found["questions"] == {"report": {"gov_report": 1}}
+def test_the_summariser_loads_the_fitted_weights(folder: Path) -> None:
+    """Excluded documents are left out, two fits are equal, and the weights find the summary."""
+    fit = run_recipe("summaries", folder / "settings.yaml", folder / "out")
+    assert fit["questions"] == {"report": {"gov_report": 1}}
     run_recipe("summaries", folder / "settings.yaml", folder / "again")
     files = [folder / out / "summaries" / "weights.json" for out in ("out", "again")]
     assert files[0].read_bytes() == files[1].read_bytes()
@@ -56,8 +57,8 @@ def test_what_is_fitted_is_what_the_reader_reads(folder: Path) -> None:
     assert "owls hear mice" in summary.text.lower()
 
 
-def test_mistakes_are_told(folder: Path) -> None:
-    """A source that is none, a set that has nothing of the kind."""
+def test_mistakes_are_reported(folder: Path) -> None:
+    """Settings may name an unknown source, or a set without documents of the kind."""
     settings = folder / "settings.yaml"
     for wrong, message in (
         ("source: gov_reports", "no source 'gov_reports'; did you mean"),

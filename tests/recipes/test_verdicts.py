@@ -1,4 +1,4 @@
-"""The recipe `verdicts`: claims made of questions, and the judge that learns from them."""
+"""The recipe `verdicts`: turns questions into claims, and trains a judge on them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from recipes.verdicts.recipe import VerdictsSettings, _pairs_of
 
 
 @pytest.mark.parametrize(
-    ("question", "answer", "made"),
+    ("question", "answer", "expected"),
     [
         ("Who signed the treaty?", "Ann", "Ann signed the treaty."),
         ("When was the mill built?", "1871", "The mill was built in 1871."),
@@ -37,27 +37,27 @@ from recipes.verdicts.recipe import VerdictsSettings, _pairs_of
     ],
 )
 def test_a_question_and_its_answer_make_a_claim(
-    question: str, answer: str, made: str | None
+    question: str, answer: str, expected: str | None
 ) -> None:
-    """By rules, whose verbs may be bare; what fits no rule makes none."""
-    assert claim(question, answer) == made
+    """The rules do not inflect verbs; a question that fits no rule gives no claim."""
+    assert claim(question, answer) == expected
 
 
 def facts(count: int = 40) -> list[dict[str, object]]:
-    """Returns questions on passages of two documents each, one in three for yes or no."""
-    made: list[dict[str, object]] = []
+    """Returns two questions on each passage: one for a year, and one for yes or no."""
+    questions: list[dict[str, object]] = []
     for i in range(count):
         passage = f"W{i} was built in {1000 + i}. W{i + 1} was sold in {2000 + i}."
         row = {"set": "plain", "document_id": f"d{i % 20}", "passage": passage}
         year = str(1000 + i)
         answers = [[passage.index(year), year]]
-        made.append({**row, "question": f"When was W{i} built?", "answers": answers})
-        made.append({**row, "set": "asked", "question": f"was W{i} built?", "yes_no": "yes"})
-    return made
+        questions.append({**row, "question": f"When was W{i} built?", "answers": answers})
+        questions.append({**row, "set": "asked", "question": f"was W{i} built?", "yes_no": "yes"})
+    return questions
 
 
 def test_a_judge_is_trained_and_read_as_a_difference(tmp_path: Path) -> None:
-    """What its upper layers learnt is written; train and validation share no document."""
+    """The recipe writes the changed upper layers; train and validation share no document."""
     save_base("bert", tmp_path / "base")
     phase = Phase(tokens=100, learning_rate=1e-3)
     base = load_base(AnswersSettings(str(tmp_path / "base"), (Path("rows"),), (phase,)))
@@ -65,14 +65,14 @@ def test_a_judge_is_trained_and_read_as_a_difference(tmp_path: Path) -> None:
     write_files(tmp_path, {"rows.jsonl": facts()})
     settings = {"encoder": "answers", "questions": ["rows.jsonl"], "frozen": 1, "validation": 0.3}
     (tmp_path / "settings.json").write_text(json.dumps(settings))
-    known, held = _pairs_of(read_settings(VerdictsSettings, tmp_path / "settings.json"))
-    assert known
-    assert {pair.document for pair in known}.isdisjoint(pair.document for pair in held)
-    done = run_recipe("verdicts", tmp_path / "settings.json", tmp_path / "made")
-    assert done["pairs"] > 20
-    plain = Encoder(tmp_path / "answers")
+    train, validation = _pairs_of(read_settings(VerdictsSettings, tmp_path / "settings.json"))
+    assert train
+    assert {pair.document for pair in train}.isdisjoint(pair.document for pair in validation)
+    summary = run_recipe("verdicts", tmp_path / "settings.json", tmp_path / "made")
+    assert summary["pairs"] > 20
+    encoder = Encoder(tmp_path / "answers")
     judge = Encoder(tmp_path / "answers", tmp_path / "made/verdicts")
-    window = TextPair([5, 6], [7, 8, 9])
-    one, other = (e.scores([window])[0]["label"] for e in (plain, judge))
-    assert one.shape == other.shape == (4,)
-    assert not np.allclose(one, other)
+    pair = TextPair([5, 6], [7, 8, 9])
+    before, after = (network.scores([pair])[0]["label"] for network in (encoder, judge))
+    assert before.shape == after.shape == (4,)
+    assert not np.allclose(before, after)

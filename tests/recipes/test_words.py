@@ -1,4 +1,4 @@
-"""The recipes `plots` and `polarity`, which learn weights of words, and their command line."""
+"""The recipes `plots` and `polarity`, which learn word weights, and their command line."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from recipes.command import run_recipe
 def test_a_recipe_is_a_module_to_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It prints how to use the model; a user's mistake ends with status 2 and its message."""
-    settings, made = _stories(tmp_path), tmp_path / "made"
-    monkeypatch.setattr("sys.argv", ["recipes.plots", str(settings), "--out", str(made)])
+    """It prints how to use the model; a user's mistake ends with status 2 and a message."""
+    settings, folder = _stories(tmp_path), tmp_path / "made"
+    monkeypatch.setattr("sys.argv", ["recipes.plots", str(settings), "--out", str(folder)])
     runpy.run_module("recipes.plots", run_name="__main__")
-    assert capsys.readouterr().out == f"to use it: --set reader.model={made}\n"
+    assert capsys.readouterr().out == f"to use it: --set reader.model={folder}\n"
     with pytest.raises(SystemExit) as ended:
         runpy.run_module("recipes.plots", run_name="__main__")
     assert ended.value.code == 2
@@ -27,9 +27,9 @@ def test_a_recipe_is_a_module_to_run(
 
 
 def test_plots_are_learnt_from_summaries(tmp_path: Path) -> None:
-    """Stories that `exclude` knows teach nothing, and words of few stories are left out."""
-    told = run_recipe("plots", _stories(tmp_path), tmp_path / "made")
-    assert (told["stories"], told["excluded"]) == (4, 1)
+    """Excluded stories and words of few stories are left out."""
+    summary = run_recipe("plots", _stories(tmp_path), tmp_path / "made")
+    assert (summary["stories"], summary["excluded"]) == (4, 1)
     words = (tmp_path / "made/plots/words.txt").read_text().splitlines()
     assert {"one", "five", "one begins"} <= {*words}
     assert not {"secret", "zora"} & {*words}
@@ -38,7 +38,7 @@ def test_plots_are_learnt_from_summaries(tmp_path: Path) -> None:
 
 
 def _stories(folder: Path) -> Path:
-    """Writes stories with summaries in SQuALITY's form, and the settings."""
+    """Writes stories with summaries in SQuALITY's format, and the settings."""
     plot = "One begins. Two goes on. Three goes on. Four goes on. Five ends."
     texts = [plot] * 3 + [f"{plot} Zora.", f"{plot} Secret."]
     rows = [
@@ -49,17 +49,17 @@ def _stories(folder: Path) -> Path:
         }
         for number, text in enumerate(texts)
     ]
-    told = {"data": [str(folder / "train.jsonl")], "exclude": str(folder / "apart.py")}
+    settings = {"data": [str(folder / "train.jsonl")], "exclude": str(folder / "apart.py")}
     apart = "def is_apart(text):\n    return 'Secret' in text\n"
-    write_files(folder, {"train.jsonl": rows, "apart.py": apart, "settings.json": [told]})
+    write_files(folder, {"train.jsonl": rows, "apart.py": apart, "settings.json": [settings]})
     return folder / "settings.json"
 
 
 def test_polarity_is_learnt_from_labelled_opinions(tmp_path: Path) -> None:
-    """Texts that `exclude` knows teach nothing; the same data give the same bytes."""
+    """Excluded texts are left out, and the same data give the same bytes."""
     settings = _corpora(tmp_path)
-    told = run_recipe("polarity", settings, tmp_path / "one")
-    assert told["excluded"] == 3
+    summary = run_recipe("polarity", settings, tmp_path / "one")
+    assert summary["excluded"] == 3
     assert "secret" not in (tmp_path / "one/polarity/words.txt").read_text()
     run_recipe("polarity", settings, tmp_path / "two")
     files = [sorted((tmp_path / name / "polarity").iterdir()) for name in ("one", "two")]
@@ -69,7 +69,7 @@ def test_polarity_is_learnt_from_labelled_opinions(tmp_path: Path) -> None:
 
 
 def _corpora(folder: Path) -> Path:
-    """Writes corpora of a few words, as their authors distribute them, and the settings."""
+    """Writes small corpora in their authors' formats, and the settings."""
     files = {
         **{
             f"sentiment labelled sentences/{site}_labelled.txt": "a good one\t1\nan awful one\t0\n"
@@ -84,7 +84,7 @@ def _corpora(folder: Path) -> Path:
         + "<Cons>awful, secret</Cons>\n" * 3,
     }
     (folder / "product_reviews_2").mkdir()
-    told = {"data": str(folder), "exclude": str(folder / "apart.py")}
+    settings = {"data": str(folder), "exclude": str(folder / "apart.py")}
     apart = "def is_apart(text):\n    return 'secret' in text\n"
-    write_files(folder, {**files, "apart.py": apart, "settings.json": [told]})
+    write_files(folder, {**files, "apart.py": apart, "settings.json": [settings]})
     return folder / "settings.json"

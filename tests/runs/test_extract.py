@@ -64,7 +64,7 @@ def test_parquet_has_columns_of_the_types(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "fault"),
     [
-        ("a.yaml", "fields:\n  a: date\n  b: {type: nmber}\n", "a.yaml:3: fields.b: there is"),
+        ("a.yaml", "fields:\n  a: date\n  b: {type: nmber}\n", "a.yaml:3: fields.b: unknown type"),
         ("a.yaml", 'fields:\n  a: {type: text,\n    pattern: "("}\n', "a.yaml:3: properties.a"),
         ("a.json", '{"fields": {"a": "date",}}', "a.json:1: not JSON"),
         ("a.yaml", "fields: {a: [", "a.yaml:1: not valid YAML"),
@@ -107,4 +107,4 @@ def test_ask_answers_with_a_type_in_json(folder: Path) -> None:
     assert answer["value"]["people"] == 1200
     assert answer["values"]["/people"]["place"].startswith("quern.txt characters")
     process = leporello("ask", file, question, "--type", "dat", status=2)
-    assert "there is no type 'dat'; did you mean 'date'" in process.stderr
+    assert "unknown type 'dat'; did you mean 'date'" in process.stderr

@@ -140,7 +140,7 @@ def test_a_signal_ends_the_run_cleanly_and_shows_how_to_resume(
     _, output = process.communicate()
     assert process.returncode == 128 + number
     assert "stopping after the current read; interrupt again to stop at once" in output
-    assert "ended early: interrupted; the same command goes on from here" in output
+    assert "ended early: interrupted; run the same command again to resume" in output
     assert stored(out)
     assert (out / "mine" / "lamps" / "predictions.jsonl").exists()
     leporello(*ARGUMENTS, config, "--out", out, "--no-cache", status=1)
@@ -159,7 +159,7 @@ def test_a_second_ctrl_c_ends_the_run_at_once(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, output = process.communicate()
     assert process.returncode == 130
-    assert "interrupted; the same command goes on from here" in output
+    assert "interrupted; run the same command again to resume" in output
 
 
 def test_a_second_process_on_one_run_names_the_first(tmp_path: Path) -> None:

@@ -130,9 +130,9 @@ def test_the_plan_is_printed_as_a_tree(config: Path) -> None:
     arguments = ("mine", "--config", config, "--out", config.parent / "out")
     output = leporello("plan", *arguments).stdout
     assert "chunks by FixedTokens(size=50" in output
-    assert "10 documents, 0 kept, 10 to make" in output
+    assert "10 documents, 0 cached, 10 to compute" in output
     assert "at least 60 reads of 600 tokens" in output
-    assert "selecting not known" in output
+    assert "selecting unknown" in output
     leporello("run", *HERE, *arguments)
     assert "nothing is left to do" in leporello("plan", *arguments).stdout
 

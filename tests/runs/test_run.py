@@ -329,5 +329,5 @@ def test_an_answer_is_normalised_only_if_the_pipeline_declares_it(tmp_path: Path
     with pytest.raises(ConfigError, match="must be true or false, got 'often'"):
         load_pipelines(config, ["normalised=often"], ["as-it-is"])
     (tmp_path / "old.yaml").write_text("tasks: {q: {class: Scrolls, name: qmsum, normalised: no}}")
-    with pytest.raises(ConfigError, match=r"'normalised'; it is a key of pipelines since 0\.3"):
+    with pytest.raises(ConfigError, match=r"'normalised'; since 0\.3 it is a key of pipelines"):
         load_pipelines([tmp_path / "old.yaml"])

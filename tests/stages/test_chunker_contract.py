@@ -1,4 +1,4 @@
-"""Every chunker goes through the kit that plug-ins' authors use."""
+"""Tests all chunkers with the kit for authors of plug-ins."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ MAKERS: Mapping[str, Callable[[], Any]] = {
 
 
 class TestChunkers(ChunkerContract):
-    """Those of sizes with small ones."""
+    """Chunkers with small sizes."""
 
     @pytest.fixture(params=chunkers.__all__)
     def maker(self, request: pytest.FixtureRequest) -> Callable[[], Any]:
-        """Each chunker that is exported."""
+        """Maker of each exported chunker."""
         return MAKERS[request.param]

@@ -1,4 +1,4 @@
-"""Every combiner goes through the kit that plug-ins' authors use."""
+"""Tests all combiners with the kit for authors of plug-ins."""
 
 from __future__ import annotations
 
@@ -61,49 +61,49 @@ OTHERS = ("LearntRoute", "OrderByMatch", "Truncate", "TruncateMiddle")
 OFFICIAL = OfficialPrompt("Read this. ", query="Who?", after=" Answer:", separator=" [cut] ")
 
 
-def test_every_combiner_is_tried() -> None:
-    """A new one says what it is tried on."""
+def test_every_combiner_is_tested() -> None:
+    """A new combiner needs an entry in one of the tables."""
     assert {*MAKERS, *OF_PARTS, *OTHERS} == {*combiners.__all__}
 
 
 class TestCombiners(CombinerContract):
-    """Of hits from anywhere in a document."""
+    """Combiners of hits from anywhere in a document."""
 
     huge = 100_000
 
     @pytest.fixture(params=MAKERS)
     def maker(self, request: pytest.FixtureRequest) -> Maker:
-        """Each of them."""
+        """Maker of each combiner."""
         return MAKERS[request.param]
 
 
 class TestLearntRoute(CombinerContract):
-    """Of weights that were learnt."""
+    """Combiner with learnt weights."""
 
     huge = 100_000
 
     @pytest.fixture
     def maker(self, tmp_path: Path) -> Maker:
-        """One whose weights tell `who` apart."""
+        """Maker of a combiner whose weights depend on the word `who`."""
         file = tmp_path / "routes.json"
         file.write_text('{"bias": [0.0, 0.1], "words": {"who": [1.0, 2.0, -2.0]}}')
         return partial(combiners.LearntRoute, (combiners.Stuff(), combiners.MapReduce()), file)
 
 
 class TestOfParts(CombinerContract):
-    """Of all parts of a document."""
+    """Combiners of all parts of a document."""
 
     huge = 100_000
     around: ClassVar[Mapping[str, Any]] = {"chunker": Parts(), "retriever": All()}
 
     @pytest.fixture(params=OF_PARTS)
     def maker(self, request: pytest.FixtureRequest) -> Maker:
-        """Each of them."""
+        """Maker of each combiner."""
         return OF_PARTS[request.param]
 
 
 class TestOrderByMatch(CombinerContract):
-    """Choices are what is put in order."""
+    """Combiner that puts choices in order."""
 
     make = combiners.OrderByMatch
     huge = 100_000
@@ -115,7 +115,7 @@ class TestOrderByMatch(CombinerContract):
 
 
 class TestTruncate(CombinerContract):
-    """An official input is around the document."""
+    """Combiner for examples with an official prompt."""
 
     make: ClassVar[Maker] = combiners.Truncate
     huge = 100_000
@@ -125,11 +125,11 @@ class TestTruncate(CombinerContract):
     )
 
     def inputs_of(self, examples: Sequence[Example]) -> Any:
-        """Returns the examples with the prompt."""
+        """Returns the examples with the official prompt."""
         return super().inputs_of([replace(e, metadata=OFFICIAL.metadata()) for e in examples])
 
 
 class TestTruncateMiddle(TestTruncate):
-    """The same, of which the middle is cut out."""
+    """Combiner that cuts the middle of the document."""
 
     make = combiners.TruncateMiddle

@@ -1,4 +1,4 @@
-"""Every enricher goes through the kit that plug-ins' authors use, with a reader that shortens."""
+"""Tests all enrichers with the kit for authors of plug-ins, and with a reader that shortens."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ MAKERS: Mapping[str, Maker] = {
 }
 
 
-def test_every_enricher_is_tried() -> None:
-    """A new one says what it is tried on."""
+def test_every_enricher_is_tested() -> None:
+    """A new enricher needs an entry in the table."""
     assert {*MAKERS} == {*enrichers.__all__}
 
 
 class TestEnrichers(EnricherContract):
-    """Of chunks of half a paragraph."""
+    """Enrichers of chunks of half a paragraph."""
 
     huge = 100_000
     around: ClassVar[Mapping[str, Any]] = {"reader": Lead(words=5)}
 
     @pytest.fixture(params=MAKERS)
     def maker(self, request: pytest.FixtureRequest) -> Maker:
-        """Each of them."""
+        """Maker of each enricher."""
         return MAKERS[request.param]

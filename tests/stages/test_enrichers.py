@@ -1,4 +1,4 @@
-"""What enrichers make of a document, with the small reader that summarises by copying."""
+"""Tests of enrichers, with the small reader that summarises by copying."""
 
 from __future__ import annotations
 
@@ -28,40 +28,40 @@ from leporello.testing.texts import long_text
 
 
 @dataclass(frozen=True)
-class Says:
-    """Says the same so many times to whatever it reads."""
+class Constant:
+    """Reader whose output is always the same text, a number of times."""
 
     text: str
     times: int = 1
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input."""
+        """Returns one output per input."""
         return [Output(self.text * self.times) for _ in inputs]
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the lengths."""
+        """Returns numbers of characters."""
         return [len(text) for text in texts]
 
 
 def passages(
     enricher: Any, document: Document | str, size: int = 20, reader: Any = None
 ) -> list[Passage]:
-    """Returns the passages that an enricher makes, and not the chunks among them."""
-    made = everything(enricher, document, size, reader)
-    return [one for one in made if isinstance(one, Passage)]
+    """Returns the passages of an enricher, without chunks."""
+    enriched = everything(enricher, document, size, reader)
+    return [passage for passage in enriched if isinstance(passage, Passage)]
 
 
 def everything(
     enricher: Any, document: Document | str, size: int = 20, reader: Any = None
 ) -> Sequence[Chunk]:
-    """Returns chunks and passages."""
+    """Returns the chunks and passages of an enricher."""
     document = Document("d", document, "Puss") if isinstance(document, str) else document
     stages = Pipeline(Paragraphs(size=size), BM25(), reader or Embedded(), Stuff(), enricher)
     return EnricherRunner(stages).passages_of(divide(stages.chunker, document, ""))
 
 
 def depth(passage: Chunk) -> int:
-    """Returns how many passages stand between one and the document."""
+    """Returns the number of levels between a passage and the document."""
     return max(level for level, _ in derivation(passage))
 
 
@@ -75,33 +75,33 @@ BAD = {
 
 
 @pytest.mark.integration
-def test_a_summary_tree_ends_in_few_roots_that_stand_for_all() -> None:
-    """All levels are returned, and a passage stands for what is below it."""
+def test_a_summary_tree_has_few_roots_that_cover_the_document() -> None:
+    """All levels are returned; a passage covers the spans of its sources."""
     with collect_notes():
-        made, again = (passages(enrichers.SummaryTree(width=4, roots=2), STORY) for _ in "12")
-    used = {id(source) for one in made for source in one.sources}
-    roots = [one for one in made if id(one) not in used]
+        tree, again = (passages(enrichers.SummaryTree(width=4, roots=2), STORY) for _ in "12")
+    sources = {id(source) for passage in tree for source in passage.sources}
+    roots = [passage for passage in tree if id(passage) not in sources]
     assert 1 <= len(roots) <= 4
     assert max(map(depth, roots)) > 1
-    assert all(len(one.sources) <= 4 for one in made)
-    assert 2 * covered(span for one in roots for span in spans_of(one)) > len(STORY)
-    assert [(one.reading, one.spans) for one in again] == [(one.reading, one.spans) for one in made]
+    assert all(len(passage.sources) <= 4 for passage in tree)
+    assert 2 * covered(span for root in roots for span in spans_of(root)) > len(STORY)
+    assert [(p.reading, p.spans) for p in again] == [(p.reading, p.spans) for p in tree]
 
 
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
 @pytest.mark.parametrize("name", enrichers.__all__)
-def test_what_cannot_be_told_apart_ends_in_passages(name: str, text: str) -> None:
-    """Of one sentence, of one word again and again, of none: never endless, never nothing."""
+def test_texts_without_differences_can_be_enriched(name: str, text: str) -> None:
+    """Texts of one sentence, of equal words or of no words neither loop nor yield nothing."""
     with collect_notes():
         assert everything(getattr(enrichers, name)(), text)
 
 
-@pytest.mark.parametrize("said", [Says(""), Says(" \n"), Says("and so on ", 10_000)])
-def test_summaries_that_say_nothing_or_too_much_are_dropped(said: Says) -> None:
-    """A note tells it; the chunks are still searched."""
+@pytest.mark.parametrize("reader", [Constant(""), Constant(" \n"), Constant("and so on ", 10_000)])
+def test_empty_and_overlong_summaries_are_dropped(reader: Constant) -> None:
+    """A note reports it; the chunks are still searched."""
     for enricher in (enrichers.SummaryTree(), enrichers.Gists(words=60)):
         with collect_notes() as notes:
-            assert passages(enricher, STORY, reader=said) == []
+            assert passages(enricher, STORY, reader=reader) == []
         assert "it was dropped" in notes[0]
 
 
@@ -114,18 +114,18 @@ FARM = Document(
 )
 
 
-def test_context_by_rule_says_where_a_chunk_is_and_who_was_last_named() -> None:
-    """Before the chunk, which is read as it stands."""
-    made = passages(enrichers.ContextualChunks(), FARM, size=4)
-    told = next(one for one in made if "She sings" in one.reading)
+def test_context_by_rule_contains_the_headings_and_the_last_names() -> None:
+    """The context precedes the unchanged chunk."""
+    contextual = passages(enrichers.ContextualChunks(), FARM, size=4)
+    song = next(passage for passage in contextual if "She sings" in passage.reading)
     assert (
-        told.reading == "The Farm > THE MULE; before: Grigor Sande, Odile Marsh\nShe sings at noon."
+        song.reading == "The Farm > THE MULE; before: Grigor Sande, Odile Marsh\nShe sings at noon."
     )
-    assert told.parts[1] == told.sources[0]
+    assert song.parts[1] == song.sources[0]
 
 
-def test_a_page_is_found_by_its_gist_and_read_as_it_stands() -> None:
-    """Or its gist alone is read."""
+def test_a_page_is_searched_by_its_gist_and_read_unchanged() -> None:
+    """With `read="gist"`, only the gist is read."""
     [page, *_] = passages(enrichers.Gists(words=60), STORY)
     assert page.kind == "page"
     assert page.parts == page.sources
@@ -134,42 +134,44 @@ def test_a_page_is_found_by_its_gist_and_read_as_it_stands() -> None:
     assert (gist.reading, gist.spans) == (page.text, page.spans)
 
 
-def test_statements_and_questions_find_the_chunk_that_they_are_of() -> None:
-    """Which is read as it stands; by rule, where the reader writes none, with a note."""
+def test_statements_and_questions_lead_to_their_unchanged_chunk() -> None:
+    """If the reader does not generate text, rules make them, with a note."""
     for enricher in (enrichers.Propositions(), enrichers.Questions()):
         with collect_notes() as notes:
-            made = passages(enricher, FARM, size=12)
+            searchable = passages(enricher, FARM, size=12)
         assert "the reader writes no" in notes[0]
-        assert all(one.parts == one.sources for one in made)
-    assert any("Who feeds the mule?" in one.text for one in made)
-    assert not any("Who ferry" in one.text for one in made)  # `The` is no name
+        assert all(passage.parts == passage.sources for passage in searchable)
+    assert any("Who feeds the mule?" in passage.text for passage in searchable)
+    assert not any("Who ferry" in passage.text for passage in searchable)  # `The` is not a name
 
 
 @pytest.mark.parametrize(
-    ("enricher", "said"),
+    ("enricher", "text"),
     [
         (enrichers.Questions(), "1. Who feeds?\n2. Where is it?\nnothing"),
         (enrichers.Propositions(read="proposition"), "- Odile feeds.\n- The mule eats."),
         (enrichers.ContextualChunks(by="reader"), "Of a farm."),
     ],
 )
-def test_a_reader_that_writes_is_asked(enricher: Any, said: str) -> None:
-    """A line is a question or a statement; its number is none of it."""
+def test_a_generating_reader_writes_questions_statements_and_context(
+    enricher: Any, text: str
+) -> None:
+    """Each line is one of them, without its number."""
 
     @dataclass(frozen=True)
-    class Writes(Says):
+    class Generator(Constant):
         generates: bool = True
 
-    stages = Pipeline(Paragraphs(size=12), BM25(), Writes(said), Stuff(), enricher)
-    [one, *_] = EnricherRunner(stages).passages_of(divide(stages.chunker, FARM, ""))
-    assert isinstance(one, Passage)
-    first = said.splitlines()[0].lstrip("1.- ")
-    assert one.text.startswith(first)
+    stages = Pipeline(Paragraphs(size=12), BM25(), Generator(text), Stuff(), enricher)
+    [passage, *_] = EnricherRunner(stages).passages_of(divide(stages.chunker, FARM, ""))
+    assert isinstance(passage, Passage)
+    first = text.splitlines()[0].lstrip("1.- ")
+    assert passage.text.startswith(first)
 
 
 @pytest.mark.integration
-def test_a_tree_is_searched_and_walked_down_to_chunks() -> None:
-    """By the best passages of each level, and by the reader's surest answers."""
+def test_searching_and_walking_a_tree_end_at_chunks() -> None:
+    """A search follows the best passages of each level, a walk the most confident answers."""
     document = Document("d", STORY)
     stages = Pipeline(
         Paragraphs(size=20),
@@ -182,66 +184,67 @@ def test_a_tree_is_searched_and_walked_down_to_chunks() -> None:
     [selection] = select(stages, [Example("q", document, question=words)])
     assert 0 < len(selection.hits) <= 3
     assert not any(isinstance(hit.chunk, Passage) for hit in selection.hits)
-    walked = dataclasses.replace(stages, retriever=All(), combiner=Walk(Stuff(), leaves=2))
-    [found] = select(walked, [Example("q", document, question=words)])
-    combination = walked.combiner.combine(Example("q", document, question=words), found.hits)
-    given = drive(combination, Embedded())
-    assert 0 < len(given) <= 2
-    assert not any(isinstance(chunk, Passage) for chunk in given)
+    walking = dataclasses.replace(stages, retriever=All(), combiner=Walk(Stuff(), leaves=2))
+    [selection] = select(walking, [Example("q", document, question=words)])
+    combination = walking.combiner.combine(Example("q", document, question=words), selection.hits)
+    leaves = drive(combination, Embedded())
+    assert 0 < len(leaves) <= 2
+    assert not any(isinstance(chunk, Passage) for chunk in leaves)
 
 
 @pytest.mark.parametrize(
     "enricher", [enrichers.Gists(words=60), enrichers.ParentChunks(), enrichers.Propositions()]
 )
-def test_without_a_tree_passages_are_found_as_they_are(enricher: Any) -> None:
-    """The best ones, where the chunks that they were made of are not searched."""
-    found = []
+def test_without_a_tree_a_tree_search_equals_its_retriever(enricher: Any) -> None:
+    """The enricher returns only passages of one level, without their chunks."""
+    rankings = []
     for retriever in (BM25(k=1), TreeSearch(BM25(k=10_000), k=1)):
         stages = Pipeline(Paragraphs(size=20), retriever, Embedded(), Stuff(), enricher)
         with collect_notes():
             [selection] = select(stages, [Example("q", FARM, question="Who feeds the mule?")])
-        found.append([(identity(hit.chunk), hit.score) for hit in selection.hits])
-    assert found[0] == found[1] != []
+        rankings.append([(identity(hit.chunk), hit.score) for hit in selection.hits])
+    assert rankings[0] == rankings[1] != []
 
 
 def drive(combination: Any, reader: Any) -> tuple[Any, ...]:
     """Runs a combiner to its end; returns the passages of its last read."""
     requests, last = next(combination), tuple[Any, ...]()
     while True:
-        reads = [one for one in requests if isinstance(one, Read)]
+        reads = [request for request in requests if isinstance(request, Read)]
         outputs = iter(reader.read([flat_read(read) for read in reads]))
         last = reads[-1].passages if reads else last
         try:
             requests = combination.send(
-                [next(outputs) if isinstance(one, Read) else False for one in requests]
+                [next(outputs) if isinstance(request, Read) else False for request in requests]
             )
         except StopIteration:
             return tuple(last)
 
 
-def test_hits_are_compressed_to_the_sentences_that_matter() -> None:
-    """At most the share of their characters; what is left stands for the whole hit."""
+def test_hits_are_compressed_to_their_best_sentences() -> None:
+    """The sentences have at most a share of the characters, and the spans of the hit."""
     chunks = divide(Paragraphs(size=40), FARM, "")
     example = Example("q", FARM, question="Who feeds the mule?")
-    [whole] = retrieve(BM25(k=2), [example], chunks)
+    [uncompressed] = retrieve(BM25(k=2), [example], chunks)
     [hits] = retrieve(Compress(BM25(k=2), BM25(k=99), 0.4), [example], chunks)
-    made = [hit.chunk for hit in hits if isinstance(hit.chunk, Passage)]
-    assert "Odile Marsh feeds the mule." in made[0].reading
-    assert sum(len(one.reading) for one in made) <= 0.4 * sum(len(h.chunk.text) for h in whole)
-    assert made[0].spans == (whole[0].chunk.span,)
+    short = [hit.chunk for hit in hits if isinstance(hit.chunk, Passage)]
+    assert "Odile Marsh feeds the mule." in short[0].reading
+    characters = sum(len(hit.chunk.text) for hit in uncompressed)
+    assert sum(len(passage.reading) for passage in short) <= 0.4 * characters
+    assert short[0].spans == (uncompressed[0].chunk.span,)
 
 
-def test_sections_are_summed_up_along_the_headings(tmp_path: Path) -> None:
-    """Deepest first; a summary begins with its heading. Without headings a note says so."""
-    told = " ".join(f"The cat number {n} went to king {n} in new boots." for n in range(9))
+def test_sections_are_summarised_along_the_headings(tmp_path: Path) -> None:
+    """Deepest first; a summary begins with its heading. A note reports missing headings."""
+    body = " ".join(f"The cat number {n} went to king {n} in new boots." for n in range(9))
     chapters = "\n\n".join(
-        f"# Part {part}\n\n## Chapter {part}.1\n\n{told}\n\n## Chapter {part}.2\n\n{told}"
+        f"# Part {part}\n\n## Chapter {part}.1\n\n{body}\n\n## Chapter {part}.2\n\n{body}"
         for part in "12"
     )
     (tmp_path / "cats.md").write_text(chapters, encoding="utf-8")
-    made = passages(enrichers.SectionTree(), load(tmp_path / "cats.md"))
-    named = {str(one.parts[0]): one for one in made}
-    assert [*named] == [
+    tree = passages(enrichers.SectionTree(), load(tmp_path / "cats.md"))
+    summaries = {str(passage.parts[0]): passage for passage in tree}
+    assert [*summaries] == [
         "Chapter 1.1",
         "Chapter 1.2",
         "Chapter 2.1",
@@ -249,7 +252,8 @@ def test_sections_are_summed_up_along_the_headings(tmp_path: Path) -> None:
         "Part 1",
         "Part 2",
     ]
-    assert {named["Chapter 1.1"], named["Chapter 1.2"]} <= {*named["Part 1"].sources}
+    chapters_of_first = {summaries["Chapter 1.1"], summaries["Chapter 1.2"]}
+    assert chapters_of_first <= {*summaries["Part 1"].sources}
     with collect_notes() as notes:
         assert passages(enrichers.SectionTree(), "No headings here. None at all.") == []
     assert "no headings found" in notes[0]

@@ -1,4 +1,4 @@
-"""Every loader goes through the kit that plug-ins' authors use."""
+"""Tests all loaders with the kit for authors of plug-ins."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ CUES = b"1\n00:00:01,000 --> 00:00:02,000\nGood evening.\n\n"
 
 
 class TestLoaders(LoaderContract):
-    """On a file of each suffix that the tests can write."""
+    """Loaders, with a file for each suffix that the tests can write."""
 
     @pytest.fixture(params=loaders.__all__)
     def maker(self, request: pytest.FixtureRequest) -> Maker:
-        """Each loader that is exported."""
-        made: Maker = getattr(loaders, request.param)
-        return made
+        """Maker of each exported loader."""
+        maker: Maker = getattr(loaders, request.param)
+        return maker
 
-    def files_of(self, made: Any) -> Mapping[str, bytes]:
-        """Returns files of its suffixes, or plain ones of the first."""
+    def files_of(self, loader: Any) -> Mapping[str, bytes]:
+        """Returns files with a loader's suffixes, or else plain files with its first suffix."""
         writers: dict[str, Callable[[], str | bytes]] = {
             **{suffix: partial(write, STORY) for suffix, write in WRITERS.items()},
             **{suffix: partial(write, ROWS) for suffix, write in TABLES.items()},
@@ -37,14 +37,14 @@ class TestLoaders(LoaderContract):
             ".pdf": pdf,
         }
         files = {}
-        for suffix in {*made.suffixes} & {*writers}:
+        for suffix in {*loader.suffixes} & {*writers}:
             content = writers[suffix]()
             files[f"made{suffix}"] = content if isinstance(content, bytes) else content.encode()
-        return files or super().files_of(made)
+        return files or super().files_of(loader)
 
 
 def pdf() -> bytes:
-    """Returns a page with a line."""
+    """Returns a page with one line."""
     from reportlab.pdfgen.canvas import Canvas
 
     buffer = BytesIO()

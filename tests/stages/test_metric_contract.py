@@ -1,4 +1,4 @@
-"""Every metric goes through the kit that plug-ins' authors use."""
+"""Tests all metrics with the kit for authors of plug-ins."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from leporello.metrics import METRICS
 from leporello.testing import MetricContract
 from leporello.testing.contract import Maker
 
-JAVA = ("bleu_coco", "meteor_coco", "rouge_l_coco")  # tests/metrics/test_golden.py
+JAVA = ("bleu_coco", "meteor_coco", "rouge_l_coco")  # see tests/metrics/test_golden.py
 
 
 class TestMetrics(MetricContract):
-    """Those that need no Java."""
+    """Metrics without Java."""
 
     tolerance = 1e-9
 
     @pytest.fixture(params=[name for name in METRICS if name not in JAVA])
     def maker(self, request: pytest.FixtureRequest) -> Maker:
-        """Each of them."""
+        """Maker of each metric."""
         return METRICS[request.param]

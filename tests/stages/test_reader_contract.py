@@ -1,4 +1,4 @@
-"""Every reader goes through the kit that plug-ins' authors use."""
+"""Tests all readers with the kit for authors of plug-ins."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ NETWORKS: Mapping[str, Callable[[Callable[[str], str]], Any]] = {
     "Seq2Seq, LED": lambda at: readers.Seq2Seq(at("led"), max_new_tokens=8, **ON_CPU),
     "Seq2Seq": lambda at: readers.Seq2Seq(at("t5"), max_new_tokens=8, **ON_CPU),
 }
-# Of one passage each, and without choices.
+# Readers of one passage, without choices.
 ONE_PASSAGE: Mapping[str, Callable[[Callable[[str], str]], Any]] = {
     "Extractive": lambda at: readers.Extractive(at("bert"), stride=20, **ON_CPU),
     "LogLikelihood": lambda at: readers.LogLikelihood(at("gpt2"), **ON_CPU),
@@ -62,8 +62,8 @@ ONE_PASSAGE: Mapping[str, Callable[[Callable[[str], str]], Any]] = {
 PAIRS = ("PairClassifier", "Precedence")
 
 
-def test_every_reader_is_tried() -> None:
-    """A new one says what it is tried on; what has a network depends on its batches."""
+def test_every_reader_is_tested() -> None:
+    """A new reader needs an entry in a table; readers with a network depend on their batches."""
     networks = {name.partition(",")[0] for name in (*NETWORKS, *ONE_PASSAGE)}
     others = {*TEXTS, *CHOOSING, *PAIRS, "Embedded", "Endpoint"}
     assert networks | others == {*readers.__all__}
@@ -73,25 +73,25 @@ def test_every_reader_is_tried() -> None:
 
 
 class TestReaders(ReaderContract):
-    """Without a model, on questions with choices and without."""
+    """Readers without a model, on questions with and without choices."""
 
     huge = 200_000
 
     @pytest.fixture(params=TEXTS)
     def maker(self, request: pytest.FixtureRequest) -> Maker:
-        """Each of them."""
+        """Maker of each reader."""
         return TEXTS[request.param]
 
 
 class TestChoosing(ReaderContract):
-    """Of two choices, without which there is nothing to say."""
+    """Readers that need choices."""
 
     examples = tuple(replace(e, choices=CHOICES) for e in examples_on(DOCUMENTS, QUESTIONS))
     huge = 200_000
 
     @pytest.fixture(params=CHOOSING)
     def maker(self, request: pytest.FixtureRequest) -> Maker:
-        """Each of them."""
+        """Maker of each reader."""
         return CHOOSING[request.param]
 
     def inputs_of(self, examples: Sequence[Example]) -> list[Read]:
@@ -101,7 +101,7 @@ class TestChoosing(ReaderContract):
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
-    """Returns where a tiny model lies, made at its first use."""
+    """Returns a function that returns the path of a tiny model, and creates it when needed."""
     base = tmp_path_factory.mktemp("models")
 
     def at(name: str) -> str:
@@ -119,7 +119,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
             _learn(blank, [Read((f"a {n} mill", "a cat")) for n in range(12)], place)
         elif name == "pairs":
             texts = [f"{word} {word}, said {n}. " * 3 for n in range(4) for word in ("cat", "mill")]
-            pairs = [Read((), pair=(one, other)) for one in texts for other in texts if one < other]
+            pairs = [Read((), pair=(a, b)) for a in texts for b in texts if a < b]
             _learn(readers.PairClassifier(), pairs, place)
         else:
             save(name, place)
@@ -148,7 +148,7 @@ def save_masked(place: Path) -> None:
 
 
 class TestNetworks(ReaderContract):
-    """Tiny real models."""
+    """Readers with tiny models."""
 
     documents = DOCUMENTS[1:]
     tolerance = 1e-4
@@ -157,12 +157,12 @@ class TestNetworks(ReaderContract):
 
     @pytest.fixture(params=NETWORKS)
     def maker(self, request: pytest.FixtureRequest, models: Callable[[str], str]) -> Maker:
-        """Each of them."""
+        """Maker of each reader."""
         return lambda: NETWORKS[request.param](models)
 
 
 class TestEmbedded(ReaderContract):
-    """The encoder that is shipped."""
+    """Reader with the encoder of the package."""
 
     make = readers.Embedded
     examples = tuple(examples_on(DOCUMENTS[1:], QUESTIONS))[:2]
@@ -171,7 +171,7 @@ class TestEmbedded(ReaderContract):
 
 
 class TestOnePassage(ReaderContract):
-    """Tiny real models that read one passage at a time, and know no choices."""
+    """Readers with tiny models that read one passage at a time, without choices."""
 
     examples = tuple(replace(e, choices=()) for e in examples_on(DOCUMENTS[1:], QUESTIONS))
     tolerance = 1e-4
@@ -181,7 +181,7 @@ class TestOnePassage(ReaderContract):
 
     @pytest.fixture(params=ONE_PASSAGE)
     def maker(self, request: pytest.FixtureRequest, models: Callable[[str], str]) -> Maker:
-        """Each of them."""
+        """Maker of each reader."""
         return lambda: ONE_PASSAGE[request.param](models)
 
     def inputs_of(self, examples: Sequence[Example]) -> list[Read]:
@@ -191,7 +191,7 @@ class TestOnePassage(ReaderContract):
 
 
 class TestPairs(ReaderContract):
-    """A pair of texts is what these compare."""
+    """Readers that compare two texts."""
 
     tolerance = 1e-4
     documents = DOCUMENTS[:2]
@@ -202,27 +202,27 @@ class TestPairs(ReaderContract):
 
     @pytest.fixture(params=PAIRS)
     def maker(self, request: pytest.FixtureRequest, models: Callable[[str], str]) -> Maker:
-        """Each of them."""
+        """Maker of each reader."""
         if request.param == "Precedence":
             return readers.Precedence
         return lambda: readers.PairClassifier(models("pairs"))
 
     def inputs_of(self, examples: Sequence[Example]) -> list[Read]:
-        """Returns each question with the text, as a pair."""
+        """Returns pairs of the text and the question."""
         return [Read((), pair=(e.document.text, e.question)) for e in examples]
 
 
 class TestEndpoint(ReaderContract):
-    """A server on this machine that says what it was given."""
+    """Reader that calls a server, which answers with the beginning of the prompt."""
 
     huge = 50_000
 
     @pytest.fixture
     def maker(self) -> Iterator[Maker]:
-        """The reader that asks it."""
+        """Maker of a reader that calls the server."""
         with running(lambda request: reply(request, request.prompt[:40])) as server:
             yield lambda: endpoint(server)
 
     def case(self, text: str, question: str = "") -> Any:
-        """Returns one input, which says something."""
+        """Returns one input, whose text is never empty."""
         return super().case(f"{text}.", question)

@@ -1,4 +1,4 @@
-"""Every retriever goes through the kit that plug-ins' authors use."""
+"""Tests all retrievers with the kit for authors of plug-ins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from leporello.retrievers import BM25, TfIdf
 from leporello.testing import RetrieverContract
 from leporello.testing.texts import long_text
 
-ELSEWHERE: tuple[type, ...] = (
+# Retrievers that search for something specific, or return chunks from all over a document.
+NOT_FROM_THE_START: tuple[type, ...] = (
     retrievers.Compress, retrievers.Evenly, retrievers.Fusion, retrievers.Mentions,
     retrievers.Mixed, retrievers.Oracle, retrievers.OracleAnswer, retrievers.Random,
 )  # fmt: skip
@@ -31,7 +32,7 @@ MAKERS: Mapping[str, Callable[[str], Any]] = {
     "Evenly": lambda _: retrievers.Evenly(k=3),
     "First": lambda _: retrievers.First(k=3),
     "Fusion": lambda _: retrievers.Fusion(
-        (TfIdf(k=5), retrievers.Neighbours(BM25(k=5)), retrievers.Random(k=5)),  # type: ignore[arg-type]  # takes examples
+        (TfIdf(k=5), retrievers.Neighbours(BM25(k=5)), retrievers.Random(k=5)),  # type: ignore[arg-type]  # retrieves for examples
         k=3,
     ),
     "MMR": lambda _: retrievers.MMR(BM25(k=9), k=3),
@@ -54,41 +55,41 @@ MAKERS: Mapping[str, Callable[[str], Any]] = {
 
 
 class TestRetrievers(RetrieverContract):
-    """Without a model."""
+    """Retrievers without a model."""
 
     huge = 300_000
 
     @pytest.fixture(params=[name for name in retrievers.__all__ if name not in NETWORKS])
     def maker(self, request: pytest.FixtureRequest) -> Callable[[], Any]:
-        """Each retriever that is exported."""
+        """Maker of each exported retriever."""
         return lambda: MAKERS[request.param]("")
 
-    def test_a_blank_question_gets_the_beginning_and_a_short_text_is_got_whole(
+    def test_a_blank_question_returns_the_beginning_and_a_short_text_is_returned_completely(
         self, maker: Callable[[], Any]
     ) -> None:
-        """But by those that look for something, or for places all over."""
-        made = maker()
-        if not isinstance(made, ELSEWHERE):
-            [hits] = self.worked(made, self.case(long_text(900), " \n"))
+        """This applies to retrievers that prefer the start of a document."""
+        retriever = maker()
+        if not isinstance(retriever, NOT_FROM_THE_START):
+            [hits] = self.results(retriever, self.case(long_text(900), " \n"))
             assert [start for start, *_ in hits] == sorted(start for start, *_ in hits)
             assert hits[0][0] == 0
-            [hits] = self.worked(made, self.case("One cat. " * 12, "dogs"))
+            [hits] = self.results(retriever, self.case("One cat. " * 12, "dogs"))
             assert {n for start, end, _ in hits for n in range(start, end)} == set(range(108))
 
 
 @pytest.mark.integration
 class TestNetworks(RetrieverContract):
-    """With a tiny BERT."""
+    """Retrievers with a tiny BERT."""
 
     tolerance = 2e-5
-    threads = 1  # tokenizers hold their settings
+    threads = 1  # tokenizers store settings of the last call
     huge = 4_000
 
     @pytest.fixture(params=NETWORKS)
     def maker(
         self, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     ) -> Callable[[], Any]:
-        """Each that has a model."""
+        """Maker of each retriever with a model."""
         model: Path = tmp_path_factory.getbasetemp() / "tiny-bert"
         if not model.exists():
             save_classifier("bert", model, ["near"])

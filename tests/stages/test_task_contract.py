@@ -1,4 +1,4 @@
-"""Every task goes through the kit that plug-ins' authors use."""
+"""Tests all tasks with the kit for authors of plug-ins."""
 
 from __future__ import annotations
 
@@ -24,54 +24,54 @@ STORY = (
 
 
 def rows(folder: Path, name: str, *more: Mapping[str, Any]) -> Path:
-    """Writes three rows, two of them on one document, as JSON Lines; returns the folder."""
-    made = more or [
+    """Writes rows, by default three on two documents, as JSON Lines; returns the folder."""
+    content = more or [
         {"id": f"r{n}", "document": STORY[n // 2 :], "question": f"Who is {n}?"} for n in range(3)
     ]
-    write_rows(folder / name, *made)
+    write_rows(folder / name, *content)
     return folder
 
 
 def scrolls(folder: Path) -> Path:
-    """Writes two questions on one document, and one on another."""
+    """Writes two questions about one document, and one about another."""
     texts = (f"Who?\n\n{STORY}", f"When?\n\n{STORY}", f"Who?\n\n{STORY * 2}")
     more = (scrolls_row(f"r{n}", text, "Ina") for n, text in enumerate(texts))
     return rows(folder, "scrolls/qasper/validation.jsonl", *more)
 
 
 def papers(folder: Path) -> Path:
-    """Writes papers as their data set has them."""
-    made = (
+    """Writes papers in the layout of their data set."""
+    content = (
         {"article_id": f"p{n}", "article_text": [f"Part {n} ."], "abstract_text": ["<S> A . </S>"]}
         for n in range(3)
     )
-    return rows(folder, "scientific_papers/arxiv-dataset/val.txt", *made)
+    return rows(folder, "scientific_papers/arxiv-dataset/val.txt", *content)
 
 
 def talks(folder: Path) -> Path:
-    """Writes two talks with what sums them up."""
+    """Writes two talks with summaries."""
     more = ({"input": STORY * 9 + end, "output": ["The cellar."]} for end in ("", "So be it."))
     return rows(folder, "muld/vlsp_test.json.bz2", *more)
 
 
 def shuffled(folder: Path) -> Path:
-    """Writes two texts whose sentences are put in another order."""
+    """Writes two texts for the shuffle test."""
     return rows(folder, "rows.jsonl", *({"id": i, "text": STORY} for i in "ab"))
 
 
 def zero_scrolls(folder: Path) -> Path:
-    """Writes a row with its offsets."""
+    """Writes a row with offsets."""
     row = zero_scrolls_row("r0", text=STORY, query="Who?", output="Ina")
     return rows(folder, "zero_scrolls/qasper/validation.jsonl", row)
 
 
 def ordered(folder: Path) -> Path:
-    """Writes summaries of a report that are to be put in order."""
+    """Writes summaries of a report that a reader must put in order."""
     return rows(folder, "rows.jsonl", sorting_row("r0", STORY, ("It ran.", "It was dry."), "2, 1"))
 
 
 def official(folder: Path, name: str) -> Path:
-    """Writes the rows that the golden prompts of a newer benchmark were made of."""
+    """Writes the rows of a benchmark's golden prompts."""
     cases = json.loads((GOLDEN / "long_context_prompts.json").read_text(encoding="utf-8"))["cases"]
     row = next(case["row"] for case in cases if case["task"] == name)
     if name == "longbench_v2":
@@ -82,7 +82,7 @@ def official(folder: Path, name: str) -> Path:
 
 
 def problems(folder: Path) -> Path:
-    """Writes two problems of authorship, one with its truth."""
+    """Writes two problems of authorship, one of them with its truth."""
     for number in (1, 2):
         (folder / f"problem-{number}.txt").write_text(STORY, encoding="utf-8")
     truth = {"site": "a", "structure": ["A"], "paragraph-authors": [1, 2], "multi-author": 1}
@@ -124,9 +124,9 @@ MAKERS: Mapping[str, Callable[[Path], Any]] = {
 
 
 class TestTasks(TaskContract):
-    """On a little data."""
+    """Tasks with small data."""
 
     @pytest.fixture(params=tasks.__all__)
     def maker(self, request: pytest.FixtureRequest, tmp_path: Path) -> Maker:
-        """Each task that is exported."""
+        """Maker of each exported task."""
         return lambda: MAKERS[request.param](tmp_path)

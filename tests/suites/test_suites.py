@@ -1,4 +1,4 @@
-"""Suites: a paper's tables with rows of small, real runs."""
+"""Tests of suites: papers' tables with rows of small, real runs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ suites:
       naive: {published: Naive, pipelines: {short: first, long: lead}}
 """
 
-# Scores that a metric gives beside the one that it is named for.
+# Further scores of metrics.
 PARTS = {
     "rouge_scrolls": ("rouge1", "rouge2", "rougeL"),
     "longbench_v2": ("easy", "hard", "short", "medium", "long"),
@@ -75,8 +75,8 @@ PARTS = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four examples a task and split, and the runs that fill the suite's row of our own."""
+def suite_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a folder with four examples per task and split, and runs for the suite's row."""
     folder = tmp_path_factory.mktemp("suite")
     (folder / "paper.yaml").write_text(PAPER, encoding="utf-8")
     (folder / "own.yaml").write_text(CONFIG, encoding="utf-8")
@@ -106,12 +106,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def here(*words: str | Path) -> str:
-    """Returns what a verb prints, in this process."""
+    """Returns the output of a command, run in this process."""
     return CliRunner().invoke(application(), [*map(str, words)], catch_exceptions=False).stdout
 
 
 def tiny(folder: Path) -> Suite:
-    """Returns the suite."""
+    """Returns the suite `tiny`."""
     return suite_named("tiny", [folder / "own.yaml"])
 
 
@@ -120,19 +120,19 @@ def rows_of(table: SuiteTable) -> dict[str, TableRow]:
     return {row.name: row for row in table.rows}
 
 
-def test_published_rows_stand_beside_ours(made: Path) -> None:
-    """A row of several pipelines has every column, the split is the paper's, nothing is marked."""
-    [table] = suite_tables(tiny(made), [made / "runs" / "whole"])
+def test_our_rows_follow_published_ones(suite_folder: Path) -> None:
+    """A row of several pipelines has every column and the paper's split, and no remarks."""
+    [table] = suite_tables(tiny(suite_folder), [suite_folder / "runs" / "whole"])
     assert [(row.name, row.ours) for row in table.rows] == [
         ("Naive", False), ("naive", True), ("Big", False),
     ]  # fmt: skip
-    own = rows_of(table)["naive"]
-    short, long = own.entries["short"], own.entries["long"]
+    our_row = rows_of(table)["naive"]
+    short, long = our_row.entries["short"], our_row.entries["long"]
     assert {cell.pipeline for cell in short.cells if cell} == {"first"}
     assert all(e.whole and e.cells[0] and e.cells[0].split == "test" for e in (short, long))
     assert len(long.numbers) == 3
-    assert own.average == pytest.approx(((short.entering or 0) + (long.entering or 0)) / 2)
-    metrics = json.loads((made / "runs/whole/lead/tiny/long/metrics.json").read_text())
+    assert our_row.average == pytest.approx(((short.entering or 0) + (long.entering or 0)) / 2)
+    metrics = json.loads((suite_folder / "runs/whole/lead/tiny/long/metrics.json").read_text())
     assert long.entering == metrics["scores"]["rouge_scrolls"]
     assert table.shared == ()
     assert table.notes == ()
@@ -144,18 +144,20 @@ def test_published_rows_stand_beside_ours(made: Path) -> None:
     assert re.fullmatch(r"f1 \d+\.\d\d \[\d+\.\d, \d+\.\d\]", cells.rows[0][5])
 
 
-def test_a_mean_is_never_over_less_than_it_claims(made: Path) -> None:
-    """A column is missing: dashes, and that mean of the shared ones for the paper's rows too."""
+def test_a_mean_with_a_missing_column_is_not_computed(suite_folder: Path) -> None:
+    """All rows, including published ones, get a mean of the shared columns instead."""
     config = CONFIG.replace(
         "    rows:\n", "      third: {score: f1, task: tiny/short}\n    rows:\n"
     )
     paper = PAPER.replace("columns: {short", "columns: {third: [F1], short").replace(
         "numbers: {short: [10.0]", "numbers: {third: [3.0], short: [10.0]"
     )
-    (made / "less.yaml").write_text(config.replace("./paper", "./less-paper"), encoding="utf-8")
-    (made / "less-paper.yaml").write_text(paper, encoding="utf-8")
-    suite = suite_named("tiny", [made / "less.yaml"])
-    [table] = suite_tables(suite, [made / "runs" / "whole"])
+    (suite_folder / "less.yaml").write_text(
+        config.replace("./paper", "./less-paper"), encoding="utf-8"
+    )
+    (suite_folder / "less-paper.yaml").write_text(paper, encoding="utf-8")
+    suite = suite_named("tiny", [suite_folder / "less.yaml"])
+    [table] = suite_tables(suite, [suite_folder / "runs" / "whole"])
     rows = rows_of(table)
     assert table.shared == ("short", "long")
     assert rows["naive"].average is None
@@ -166,9 +168,11 @@ def test_a_mean_is_never_over_less_than_it_claims(made: Path) -> None:
     assert text_tables(table)[0].headers[-1] == "mean of 2"
 
 
-def test_other_splits_limits_and_rewritten_answers_are_named(made: Path, tmp_path: Path) -> None:
-    """They are marked, and no average mixes them with others."""
-    config = [made / "own.yaml"]
+def test_other_splits_limits_and_rewritten_answers_are_named(
+    suite_folder: Path, tmp_path: Path
+) -> None:
+    """They are marked, and are not averaged with complete results."""
+    config = [suite_folder / "own.yaml"]
     for name, kind in (("a", {"split": "validation"}), ("b", {"limit": 2})):
         task = ["tiny/short"] if name == "a" else ["tiny/long"]
         run(
@@ -177,52 +181,56 @@ def test_other_splits_limits_and_rewritten_answers_are_named(made: Path, tmp_pat
     path = tmp_path / "b" / "rewritten" / "tiny" / "long" / "metrics.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"normalised": True}))
     reseal(path.parent)
-    [table] = suite_tables(tiny(made), [tmp_path])
-    own = rows_of(table)["rewritten"]
-    assert own.average is None
-    assert not own.entries["short"].whole
-    assert not own.entries["long"].whole
-    assert "rewritten: no average: not all of one split, whole" in table.notes
-    assert "rewritten: answers were normalised: no official score" in table.notes
+    [table] = suite_tables(tiny(suite_folder), [tmp_path])
+    row = rows_of(table)["rewritten"]
+    assert row.average is None
+    assert not row.entries["short"].whole
+    assert not row.entries["long"].whole
+    assert "rewritten: no average: splits differ or are incomplete" in table.notes
+    assert "rewritten: scores are unofficial: answers were normalised" in table.notes
     assert text_tables(table)[0].rows[-1][2].endswith("*")
-    assert {row[2] for row in text_tables(table)[1].rows} == {"4*", "2*"}
+    assert {cells[2] for cells in text_tables(table)[1].rows} == {"4*", "2*"}
 
 
-def test_two_runs_for_one_cell_are_refused(made: Path, tmp_path: Path) -> None:
-    """Both are named; the same run given twice is one; folders of runs are looked into."""
-    shutil.copytree(made / "runs" / "lead", tmp_path / "copy")
-    with pytest.raises(UserError, match=r"one cell.*\n.*runs/lead\n.*copy"):
-        suite_tables(tiny(made), [made / "runs", tmp_path])
-    [table] = suite_tables(tiny(made), [made / "runs", made / "runs" / "lead"])
+def test_two_runs_for_one_cell_are_refused(suite_folder: Path, tmp_path: Path) -> None:
+    """The error names both; a run may be given twice; folders are searched for runs."""
+    shutil.copytree(suite_folder / "runs" / "lead", tmp_path / "copy")
+    with pytest.raises(UserError, match=r"the same cell.*\n.*runs/lead\n.*copy"):
+        suite_tables(tiny(suite_folder), [suite_folder / "runs", tmp_path])
+    [table] = suite_tables(
+        tiny(suite_folder), [suite_folder / "runs", suite_folder / "runs" / "lead"]
+    )
     assert [row.name for row in table.rows if row.ours] == ["naive", "lead"]
-    with pytest.raises(UserError, match=r"nothing of scrolls/gov_report, .* is finished there"):
-        suite_tables(suite_named("scrolls"), [made / "runs"])
+    with pytest.raises(UserError, match=r"has no finished examples of scrolls/gov_report, "):
+        suite_tables(suite_named("scrolls"), [suite_folder / "runs"])
     with pytest.raises(UserError, match="is not a run"):
-        suite_tables(tiny(made), [tmp_path / "none"])
+        suite_tables(tiny(suite_folder), [tmp_path / "none"])
 
 
-def test_what_is_finished_beside_is_not_run_again(
-    made: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_jobs_that_other_runs_finished_are_not_run_again(
+    suite_folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A row is completed; what another directory has is told; a pipeline may be a row."""
-    shutil.copytree(made / "runs", tmp_path / "runs")
-    config, out = [made / "own.yaml"], tmp_path / "runs" / "more"
+    """A log message names the other run; a row may be named by its pipeline."""
+    shutil.copytree(suite_folder / "runs", tmp_path / "runs")
+    config, out = [suite_folder / "own.yaml"], tmp_path / "runs" / "more"
     with caplog.at_level("INFO", logger="leporello"):
-        done = run(["lead"], config=config, suite="tiny", out=out, workers=0)
-    assert [result.task for result in done.results] == []
+        outcome = run(["lead"], config=config, suite="tiny", out=out, workers=0)
+    assert [result.task for result in outcome.results] == []
     assert "lead on tiny/short is finished in" in caplog.text
-    done = run(["rewritten", "lead"], ["*/short"], config=config, suite="tiny", out=out, workers=0)
-    assert [(result.pipeline, result.task) for result in done.results] == [
+    outcome = run(
+        ["rewritten", "lead"], ["*/short"], config=config, suite="tiny", out=out, workers=0
+    )
+    assert [(result.pipeline, result.task) for result in outcome.results] == [
         ("rewritten", "tiny/short")
     ]
-    with pytest.raises(UserError, match="suite 'tiny' has no row 'naiv', nor is it a pipeline"):
+    with pytest.raises(UserError, match="suite 'tiny' has no row 'naiv', and no pipeline"):
         run(["naiv"], config=config, suite="tiny", workers=0)
     with pytest.raises(UserError, match="suite 'tiny' has none of these tasks"):
         run(["naive"], ["*/shrt"], config=config, suite="tiny", workers=0)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("long: lead", "long: leed", "suites.tiny.rows.naive.pipelines: there is no pipeline"
          " 'leed'; did you mean 'lead'"),
@@ -238,43 +246,45 @@ def test_what_is_finished_beside_is_not_run_again(
          " paper has R1/R2/RL"),
         ("average: mean", "table: resluts", "suites.tiny.table:"),
         ("short: {score: f1", "short: {score: citations", "suites.tiny.columns.short: citations is"
-         " an opinion: it enters no average"),
+         " an opinion of a reader and cannot be averaged"),
     ],
 )  # fmt: skip
-def test_a_faulty_suite_is_told_with_its_line(made: Path, old: str, new: str, said: str) -> None:
-    """What was likely meant is said too."""
+def test_a_faulty_suite_is_reported_with_its_line(
+    suite_folder: Path, old: str, new: str, message: str
+) -> None:
+    """The message suggests a similar name."""
     assert old in CONFIG
-    path = made / "faulty.yaml"
+    path = suite_folder / "faulty.yaml"
     path.write_text(CONFIG.replace(old, new), encoding="utf-8")
     with pytest.raises(ConfigError) as error:
         check_published(load_pipelines([path]).suites)
     line = CONFIG[: CONFIG.index(old)].count("\n") + 1
-    assert f"{path}:{line}: {said}" in str(error.value)
+    assert f"{path}:{line}: {message}" in str(error.value)
 
 
-def test_an_opinion_is_a_column_of_a_suite_without_an_average(made: Path) -> None:
-    """Nothing else is made of it."""
+def test_a_suite_without_an_average_may_have_opinions(suite_folder: Path) -> None:
+    """They are shown as columns."""
     text = CONFIG.replace("average: mean", "average: none").replace("score: f1", "score: judge")
-    path = made / "judged.yaml"
+    path = suite_folder / "judged.yaml"
     path.write_text(text.replace("    published: ./paper.yaml\n", ""), encoding="utf-8")
     assert load_pipelines([path]).suites["tiny"].columns["short"].score == "judge"
 
 
-def test_a_faulty_data_file_is_told_with_its_line(tmp_path: Path) -> None:
-    """Numbers without a column or a label, and rows without a quote."""
+def test_a_faulty_data_file_is_reported_with_its_line(tmp_path: Path) -> None:
+    """Faults are numbers without a column or a label, and rows without a quote."""
     (tmp_path / "own.yaml").write_text(CONFIG, encoding="utf-8")
-    for old, new, said in (
-        ("{short: [50.0]}", "{shrt: [50.0]}", "there is no column 'shrt'; did you mean 'short'"),
+    for old, new, message in (
+        ("{short: [50.0]}", "{shrt: [50.0]}", "unknown column 'shrt'; did you mean 'short'"),
         ("{short: [50.0]}", "{short: [50.0, 1]}", "Big: short has 2 numbers for 1 labels"),
         ('quote: "Big 50.0 -"', "", "quote: Field required"),
     ):
         (tmp_path / "paper.yaml").write_text(PAPER.replace(old, new), encoding="utf-8")
-        with pytest.raises(ConfigError, match=rf"paper\.yaml:11: .*{re.escape(said)}"):
+        with pytest.raises(ConfigError, match=rf"paper\.yaml:11: .*{re.escape(message)}"):
             published_of(tiny(tmp_path))
 
 
-def test_a_file_of_ones_own_adds_rows_to_a_suite(tmp_path: Path) -> None:
-    """What it does not say stays."""
+def test_a_users_file_adds_rows_to_a_suite(tmp_path: Path) -> None:
+    """Everything else in the suite stays."""
     path = tmp_path / "own.yaml"
     path.write_text("suites: {scrolls: {rows: {mine: {pipelines: lead}}}}", encoding="utf-8")
     suite, built_in = suite_named("scrolls", [path]), suite_named("scrolls")
@@ -284,24 +294,24 @@ def test_a_file_of_ones_own_adds_rows_to_a_suite(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def built_in() -> Config:
-    """The built-in file, whose names of tasks and pipelines reading it has checked."""
+    """Returns the built-in config, checked."""
     return load_pipelines([])
 
 
 @pytest.mark.parametrize("name", read_suites())
-def test_a_built_in_suite_is_whole(name: str, built_in: Config) -> None:
-    """Its scores are those of its tasks' metrics, its means follow, its tables can be printed."""
+def test_a_built_in_suite_is_complete(name: str, built_in: Config) -> None:
+    """Its scores exist in the tasks' metrics, its averages are right, its tables are printable."""
     suite = built_in.suites[name]
     for column in suite.columns.values():
         for task, score in column.parts:
             spec = built_in.tasks_named([task])[0]
             metrics = metrics_of(spec.metrics_of(spec.spec.build()))
-            known = {name for metric in metrics.values() for name in (metric.name, metric.headline)}
-            known |= {part for name in metrics for part in PARTS.get(name, ())}
-            assert score.partition("[")[0] in {"", *known}, (task, score)
+            names = {name for metric in metrics.values() for name in (metric.name, metric.headline)}
+            names |= {part for name in metrics for part in PARTS.get(name, ())}
+            assert score.partition("[")[0] in {"", *names}, (task, score)
     published = published_of(suite)
     assert {row.published for row in suite.rows.values() if row.published} <= {
-        row.name for one in published.tables.values() for row in one.rows
+        row.name for table in published.tables.values() for row in table.rows
     }
     tables = suite_tables(suite)
     assert [table.name for table in tables] == [*published.tables]
@@ -330,15 +340,15 @@ suites:
 """
 
 
-def test_means_of_groups_need_all_that_is_in_them(tmp_path: Path) -> None:
-    """Columns at each length, means of those, and a weighted one; further parameters are told."""
+def test_means_of_groups_need_all_their_columns(tmp_path: Path) -> None:
+    """Groups are means of columns or groups; remarks list further parameters of tasks."""
     path = tmp_path / "sized.yaml"
     path.write_text(SIZED, encoding="utf-8")
     suite = suite_named("sized", [path])
     for name, task in (("a", "babilong/*"), ("b", "babilong/qa2@length=0")):
-        asked = [f"{task}{',' if '@' in task else '@'}facts=made,samples=2"]
+        tasks = [f"{task}{',' if '@' in task else '@'}facts=made,samples=2"]
         out = tmp_path / name / "run"
-        run([], asked, config=[path], suite="sized", out=out, workers=0)
+        run([], tasks, config=[path], suite="sized", out=out, workers=0)
     [table] = suite_tables(suite, [tmp_path / "a"])
     [row] = table.rows
     means = {name: entry.entering or 0 for name, entry in row.entries.items()}
@@ -346,48 +356,48 @@ def test_means_of_groups_need_all_that_is_in_them(tmp_path: Path) -> None:
     parts = [row.parts[f"qa{n}@length=400"].entering or 0 for n in (1, 2)]
     assert means["some"] == sum(parts) / 2
     assert row.average == pytest.approx((means["none"] + 2 * means["some"]) / 3)
-    assert table.notes == ("lead: made with facts=made,samples=2",)
+    assert table.notes == ("lead: run with facts=made,samples=2",)
     assert [r[1] for r in text_tables(table)[1].rows] == [*suite.columns]
     assert {r["column"] for r in records([table])} == {*suite.columns, *means}
     [table] = suite_tables(suite, [tmp_path / "b"])
     assert table.rows[0].entries == {}
     assert "offline: no none: qa1@length=0 missing" in table.notes
     assert "offline: no average: none, some missing" in table.notes
-    for old, new, said in (
+    for old, new, message in (
         ("{length:", "{lenght:", "suites.sized.by.qa1@lenght=0: .* did you mean 'length'"),
         ("some, some]", "somme, some]", "average: there is no column 'somme'; did you mean 'some'"),
     ):
         path.write_text(SIZED.replace(old, new), encoding="utf-8")
-        with pytest.raises(ConfigError, match=rf"sized\.yaml:\d+: .*{said}"):
+        with pytest.raises(ConfigError, match=rf"sized\.yaml:\d+: .*{message}"):
             load_pipelines([path])
 
 
-def test_every_form_can_be_asked_for(made: Path) -> None:
-    """On the command line, and as wide as it needs off a terminal."""
-    options = ("--config", made / "own.yaml")
-    text = leporello("table", "tiny", made / "runs" / "whole", *options).stdout
+def test_a_table_is_printed_in_every_format(suite_folder: Path) -> None:
+    """Text is not wrapped if the output is not a terminal."""
+    options = ("--config", suite_folder / "own.yaml")
+    text = leporello("table", "tiny", suite_folder / "runs" / "whole", *options).stdout
     assert "long R1/R2/RL" in text
-    table = ("table", "tiny", made / "runs" / "whole", *options, "--format")
+    table = ("table", "tiny", suite_folder / "runs" / "whole", *options, "--format")
     assert "| Naive | paper | 10.0 |" in here(*table, "markdown")
     assert "\\toprule" in here(*table, "latex")
     assert "<td>8.0/1.0/1.0</td>" in here(*table, "html")
     rows = json.loads(here(*table, "json"))["rows"]
     assert {row["row"] for row in rows} == {"Naive", "naive", "Big"}
-    [own] = [r for r in rows if r["from"] == "ours" and r["column"] == "short"]
-    assert (own["examples"], own["split"], own["whole_test_set"]) == (4, "test", True)
-    assert own["low"] <= own["value"] <= own["high"]
+    [record] = [r for r in rows if r["from"] == "ours" and r["column"] == "short"]
+    assert (record["examples"], record["split"], record["whole_test_set"]) == (4, "test", True)
+    assert record["low"] <= record["value"] <= record["high"]
     parsed = [*csv.DictReader(here(*table, "csv").splitlines())]
     assert [row["row"] for row in parsed] == [row["row"] for row in rows]
 
 
 def test_a_suite_is_checked_listed_and_run_from_the_command_line(
-    made: Path, tmp_path: Path
+    suite_folder: Path, tmp_path: Path
 ) -> None:
-    """`check`, `list suites`, `run --suite` and `plan --suite` know it."""
-    options = ("--config", made / "own.yaml")
-    assert "no faults" in here("check", *options)
+    """The commands are `check`, `list suites`, `run --suite` and `plan --suite`."""
+    options = ("--config", suite_folder / "own.yaml")
+    assert "no errors" in here("check", *options)
     assert "columns: short, long; rows: naive" in here("list", "suites", *options)
     out = ("--out", tmp_path / "out")
-    done = leporello("run", "--suite", "tiny", "naive", *options, *out, *HERE).stdout
-    assert "57.14" in done
+    outcome = leporello("run", "--suite", "tiny", "naive", *options, *out, *HERE).stdout
+    assert "57.14" in outcome
     assert "first" in here("plan", "--suite", "tiny", "naive", *options, *out)

@@ -1,4 +1,4 @@
-"""Normalised answers: what the metric reads stays, what was plainly meant becomes readable."""
+"""Tests of normalising answers into the form that metrics require."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def score(metric: Metric, text: str, scored: Example) -> float:
     return metric.score(statistics)
 
 
-# Each task that normalises, with gold answers of an example.
+# Tasks that normalise answers, with gold answers of an example.
 TASKS: list[tuple[Any, Example]] = [
     (Scrolls("qasper"), example("Unanswerable", "No", "a fox, or unanswerable ones")),
     *((Scrolls("quality"), example(choice, choices=CHOICES)) for choice in CHOICES),
@@ -61,7 +61,7 @@ TEXT = st.lists(st.sampled_from(WORDS) | st.text(string.printable, max_size=5), 
 
 @pytest.mark.parametrize(("task", "scored"), TASKS)
 def test_gold_answers_stay_right(task: Any, scored: Example) -> None:
-    """Each scores as before, and again when it was normalised twice."""
+    """Normalising does not change their scores, and is idempotent."""
     metric = METRICS[task.metrics[0]]()
     for gold in scored.references:
         once = task.normalise(gold, scored.without_gold())
@@ -72,11 +72,11 @@ def test_gold_answers_stay_right(task: Any, scored: Example) -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize(("task", "scored"), TASKS)
 @given(text=TEXT)
-def test_what_the_metric_accepts_is_never_lost(task: Any, scored: Example, text: str) -> None:
-    """And normalising twice is normalising once.
+def test_normalising_never_loses_a_correct_answer(task: Any, scored: Example, text: str) -> None:
+    """Normalising is also idempotent.
 
-    The one exception is the text of an option that begins with an article, which the metric of
-    letters would take for A.
+    The only exception is the text of an option that begins with an article, which the metric of
+    letters reads as A.
     """
     metric = METRICS[task.metrics[0]]()
     normalised = task.normalise(text, scored.without_gold())
@@ -86,19 +86,19 @@ def test_what_the_metric_accepts_is_never_lost(task: Any, scored: Example, text:
 
 
 @pytest.mark.parametrize("task", [Scrolls("gov_report"), ZeroScrolls("squality"), Muld("vlsp")])
-def test_free_text_stays_as_it_is(task: Any) -> None:
-    """Summaries, and answers of no form, are nobody's to rewrite."""
+def test_free_text_is_unchanged(task: Any) -> None:
+    """Summaries and other free answers are not normalised."""
     text = " B) 60 % Unanswerable\n"
     assert task.normalise(text, example()) == text
 
 
 def check(cases: dict[str, str], normalise: Callable[[str], str]) -> None:
-    """Checks what becomes of some answers."""
+    """Checks the normalised form of some answers."""
     assert {text: normalise(text) for text in cases} == cases
 
 
 def test_option_letters() -> None:
-    """As the metric reads them; an option's text; lower case where it is marked."""
+    """Letters as in the metric, texts of options, and marked lower-case letters are accepted."""
     check(
         {
             "B": "B",
@@ -120,7 +120,7 @@ def test_option_letters() -> None:
 
 
 def test_option_texts() -> None:
-    """A letter becomes its option; an option stays as it is."""
+    """A letter becomes its option; an option is unchanged."""
     check(
         {
             "B": "The gate",
@@ -139,7 +139,7 @@ def test_option_texts() -> None:
 
 
 def test_labels() -> None:
-    """The one that is named, if it is one and not denied."""
+    """An answer with exactly one label that is not negated becomes the label."""
     check(
         {
             "entailment.": "Entailment",
@@ -164,7 +164,7 @@ def test_labels() -> None:
 
 
 def test_percentages() -> None:
-    """The first with a sign; then in words, then the only number."""
+    """The first number with a sign, or in words, or else the only number is the percentage."""
     check(
         {
             "Between 50% and 60%": "50%",
@@ -185,7 +185,7 @@ def test_percentages() -> None:
 
 
 def test_permutations() -> None:
-    """As the metric reads them; then numbered lists, runs, and all numbers."""
+    """Lists as in the metric, numbered lists, sequences, or else all numbers are accepted."""
     check(
         {
             "3,1 ,2,4": "3, 1, 2, 4",
@@ -206,7 +206,7 @@ def test_permutations() -> None:
 
 
 def test_authors() -> None:
-    """One list, whichever way it is written; PAN's objects say more and stay."""
+    """Lists in any form are unified; PAN's objects are unchanged."""
     check(
         {
             "1 1 2": "[1, 1, 2]",
@@ -225,7 +225,7 @@ def test_authors() -> None:
 
 
 def test_unanswerable() -> None:
-    """Where an answer says nothing else."""
+    """An answer counts as unanswerable only without other content."""
     check(
         {
             "unanswerable.": "Unanswerable",

@@ -1,4 +1,4 @@
-"""BABILong: bAbI's files read as the authors do, facts in order among other sentences."""
+"""Tests of BABILong, with bAbI's files and generated stories."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.tasks import Babilong
-from leporello.tasks.generated.babi import made
+from leporello.tasks.generated.babi import generate_story
 
 PLACES = ("bathroom", "bedroom", "garden", "hallway", "kitchen", "office")
-# Two stories in the form of bAbI, the first with two questions.
+# Two stories in bAbI's format, the first with two questions.
 ROWS = """1 Ina moved to the garden.
 2 Udo went to the office.
 3 Where is Ina? \tgarden\t1
@@ -27,7 +27,7 @@ ROWS = """1 Ina moved to the garden.
 
 
 def written(folder: Path, text: str = ROWS) -> Path:
-    """Returns a data directory with this file of qa1."""
+    """Writes a data directory with this file of qa1, and returns it."""
     place = folder / "babilong/tasks_1-20_v1-2/en-10k"
     place.mkdir(parents=True, exist_ok=True)
     (place / "qa1_single-supporting-fact_train.txt").write_text(text)
@@ -35,22 +35,22 @@ def written(folder: Path, text: str = ROWS) -> Path:
     return folder
 
 
-def test_a_story_is_told_up_to_each_question(tmp_path: Path) -> None:
-    """Without the questions before it; evidence is the fact that the file names."""
+def test_a_story_contains_the_facts_before_its_question(tmp_path: Path) -> None:
+    """Earlier questions are left out; the evidence is the fact that the file names."""
     task = Babilong("qa1", length=400, data=written(tmp_path))
-    found = {}
+    facts_and_proofs = {}
     for example in task.examples():
         text = example.document.text
         facts = re.findall(r"(?:Ina|Udo) [^.]*\.", text)
         proof = [text[span.start : span.end] for span in example.evidence]
-        found[example.question, example.references] = (len(facts), proof)
+        facts_and_proofs[example.question, example.references] = (len(facts), proof)
         assert len(text.split()) == 100
         prompt = OfficialPrompt.of(example)
         assert prompt
-        whole = prompt.around(text)
-        assert whole.startswith("I will give you context with the facts about positions")
-        assert whole.endswith(f"\n</context>\n\nQuestion: {example.question}")
-    assert found == {
+        rebuilt = prompt.around(text)
+        assert rebuilt.startswith("I will give you context with the facts about positions")
+        assert rebuilt.endswith(f"\n</context>\n\nQuestion: {example.question}")
+    assert facts_and_proofs == {
         ("Where is Ina?", ("garden",)): (2, ["Ina moved to the garden."]),
         ("Where is Ina?", ("kitchen",)): (3, ["Ina journeyed to the kitchen."]),
         ("Where is Udo?", ("hallway",)): (1, ["Udo moved to the hallway."]),
@@ -59,8 +59,8 @@ def test_a_story_is_told_up_to_each_question(tmp_path: Path) -> None:
     assert len(bare.document.text.split()) in (5, 10, 15)
 
 
-def test_a_background_gives_long_sentences_and_the_last_is_cut(tmp_path: Path) -> None:
-    """Sentences of ten tokens and more, from anywhere, gone through again."""
+def test_a_background_has_long_sentences_of_which_the_last_is_cut(tmp_path: Path) -> None:
+    """Sentences have at least ten tokens, start at random and are repeated."""
     texts = tmp_path / "texts"
     texts.mkdir()
     story = " ".join(f"This is sentence number {n} of a long and slow story." for n in range(9))
@@ -74,10 +74,10 @@ def test_a_background_gives_long_sentences_and_the_last_is_cut(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["qa1", "qa2", "qa3"])
-def test_stories_made_here_are_right(name: str) -> None:
-    """Their answer follows from their facts, and from those alone that are named as the proof."""
+def test_generated_stories_are_right(name: str) -> None:
+    """The answer follows from the facts, and the right number of facts are the proof."""
     for seed in range(200):
-        story = made(name, PLACES, Random(seed))
+        story = generate_story(name, PLACES, Random(seed))
         assert story.answer == answered(story.facts, story.question)
         proof = [story.facts[number] for number in sorted(story.proof)]
         assert any(story.answer in fact for fact in proof) or name == "qa2"
@@ -85,45 +85,45 @@ def test_stories_made_here_are_right(name: str) -> None:
 
 
 def answered(facts: tuple[str, ...], question: str) -> str:
-    """Returns what a story comes to, by telling it again."""
-    where: dict[str, str] = {}
-    holder, seen = "", []
+    """Returns the answer to a question, by replaying the facts."""
+    place_of: dict[str, str] = {}
+    carrier, visited = "", []
     for fact in facts:
-        who, *words = fact.rstrip(".").split()
+        person, *words = fact.rstrip(".").split()
         if "got" in words:
-            holder, place = who, where[who]
-            seen.append(place)
+            carrier, place = person, place_of[person]
+            visited.append(place)
         elif "dropped" in words:
-            holder = ""
+            carrier = ""
         else:
-            where[who] = words[-1]
-            if who == holder:
-                seen.append(words[-1])
+            place_of[person] = words[-1]
+            if person == carrier:
+                visited.append(words[-1])
     if name := re.fullmatch(r"Where is ([A-Z]\w+)\?", question):
-        return where[name[1]]
-    return seen[-1] if question.startswith("Where is") else seen[-2]
+        return place_of[name[1]]
+    return visited[-1] if question.startswith("Where is") else visited[-2]
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
-        ("1 Ina ran.\n2 Where is Ina?\tgarden\n", "txt:2: is not `NUMBER QUESTION"),
-        ("1 Ina ran.\n2 Where is Ina?\tgarden\t7\n", "txt:2: is not `NUMBER QUESTION"),
-        ("1 Ina ran.\n", "asks nothing"),
+        ("1 Ina ran.\n2 Where is Ina?\tgarden\n", "txt:2: is not bAbI's format"),
+        ("1 Ina ran.\n2 Where is Ina?\tgarden\t7\n", "txt:2: is not bAbI's format"),
+        ("1 Ina ran.\n", "contains no question"),
     ],
 )
-def test_what_is_no_file_of_babi_is_told(tmp_path: Path, text: str, told: str) -> None:
-    """With its line."""
-    with pytest.raises((ConfigError, UserError), match=re.escape(told)):
+def test_a_file_that_is_not_babis_is_an_error(tmp_path: Path, text: str, message: str) -> None:
+    """The message has the line."""
+    with pytest.raises((ConfigError, UserError), match=re.escape(message)):
         Babilong("qa1", data=written(tmp_path, text)).fingerprint()
 
 
-def test_a_missing_file_is_told_with_what_to_do(tmp_path: Path) -> None:
-    """Stories of our own are offered where there are any."""
+def test_a_missing_file_is_an_error_with_advice(tmp_path: Path) -> None:
+    """Generated stories are suggested if the task has any."""
     with pytest.raises(UserError, match="facts: made"):
         Babilong("qa1", data=tmp_path).fingerprint()
     with pytest.raises(UserError, match="no qa4_"):
         Babilong("qa4", data=tmp_path).fingerprint()
     wrong: Any = {"facts": "made"}
-    with pytest.raises(ValueError, match="qa1, qa2, qa3 alone"):
+    with pytest.raises(ValueError, match="only for qa1, qa2, qa3"):
         Babilong("qa4", **wrong)

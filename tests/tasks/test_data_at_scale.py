@@ -1,4 +1,4 @@
-"""Rows of shards, tables, archives and data sets: the same examples, each row within a budget."""
+"""Tests of rows in several files, tables, archives and data sets, and of size limits."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ROWS = [
     for i in range(10)
 ]
 NAMES = {"id": "key", "document": "context.text", "question": "query", "references": "answers.text"}
-OTHERS = [
+RENAMED_ROWS = [
     {
         "key": i,
         "context": {"text": [f"text {i // 3} é"]},
@@ -57,13 +57,13 @@ OTHERS = [
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of the test's own."""
+    """Returns an empty cache, which the test uses."""
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
-def told(examples: Iterable[Example]) -> list[tuple[Any, ...]]:
-    """Says what of examples is compared; what shares a document stands together."""
+def compared_values(examples: Iterable[Example]) -> list[tuple[Any, ...]]:
+    """Returns the compared values of examples, sorted by id."""
     return sorted((int(e.id), e.document.text, e.question, e.references, e.fault) for e in examples)
 
 
@@ -71,18 +71,20 @@ EXPECTED = [(i, f"text {i // 3} é", f"q {i}?", ("a", "b"), "") for i in range(1
 
 
 def check(task: JsonLines) -> None:
-    """Checks that a task has all rows, as a whole and read shard by shard, in any order."""
-    assert told(task.examples()) == EXPECTED
+    """Checks that a task has all rows, also if documents are read in reverse order."""
+    assert compared_values(task.examples()) == EXPECTED
     layout = [*task.layout()]
-    assert told(e for one in reversed(layout) for e in task.examples_of([one], 0)) == EXPECTED
+    assert (
+        compared_values(e for d in reversed(layout) for e in task.examples_of([d], 0)) == EXPECTED
+    )
     assert len(task) == sum(document.examples for document in layout) == 10
     assert task.fingerprint() == task.fingerprint()
 
 
 @pytest.mark.parametrize("suffix", PACK)
 @pytest.mark.parametrize("adjacent", [False, True])
-def test_shards_are_one_file(tmp_path: Path, suffix: str, adjacent: bool) -> None:
-    """A folder's or a pattern's files in their order, compressed or not, are read as their rows."""
+def test_several_files_are_read_as_one(tmp_path: Path, suffix: str, adjacent: bool) -> None:
+    """Files of a folder or pattern are read in order, compressed or not."""
     folder = tmp_path / "rows"
     folder.mkdir()
     for n, part in enumerate((ROWS[:4], ROWS[4:5], ROWS[5:])):
@@ -93,42 +95,42 @@ def test_shards_are_one_file(tmp_path: Path, suffix: str, adjacent: bool) -> Non
         task = JsonLines(path, adjacent=adjacent, split=split)
         if not adjacent:
             check(task)
-        assert told(task.examples()) == EXPECTED
+        assert compared_values(task.examples()) == EXPECTED
     assert [e.id for e in task.examples()] == [row["id"] for row in ROWS]
 
 
-def test_what_is_compressed_is_unpacked_once(tmp_path: Path, cache: Path) -> None:
-    """Rows of another process, and another order, are found in the copy; a removed one is made."""
+def test_compressed_files_are_unpacked_once(tmp_path: Path, cache: Path) -> None:
+    """Later reads use the copy, which is made again if it was removed."""
     path = tmp_path / "rows.jsonl.xz"
     path.write_bytes(lzma.compress(json_lines(ROWS)))
     task = JsonLines(path)
     layout = [*task.layout()]
     [copy] = (file for file in cache.glob("unpacked/*/*/*") if file.is_file())
     before = copy.stat().st_mtime_ns
-    assert told(e for one in layout for e in task.examples_of([one], 0)) == EXPECTED
+    assert compared_values(e for d in layout for e in task.examples_of([d], 0)) == EXPECTED
     assert copy.stat().st_mtime_ns == before
     copy.unlink()
-    assert told(task.examples()) == EXPECTED
+    assert compared_values(task.examples()) == EXPECTED
 
 
-def test_faults_name_the_file_of_the_shard(tmp_path: Path) -> None:
-    """Of several files a fault says which, with the line in it."""
+def test_faults_name_the_file_and_line(tmp_path: Path) -> None:
+    """With several files, messages include the file."""
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(json_lines(ROWS[:3])))
     (tmp_path / "b.jsonl").write_bytes(b"\n" + json_lines([ROWS[0], {"id": "x", "doc": 1}]))
     with pytest.raises(ConfigError) as raised:
         JsonLines(tmp_path).check()
     assert [str(fault) for fault in raised.value.faults] == [
-        f"{tmp_path}/b.jsonl:2: id '0' stands on line 1 of a.jsonl.gz already",
+        f"{tmp_path}/b.jsonl:2: id '0' is a duplicate of line 1 of a.jsonl.gz",
         f"{tmp_path}/b.jsonl:3: unknown field 'doc'; allowed: answer, choices, collection,"
         " document, document_id, document_path, documents, evidence, group, id, metadata, question,"
-        " references, title; what nobody reads can stand in `ignore`",
+        " references, title; add it to `ignore` to skip it",
     ]
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".zst", ".xz"])
-def test_a_row_beyond_the_budget_fails_alone(tmp_path: Path, suffix: str) -> None:
-    """A bomb of 80 MB costs no memory, and the rows around it are read."""
+def test_only_a_row_above_the_size_limit_fails(tmp_path: Path, suffix: str) -> None:
+    """A row of 80 MB takes little memory, and other rows are read."""
     bomb = b'{"id": "huge", "document": "' + b" " * 80_000_000 + b'"}\n'
     path = tmp_path / f"rows.jsonl{suffix}"
     path.write_bytes(PACK[suffix](json_lines(ROWS[:3]) + bomb + json_lines(ROWS[3:])))
@@ -138,7 +140,7 @@ def test_a_row_beyond_the_budget_fails_alone(tmp_path: Path, suffix: str) -> Non
         task = JsonLines(path, adjacent=adjacent, max_row_bytes=10**6)
         examples = [*task.examples()]
         [huge] = [example for example in examples if example.fault]
-        assert told(example for example in examples if example != huge) == EXPECTED
+        assert compared_values(example for example in examples if example != huge) == EXPECTED
         assert (huge.id, huge.document.text) == ("row 4", "")
         assert huge.fault.startswith(
             f"rows.jsonl{suffix}:4: the row is larger than max_row_bytes, 1,000,000"
@@ -147,7 +149,7 @@ def test_a_row_beyond_the_budget_fails_alone(tmp_path: Path, suffix: str) -> Non
 
 
 def test_rows_on_a_document_whose_row_is_too_large_fail(tmp_path: Path) -> None:
-    """Its text is in no row that could be read; the others are as if these were not there."""
+    """Their text is missing; other rows are not affected."""
     rows = [
         {"id": "a", "document_id": "D", "document": "x" * 2000},
         {"id": "b", "document_id": "D"},
@@ -155,36 +157,36 @@ def test_rows_on_a_document_whose_row_is_too_large_fail(tmp_path: Path) -> None:
     ]
     path = tmp_path / "rows.jsonl"
     path.write_bytes(json_lines(rows))
-    large, lost, sound = JsonLines(path, max_row_bytes=1000).examples()
+    large, textless, good = JsonLines(path, max_row_bytes=1000).examples()
     assert "the row is larger than max_row_bytes" in large.fault
-    assert lost.fault == "rows.jsonl:2: document 'D' has no text in any row that could be read"
-    assert (sound.id, sound.fault) == ("c", "")
+    assert textless.fault == "rows.jsonl:2: document 'D': no row with its text could be read"
+    assert (good.id, good.fault) == ("c", "")
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".zst", ".xz"])
-def test_damaged_files_are_told(tmp_path: Path, suffix: str, cache: Path) -> None:
-    """What was cut off while it was fetched leaves no copy, and says what to do."""
+def test_damaged_files_are_reported(tmp_path: Path, suffix: str, cache: Path) -> None:
+    """A truncated file leaves no copy, and the error advises to fetch it again."""
     path = tmp_path / f"rows.jsonl{suffix}"
     path.write_bytes(PACK[suffix](json_lines(ROWS * 50))[:-30])
-    with pytest.raises(UserError, match=r"is cut off or damaged.*fetch it again"):
+    with pytest.raises(UserError, match=r"is truncated or damaged.*fetch it again"):
         JsonLines(path).check()
     assert not [*cache.glob("unpacked/*/*/*")]
 
 
-def test_what_expands_beyond_measure_is_refused(
+def test_a_file_that_expands_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file of nothing but short lines ends before it has filled the disk."""
+    """Unpacking short lines stops before they fill the disk."""
     monkeypatch.setattr("leporello.tasks.jsonl.unpacked.EXPANDED_BYTES", 100_000)
     path = tmp_path / "rows.jsonl.gz"
     path.write_bytes(gzip.compress(b"{}\n" * 1_000_000))
-    with pytest.raises(UserError, match=r"bytes expand to more than .* as no text does"):
+    with pytest.raises(UserError, match=r"bytes expand to more than .* too many for text"):
         JsonLines(path).check()
 
 
 @pytest.mark.integration
 def test_a_bomb_of_one_line_is_refused_before_it_is_in_memory(tmp_path: Path, cache: Path) -> None:
-    """Neither a file of rows nor a benchmark's zip takes the 400 MB that the line has."""
+    """Neither a file of rows nor a benchmark's zip is expanded to its 400 MB."""
     path, official = tmp_path / "rows.jsonl.gz", tmp_path / "qasper.zip"
     with (
         gzip.open(path, "wb", 6) as packed,
@@ -195,9 +197,9 @@ def test_a_bomb_of_one_line_is_refused_before_it_is_in_memory(tmp_path: Path, ca
             packed.write(block)
             member.write(block)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(UserError, match=r"expand to more than \d+ MiB, as no text does"):
+    with pytest.raises(UserError, match=r"expand to more than \d+ MiB, too many for text"):
         JsonLines(path).check()
-    with pytest.raises(UserError, match="line 1 has more than 32 MiB, the most"):
+    with pytest.raises(UserError, match="line 1 has more than 32 MiB; is this"):
         [*Archive(official, ("qasper/validation.jsonl",)).rows()]
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB
     assert not [file for file in cache.rglob("*") if file.is_file()]
@@ -207,22 +209,22 @@ def test_a_bomb_of_one_line_is_refused_before_it_is_in_memory(tmp_path: Path, ca
     ("encoding", "name"),
     [("utf-16", "UTF-16-LE"), ("utf-16-be", "UTF-16-BE"), ("utf-32", "UTF-32-LE")],
 )
-def test_wide_encodings_are_told_with_a_mark_or_without(
+def test_wide_encodings_are_reported_with_or_without_a_mark(
     tmp_path: Path, encoding: str, name: str
 ) -> None:
-    """What is in UTF-16 is refused once, with the command that converts it."""
+    """The error includes the command that converts the file."""
     path = tmp_path / "rows.jsonl"
     path.write_bytes(json_lines(ROWS).decode().encode(encoding))
     with pytest.raises(
-        UserError, match=f"is in {name}, and JSON lines are UTF-8; convert it: iconv"
+        UserError, match=f"is in {name}, but JSON Lines must be UTF-8; convert it: iconv"
     ):
         JsonLines(path).check()
 
 
-def test_columns_are_fields_under_other_names(tmp_path: Path) -> None:
-    """Of JSON lines too: into objects and lists, numbers as texts, other fields passed over."""
+def test_columns_rename_fields(tmp_path: Path) -> None:
+    """Paths reach into objects and lists, numbers become text, other fields are ignored."""
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(json_lines(OTHERS))
+    path.write_bytes(json_lines(RENAMED_ROWS))
     check(JsonLines(path, columns=NAMES))
     nameless = JsonLines(path, columns={"document": "query"})
     assert [e.id for e in nameless.examples()] == [str(n) for n in range(1, 11)]
@@ -230,7 +232,7 @@ def test_columns_are_fields_under_other_names(tmp_path: Path) -> None:
         ConfigError, match=r"rows\.jsonl:1: has no column 'answers\.txt'; did you mean"
     ):
         JsonLines(path, columns={**NAMES, "references": "answers.txt"}).check()
-    with pytest.raises(ValueError, match="there is no field 'qestion'; did you mean 'question'"):
+    with pytest.raises(ValueError, match="unknown field 'qestion'; did you mean 'question'"):
         JsonLines(path, columns={"qestion": "query"})
 
 
@@ -257,7 +259,7 @@ TABLES = {".parquet": as_parquet, ".feather": as_feather, ".arrow": as_stream}
 def test_a_parquet_bomb_is_refused_before_it_is_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By what its footer says of its row groups."""
+    """The sizes are in the footer of the file."""
     monkeypatch.setattr("leporello.tasks.jsonl.tables.EXPANDED_BYTES", 100_000)
     table = pyarrow.Table.from_pylist([{"id": "a", "document": "a" * 10**7}])
     parquet.write_table(table, tmp_path / "a.parquet", compression="zstd")
@@ -266,51 +268,54 @@ def test_a_parquet_bomb_is_refused_before_it_is_unpacked(
 
 
 @pytest.mark.parametrize("suffix", TABLES)
-def test_tables_are_rows(tmp_path: Path, suffix: str) -> None:
-    """Whatever a column is called, in one file or in several; faults name file and row."""
+def test_tables_are_read_as_rows(tmp_path: Path, suffix: str) -> None:
+    """Columns may be renamed, files may be several, and faults name file and row."""
     write = TABLES[suffix]
     write(tmp_path / f"a{suffix}", ROWS)
     check(Table(tmp_path / f"a{suffix}"))
     folder = tmp_path / "shards"
     folder.mkdir()
-    for n, part in enumerate((OTHERS[:4], OTHERS[4:])):
+    for n, part in enumerate((RENAMED_ROWS[:4], RENAMED_ROWS[4:])):
         write(folder / f"train-{n}{suffix}", part)
     check(Table(folder, columns=NAMES))
     with pytest.raises(UserError, match=f"train-0{suffix}: has no column 'quest'; did you mean"):
         Table(folder, columns={**NAMES, "question": "quest"}).check()
-    write(folder / f"train-2{suffix}", [{**OTHERS[0], "key": 7}, {**OTHERS[0], "key": None}])
+    write(
+        folder / f"train-2{suffix}",
+        [{**RENAMED_ROWS[0], "key": 7}, {**RENAMED_ROWS[0], "key": None}],
+    )
     with pytest.raises(ConfigError) as raised:
         Table(folder, columns={"document": "key"}).check()
     assert f"train-2{suffix}:2: needs `document`" in str(raised.value)
     (tmp_path / f"b{suffix}").write_bytes((tmp_path / f"a{suffix}").read_bytes()[:-40])
-    with pytest.raises(UserError, match="is damaged, or no table"):
+    with pytest.raises(UserError, match="is damaged, or is not a table"):
         Table(tmp_path / f"b{suffix}").check()
 
 
 @pytest.mark.parametrize("suffix", TABLES)
-def test_a_tables_rows_have_a_budget(tmp_path: Path, suffix: str) -> None:
-    """A huge cell fails its row alone."""
+def test_a_tables_rows_have_a_size_limit(tmp_path: Path, suffix: str) -> None:
+    """Only the row of a huge cell fails."""
     rows: list[Any] = [*ROWS[:4], {**ROWS[4], "document": "x" * 3_000_000}, *ROWS[5:]]
     TABLES[suffix](tmp_path / f"rows{suffix}", rows)
     examples = [*Table(tmp_path / f"rows{suffix}", max_row_bytes=10**6).examples()]
     [huge] = [example for example in examples if example.fault]
     assert huge.fault.startswith(f"rows{suffix}:5: the row is larger")
-    assert told(e for e in examples if e != huge) == [*EXPECTED[:4], *EXPECTED[5:]]
+    assert compared_values(e for e in examples if e != huge) == [*EXPECTED[:4], *EXPECTED[5:]]
 
 
 def test_folders_of_datasets_are_read(tmp_path: Path) -> None:
-    """What its `save_to_disk` leaves: streams, the order of which a file says, by split."""
+    """`save_to_disk` writes streams by split, with a file that lists their order."""
     folder = tmp_path / "saved"
     (folder / "train").mkdir(parents=True)
     (folder / "dataset_dict.json").write_text(json.dumps({"splits": ["train"]}), encoding="utf-8")
     names = ["data-00000-of-00002.arrow", "data-00001-of-00002.arrow"]
     state = {"_data_files": [{"filename": name} for name in names]}
     (folder / "train/state.json").write_text(json.dumps(state), encoding="utf-8")
-    for name, part in zip(names, (OTHERS[:4], OTHERS[4:]), strict=True):
+    for name, part in zip(names, (RENAMED_ROWS[:4], RENAMED_ROWS[4:]), strict=True):
         as_stream(folder / "train" / name, part)
     check(Table(folder, split="train", columns=NAMES))
     check(Table(folder / "train", columns=NAMES))
-    with pytest.raises(UserError, match="has no split ''; it has 'train', one of which"):
+    with pytest.raises(UserError, match="has no split ''; give one of 'train' as"):
         Table(folder).check()
 
 
@@ -323,8 +328,8 @@ def tar(path: Path, members: Mapping[str, bytes], mode: Any = "w") -> None:
             archive.addfile(info, io.BytesIO(content))
 
 
-def test_a_webdataset_is_documents_with_their_rows(tmp_path: Path) -> None:
-    """Members of one name are a document and its questions, whatever its format is."""
+def test_a_webdataset_is_read_as_documents_with_rows(tmp_path: Path) -> None:
+    """Members with the same key are a document, of any format, and its questions."""
     tar(
         tmp_path / "a-0.tar",
         {
@@ -354,15 +359,15 @@ def test_a_webdataset_is_documents_with_their_rows(tmp_path: Path) -> None:
     assert ["three" in examples[3].document.text, examples[3].fault] == [True, ""]
     assert "a-2.tar:2: the row is larger" in examples[5].fault
     layout = [*task.layout()]
-    again = [e for one in reversed(layout) for e in task.examples_of([one], 0)]
+    again = [e for d in reversed(layout) for e in task.examples_of([d], 0)]
     assert sorted((e.id, e.document.text) for e in again) == sorted(
         (e.id, e.document.text) for e in examples
     )
     tar(tmp_path / "a-3.tar", {"f.txt": b"x", "f.json": b"[1]"})
-    with pytest.raises(ConfigError, match=r"a-3\.tar:1: a row is an object"):
+    with pytest.raises(ConfigError, match=r"a-3\.tar:1: a row must be an object"):
         task.check()
     tar(tmp_path / "a-3.tar", {"f.txt": b"x", "f.md": b"y"})
-    with pytest.raises(UserError, match="'f' has more than one document, or JSON: f"):
+    with pytest.raises(UserError, match="'f' has several documents or JSON files: f"):
         task.check()
 
 
@@ -378,21 +383,21 @@ configs:
 
 
 def test_data_sets_of_the_hub_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The card says which files a split has, or else their names; each is fetched once."""
-    for n, part in enumerate((OTHERS[:4], OTHERS[4:])):
+    """A split's files are in the card, or match by name; each is fetched once."""
+    for n, part in enumerate((RENAMED_ROWS[:4], RENAMED_ROWS[4:])):
         as_parquet(tmp_path / f"{n}.parquet", part)
     files = {
         "README.md": CARD.encode(),
-        "data/train-0.jsonl.gz": gzip.compress(json_lines(OTHERS[:4])),
-        "data/train-1.jsonl": json_lines(OTHERS[4:]),
+        "data/train-0.jsonl.gz": gzip.compress(json_lines(RENAMED_ROWS[:4])),
+        "data/train-1.jsonl": json_lines(RENAMED_ROWS[4:]),
         "odd/0.parquet": (tmp_path / "0.parquet").read_bytes(),
         "odd/1.parquet": (tmp_path / "1.parquet").read_bytes(),
-        "more/dev.jsonl": json_lines(OTHERS),
+        "more/dev.jsonl": json_lines(RENAMED_ROWS),
     }
     with serving(Web()) as web:
         monkeypatch.setenv("HF_ENDPOINT", web.url)
         tree = [
-            {"type": "file", "path": p, "size": len(c), "oid": hashlib.sha1(c).hexdigest()}  # noqa: S324 -- as git has it
+            {"type": "file", "path": p, "size": len(c), "oid": hashlib.sha1(c).hexdigest()}  # noqa: S324 -- as in git
             for p, c in files.items()
         ]
         web.files["/api/datasets/me/set/tree/main"] = json.dumps(tree).encode()
@@ -403,10 +408,8 @@ def test_data_sets_of_the_hub_are_fetched(tmp_path: Path, monkeypatch: pytest.Mo
         check(Table(url / "more", split="dev", columns=NAMES))
         check(Table(url / "more/dev.jsonl", columns=NAMES))
         assert len(web.downloads("/datasets/me/set/resolve/main/odd/0.parquet")) == 1
-        with pytest.raises(
-            UserError, match="has no files of rows for split 'nix'; files that could"
-        ):
+        with pytest.raises(UserError, match="has no files of rows for split 'nix'; other files"):
             Table(url, split="nix").check()
-        with pytest.raises(UserError, match="does not give its files of the data set me/other"):
+        with pytest.raises(UserError, match="refuses its files of the data set me/other"):
             Table(to_path("hf://datasets/me/other")).check()
     _cached_layout.cache_clear()

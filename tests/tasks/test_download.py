@@ -1,4 +1,4 @@
-"""Fetching: whole files with the right checksum, resumed where they broke off, told in words."""
+"""Tests of downloads: checksums, resuming and error messages."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def put(hub: Web, repository: str, name: str, content: bytes) -> None:
 
 def ranges(hub: Web) -> list[str | None]:
     """Returns the ranges of all downloads."""
-    return [asked for method, _, asked in hub.asked if method == "GET"]
+    return [requested for method, _, requested in hub.asked if method == "GET"]
 
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
-    """A hub on this machine."""
+    """Starts a hub on this machine."""
     monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 100_000)
     with serving(Web()) as web:
         monkeypatch.setenv("HF_ENDPOINT", web.url)
@@ -38,7 +38,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
 
 
 def zipped(rows: str = "") -> bytes:
-    """Returns a zip as SCROLLS publishes them."""
+    """Returns a zip in the format of SCROLLS."""
     row = {"id": "a", "pid": "a_0", "input": "Who?\n\nA fox.", "output": "a fox"}
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
@@ -47,12 +47,12 @@ def zipped(rows: str = "") -> bytes:
 
 
 def all_of(tasks: dict[str, Task], data: Path) -> list[Fetched]:
-    """Returns what `fetch` yields."""
+    """Returns the files that `fetch` yields."""
     return list(fetch(tasks, data))
 
 
 def test_a_fetched_file_is_read_as_a_task(hub: Web, tmp_path: Path) -> None:
-    """It lies where the task looks for it; size and SHA-256 are told, nothing else is left."""
+    """It is in the task's place, with the right size and SHA-256; no other file is left."""
     content = zipped()
     put(hub, "tau/scrolls", "qasper.zip", content)
     task = Scrolls("qasper", data=tmp_path)
@@ -68,8 +68,8 @@ def test_a_fetched_file_is_read_as_a_task(hub: Web, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "scrolls").iterdir()] == ["qasper.zip"]
 
 
-def test_every_benchmark_is_found_under_its_own_name(hub: Web, tmp_path: Path) -> None:
-    """A task without a directory of its own uses the one given; splits share a zip."""
+def test_benchmarks_are_downloaded_to_their_own_folders(hub: Web, tmp_path: Path) -> None:
+    """A task without a directory uses the given one; splits share a zip."""
     put(hub, "tau/scrolls", "quality.zip", b"one")
     put(hub, "tau/zero_scrolls", "quality.zip", b"two")
     put(hub, "ghomasHudson/muld", "data/vlsp_test.json.bz2", b"three")
@@ -89,8 +89,8 @@ def test_every_benchmark_is_found_under_its_own_name(hub: Web, tmp_path: Path) -
     }
 
 
-def test_a_file_that_is_there_is_left_alone(hub: Web, tmp_path: Path) -> None:
-    """The hub is not even asked, so that one without a connection can look at what there is."""
+def test_an_existing_file_is_not_downloaded(hub: Web, tmp_path: Path) -> None:
+    """The hub receives no request, so that no connection is needed."""
     path = tmp_path / "scrolls" / "qasper.zip"
     path.parent.mkdir()
     path.write_bytes(b"mine")
@@ -100,8 +100,8 @@ def test_a_file_that_is_there_is_left_alone(hub: Web, tmp_path: Path) -> None:
     assert hub.asked == []
 
 
-def test_a_download_goes_on_where_it_broke_off(hub: Web, tmp_path: Path) -> None:
-    """The second command asks for the rest alone, and the whole has the right checksum."""
+def test_an_interrupted_download_is_resumed(hub: Web, tmp_path: Path) -> None:
+    """The second command requests only the missing part, and the checksum is right."""
     content = bytes(range(256)) * 4000
     put(hub, "tau/scrolls", "qasper.zip", content)
     hub.cut, hub.failing = 300_000, 503
@@ -119,8 +119,8 @@ def test_a_download_goes_on_where_it_broke_off(hub: Web, tmp_path: Path) -> None
     assert [entry.name for entry in path.parent.iterdir()] == ["qasper.zip"]
 
 
-def test_a_part_of_another_file_is_not_gone_on_with(hub: Web, tmp_path: Path) -> None:
-    """When the hub has a new file, the part of the old one is removed."""
+def test_a_partial_download_of_an_older_version_is_removed(hub: Web, tmp_path: Path) -> None:
+    """A new version on the hub is downloaded from its start."""
     put(hub, "tau/scrolls", "qasper.zip", b"old " * 100_000)
     hub.cut, hub.failing = 300_000, 503
     with pytest.raises(UserError):
@@ -133,54 +133,54 @@ def test_a_part_of_another_file_is_not_gone_on_with(hub: Web, tmp_path: Path) ->
 
 
 def test_a_wrong_checksum_leaves_nothing(hub: Web, tmp_path: Path) -> None:
-    """What is not what the hub says is no file, and not gone on with either."""
+    """The file is removed, and cannot be resumed."""
     put(hub, "tau/scrolls", "qasper.zip", b"content")
     hub.etag = "0" * 64
-    with pytest.raises(UserError, match=r"should have 0{64}"):
+    with pytest.raises(UserError, match=r"instead of 0{64}"):
         all_of({"t": Scrolls("qasper")}, tmp_path)
     assert not list((tmp_path / "scrolls").glob("*.zip"))
     assert not list((tmp_path / "scrolls").glob(".*.part"))
 
 
-def test_without_a_connection_the_user_is_told_what_to_do(
+def test_without_a_connection_the_error_gives_advice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which hub, and where the file belongs if it comes from elsewhere."""
+    """It names the hub, and the path for a manual download."""
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(UserError) as caught:
         all_of({"t": Muld("vlsp")}, tmp_path)
-    told = str(caught.value)
-    assert "the hub at http://127.0.0.1:9 cannot be reached" in told
-    assert f"put it at {tmp_path / 'muld' / 'vlsp_test.json.bz2'}" in told
+    message = str(caught.value)
+    assert "the hub at http://127.0.0.1:9 cannot be reached" in message
+    assert f"save it as {tmp_path / 'muld' / 'vlsp_test.json.bz2'}" in message
 
 
-def test_a_file_that_the_hub_does_not_have_is_named(hub: Web, tmp_path: Path) -> None:
-    """With its data set."""
+def test_a_file_that_is_not_on_the_hub_is_an_error(hub: Web, tmp_path: Path) -> None:
+    """The message names file and data set."""
     with pytest.raises(UserError, match=r"has no qasper\.zip of the data set tau/scrolls"):
         all_of({"t": Scrolls("qasper")}, tmp_path)
     assert hub.asked
 
 
-def test_a_task_of_ones_own_has_nothing_to_fetch(tmp_path: Path) -> None:
-    """It is refused before anything is downloaded."""
-    with pytest.raises(UserError, match="'mine' \\(JsonLines\\) reads no file that is on the hub"):
+def test_a_users_task_has_nothing_to_fetch(tmp_path: Path) -> None:
+    """The error comes before any download."""
+    with pytest.raises(UserError, match="'mine' \\(JsonLines\\) has no file on the hub to fetch"):
         all_of({"t": Scrolls("qasper"), "mine": JsonLines(tmp_path / "a.jsonl")}, tmp_path)
     assert not any(tmp_path.iterdir())
 
 
-def test_a_split_that_is_not_published_is_not_asked_for(hub: Web, tmp_path: Path) -> None:
-    """The benchmark's own are told instead."""
+def test_a_split_that_is_not_published_is_not_requested(hub: Web, tmp_path: Path) -> None:
+    """The error lists the benchmark's splits."""
     with pytest.raises(UserError, match=r"muld/vlsp has no split 'train'; allowed: test"):
         all_of({"t": Muld("vlsp", "train")}, tmp_path)
     assert hub.asked == []
 
 
-def test_a_full_disk_is_told_before_the_download(
+def test_a_full_disk_is_reported_before_the_download(
     hub: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """How much is to be written and how much there is."""
+    """The message includes the needed and the free space."""
     put(hub, "tau/scrolls", "qasper.zip", b"x" * 3_000_000)
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 1_000_000}))
-    with pytest.raises(UserError, match="3 MB are to be written, and there are 1 MB"):
+    with pytest.raises(UserError, match="3 MB are needed, but only 1 MB are free"):
         all_of({"t": Scrolls("qasper")}, tmp_path)
     assert ranges(hub) == []

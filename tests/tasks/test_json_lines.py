@@ -1,4 +1,4 @@
-"""JSON Lines tasks: rows to examples, every fault with its line, memory that does not grow."""
+"""Tests of JSON Lines tasks: examples, faults with their lines, and memory."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from leporello.tasks import JsonLines
 
 
 def written(folder: Path, *rows: dict[str, Any] | str | bytes) -> Path:
-    """Returns a new file of these rows; what is no object is written as it is."""
+    """Writes a file of these rows, of which texts are written unchanged, and returns its path."""
     return write_rows(folder / "rows.jsonl", *rows)
 
 
 def faults(path: Path, **parameters: Any) -> list[str]:
-    """Returns the faults that are found, without the file's name."""
+    """Returns the faults of a file, without its name."""
     with pytest.raises(ConfigError) as raised:
         JsonLines(path, **parameters).check()
     return [str(fault).removeprefix(f"{path}:") for fault in raised.value.faults]
@@ -38,7 +38,7 @@ ROW: dict[str, Any] = {"id": "a", "document": "One two three two."}
 
 
 def test_a_row_becomes_an_example(tmp_path: Path) -> None:
-    """Every field arrives where the records want it, with the task's prompt."""
+    """Every field, and the instruction and headers of the task, are part of the example."""
     row = {
         "id": "a",
         "document": "One two\nthree.",
@@ -62,8 +62,8 @@ def test_a_row_becomes_an_example(tmp_path: Path) -> None:
     assert example.metadata == {"k": [1, None, {"n": 0.5}]}
 
 
-def test_rows_of_one_document_share_it_wherever_they_stand(tmp_path: Path) -> None:
-    """Documents come as they first appear, each once; its text may stand in any of its rows."""
+def test_rows_of_one_document_share_it_and_need_not_be_adjacent(tmp_path: Path) -> None:
+    """Documents are in the order of their first rows; any of the rows may have the text."""
     (tmp_path / "c.md").write_text("# Heading\n\ntext", encoding="utf-8")
     path = written(
         tmp_path,
@@ -76,22 +76,22 @@ def test_rows_of_one_document_share_it_wherever_they_stand(tmp_path: Path) -> No
         {"id": "7", "document_id": "A", "document": "given late"},
         {"id": "8", "document_id": "c.md"},
     )
-    grouped = [
+    groups = [
         (document, [example.id for example in examples])
         for document, examples in groupby(JsonLines(path).examples(), lambda e: e.document)
     ]
-    assert [ids for _, ids in grouped] == [["1", "4", "7"], ["2", "5", "8"], ["3", "6"]]
-    assert [document.text for document, _ in grouped] == [
+    assert [ids for _, ids in groups] == [["1", "4", "7"], ["2", "5", "8"], ["3", "6"]]
+    assert [document.text for document, _ in groups] == [
         "given late",
         "# Heading\n\ntext",
         "inline",
     ]
-    assert [document.title for document, _ in grouped] == ["T", "Heading", ""]
-    assert len({document.id for document, _ in grouped}) == 3
+    assert [document.title for document, _ in groups] == ["T", "Heading", ""]
+    assert len({document.id for document, _ in groups}) == 3
 
 
-def test_line_endings_marks_and_empty_lines_are_no_rows(tmp_path: Path) -> None:
-    """CRLF, a byte order mark, empty lines and a missing last newline are all fine."""
+def test_line_endings_marks_and_empty_lines_are_ignored(tmp_path: Path) -> None:
+    """CRLF, a byte order mark, empty lines and a missing last newline are allowed."""
     path = tmp_path / "rows.jsonl"
     first, second = (json.dumps(ROW | {"id": i, "evidence": ["One"]}) for i in "ab")
     path.write_bytes(b"\xef\xbb\xbf" + f"{first}\r\n\r\n  \n{second}".encode())
@@ -99,13 +99,13 @@ def test_line_endings_marks_and_empty_lines_are_no_rows(tmp_path: Path) -> None:
 
 
 def test_lines_end_at_newlines_only(tmp_path: Path) -> None:
-    """Unicode's other line breaks inside a text do not break a row."""
+    """Other line breaks of Unicode within a text do not end a row."""
     row = json.dumps(ROW | {"document": "a\u2028b\x85c\x0c"}, ensure_ascii=False)
     (example,) = JsonLines(written(tmp_path, row)).examples()
     assert example.document.text == "a\u2028b\x85c\x0c"
 
 
-SOUND = {"id": "s", "document": "x"}
+GOOD_ROW = {"id": "s", "document": "x"}
 
 
 @pytest.mark.parametrize(
@@ -114,16 +114,16 @@ SOUND = {"id": "s", "document": "x"}
         ("{bad", "not JSON: Expecting property name enclosed in double quotes at character 2"),
         ('{"id": "a"', "not JSON: Expecting ',' delimiter at character 11"),
         (b'{"id": "caf\xe9"}', "byte 11 of the line is not UTF-8, but looks like WINDOWS-1252"),
-        ("[", "not JSON: Expecting value at character 2; one object a line, not one list"),
-        ("[1, 2]", "a row is an object {…}, not [1, 2]"),
+        ("[", "not JSON: Expecting value at character 2; write one object per line, not a list"),
+        ("[1, 2]", "a row must be an object {…}, got [1, 2]"),
         ("[" * 100_000, "not JSON: maximum recursion depth exceeded"),
-        ('{"id": "a", "document": "x", "id": "b"}', "not JSON: field 'id' is given twice"),
-        ('{"id": "a", "metadata": {"x": NaN}}', "not JSON: NaN is no JSON number"),
+        ('{"id": "a", "document": "x", "id": "b"}', "not JSON: field 'id' is duplicated"),
+        ('{"id": "a", "metadata": {"x": NaN}}', "not JSON: NaN is not a JSON number"),
         (
             {"id": "a", "document": "x", "qestion": "?"},
             "unknown field 'qestion'; did you mean 'question'; allowed: answer, choices,"
             " collection, document, document_id, document_path, documents, evidence, group, id,"
-            " metadata, question, references, title; what nobody reads can stand in `ignore`",
+            " metadata, question, references, title; add it to `ignore` to skip it",
         ),
         ({"document": "x"}, "field 'id' is missing"),
         ({"id": 7, "document": "x"}, "id: should be a valid string, got 7"),
@@ -133,7 +133,7 @@ SOUND = {"id": "s", "document": "x"}
         (ROW | {"metadata": [1]}, "metadata: should be a valid dictionary, got [1]"),
         ('{"id":"a","document":"x","metadata":{"x":1e999}}', "metadata.x.float: should be a finit"),
         ({"id": "a"}, "needs `document`, `document_path` or `document_id`"),
-        (ROW | {"document_path": "x"}, "has both `document` and `document_path`; give one of them"),
+        (ROW | {"document_path": "x"}, "has both `document` and `document_path`; give only one"),
         ({"id": "a", "document_id": "D"}, "document 'D' has no text: none of its rows gives"),
         (ROW | {"evidence": [[5, 2]]}, "evidence: [5, 2] is neither [start, end] in characters"),
         (ROW | {"evidence": [[2, 2]]}, "evidence: [2, 2] is neither"),
@@ -142,28 +142,28 @@ SOUND = {"id": "s", "document": "x"}
         (ROW | {"evidence": [" "]}, 'evidence: " " is neither'),
     ],
 )
-def test_a_fault_is_told_with_its_line(
+def test_a_fault_is_reported_with_its_line(
     tmp_path: Path, row: dict[str, Any] | str | bytes, fault: str
 ) -> None:
-    """Whatever is wrong with a row, one sentence says what and where."""
-    (found,) = faults(written(tmp_path, SOUND, "", row))
-    assert found.startswith(f"3: {fault}")
+    """Each fault is one sentence."""
+    (message,) = faults(written(tmp_path, GOOD_ROW, "", row))
+    assert message.startswith(f"3: {fault}")
 
 
 @pytest.mark.parametrize(
     ("evidence", "fault"),
     [
-        ([5, 19], "evidence [5, 19] ends beyond document 'D' of 18 characters"),
+        ([5, 19], "evidence [5, 19] ends after document 'D' of 18 characters"),
         ("four", "evidence \"four\" is not in document 'D'"),
-        ("two", "evidence \"two\" is 2 times in document 'D'; quote more of it, or give [start,"),
-        ("One\ntwo", "evidence \"One\\ntwo\" is not in document 'D'; it is there with other white"),
-        ("ONE", "evidence \"ONE\" is not in document 'D'; it is there in other letter case"),
+        ("two", "evidence \"two\" is 2 times in document 'D'; give a longer quote or [start,"),
+        ("One\ntwo", "evidence \"One\\ntwo\" is not in document 'D'; it occurs with other white"),
+        ("ONE", "evidence \"ONE\" is not in document 'D'; it occurs in other letter case"),
     ],
 )
-def test_evidence_that_is_not_in_the_document_faults_its_own_example(
+def test_evidence_that_is_not_in_the_document_is_a_fault_of_its_example(
     tmp_path: Path, evidence: Any, fault: str
 ) -> None:
-    """The other questions on the document, and its text, are as if it were not there."""
+    """Other questions on the document are not affected."""
     rows = [ROW | {"document_id": "D"}, {"id": "b", "document_id": "D", "evidence": [evidence]}]
     task = JsonLines(written(tmp_path, *rows, {"id": "c", "document_id": "D"}))
     task.check()
@@ -174,7 +174,7 @@ def test_evidence_that_is_not_in_the_document_faults_its_own_example(
 
 
 def pipe(path: Path) -> None:
-    """Makes a pipe, which nobody ever writes to."""
+    """Makes a pipe that is never written to."""
     os.mkfifo(path)
 
 
@@ -193,7 +193,7 @@ def scanned(path: Path) -> None:
 
 
 def huge(path: Path) -> None:
-    """Makes a file of a TiB, all of it a hole."""
+    """Makes a sparse file of 1 TiB."""
     with path.open("wb") as file:
         file.truncate(2**40)
 
@@ -207,31 +207,31 @@ def huge(path: Path) -> None:
         ("circle", lambda path: path.symlink_to(path), "{path}: cannot be read: Too many levels"),
         ("pipe", pipe, "{path}: is a pipe or a device"),
         ("zero", lambda path: path.symlink_to("/dev/zero"), "{path}: is a pipe or a"),
-        ("huge", huge, "{path}: is larger than 1024 MiB, the most of a document"),
+        ("huge", huge, "{path}: is larger than 1024 MiB, the limit of a document"),
         ("a.txt", Path.touch, "{path}: the file has no text"),
         (
             "b.txt",
             lambda path: path.write_bytes(b"\x89PNG\0"),
-            "{path}: is not read: it looks like a PNG image",
+            "{path}: cannot be read: it looks like a PNG image",
         ),
         (
             "c.txt",
             lambda path: path.write_bytes(b"a\0b"),
-            "{path}: is not read: it looks like binary data",
+            "{path}: cannot be read: it looks like binary data",
         ),
         ("d.pdf", Path.touch, "{path}: the file has no text"),
         ("e.pdf", locked, "{path}: is locked"),
         ("f.pdf", scanned, "{path}: the file has no text (page without text"),
-        ("g.srt", lambda path: path.write_bytes(b"text"), "{path}: there is no cue"),
+        ("g.srt", lambda path: path.write_bytes(b"text"), "{path}: has no cue"),
     ],
 )
-def test_a_documents_file_that_cannot_be_read_faults_its_own_examples(
+def test_a_documents_file_that_cannot_be_read_is_a_fault_of_its_examples(
     tmp_path: Path, name: str, make: Callable[[Path], object], fault: str
 ) -> None:
-    """Its examples come with the reason, the others as if it were not there, and nothing waits."""
+    """Other examples are not affected, and reading does not block."""
     make(tmp_path / name)
     faulty = {"document_path": name, "evidence": ["x"], "references": ["gold"], "title": "T"}
-    task = JsonLines(written(tmp_path, ROW, *({"id": i} | faulty for i in "bc"), SOUND))
+    task = JsonLines(written(tmp_path, ROW, *({"id": i} | faulty for i in "bc"), GOOD_ROW))
     task.check()
     assert len(task) == 4
     first, *bad, last = task.examples()
@@ -245,25 +245,25 @@ def test_a_documents_file_that_cannot_be_read_faults_its_own_examples(
     assert bad[0].document is bad[1].document
 
 
-def test_a_library_that_trips_over_a_file_faults_its_own_examples(
+def test_an_exception_of_a_library_is_a_fault_of_its_examples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A broken file that nobody thought of is not the end of the run."""
+    """The run continues."""
 
-    def trip(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise RecursionError("too deep")
 
-    monkeypatch.setattr(Text, "extract", trip)
+    monkeypatch.setattr(Text, "extract", fail)
     (tmp_path / "a.odd").touch()
-    faulty, sound = JsonLines(
-        written(tmp_path, {"id": "a", "document_path": "a.odd"}, SOUND)
+    faulty, good = JsonLines(
+        written(tmp_path, {"id": "a", "document_path": "a.odd"}, GOOD_ROW)
     ).examples()
     assert faulty.fault.endswith("a.odd: is nested too deeply to be read")
-    assert not sound.fault
+    assert not good.fault
 
 
 def test_faults_between_rows_name_both(tmp_path: Path) -> None:
-    """Ids given twice, second texts and second titles point to where the first stands."""
+    """Duplicate ids, and second texts and titles, refer to the first row."""
     path = written(
         tmp_path,
         {"id": "a", "document_id": "D", "document": "text", "title": "T"},
@@ -271,14 +271,14 @@ def test_faults_between_rows_name_both(tmp_path: Path) -> None:
         {"id": "a", "document_id": "D", "title": "U"},
     )
     assert faults(path) == [
-        "2: document 'D' is given a second text; line 1 has another",
-        "3: id 'a' stands on line 1 already",
-        "3: document 'D' is given a second title, 'U'; a line above has 'T'",
+        "2: document 'D' has a second text; line 1 has another",
+        "3: id 'a' is a duplicate of line 1",
+        "3: document 'D' has a second title, 'U'; an earlier row has 'T'",
     ]
 
 
-def test_ignored_fields_are_passed_over(tmp_path: Path) -> None:
-    """What the task ignores may stand in the rows, with any value."""
+def test_ignored_fields_are_skipped(tmp_path: Path) -> None:
+    """They may have any value."""
     path = written(tmp_path, ROW | {"source": {"url": 1}, "x": None})
     assert len(list(JsonLines(path, ignore=("source", "x")).examples())) == 1
     assert faults(path, ignore=("x",))[0].startswith("1: unknown field 'source'")
@@ -286,42 +286,44 @@ def test_ignored_fields_are_passed_over(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\n \r\n", b"\xef\xbb\xbf"])
 def test_a_file_without_rows_is_refused(tmp_path: Path, content: bytes) -> None:
-    """An empty task is nobody's intention."""
+    """An empty task is a mistake."""
     (tmp_path / "rows.jsonl").write_bytes(content)
     with pytest.raises(UserError):
         JsonLines(tmp_path / "rows.jsonl").check()
 
 
 def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
-    """A path that is no file is said to be none, whatever is asked of the task."""
+    """Every method of the task reports the path."""
     with pytest.raises(UserError, match=r"gone\.jsonl: there is no such file"):
         next(JsonLines(tmp_path / "gone.jsonl").examples())
-    with pytest.raises(UserError, match=r"is a folder without \*\.jsonl"):
+    with pytest.raises(UserError, match=r"the folder has no \*\.jsonl"):
         JsonLines(tmp_path).fingerprint()
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UserError, match="is a pipe or a device"):
         JsonLines(tmp_path / "pipe").check()
 
 
-def test_the_split_stands_in_the_path(tmp_path: Path) -> None:
-    """`{split}` is replaced; a split without a place, or a place without a split, is a mistake."""
+def test_the_split_is_part_of_the_path(tmp_path: Path) -> None:
+    """`{split}` is replaced; only one of it and a split is an error."""
     written(tmp_path, ROW).rename(tmp_path / "dev.jsonl")
     template = tmp_path / "{split}.jsonl"
     assert len(list(JsonLines(template, split="dev").examples())) == 1
     with pytest.raises(UserError, match="needs a split; give `split` or --split"):
         JsonLines(template).check()
-    with pytest.raises(UserError, match=r"split 'dev' is given, but the path .* has no \{split\}"):
+    with pytest.raises(
+        UserError, match=r"split 'dev' is given, but the path .* does not contain \{split\}"
+    ):
         JsonLines(tmp_path / "dev.jsonl", split="dev").check()
 
 
 def test_unknown_metrics_are_refused_at_construction() -> None:
-    """A metric that is none is found before any file is read."""
+    """No file is read before."""
     with pytest.raises(UserError, match="there is no metric 'rogue'; did you mean 'rouge'"):
         JsonLines(Path("x"), metrics=("rogue",))
 
 
-def test_the_fingerprint_is_that_of_the_data(tmp_path: Path) -> None:
-    """It changes with the rows and with the documents' files, and with nothing else."""
+def test_the_fingerprint_depends_on_the_data(tmp_path: Path) -> None:
+    """It changes only with the rows and the documents' files."""
     document = tmp_path / "d.txt"
     document.write_text("text", encoding="utf-8")
     row = {"id": "a", "document_path": "d.txt"}
@@ -334,10 +336,10 @@ def test_the_fingerprint_is_that_of_the_data(tmp_path: Path) -> None:
     assert len({first, second, JsonLines(path).fingerprint()}) == 3
 
 
-def test_the_fingerprint_tells_a_file_that_is_there_from_one_that_is_not(
+def test_the_fingerprint_changes_if_a_missing_file_appears(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Files that cannot be read are told before any work; a mended one is other data."""
+    """Files that cannot be read are reported in a warning."""
     rows = [{"id": str(i), "document_path": f"{i}.txt"} for i in range(3)]
     task = JsonLines(written(tmp_path, *rows))
     (tmp_path / "0.txt").write_text("text", encoding="utf-8")
@@ -350,17 +352,17 @@ def test_the_fingerprint_tells_a_file_that_is_there_from_one_that_is_not(
 
 
 def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
-    """What was checked once is not trusted after the file has changed."""
+    """The result of an earlier check is not used."""
     task = JsonLines(written(tmp_path, ROW))
     task.check()
     written(tmp_path, ROW, ROW)
-    with pytest.raises(ConfigError, match="id 'a' stands on line 1 already"):
+    with pytest.raises(ConfigError, match="id 'a' is a duplicate of line 1"):
         next(task.examples())
 
 
-def test_a_file_that_changes_while_it_is_read_is_told(tmp_path: Path) -> None:
-    """Rows are found by where they stood; where none stands any more, the run ends."""
-    rows = [{"id": str(i), "document": str(i) * 500_000} for i in range(3)]  # more than a buffer
+def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path: Path) -> None:
+    """The offset of a row may no longer be the start of a row."""
+    rows = [{"id": str(i), "document": str(i) * 500_000} for i in range(3)]  # larger than a buffer
     path = written(tmp_path, *rows)
     examples = JsonLines(path).examples()
     next(examples)
@@ -370,7 +372,7 @@ def test_a_file_that_changes_while_it_is_read_is_told(tmp_path: Path) -> None:
 
 
 def test_half_characters_become_replacement_characters(tmp_path: Path) -> None:
-    """Half a surrogate pair stands for one character that is lost; offsets do not move."""
+    """Half a surrogate pair becomes one character, so that offsets stay valid."""
     row = r'{"id": "a", "document": "x\ud83d y\ud83d\ude00\udc00", "evidence": ["\ud83d y"],'
     row += r' "metadata": {"\ud83d": ["\ude00"]}}'
     (example,) = JsonLines(written(tmp_path, row)).examples()
@@ -380,7 +382,7 @@ def test_half_characters_become_replacement_characters(tmp_path: Path) -> None:
 
 
 def test_memory_does_not_grow_with_the_documents(tmp_path: Path) -> None:
-    """Forty documents of 200 KB are checked and read in the memory of a few."""
+    """The peak for forty documents of 200 KB is a few documents."""
     rows = [
         {"id": str(i), "document": f"{i}: " + "word " * 40_000, "evidence": [f"{i}:"]}
         for i in range(40)

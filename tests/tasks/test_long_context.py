@@ -1,4 +1,4 @@
-"""LongBench, InfiniteBench and LooGLE: rows as the official loaders take them, and faulty ones."""
+"""Tests of LongBench, InfiniteBench and LooGLE: rows as in the official loaders, and faults."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROMPTS: list[Mapping[str, Any]] = json.loads(
 
 
 def written(data: Path, task: str, *rows: Row | str) -> Path:
-    """Writes rows where the task of this name looks for them; returns the data directory."""
+    """Writes rows to the file of the task; returns the data directory."""
     bench, _, name = task.partition("/")
     file = {"longbench": f"data/{name}.jsonl", "longbench_v2": "data.json"}
     path = data / bench / file.get(bench, f"{name}.jsonl")
@@ -39,17 +39,17 @@ def written(data: Path, task: str, *rows: Row | str) -> Path:
 def task_of(task: str, data: Path, prompts: str = "yarn-mistral") -> Task:
     """Returns the task of this name."""
     bench, _, name = task.partition("/")
-    made: Mapping[str, Callable[[], Any]] = {
+    builders: Mapping[str, Callable[[], Any]] = {
         "longbench": lambda: LongBench(cast(Any, name), data=data),
         "longbench_v2": lambda: LongBenchV2(data=data),
         "infinite_bench": lambda: InfiniteBench(cast(Any, name), cast(Any, prompts), data=data),
         "loogle": lambda: LooGLE(cast(Any, name), data=data),
     }
-    return cast(Task, made[bench]())
+    return cast(Task, builders[bench]())
 
 
-def whole(example: Example) -> str:
-    """Returns an example's input as its prompt rebuilds it."""
+def official_input(example: Example) -> str:
+    """Returns an example's input, rebuilt from its prompt."""
     prompt = OfficialPrompt.of(example)
     assert prompt is not None
     return prompt.around(example.document.text)
@@ -58,14 +58,14 @@ def whole(example: Example) -> str:
 @pytest.mark.parametrize(
     "case", PROMPTS, ids=lambda case: f"{case['task']}-{case.get('prompts', '')}"
 )
-def test_prompts_are_those_of_the_official_code(case: Mapping[str, Any], tmp_path: Path) -> None:
-    """To the character, around a document that is the row's own text."""
+def test_prompts_equal_those_of_the_official_code(case: Mapping[str, Any], tmp_path: Path) -> None:
+    """They are identical, around the text of the row."""
     data = written(tmp_path, case["task"], case["row"])
     [example] = task_of(case["task"], data, case.get("prompts", "")).examples()
     row = case["row"]
     text = row["input"] if "loogle" in case["task"] else row["context"]
     assert example.document.text == (text.strip() if "v2" in case["task"] else text)
-    assert whole(example) == case["prompt"]
+    assert official_input(example) == case["prompt"]
     assert not example.fault
     assert all(line in case["prompt"] for line in example.instruction.split("\n"))
     if "answer" in case:
@@ -83,7 +83,7 @@ texts = st.text(alphabet='ab {}\n"\\é雾.', max_size=30)
 def test_a_list_of_objects_is_read_row_by_row(
     tmp_path: Path, pairs: list[tuple[str, str]], indent: int | None
 ) -> None:
-    """However the list is laid out, its texts come back, with white space around them away."""
+    """Indentation of the list does not matter; texts are stripped."""
     more = {f"choice_{letter}": letter for letter in "ABCD"}
     more |= {"difficulty": "easy", "length": "short", "answer": "A"}
     rows = [
@@ -93,12 +93,14 @@ def test_a_list_of_objects_is_read_row_by_row(
     written(tmp_path, "longbench_v2", *rows)
     path = tmp_path / "longbench_v2" / "data.json"
     path.write_text(json.dumps(rows, indent=indent, ensure_ascii=indent == 0), encoding="utf-8")
-    found = {e.id: (e.document.text, e.question) for e in LongBenchV2(data=tmp_path).examples()}
-    assert found == {str(n): (c.strip(), q.strip()) for n, (c, q) in enumerate(pairs)}
+    texts_read = {
+        e.id: (e.document.text, e.question) for e in LongBenchV2(data=tmp_path).examples()
+    }
+    assert texts_read == {str(n): (c.strip(), q.strip()) for n, (c, q) in enumerate(pairs)}
 
 
 def longbench(name: str = "qasper", **more: object) -> Row:
-    """Returns a row as LongBench has it."""
+    """Returns a row in the format of LongBench."""
     fields = {"input": "Who?", "context": "He.", "answers": ["he"], "length": 1}
     return {**fields, "dataset": name, "language": "en", "all_classes": None, "_id": "a", **more}
 
@@ -114,10 +116,10 @@ FAULTY: list[tuple[str, Row | str, str]] = [
     ("longbench/qasper", {"input": "x"}, ":2: field 'answers' is missing"),
     ("longbench/qasper", longbench(_id="b", answers="he"), ":2: field 'answers' must be a list"),
     ("longbench/trec", longbench(_id="b", all_classes=[1]), ":2: field 'all_classes' must be"),
-    ("longbench/qasper", longbench(context="She."), ":2: id 'a' stands on line 1 with another"),
+    ("longbench/qasper", longbench(context="She."), ":2: id 'a' has another document on line 1"),
     ("infinite_bench/passkey", INFINITE | {"answer": 7, "id": 2}, ":2: field 'answer' must be"),
     ("infinite_bench/code_run", INFINITE | {"id": 2}, ":2: field 'answer' must be a number"),
-    ("infinite_bench/code_run", INFINITE | {"answer": 7}, ":2: field 'input' must name a call"),
+    ("infinite_bench/code_run", INFINITE | {"answer": 7}, ":2: field 'input' must contain a call"),
     ("infinite_bench/code_debug", INFINITE, ":2: field 'answer' must be one of the options"),
     ("infinite_bench/math_calc", INFINITE | {"answer": 7}, ":2: "),
     ("loogle/shortdep_qa", {"input": "He.", "qa_pairs": "none"}, ":2: field 'qa_pairs' must be"),
@@ -126,10 +128,10 @@ FAULTY: list[tuple[str, Row | str, str]] = [
 
 
 @pytest.mark.parametrize(("task", "row", "message"), FAULTY)
-def test_faulty_rows_are_told_with_file_and_line(
+def test_faulty_rows_are_reported_with_file_and_line(
     tmp_path: Path, task: str, row: Row | str, message: str
 ) -> None:
-    """Before anything is read."""
+    """The error comes before the first example."""
     good: Mapping[str, Row] = {
         "longbench": longbench(answers=["he"]),
         "infinite_bench": next(
@@ -151,35 +153,35 @@ def test_faulty_rows_are_told_with_file_and_line(
 @pytest.mark.parametrize(
     ("field", "value"), [("answer", "E"), ("difficulty", None), ("length", 3), ("choice_C", 1)]
 )
-def test_faulty_questions_of_v2_are_told_with_their_line(
+def test_faulty_questions_of_v2_are_reported_with_their_line(
     tmp_path: Path, field: str, value: object
 ) -> None:
-    """The line is that where the object begins."""
+    """It is the first line of the object."""
     data = written(tmp_path, "longbench_v2", V2, V2 | {"_id": "b", field: value})
     with pytest.raises(ConfigError, match=rf"data.json:{len(V2) + 4}: field '{field}' must be"):
         list(LongBenchV2(data=data).examples())
 
 
 @pytest.mark.parametrize("text", ['[{"_id": "a"', '[{"a": {}}]', "no list", '[{"_id": "a"}'])
-def test_a_list_that_is_cut_off_is_told(tmp_path: Path, text: str) -> None:
-    """So is one whose objects have inner ones."""
+def test_a_truncated_list_is_an_error(tmp_path: Path, text: str) -> None:
+    """A list with nested objects is also an error."""
     path = tmp_path / "longbench_v2" / "data.json"
     path.parent.mkdir()
     path.write_text(text)
-    with pytest.raises(UserError, match=r"is cut off or damaged|field|not JSON"):
+    with pytest.raises(UserError, match=r"is truncated or damaged|field|not JSON"):
         list(LongBenchV2(data=tmp_path).examples())
 
 
 def test_the_zip_and_the_extended_tasks(tmp_path: Path) -> None:
-    """LongBench-E's files lie beside the others, and its examples are grouped by length."""
+    """LongBench-E has separate files, and its examples are grouped by length."""
     (tmp_path / "longbench").mkdir()
     with zipfile.ZipFile(tmp_path / "longbench" / "data.zip", "w") as archive:
         lengths = (3999, 4000, 7999, 8000)
         rows: list[Row] = [longbench(_id=str(n), length=n, input=f"Who, {n}?") for n in lengths]
         archive.writestr("data/qasper_e.jsonl", "\n".join(map(json.dumps, rows)))
         archive.writestr("data/qasper.jsonl", json.dumps(longbench()))
-    found = {e.id: e.group for e in LongBench("qasper", extended=True, data=tmp_path).examples()}
-    assert found == {"3999": "0-4k", "4000": "4-8k", "7999": "4-8k", "8000": "8k+"}
+    groups = {e.id: e.group for e in LongBench("qasper", extended=True, data=tmp_path).examples()}
+    assert groups == {"3999": "0-4k", "4000": "4-8k", "7999": "4-8k", "8000": "8k+"}
     assert [e.group for e in LongBench("qasper", data=tmp_path).examples()] == [""]
     with pytest.raises(UserError, match="LongBench-E has no task 'lsht'"):
         LongBench("lsht", extended=True)
@@ -188,7 +190,7 @@ def test_the_zip_and_the_extended_tasks(tmp_path: Path) -> None:
 
 
 def test_loogle_reads_rows_of_either_kind(tmp_path: Path) -> None:
-    """A document with its questions, as a list or as Python writes it; a question a row."""
+    """Rows have several questions, as a list or as a Python literal, or one question."""
     pairs = [{"Q": f"Who, {n}?", "A": "he", "S": ["He.", "gone"]} for n in range(2)]
     rows: list[Row] = [
         {"input": "He. She.", "title": "t", "qa_pairs": pairs, "output": "none"},
@@ -196,14 +198,14 @@ def test_loogle_reads_rows_of_either_kind(tmp_path: Path) -> None:
         {"context": "He. She.", "question": "Why?", "answer": "so", "evidence": ["She."]},
     ]
     data = written(tmp_path, "loogle/shortdep_qa", *rows)
-    found = list(LooGLE("shortdep_qa", data=data).examples())
+    examples = list(LooGLE("shortdep_qa", data=data).examples())
     ids = [f"shortdep_qa-{place}" for place in ("0-0", "0-1", "2-0", "1-0", "1-1")]
-    assert [example.id for example in found] == ids
+    assert [example.id for example in examples] == ids
     spans = [
-        [example.document.text[s.start : s.end] for s in example.evidence] for example in found
+        [example.document.text[s.start : s.end] for s in example.evidence] for example in examples
     ]
     assert spans == [["He."], ["He."], ["She."], [], []]
-    assert len({id(example.document) for example in found}) == 2
+    assert len({id(example.document) for example in examples}) == 2
     assert len(LooGLE("shortdep_qa", data=data)) == 5
 
 
@@ -211,8 +213,8 @@ def test_loogle_reads_rows_of_either_kind(tmp_path: Path) -> None:
     ("answer", "expected"),
     [("B", "The correct answer is (B)"), ("she", "The correct answer is (B)"), ("?", "?")],
 )
-def test_answers_of_v2_in_the_words_of_its_metric(answer: str, expected: str) -> None:
-    """A letter or an option becomes the sentence that is looked for; anything else stays."""
+def test_answers_of_v2_are_normalised_for_its_metric(answer: str, expected: str) -> None:
+    """A letter or an option becomes the sentence that the metric requires."""
     [case] = [case for case in PROMPTS if case["task"] == "longbench_v2"]
     example = LongBenchV2().take(0, case["row"])
     assert LongBenchV2().normalise(answer, example) == expected

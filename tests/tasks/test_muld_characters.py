@@ -1,4 +1,4 @@
-"""MuLD's character archetypes from the benchmark's file to scores, through the command line."""
+"""End-to-end tests of MuLD's character archetypes, through the command line."""
 
 from __future__ import annotations
 
@@ -26,43 +26,45 @@ SCRIPT = (
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny T5 with random weights."""
+    """Returns a tiny T5 with random weights."""
     folder = tmp_path_factory.mktemp("characters") / "t5"
     save("t5", folder)
     return folder
 
 
 def data(folder: Path, rows: list[tuple[str, Any]]) -> Path:
-    """Writes a split of character_id as MuLD has it; returns the data directory."""
+    """Writes a split of character_id in MuLD's format; returns the data directory."""
     place = folder / "data" / "muld" / "character_id_test.json.bz2"
     write_rows(place, *({"input": text, "output": label} for text, label in rows))
     return folder / "data"
 
 
 def sets(model: Path) -> list[str | Path]:
-    """Returns what puts the tiny model into the pipeline."""
-    given = {"reader.model": model, "chunker.tokenizer": model, "reader.device": "cpu"}
-    return [part for key, value in given.items() for part in ("--set", f"{key}={value}")]
+    """Returns the options that put the tiny model into the pipeline."""
+    settings = {"reader.model": model, "chunker.tokenizer": model, "reader.device": "cpu"}
+    return [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
 
 
-def test_archetypes_are_told_from_windows_around_mentions(model: Path, tmp_path: Path) -> None:
-    """First, last and densest window are read in document order; an absent character is noted."""
+def test_archetypes_are_predicted_from_passages_around_mentions(
+    model: Path, tmp_path: Path
+) -> None:
+    """First, last and densest passage are read in document order; absent characters are noted."""
     labels = ("Hero", "Villain/Antagonist")
-    where = data(
+    data_directory = data(
         tmp_path, [(f"HARRY\n{SCRIPT}", "Hero"), (f"Sally\n{SCRIPT}", ["Villain/Antagonist"])]
     )
     command: list[str | Path] = [
         "run",
         NAME,
         "--data",
-        where,
+        data_directory,
         *sets(model),
         "--out",
         tmp_path / "out",
     ]
-    told = leporello(*command)
-    found = tmp_path / "out" / NAME / "muld" / "character_id"
-    harry, sally = read_lines(found / "predictions.jsonl")
+    result = leporello(*command)
+    results = tmp_path / "out" / NAME / "muld" / "character_id"
+    harry, sally = read_lines(results / "predictions.jsonl")
     assert harry["prediction"] in labels
     assert sally["prediction"] in labels
     assert [count for _, _, count in harry["hits"]] == [3, 1, 1]
@@ -72,19 +74,19 @@ def test_archetypes_are_told_from_windows_around_mentions(model: Path, tmp_path:
     assert texts[0].startswith("FADE IN.")
     assert texts[2].endswith("FADE OUT.")
     assert harry["coverage"]["cut"] == 0
-    [call], [second] = (calls_from_row(r["calls"]) for r in read_lines(found / "calls.jsonl"))
+    [call], [second] = (calls_from_row(r["calls"]) for r in read_lines(results / "calls.jsonl"))
     assert call["passages"] == harry["read"]
     assert call["choices"] == list(labels)
     assert len(call["output"]["scores"]) == 2
     assert second["passages"] == []
-    assert "the name is never mentioned" in " ".join(told.stdout.split())
-    before = (found / "predictions.jsonl").read_bytes()
+    assert "the name is never mentioned" in " ".join(result.stdout.split())
+    before = (results / "predictions.jsonl").read_bytes()
     leporello(*command)
-    assert (found / "predictions.jsonl").read_bytes() == before
+    assert (results / "predictions.jsonl").read_bytes() == before
 
 
 def test_a_classifier_learns_archetypes_from_the_train_split(tmp_path: Path) -> None:
-    """Trained by one command and run by the one that it tells, in MuLD's own files."""
+    """It is trained and run on files in MuLD's format, with the values that `train` prints."""
     deeds = {
         "Hero": "saves the child and laughs",
         "Villain/Antagonist": "burns the ship and sneers",
@@ -93,17 +95,17 @@ def test_a_classifier_learns_archetypes_from_the_train_split(tmp_path: Path) -> 
         (f"{name}\n{RAIN}{name} {deeds[kind]}.\n{RAIN}{name} {deeds[kind]} again.\n{RAIN}", kind)
         for name, kind in zip(("Ann", "Bob", "Cid", "Dora") * 2, (*deeds,) * 4, strict=True)
     ]
-    where = data(tmp_path, [*rows[:4]])
+    data_directory = data(tmp_path, [*rows[:4]])
     for split in ("train", "validation"):
-        place = where / "muld" / f"character_id_{split}.json.bz2"
+        place = data_directory / "muld" / f"character_id_{split}.json.bz2"
         write_rows(place, *({"input": text, "output": label} for text, label in rows))
     name, out = "muld-character-archetype", tmp_path / "model"
-    made = leporello("train", name, "--data", where, "--out", out, "--json")
-    told = json.loads(made.stdout)
-    assert (told["inputs"], told["task"]) == (8, "muld/character_id")
-    assert (told["validated"], told["scores"]["f1_macro"]) == ("split validation", 100.0)
-    used = ("--config", told["config"], "--data", where, "--out", tmp_path / "run")
-    leporello("run", *HERE, told["pipeline"], "--task", told["task"], *used)
-    found = tmp_path / "run" / told["pipeline"] / "muld" / "character_id"
-    scores = json.loads((found / "metrics.json").read_text(encoding="utf-8"))["scores"]
+    result = leporello("train", name, "--data", data_directory, "--out", out, "--json")
+    record = json.loads(result.stdout)
+    assert (record["inputs"], record["task"]) == (8, "muld/character_id")
+    assert (record["validated"], record["scores"]["f1_macro"]) == ("split validation", 100.0)
+    options = ("--config", record["config"], "--data", data_directory, "--out", tmp_path / "run")
+    leporello("run", *HERE, record["pipeline"], "--task", record["task"], *options)
+    results = tmp_path / "run" / record["pipeline"] / "muld" / "character_id"
+    scores = json.loads((results / "metrics.json").read_text(encoding="utf-8"))["scores"]
     assert scores["f1_macro"] == 100.0

@@ -1,4 +1,4 @@
-"""MuLD's style change from end to end: trained, run, run again, and what goes wrong on the way."""
+"""End-to-end tests of MuLD's style change: training, runs and errors."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ NOUNS = ("mill", "cat", "sea", "captain", "road", "letter", "king", "rain", "lam
 
 
 def paragraph(author: int, chance: random.Random) -> str:
-    """Returns a line in an author's voice."""
+    """Returns a line in an author's style."""
     template = VOICES[author - 1][1]
     return " ".join(template.format(*chance.sample(NOUNS, 3)) for _ in range(3))
 
 
 def row(runs: Sequence[tuple[int, int]], seed: int) -> dict[str, Any]:
-    """Returns a row as MuLD's file has it: runs of (author, paragraphs)."""
+    """Returns a row in MuLD's format, given the author and number of consecutive paragraphs."""
     chance = random.Random(seed)
     authors = [author for author, count in runs for _ in range(count)]
     lines = [paragraph(author, chance) for author in authors]
@@ -41,7 +41,7 @@ def row(runs: Sequence[tuple[int, int]], seed: int) -> dict[str, Any]:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data directory with the three splits."""
+    """Returns a data directory with three splits."""
     splits = {
         "train": [row(((1, 6), (2, 6), (1, 4)), 1), row(((1, 5), (2, 5), (3, 5)), 2)],
         "validation": [row(((1, 5), (2, 6)), 6)],
@@ -59,29 +59,30 @@ def _places(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def trained(pipeline: str, place: Path) -> tuple[str, list[Path]]:
-    """Trains a pipeline on the train split, without choosing; returns its new name and config."""
-    done = train(pipeline, "muld/style_change", overrides=["train.choose=[]"], out=place)
-    return done.pipeline, [done.config]
+    """Trains a pipeline without choosing parameters; returns its new name and config."""
+    outcome = train(pipeline, "muld/style_change", overrides=["train.choose=[]"], out=place)
+    return outcome.pipeline, [outcome.config]
 
 
-def answers(done: Run, pipeline: str) -> list[dict[str, Any]]:
-    """Returns what the combiner said to each document."""
-    return [json.loads(p.prediction) for p in done.predictions(pipeline, "muld/style_change")]
+def answers(outcome: Run, pipeline: str) -> list[dict[str, Any]]:
+    """Returns the combiner's answer for each document."""
+    return [json.loads(p.prediction) for p in outcome.predictions(pipeline, "muld/style_change")]
 
 
 @pytest.mark.parametrize("variant", ["", "-literal", "-clustered"])
-def test_a_trained_pipeline_tells_the_authors_of_another_split(
+def test_a_trained_pipeline_predicts_the_authors_of_another_split(
     variant: str, tmp_path: Path
 ) -> None:
-    """One author, several who come back, and a single paragraph; the ledger covers all of it."""
+    """Documents have one author, several who recur, or one paragraph; coverage is complete."""
     name, config = trained(f"muld-style-change{variant}", tmp_path / "model")
-    done = run([name], ["muld/style_change"], config=config, out=tmp_path / "out", workers=0)
-    [result] = done.results
+    outcome = run([name], ["muld/style_change"], config=config, out=tmp_path / "out", workers=0)
+    [result] = outcome.results
     assert (result.failures, result.empty) == (0, 0)
-    seen = [p.coverage for p in done.predictions(name, "muld/style_change")]
-    assert [each.cut for each in seen] == [0, 0, seen[2].selected]  # alone, it is not compared
-    assert all(each.read >= each.selected for each in seen[:2])  # and the line breaks between
-    several, single, alone = answers(done, name)
+    coverages = [p.coverage for p in outcome.predictions(name, "muld/style_change")]
+    # A single paragraph is not compared; the others are read with the line breaks between them.
+    assert [c.cut for c in coverages] == [0, 0, coverages[2].selected]
+    assert all(c.read >= c.selected for c in coverages[:2])
+    several, single, alone = answers(outcome, name)
     assert alone == {"multi-author": 0, "changes": [], "paragraph-authors": [1]}
     assert len(several["paragraph-authors"]) == 21
     assert several["multi-author"] == 1
@@ -90,35 +91,35 @@ def test_a_trained_pipeline_tells_the_authors_of_another_split(
         assert single["paragraph-authors"] == [1] * 9
         assert (result.scores["pan21_task1"], result.scores["pan21_task2"]) == (100.0, 100.0)
     elif variant == "-literal":
-        right = zip(several["changes"], [0] * 7 + [1] + [0] * 7 + [1] + [0] * 4, strict=True)
-        assert sum(said == wanted for said, wanted in right) >= 17
+        pairs = zip(several["changes"], [0] * 7 + [1] + [0] * 7 + [1] + [0] * 4, strict=True)
+        assert sum(change == wanted for change, wanted in pairs) >= 17
 
 
-def test_thresholds_are_chosen_on_validation_unless_told_otherwise(tmp_path: Path) -> None:
-    """By the F1 of authors; `--set` replaces what is tried, and contradicts it no more silently."""
+def test_thresholds_are_chosen_on_validation_by_default(tmp_path: Path) -> None:
+    """The F1 of authors decides; `--set` replaces the tried values; contradictions are errors."""
     name = "muld-style-change"
-    done = train(name, out=tmp_path / "model")
+    outcome = train(name, out=tmp_path / "model")
     record = json.loads((tmp_path / "model" / "training.json").read_text(encoding="utf-8"))
     chosen = dict(pair.split("=") for pair in record["chosen"]["parameters"].split(","))
     assert float(chosen["combiner.threshold"]) in (0.7, 0.8, 0.9)
     assert float(chosen["combiner.change_threshold"]) in (0.2, 0.3, 0.4)
     assert (record["validated"], record["metric"]) == ("split validation", "pan21_task3")
-    assert done.scores["pan21_task3"] == record["scores"]["pan21_task3"]
-    [used] = load_pipelines([done.config]).select([done.pipeline])
-    assert used.stages["combiner"].params["threshold"] == float(chosen["combiner.threshold"])
-    with pytest.raises(UserError, match=r"train\.choose=\[\] chooses nothing"):
+    assert outcome.scores["pan21_task3"] == record["scores"]["pan21_task3"]
+    [pipeline] = load_pipelines([outcome.config]).select([outcome.pipeline])
+    assert pipeline.stages["combiner"].params["threshold"] == float(chosen["combiner.threshold"])
+    with pytest.raises(UserError, match=r"train\.choose=\[\] disables the choice"):
         train(name, overrides=["combiner.threshold=0.9"], out=tmp_path / "other")
-    given = ["combiner.change_threshold=0.9", "train.choose=combiner.threshold=0.1"]
-    train(name, overrides=given, out=tmp_path / "other")
-    [used] = load_pipelines([tmp_path / "other/pipeline.yaml"]).select([done.pipeline])
-    found = used.stages["combiner"].params
-    assert (found["threshold"], found["change_threshold"]) == (0.1, 0.9)
+    settings = ["combiner.change_threshold=0.9", "train.choose=combiner.threshold=0.1"]
+    train(name, overrides=settings, out=tmp_path / "other")
+    [pipeline] = load_pipelines([tmp_path / "other/pipeline.yaml"]).select([outcome.pipeline])
+    params = pipeline.stages["combiner"].params
+    assert (params["threshold"], params["change_threshold"]) == (0.1, 0.9)
 
 
-def test_a_pair_of_passages_is_written_down_once(tmp_path: Path) -> None:
-    """The calls name the passages; what the pair's texts were is told from them."""
+def test_a_pair_of_passages_is_stored_once(tmp_path: Path) -> None:
+    """Calls refer to the passages, from which the pair's texts are read."""
     name, config = trained("muld-style-change", tmp_path / "model")
-    done = run([name], ["muld/style_change"], config=config, out=tmp_path / "out", workers=0)
+    outcome = run([name], ["muld/style_change"], config=config, out=tmp_path / "out", workers=0)
     [calls] = (tmp_path / "out").rglob("calls.jsonl")
     first = json.loads(calls.read_text(encoding="utf-8").splitlines()[0])
     row = calls_from_row(first["calls"])[0]
@@ -126,6 +127,6 @@ def test_a_pair_of_passages_is_written_down_once(tmp_path: Path) -> None:
     example = next(Muld("style_change").examples())
     read = read_from_row(row, example.document)
     assert read.pair == tuple(p.text for p in read.passages if isinstance(p, Chunk))
-    [story] = explain(done.directory, example.id)
+    [story] = explain(outcome.directory, example.id)
     assert read.pair is not None
     assert all(text in story.inputs[0].prompt for text in read.pair)

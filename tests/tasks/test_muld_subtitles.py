@@ -1,4 +1,4 @@
-"""MuLD's subtitles, and subtitle files of one's own, line for line through the command line."""
+"""End-to-end tests of MuLD's subtitles and the user's subtitle files, through the command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SRT = (
     "2\n00:00:03,000 --> 00:00:04,000  X1:1\n- Who is it?\n- Me.\n"
 )
 VTT = "WEBVTT\n\nNOTE mine\n\n00:01.000 --> 00:02.000 align:start\nHello &amp; go.\n"
-# A task without METEOR, which would start Java; and a reader that shouts, and loses line breaks.
+# A task without METEOR, which needs Java; and a reader of capitals, which may lose line breaks.
 PLUG_INS = """\
 from dataclasses import dataclass
 
@@ -51,20 +51,20 @@ class Shout:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A data directory with a split as MuLD has it, a config, and a tiny T5."""
+    """Returns a folder with a split in MuLD's format, a config and a tiny T5."""
     save("t5", tmp_path / "t5")
     rows = ({"input": film, "output": film.splitlines()} for film in FILMS)
     write_rows(tmp_path / "data/muld/opensubtitles_test.json.bz2", *rows)
     (tmp_path / "mine.py").write_text(PLUG_INS, encoding="utf-8")
     (tmp_path / "a.srt").write_bytes(b"\xef\xbb\xbf" + SRT.replace("\n", "\r\n").encode())
     (tmp_path / "a.vtt").write_text(VTT, encoding="utf-8")
-    given = [
+    rows_of_files = [
         {"id": "srt", "document_path": "a.srt"},
         {"id": "vtt", "document_path": "a.vtt"},
         {"id": "row", "document": SRT},
         {"id": "plain", "document": "No subtitles.\n"},
     ]
-    write_rows(tmp_path / "files.jsonl", *given)
+    write_rows(tmp_path / "files.jsonl", *rows_of_files)
     config: dict[str, Any] = {
         "pipelines": {
             "tiny": {
@@ -110,12 +110,12 @@ def ran(folder: Path, pipeline: str, task: str, status: int = 0) -> list[list[di
 
 
 def test_the_pipeline_of_the_paper_keeps_lines_in_their_places(folder: Path) -> None:
-    """With T5, which is given line by line with its prompt."""
+    """T5 reads one line at a time, with its prompt."""
     [rows] = ran(folder, "tiny", "films")
     for film, row in zip(FILMS, rows, strict=True):
-        lines, given = row["raw"].splitlines(keepends=True), film.splitlines(keepends=True)
-        assert len(lines) == len(given)
-        for line, before in zip(lines, given, strict=True):
+        lines, originals = row["raw"].splitlines(keepends=True), film.splitlines(keepends=True)
+        assert len(lines) == len(originals)
+        for line, before in zip(lines, originals, strict=True):
             assert line.endswith(before[len(before.rstrip("\r\n")) :])
             assert before.strip() or not line.strip()
         assert row["coverage"]["selected"] >= 0.9 * len(film.strip())
@@ -126,8 +126,8 @@ def test_the_pipeline_of_the_paper_keeps_lines_in_their_places(folder: Path) -> 
     assert {call["round"] for call in calls} == {0}
 
 
-def test_what_a_reader_says_stands_where_the_line_stood(folder: Path) -> None:
-    """Whether it keeps line breaks or loses them, long lines and CRLF included."""
+def test_outputs_replace_their_lines(folder: Path) -> None:
+    """It does not matter whether outputs have line breaks; long lines and CRLF are included."""
     points = ran(folder, "shout", "films")
     assert len(points) == 2
     for rows in points:
@@ -136,7 +136,7 @@ def test_what_a_reader_says_stands_where_the_line_stood(folder: Path) -> None:
 
 
 def test_subtitle_files_become_subtitle_files(folder: Path) -> None:
-    """From a path or in the row itself; a document that is none fails alone, with the reason."""
+    """Documents are paths or texts; only a document without subtitles fails."""
     [rows] = ran(folder, "files", "files", status=1)
     raw = {row["id"]: row["raw"] for row in rows}
     wanted = SRT.replace("Hello", "HELLO").replace("Who is it", "WHO IS IT").replace("Me", "ME")

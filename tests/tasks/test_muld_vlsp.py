@@ -1,4 +1,4 @@
-"""MuLD's theses, from the benchmark's file to scores, with the pipelines that come for them."""
+"""End-to-end tests of MuLD's theses with their built-in pipelines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MARKED = f"##### Contents\n\n{LISTED}\n\n###### List of Figures\n\n-    1.1 A ca
 PLAIN = f"{TEXT}\n\n{TEXT}\n\nThe cat asked for boots.\n"
 
 
-# The official task, but for its metrics: METEOR alone would take most of these tests' time.
+# The official task without METEOR, which would take most of these tests' time.
 TASK = """
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +40,7 @@ class Theses(Muld):
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a file in MuLD's layout: a thesis, and one without headings."""
+    """Returns a folder with a file in MuLD's format: a thesis, and a text without headings."""
     folder = tmp_path_factory.mktemp("data")
     rows = [
         {"input": f"{MARKED}\n\n{APPENDIX}", "output": ["The cat wins.", "Boots are bought."]},
@@ -52,7 +52,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny T5 and a tiny LED."""
+    """Returns a folder with a tiny T5 and a tiny LED."""
     folder = tmp_path_factory.mktemp("models")
     for name in ("t5", "led"):
         save(name, folder / name)
@@ -62,17 +62,17 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def summarised(
     pipeline: str, data: Path, tmp_path: Path, settings: dict[str, object]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[str, Any]]:
-    """Runs a pipeline by the command line; returns predictions, calls and scores."""
+    """Runs a pipeline by the command line, and returns predictions, calls and metrics."""
     (tmp_path / "theses.py").write_text(TASK, encoding="utf-8")
     config = tmp_path / "tasks.yaml"
     task = f'{{class: "./theses.py:Theses", name: vlsp, data: {data}}}'
     config.write_text(f"tasks:\n  muld/vlsp: {task}\n", encoding="utf-8")
-    given = [f"--set={key}={value}" for key, value in settings.items()]
+    overrides = [f"--set={key}={value}" for key, value in settings.items()]
     out = tmp_path / "run"
-    leporello("run", *HERE, pipeline, "--config", config, "--out", out, *given)
-    [place] = (found.parent for found in out.rglob("metrics.json"))
-    found = json.loads((place / "metrics.json").read_text(encoding="utf-8"))
-    return read_lines(place / "predictions.jsonl"), read_lines(place / "calls.jsonl"), found
+    leporello("run", *HERE, pipeline, "--config", config, "--out", out, *overrides)
+    [place] = (path.parent for path in out.rglob("metrics.json"))
+    metrics = json.loads((place / "metrics.json").read_text(encoding="utf-8"))
+    return read_lines(place / "predictions.jsonl"), read_lines(place / "calls.jsonl"), metrics
 
 
 TINY_T5: dict[str, object] = {
@@ -83,7 +83,7 @@ TINY_T5: dict[str, object] = {
 TINY_LED: dict[str, object] = {"reader.max_new_tokens": 8, "reader.max_input_tokens": 128}
 
 
-# Model, settings for so small a one, and how many chunks there are.
+# Model, settings for a model of this size, and number of chunks.
 PIPELINES: dict[str, tuple[str, dict[str, object], int]] = {
     "muld-vlsp": ("t5", TINY_T5, 8),
     "muld-vlsp-hierarchical": ("t5", {**TINY_T5, "combiner.target_words": 3}, 8),
@@ -95,7 +95,7 @@ PIPELINES: dict[str, tuple[str, dict[str, object], int]] = {
 def test_a_pipeline_summarises_theses(
     pipeline: str, data: Path, models: Path, tmp_path: Path
 ) -> None:
-    """From the introduction on; what contents, figures and appendix say is never read."""
+    """Reading starts at the introduction; contents, figures and appendix are skipped."""
     model, settings, starts = PIPELINES[pipeline]
     settings = {"reader.model": models / model, **settings}
     predictions, calls, metrics = summarised(pipeline, data, tmp_path, settings)
@@ -108,7 +108,10 @@ def test_a_pipeline_summarises_theses(
         assert begin <= first
         assert end <= len(MARKED)
     coverage = predictions[0]["coverage"]
-    assert (coverage["cut"], coverage["read"]) == (0, coverage["selected"])  # split loses nothing
+    assert (coverage["cut"], coverage["read"]) == (
+        0,
+        coverage["selected"],
+    )  # splitting loses no text
     assert predictions[1]["coverage"]["read"] > 0
     assert all(prediction["raw"].strip() for prediction in predictions)
     assert len(calls) == 2

@@ -1,4 +1,4 @@
-"""Questions on novels: well formed, and found in the user's own copies."""
+"""Tests of questions on novels, and of their evidence in the user's copies."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ QUESTION = {
 
 
 def test_questions_are_well_formed() -> None:
-    """60 questions of three kinds, none twice, with short answers and short quotes."""
-    asked = questions()
-    kinds = Counter(question["kind"] for question in asked)
+    """They are 60 distinct questions of three kinds, with short answers and quotes."""
+    all_questions = questions()
+    kinds = Counter(question["kind"] for question in all_questions)
     assert kinds == {"single": 25, "multiple": 20, "reworded": 15}
-    assert len({question["question"] for question in asked}) == 60
-    for question in asked:
+    assert len({question["question"] for question in all_questions}) == 60
+    for question in all_questions:
         answers, quotes = question["answers"], question["evidence"]
         assert 1 <= len(answers) <= 4
         assert all(1 <= len(answer.split()) <= 8 for answer in answers)
@@ -38,25 +38,25 @@ def test_questions_are_well_formed() -> None:
 
 
 def test_quotes_become_spans_of_the_users_copy(tmp_path: Path) -> None:
-    """A quote is found across the end of a line, and the rows are a task."""
+    """Quotes may span lines, and the rows are readable as a task."""
     sums = written(tmp_path)
-    made = [*rows([QUESTION], novels(tmp_path, sums))]
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, made)), encoding="utf-8")
+    converted = [*rows([QUESTION], novels(tmp_path, sums))]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, converted)), encoding="utf-8")
     [example] = JsonLines(tmp_path / "rows.jsonl").examples()
     start = NOVEL.index("landlord")
     assert example.evidence == (Span(start, start + len("landlord's name\nwas Amos")),)
     assert (example.id, example.references, example.group) == ("tale/1", ("Amos",), "single")
 
 
-def test_a_quote_that_stands_there_twice_is_refused(tmp_path: Path) -> None:
-    """Evidence that does not lie at one place is no evidence."""
+def test_a_repeated_quote_is_refused(tmp_path: Path) -> None:
+    """Evidence must have a unique place."""
     twice = QUESTION | {"evidence": ["was"]}
     with pytest.raises(SystemExit, match="has 'was' 2 times, not once"):
         [*rows([twice], novels(tmp_path, written(tmp_path)))]
 
 
 def test_other_texts_and_missing_novels_are_refused(tmp_path: Path) -> None:
-    """All faulty novels are named at once."""
+    """The error names all faulty novels."""
     sums = written(tmp_path) | {"lost.txt": "0"}
     (tmp_path / "tale.txt").write_text(NOVEL + "More.\n", encoding="utf-8")
     with pytest.raises(SystemExit, match=r"(?s)tale\.txt: its text has SHA-256 .*lost\.txt"):
@@ -64,6 +64,6 @@ def test_other_texts_and_missing_novels_are_refused(tmp_path: Path) -> None:
 
 
 def written(folder: Path) -> dict[str, str]:
-    """Returns the sums of the novel that is written."""
+    """Writes a novel, and returns its checksum."""
     (folder / "tale.txt").write_text(NOVEL, encoding="utf-8")
     return {"tale.txt": hashlib.sha256(NOVEL.encode()).hexdigest()}

@@ -1,4 +1,4 @@
-"""Style change from folders as PAN and the generator of MuLD's task lay them out."""
+"""Tests of style change from folders of PAN and of the generator of MuLD's task."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leporello.tasks import Pan21
 
 
 def write(folder: Path, number: int, text: str, authors: list[int] | None, **more: Any) -> None:
-    """Writes a problem and, where there are authors, its truth."""
+    """Writes a problem, with a truth file unless authors is None."""
     (folder / f"problem-{number}.txt").write_text(text, encoding="utf-8")
     if authors is not None:
         truth = {"site": "a site", "structure": ["A"], "paragraph-authors": authors, **more}
@@ -25,18 +25,18 @@ def write(folder: Path, number: int, text: str, authors: list[int] | None, **mor
 
 
 def only(folder: Path) -> Example:
-    """Returns the one example of a folder."""
+    """Returns the only example of a folder."""
     [example] = Pan21(folder).examples()
     return example
 
 
 def parts_of(example: Example) -> list[str]:
-    """Returns the paragraphs' texts."""
+    """Returns the texts of the paragraphs."""
     return [example.document.text[part.start : part.end] for part in example.document.parts]
 
 
-def test_problems_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
-    """Ten after two; other files are passed over."""
+def test_problems_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    """10 follows 2; other files are ignored."""
     for number in (10, 2, 1):
         write(tmp_path, number, "One.\n\nTwo.", [1, 2])
     (tmp_path / "problem-x.txt").write_text("no problem")
@@ -58,10 +58,10 @@ def test_problems_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
         ("Alone.", [1], ["Alone."]),
     ],
 )
-def test_paragraphs_are_parted_as_the_truth_has_authors(
+def test_there_are_as_many_paragraphs_as_authors(
     tmp_path: Path, text: str, authors: list[int], wanted: list[str]
 ) -> None:
-    """By blank lines as PAN's, or by line breaks as MuLD's; blank ones count for nothing."""
+    """The separator is a blank line, as in PAN, or a line break, as in MuLD."""
     (tmp_path / "problem-1.txt").write_bytes(text.encode())
     (tmp_path / "truth-problem-1.json").write_text(json.dumps({"paragraph-authors": authors}))
     example = only(tmp_path)
@@ -71,7 +71,7 @@ def test_paragraphs_are_parted_as_the_truth_has_authors(
 
 
 def test_without_truth_it_is_test_data(tmp_path: Path) -> None:
-    """Blank lines part the paragraphs if there are any, else line breaks; nothing is scored."""
+    """Paragraphs are separated by blank lines if there are any; there are no references."""
     write(tmp_path, 1, "One\nstill.\n\nTwo.", None)
     write(tmp_path, 2, "One.\nTwo.\nThree.\n", None)
     first, second = Pan21(tmp_path).examples()
@@ -83,7 +83,7 @@ def test_without_truth_it_is_test_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("truth", "told"),
+    ("truth", "message"),
     [
         ('{"paragraph-authors": [1, 1, 2]}', "has 3 paragraph-authors, but the problem has 2"),
         ('{"authors": 2}', "has no list `paragraph-authors`"),
@@ -91,39 +91,41 @@ def test_without_truth_it_is_test_data(tmp_path: Path) -> None:
         ('{"paragraph-authors": [1, "2"]}', "are not numbers from 1"),
         ('{"paragraph-authors": [0, 1]}', "are not numbers from 1"),
         ('{"paragraph-authors": [1, 2], "changes": [0]}', "`changes` does not follow"),
-        ("[1, 2]", "is no JSON object"),
+        ("[1, 2]", "is not a JSON object"),
         ("{", "Expecting property name"),
     ],
 )
-def test_a_faulty_truth_fails_its_example_alone(tmp_path: Path, truth: str, told: str) -> None:
-    """With the file's name; the others are as they were."""
+def test_only_examples_with_faulty_truth_fail(tmp_path: Path, truth: str, message: str) -> None:
+    """The fault names the file; other examples are not affected."""
     write(tmp_path, 1, "One.\n\nTwo.", [1, 1])
     write(tmp_path, 2, "One.\n\nTwo.", None)
     (tmp_path / "truth-problem-2.json").write_text(truth)
-    sound, faulty = Pan21(tmp_path).examples()
-    assert sound.fault == ""
+    good, faulty = Pan21(tmp_path).examples()
+    assert good.fault == ""
     assert faulty.fault.startswith("truth-problem-2.json: ")
-    assert told in faulty.fault
+    assert message in faulty.fault
     assert faulty.references == ()
 
 
-def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
-    """Before anything is run."""
+def test_a_missing_or_empty_folder_is_an_error(tmp_path: Path) -> None:
+    """Reading examples and computing the fingerprint raise it."""
     with pytest.raises(UserError, match="there is no such folder"):
         list(Pan21(tmp_path / "none").examples())
     with pytest.raises(UserError, match=r"has no problem-1\.txt"):
         Pan21(tmp_path).fingerprint()
 
 
-def test_a_perfect_answer_is_read_whichever_form_it_has(tmp_path: Path) -> None:
-    """The object of PAN's files, or a list of authors; gold stays out of what stages see."""
+def test_a_perfect_answer_is_read_in_any_form(tmp_path: Path) -> None:
+    """It is an object as in PAN's files, or a list of authors; stages do not see gold data."""
     write(tmp_path, 1, "One.\n\nTwo.\n\nThree.", [1, 2, 1])
     example, [metric] = only(tmp_path), metrics_of(["pan21"]).values()
     answer = {"multi-author": 1, "changes": [1, 1], "paragraph-authors": [1, 2, 1]}
     for text in (json.dumps(answer), "[1, 2, 1]", "1 2 1"):
         empty = empty_prediction(example)
-        said = Pan21(tmp_path).normalise(text, example)
-        prediction = Prediction("e", said, said, (), (), empty.coverage, empty.document_sha256)
+        answer_text = Pan21(tmp_path).normalise(text, example)
+        prediction = Prediction(
+            "e", answer_text, answer_text, (), (), empty.coverage, empty.document_sha256
+        )
         statistics = metric.statistics(prediction, example)
         assert statistics
         assert metric.aggregate([statistics])["pan21_task3"] == 50.0  # authors 3 and 4 never occur

@@ -1,4 +1,4 @@
-"""RULER: texts as the authors' scripts make them, metrics equal to theirs."""
+"""Tests of RULER's texts and metrics, compared with those of the authors' scripts."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ HOTPOT = [
 ]
 
 
-def made(name: str, **parameters: Any) -> Ruler:
-    """Returns a task."""
-    return Ruler(name, **parameters)  # type: ignore[arg-type]  # a name of the benchmark's
+def ruler_task(name: str, **parameters: Any) -> Ruler:
+    """Returns a task of RULER."""
+    return Ruler(name, **parameters)  # type: ignore[arg-type]  # a name of a task
 
 
 def shape(text: str) -> str:
-    """Returns a text without what is drawn by chance, and without noise."""
+    """Returns a text without noise, and with placeholders for random values."""
     text = text.replace(NOISE, "")
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "U", text)
     text = re.sub(r"\d+\. \S+", "W", text)
@@ -70,11 +70,11 @@ def shape(text: str) -> str:
 
 
 @pytest.mark.parametrize("case", GIVEN["texts"], ids=lambda case: case["task"])
-def test_a_text_is_what_the_authors_scripts_make(case: Mapping[str, Any], tmp_path: Path) -> None:
-    """The same words around the context, the same length to the token, as many answers."""
+def test_texts_match_those_of_the_authors_scripts(case: Mapping[str, Any], tmp_path: Path) -> None:
+    """The words around the context, the number of tokens and of answers are equal."""
     essay = tmp_path / "essay.txt"
     essay.write_text("The sun rose over hills. A man walked by the river. " * 3000)
-    task = made(case["task"], background=tmp_path, samples=2)
+    task = ruler_task(case["task"], background=tmp_path, samples=2)
     free = {"cwe": 120, "fwe": 50, "vt": 30}.get(case["task"], 128)
     for example in task.examples():
         prompt = OfficialPrompt.of(example)
@@ -82,13 +82,13 @@ def test_a_text_is_what_the_authors_scripts_make(case: Mapping[str, Any], tmp_pa
         assert shape(prompt.before) == shape(case["before"])
         assert shape(prompt.suffix) == shape(case["after"])
         assert len(example.references) == case["outputs"]
-        if case["task"] != "niah_multikey_2":  # nouns of two words stand in its haystack
+        if case["task"] != "niah_multikey_2":  # its haystack contains nouns of two words
             assert example.metadata["tokens"] == case["length"] - free
 
 
 @pytest.mark.parametrize("case", GIVEN["cases"], ids=lambda case: case["id"])
-def test_metrics_are_the_official_ones(case: Mapping[str, Any]) -> None:
-    """Scores of the authors' own code."""
+def test_metrics_equal_the_official_ones(case: Mapping[str, Any]) -> None:
+    """Expected scores are from the authors' code."""
     metric = METRICS[case["metric"]]()
     gold = {"gold": {"labels": case.get("labels", [])}}
     statistics = []
@@ -106,35 +106,38 @@ def test_metrics_are_the_official_ones(case: Mapping[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_evidence_is_exact_and_nothing_else_decides(name: str) -> None:
-    """Each value stands in its own needle; an example depends on its number alone."""
-    for example in made(name, length=2048, samples=3).examples():
+def test_evidence_is_exact_and_examples_are_deterministic(name: str) -> None:
+    """Each value is in its needle; an example depends only on the seed and its number."""
+    for example in ruler_task(name, length=2048, samples=3).examples():
         text = example.document.text
         proof = [text[span.start : span.end] for span in example.evidence]
         if name.startswith("niah"):
             assert all(p.startswith("One of the special") and p.endswith(".") for p in proof)
-            found = [p.partition(" is: ")[2].rstrip(".") for p in proof]
-            assert sorted(found) == sorted(example.references)
+            values = [p.partition(" is: ")[2].rstrip(".") for p in proof]
+            assert sorted(values) == sorted(example.references)
         if name == "vt":
             assert [p.split()[1] for p in proof] == [*example.references]
         assert not example.fault
-    again, shorter = made(name, length=2048, samples=9), made(name, length=512, samples=3)
+    again, shorter = (
+        ruler_task(name, length=2048, samples=9),
+        ruler_task(name, length=512, samples=3),
+    )
     assert again.example(2).document.text == text
     if name not in ("cwe", "fwe"):
         assert shorter.example(2).references == example.references  # at every length
     assert again.fingerprint() != shorter.fingerprint()
-    assert made(name, length=2048, seed=1).example(2).document.text != text
+    assert ruler_task(name, length=2048, seed=1).example(2).document.text != text
 
 
-def test_questions_stand_among_other_documents(tmp_path: Path) -> None:
-    """qa_1 and qa_2, from files in the official form; a missing or foreign file is told."""
+def test_questions_have_other_documents_as_distractors(tmp_path: Path) -> None:
+    """Files for qa_1 and qa_2 are in the official formats; missing or other files are errors."""
     folder = tmp_path / "ruler"
     folder.mkdir()
     with pytest.raises(UserError, match="as squad"):
-        made("qa_1", data=tmp_path).fingerprint()
+        ruler_task("qa_1", data=tmp_path).fingerprint()
     (folder / "squad.json").write_text(json.dumps(SQUAD))
     (folder / "hotpotqa.json").write_text(json.dumps(HOTPOT))
-    task = made("qa_1", data=tmp_path)
+    task = ruler_task("qa_1", data=tmp_path)
     assert len(task) == 3
     for example, river in zip(task.examples(), ("Danube", "Rhine", "Saale"), strict=True):
         text = example.document.text
@@ -142,52 +145,52 @@ def test_questions_stand_among_other_documents(tmp_path: Path) -> None:
         assert text.startswith("Document 1:\n")
         assert len(example.document.parts) == 3
         assert example.question.startswith("Where does")
-    [hop] = made("qa_2", data=tmp_path).examples()
+    [hop] = ruler_task("qa_2", data=tmp_path).examples()
     proof = [hop.document.text[span.start : span.end] for span in hop.evidence]
     assert proof == [" She lives in Jena.", "On the Saale."]
     assert task.metrics[0] == "string_match_part"
     (folder / "squad.json").write_text("[1]")
     with pytest.raises(UserError, match="neither SQuAD's nor HotpotQA's"):
-        made("qa_1", data=tmp_path).fingerprint()
+        ruler_task("qa_1", data=tmp_path).fingerprint()
 
 
-def test_a_length_without_room_fails_its_examples() -> None:
-    """A sentence, not an endless search for less."""
-    example = made("niah_single_1", length=150).example(0)
-    assert "more than the length 150 has room for" in example.fault
+def test_examples_fail_if_the_length_is_too_small() -> None:
+    """The search for a smaller size ends."""
+    example = ruler_task("niah_single_1", length=150).example(0)
+    assert "more than fit into the length 150" in example.fault
 
 
 def test_a_background_is_any_folder_of_texts(tmp_path: Path) -> None:
-    """Read again from its beginning where it is too short; a folder without text is told."""
+    """A short background is repeated; a folder without texts is an error."""
     (tmp_path / "b.md").write_text("Night fell. All\nslept.")
     (tmp_path / "a.txt").write_text("Rain came.")
-    found = background(tmp_path, "")
-    assert found.sentences == ("Rain came.", "Night fell.", "All slept.")
-    assert found.first(9) == [*found.sentences, "Rain came.", "Night"]
+    texts = background(tmp_path, "")
+    assert texts.sentences == ("Rain came.", "Night fell.", "All slept.")
+    assert texts.first(9) == [*texts.sentences, "Rain came.", "Night"]
     empty = tmp_path / "none"
     empty.mkdir()
-    with pytest.raises(UserError, match="is no folder of texts"):
+    with pytest.raises(UserError, match="is neither a text file nor a folder"):
         background(empty, "")
 
 
 def test_dividing_finds_what_cutting_loses() -> None:
-    """At sixteen thousand words, as benchmarks.ruler measures it."""
-    scores = scored(made("niah_multikey_2", length=16384, samples=4))
+    """The test measures it at 16,000 words, as `benchmarks.ruler` does."""
+    scores = scored(ruler_task("niah_multikey_2", length=16384, samples=4))
     assert scores["dividing"] == 100
     assert scores["cutting"] < 100
 
 
-def test_a_task_takes_values_behind_its_name() -> None:
-    """`NAME@PARAMETER=VALUE`, patterns too; what it cannot take is told."""
+def test_a_tasks_name_may_contain_values() -> None:
+    """`NAME@PARAMETER=VALUE` also works with patterns; wrong names and values are errors."""
     config = load_config()
     [task] = config.tasks_named(["ruler/vt@length=8192,samples=3"])
     assert (task.name, len(task.spec.build())) == ("ruler/vt@length=8192,samples=3", 3)
     assert len(config.tasks_named(["ruler/niah_*@length=64", "ruler/niah_single_*@length=64"])) == 8
-    for wrong, told in (
+    for wrong, message in (
         ("ruler/vt@lenght=4", "no parameter 'lenght'; did you mean 'length'"),
         ("ruler/vt@length=-4", "length input should be greater than 0, got -4"),
         ("ruler/vr@length=4", "there is no task"),
         ("ruler/vt@", "there is no task"),
     ):
-        with pytest.raises(UserError, match=re.escape(told)):
+        with pytest.raises(UserError, match=re.escape(message)):
             config.tasks_named([wrong])

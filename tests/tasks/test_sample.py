@@ -1,4 +1,4 @@
-"""The sample task: what a newcomer runs first."""
+"""Tests of the sample task."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from leporello.tasks import Sample
 from leporello.text.outline import heading
 
 
-def test_every_answer_has_its_place() -> None:
-    """Each question has references, and evidence that was found in its document."""
+def test_every_answer_has_evidence() -> None:
+    """Each question has references, and evidence in its document."""
     for example in Sample().examples():
         assert example.question.endswith("?")
         assert example.references
@@ -21,13 +21,13 @@ def test_every_answer_has_its_place() -> None:
         assert all(span.end <= len(example.document.text) for span in example.evidence)
 
 
-def test_only_questions_on_python_are_ever_left_out() -> None:
-    """The documents that come with Leporello have all their evidence."""
+def test_only_questions_on_python_may_be_left_out() -> None:
+    """Evidence for the built-in documents is always complete."""
     assert all(example_id.startswith("python-") for example_id in Sample().left_out)
 
 
 def test_a_topic_of_the_reference_is_a_section() -> None:
-    """Evidence in the Python reference stands in a topic that is named."""
+    """Each topic of the Python reference has a heading."""
     documents = {example.document.id: example.document for example in Sample().examples()}
     python = documents["python"]
     assert len(python.sections) == len(topics.topics)
@@ -35,17 +35,17 @@ def test_a_topic_of_the_reference_is_a_section() -> None:
     assert python.sections[-1].end == len(python.text)
 
 
-def test_what_another_python_words_otherwise_is_left_out_and_said(
+def test_questions_without_evidence_in_this_python_are_skipped_with_a_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A reference without the evidence costs the questions on it, once and not in silence."""
+    """The warning is logged once."""
     before = Sample()
     count, fingerprint = len(list(before.examples())), before.fingerprint()
     monkeypatch.setattr(topics, "topics", {"break": "Another wording."})
     task = Sample()
     with caplog.at_level(logging.WARNING, logger="leporello"):
-        left = [list(task.examples()) for _ in range(2)]
-    assert len(task.left_out) + len(left[0]) == count + len(before.left_out)
+        remaining = [list(task.examples()) for _ in range(2)]
+    assert len(task.left_out) + len(remaining[0]) == count + len(before.left_out)
     assert len(caplog.records) == 1
     assert all(example_id in caplog.text for example_id in task.left_out)
     assert task.fingerprint() != fingerprint

@@ -1,4 +1,4 @@
-"""The texts of the Shuffle Test's paper, and Scientific Papers, in their published files."""
+"""Tests of the corpora of the Shuffle Test's paper, and of Scientific Papers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXT = "Dr. Ina fixed the pump. It ran all night. By morning the cellar was dry.
 
 @pytest.fixture
 def punkt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """NLTK's data of a Punkt that knows one abbreviation, in the files of `punkt_tab`."""
+    """Installs NLTK data of Punkt with one abbreviation, in the format of `punkt_tab`."""
     import nltk.data
 
     folder = tmp_path / "nltk/tokenizers/punkt_tab/english"
@@ -30,32 +30,32 @@ def punkt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def texts(task: ShuffleTest) -> list[str]:
-    """Returns the names of the documents, in order."""
-    return [*dict.fromkeys(told(example.metadata) for example in task.examples())]
+    """Returns the ids of the documents, in order."""
+    return [*dict.fromkeys(document_of(example.metadata) for example in task.examples())]
 
 
-def told(metadata: Any) -> str:
-    """Returns the document's name that the metric is told."""
+def document_of(metadata: Any) -> str:
+    """Returns the document's id in the metadata for the metric."""
     return str(metadata["gold"]["shuffle_test"]["document"])
 
 
 @pytest.mark.usefixtures("punkt")
-def test_bills_are_the_first_thousand_in_punkts_sentences(tmp_path: Path) -> None:
-    """The rest is left alone, and so are rows without text."""
+def test_bills_are_the_first_thousand_split_by_punkt(tmp_path: Path) -> None:
+    """Other rows and rows without text are skipped."""
     rows = [{"bill_id": f"b{n}", "text": TEXT} for n in range(1002)]
     write_rows(
         tmp_path / "billsum/us_test_data_final_OFFICIAL.jsonl", {"bill_id": "e", "text": " "}, *rows
     )
     task = ShuffleTest(corpus="billsum", split="test", unit="punkt", data=tmp_path, shuffles=1,
                        block_sizes=(1,))  # fmt: skip
-    found = texts(task)
-    assert (len(found), found[0], found[-1]) == (1000, "b0", "b999")
+    ids = texts(task)
+    assert (len(ids), ids[0], ids[-1]) == (1000, "b0", "b999")
     original = next(task.examples()).document.text
     assert original.splitlines()[0] == "Dr. Ina fixed the pump."
 
 
-def test_posts_are_the_last_thousand_and_the_others_are_learnt_from(tmp_path: Path) -> None:
-    """Posts without a title are no posts, as the loader has it."""
+def test_posts_are_the_last_thousand_and_the_others_are_for_training(tmp_path: Path) -> None:
+    """Posts without a title are skipped, as in the official loader."""
     file = tmp_path / "reddit_tifu/tifu_all_tokenized_and_filtered.json"
     usual = {"selftext_without_tldr": TEXT, "trimmed_title": "a title"}
     untitled = {"id": "none", **usual, "trimmed_title": ""}
@@ -67,7 +67,7 @@ def test_posts_are_the_last_thousand_and_the_others_are_learnt_from(tmp_path: Pa
 
 
 def test_articles_are_a_list_of_objects(tmp_path: Path) -> None:
-    """Each line of one is a sentence."""
+    """Each line of an article is a sentence."""
     file = tmp_path / "shuffle_test/coherence_test_set.json"
     file.parent.mkdir()
     file.write_text(json.dumps([{"text": "One went.\nTwo came.\nThree stayed."}]), encoding="utf-8")
@@ -75,8 +75,8 @@ def test_articles_are_a_list_of_objects(tmp_path: Path) -> None:
     assert next(task.examples()).document.text == "One went.\nTwo came.\nThree stayed."
 
 
-def test_faults_of_published_files_are_told_with_their_lines(tmp_path: Path) -> None:
-    """A field that is missing, a file that is not there, a split that there is not."""
+def test_faults_of_official_files_are_reported_with_their_lines(tmp_path: Path) -> None:
+    """Faults are a missing field, a missing file, and an unknown split."""
     write_rows(tmp_path / "billsum/us_test_data_final_OFFICIAL.jsonl", {"bill_id": "a", "txt": "x"})
     with pytest.raises(ConfigError, match=r"us_test_data_final_OFFICIAL\.jsonl:1: .*'text'"):
         ShuffleTest(corpus="billsum", split="test", data=tmp_path).check()
@@ -88,10 +88,10 @@ def test_faults_of_published_files_are_told_with_their_lines(tmp_path: Path) -> 
         ShuffleTest(tmp_path / "a.jsonl", corpus="wsj", split="test")
 
 
-def test_punkts_data_that_are_missing_are_told(
+def test_missing_data_of_punkt_are_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the command that fetches them; pip brings none."""
+    """The message has the command that fetches them, as pip does not install them."""
     import nltk.data
 
     nltk.tokenize._get_punkt_tokenizer.cache_clear()
@@ -112,7 +112,7 @@ PAPER = {
 
 @pytest.mark.parametrize("zipped", [False, True])
 def test_papers_are_read_from_folder_or_zip(tmp_path: Path, zipped: bool) -> None:
-    """Paragraphs are lines, the marks of an abstract's sentences go, empty papers are left out."""
+    """Paragraphs become lines, sentence tags of abstracts are removed, empty papers skipped."""
     inner = tmp_path / "scientific_papers/arxiv-dataset/val.txt"
     write_rows(inner, {**PAPER, "article_id": "e", "article_text": []}, PAPER)
     if zipped:
@@ -124,9 +124,9 @@ def test_papers_are_read_from_folder_or_zip(tmp_path: Path, zipped: bool) -> Non
     assert example.references == ("Short .",)
 
 
-def test_faults_of_papers_are_told_with_their_lines(tmp_path: Path) -> None:
-    """Also where the files are not there at all, with where they are to be had."""
-    with pytest.raises(UserError, match="it is at https://github"):
+def test_faults_of_papers_are_reported_with_their_lines(tmp_path: Path) -> None:
+    """An error about missing files has the URL for a download."""
+    with pytest.raises(UserError, match="download it from https://github"):
         list(ScientificPapers("pubmed", data=tmp_path).examples())
     write_rows(tmp_path / "scientific_papers/arxiv-dataset/val.txt", {**PAPER, "article_text": "x"})
     with pytest.raises(UserError, match=r"val\.txt:1: .*'article_text' must be a list of texts"):

@@ -1,4 +1,4 @@
-"""The Shuffle Test from end to end, by the command line, with tiny models."""
+"""End-to-end tests of the Shuffle Test by the command line, with tiny models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROWS: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a config, a file of texts and tiny models."""
+    """Returns a folder with a config, a file of texts and tiny models."""
     folder = tmp_path_factory.mktemp("shuffle")
     save("gpt2", folder / "gpt2")
     save_classifier("roberta", folder / "roberta", ("original", "shuffled"))
@@ -57,28 +57,30 @@ def _results(out: Path, pipeline: str) -> tuple[dict[str, Any], list[dict[str, A
 
 
 def test_texts_are_scored_and_compared(place: Path, tmp_path: Path) -> None:
-    """By log-likelihood, by perplexity and by a classifier; each text once, in the file's order."""
+    """Scores are log-likelihoods, perplexities or probabilities; each text is scored once."""
     names = ("tiny", "tiny-code", "tiny-supervised")
     config = ("--task", "texts", "--config", place / "own.yaml", "--out", tmp_path / "run")
-    done = leporello("run", *HERE, *names, *config)
-    assert "accuracy[1]" in done.stdout
+    result = leporello("run", *HERE, *names, *config)
+    assert "accuracy[1]" in result.stdout
     ids = [f"{row['id']}/{name}" for row in ROWS for name in _names()]
     for name in names:
         metrics, rows = _results(tmp_path / "run", name)
         assert [row["id"] for row in rows] == ids
         scores = {row["id"]: float(row["prediction"]) for row in rows}
         assert metrics["failures"] == 0
-        found, expected = metrics["scores"], _expected(scores)
-        assert {key: found[key] for key in expected} == pytest.approx(expected, abs=1e-3)
+        actual, expected = metrics["scores"], _expected(scores)
+        assert {key: actual[key] for key in expected} == pytest.approx(expected, abs=1e-3)
         for n in (1, 2):
-            assert found[f"low[{n}]"] <= found[f"accuracy[{n}]"] <= found[f"high[{n}]"]
+            assert actual[f"low[{n}]"] <= actual[f"accuracy[{n}]"] <= actual[f"high[{n}]"]
         signs = {score < 0 for score in scores.values()}
-        assert signs == {name != "tiny-supervised"}  # probabilities, or logarithms and the like
+        assert signs == {
+            name != "tiny-supervised"
+        }  # probabilities are positive, logarithms negative
     before = (tmp_path / "run" / "tiny" / "texts" / "predictions.jsonl").read_bytes()
     leporello("run", *HERE, *names, *config)
     assert (tmp_path / "run" / "tiny" / "texts" / "predictions.jsonl").read_bytes() == before
-    told = leporello("explain", tmp_path / "run", "two/1-0").stdout
-    assert "He left a mill." in told
+    explanation = leporello("explain", tmp_path / "run", "two/1-0").stdout
+    assert "He left a mill." in explanation
 
 
 def _names() -> list[str]:
@@ -86,7 +88,7 @@ def _names() -> list[str]:
 
 
 def _expected(scores: dict[str, float]) -> dict[str, float]:
-    """Returns accuracies and shares by hand."""
+    """Returns the expected accuracies and shares."""
     right = {
         size: [
             len(row.get("sentences", [0, 0])) > size
@@ -97,7 +99,7 @@ def _expected(scores: dict[str, float]) -> dict[str, float]:
         ]
         for size in (1, 2)
     }
-    shares = {size: 100 * sum(own) / len(own) for size, own in right.items()}
-    # `short` is one block of either size, `two` one block of two sentences.
+    shares = {size: 100 * sum(pairs) / len(pairs) for size, pairs in right.items()}
+    # `short` is a single block for both sizes, `two` only for size 2.
     base = {"shuffle_accuracy": (shares[1] + shares[2]) / 2, "same": 50.0, "missing": 0.0}
     return base | {f"accuracy[{size}]": share for size, share in shares.items()}

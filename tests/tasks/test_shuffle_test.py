@@ -1,4 +1,4 @@
-"""The Shuffle Test: sentences, shuffles and tags as the authors' code makes them; its metric."""
+"""Tests of the Shuffle Test: sentences, shuffles and the metric, as in the authors' code."""
 
 from __future__ import annotations
 
@@ -31,57 +31,57 @@ STORY = "Ina fixed the pump. It ran all night. By morning the cellar was dry.  N
 
 
 def written(folder: Path, *rows: Mapping[str, Any] | str) -> Path:
-    """Returns a new file of these rows; a text is written as it is."""
+    """Writes a file of these rows, of which texts are written unchanged, and returns its path."""
     return write_rows(folder / "rows.jsonl", *rows)
 
 
-def told(example: Example) -> dict[str, Any]:
-    """Returns what the metric is told of an example."""
+def gold_of(example: Example) -> dict[str, Any]:
+    """Returns the description of an example for the metric."""
     gold: Any = example.metadata["gold"]
     return dict(gold["shuffle_test"])
 
 
 def predicted(example: Example, score: object) -> Prediction:
-    """Returns the prediction of a score."""
+    """Returns a prediction with this score."""
     ledger = Coverage(len(example.document.text), 0, 0, 0)
     return Prediction(example.id, str(score), None, (), (), ledger, "")
 
 
 def aggregated(scores: Mapping[str, Mapping[int, Sequence[object]]]) -> dict[str, float]:
-    """Returns the scores of documents, each given as {block size: scores}, 0 the original's."""
+    """Returns the metric's scores, given each document's scores by block size, 0 for originals."""
     metric = ShuffleAccuracy()
     statistics = []
     for name, sizes in scores.items():
-        for size, own in sizes.items():
+        for size, values in sizes.items():
             gold: dict[str, Any] = {"document": name, "block_size": size, "unchanged": not size}
             example = Example("e", Document("e", ""), metadata={"gold": {"shuffle_test": gold}})
-            statistics += [metric.statistics(predicted(example, score), example) for score in own]
-    return metric.aggregate([one for one in statistics if one is not None])
+            statistics += [metric.statistics(predicted(example, v), example) for v in values]
+    return metric.aggregate([entry for entry in statistics if entry is not None])
 
 
 # -- sentences and shuffles --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", SHUFFLED, ids=lambda case: str(case["id"]))
-def test_sentences_and_shuffles_are_those_of_the_authors_code(case: Mapping[str, Any]) -> None:
-    """With the same seed, to the letter; a document of one block stays as it is."""
+def test_sentences_and_shuffles_equal_those_of_the_authors_code(case: Mapping[str, Any]) -> None:
+    """They are identical for the same seed; a document of one block is unchanged."""
     unit: Any = "line" if case["sent_split"] == "line" else "sentence"
     sentences = sentences_of(case["doc"], unit)
     assert sentences == case["sentences"]
     size, chance = case["block_size"], Random(case["seed"])
     assert -(-len(sentences) // size) == case["n_blocks"]
-    made = ["\n".join(order) for order in shuffles(sentences, size, 3, chance)]
+    orders = ["\n".join(order) for order in shuffles(sentences, size, 3, chance)]
     if case["returned_unchanged"]:
-        assert made == ["\n".join(sentences)] * 3
+        assert orders == ["\n".join(sentences)] * 3
     else:
-        assert made == case["shuffled"]
+        assert orders == case["shuffled"]
 
 
 @given(sentences=SENTENCES, size=st.integers(1, 8), seed=st.integers(0, 99))
 def test_a_shuffle_keeps_blocks_and_is_never_the_original(
     sentences: list[str], size: int, seed: int
 ) -> None:
-    """Blocks stand whole and each once, in another order wherever there are two of them."""
+    """Each block occurs once and unchanged; with several blocks the order differs."""
     numbered = [f"{n} {sentence}" for n, sentence in enumerate(sentences)]
     blocks = [tuple(numbered[i : i + size]) for i in range(0, len(numbered), size)]
     for order in shuffles(numbered, size, 3, Random(seed)):
@@ -96,8 +96,8 @@ def test_a_shuffle_keeps_blocks_and_is_never_the_original(
 # -- the task ----------------------------------------------------------------------------------
 
 
-def test_a_text_and_its_shuffles_are_examples_on_documents_of_their_own(tmp_path: Path) -> None:
-    """The original first and once; what an example is stages do not see."""
+def test_a_text_and_its_shuffles_are_examples_with_separate_documents(tmp_path: Path) -> None:
+    """The original is first; stages do not see which example is the original."""
     task = ShuffleTest(written(tmp_path, {"id": "d", "text": STORY}), (1, 2), shuffles=2)
     examples = list(task.examples())
     assert [e.id for e in examples] == ["d/original", "d/1-0", "d/1-1", "d/2-0", "d/2-1"]
@@ -108,13 +108,13 @@ def test_a_text_and_its_shuffles_are_examples_on_documents_of_their_own(tmp_path
     assert len({e.document.text for e in examples[:3]}) == 3
     assert [e.references for e in examples] == [("original",), *[("shuffled",)] * 4]
     assert [e.group for e in examples] == ["original", "k=1", "k=1", "k=2", "k=2"]
-    assert told(examples[3]) == {"document": "d", "block_size": 2, "unchanged": False}
+    assert gold_of(examples[3]) == {"document": "d", "block_size": 2, "unchanged": False}
     bare = examples[3].without_gold()
     assert (bare.references, bare.metadata) == ((), {})
 
 
-def test_shuffles_depend_on_seed_text_and_block_size_alone(tmp_path: Path) -> None:
-    """Other rows, block sizes and numbers of shuffles change none of them."""
+def test_shuffles_depend_only_on_seed_text_and_block_size(tmp_path: Path) -> None:
+    """They do not depend on other rows, block sizes or the number of shuffles."""
     row = {"id": "d", "text": STORY}
     alone = ShuffleTest(written(tmp_path, row), (3,), shuffles=1)
     [_, wanted] = [e.document.text for e in alone.examples()]
@@ -122,39 +122,39 @@ def test_shuffles_depend_on_seed_text_and_block_size_alone(tmp_path: Path) -> No
     texts = {e.id: e.document.text for e in more.examples()}
     assert texts["d/3-0"] == wanted
     first = [f"c/1-{n}" for n in range(4)]
-    other = ShuffleTest(more.path, (1, 3), shuffles=4, seed=1)
-    assert {e.id: e.document.text for e in other.examples()} != texts
+    reseeded = ShuffleTest(more.path, (1, 3), shuffles=4, seed=1)
+    assert {e.id: e.document.text for e in reseeded.examples()} != texts
     assert [texts[name] for name in first] != [texts[name.replace("c", "d", 1)] for name in first]
 
 
 def test_white_space_is_the_same_on_both_sides_unless_faithful(tmp_path: Path) -> None:
-    """Faithful, the original is the raw text, as far as its first sentences reach."""
+    """With `faithful` the original is the raw text up to the end of its first sentences."""
     path = written(tmp_path, {"text": f" {STORY}"})
-    begun, _ = STORY.split("  ")
+    beginning, _ = STORY.split("  ")
     [normalised, *_] = ShuffleTest(path, truncate_sentences=3).examples()
-    assert normalised.document.text == begun.replace(". ", ".\n")
+    assert normalised.document.text == beginning.replace(". ", ".\n")
     [faithful, *_] = ShuffleTest(path, truncate_sentences=3, white_space="faithful").examples()
-    assert faithful.document.text == f" {begun}"
+    assert faithful.document.text == f" {beginning}"
     [raw, *_] = ShuffleTest(path, truncate_sentences=0, white_space="faithful").examples()
     assert raw.document.text == f" {STORY}"
 
 
 @pytest.mark.parametrize("white_space", ["normalised", "faithful"])
 def test_a_document_of_one_block_is_its_own_shuffle(tmp_path: Path, white_space: Any) -> None:
-    """It counts as the same, whatever the scores say."""
+    """It counts as the same for all scores."""
     task = ShuffleTest(
         written(tmp_path, {"text": " One only. "}, {"text": ""}), white_space=white_space
     )
     by_row = {"0": "One only.", "1": ""}
     for example in task.examples():
-        wanted = by_row[told(example)["document"]]
-        assert told(example)["unchanged"]
+        wanted = by_row[gold_of(example)["document"]]
+        assert gold_of(example)["unchanged"]
         assert example.document.text.strip() == wanted
         assert white_space == "normalised" or example.document.text in (" One only. ", "")
 
 
-def test_all_faulty_rows_are_told_with_their_lines(tmp_path: Path) -> None:
-    """Before any work; each says what to do."""
+def test_all_faulty_rows_are_reported_with_their_lines(tmp_path: Path) -> None:
+    """Checking the task reports them together."""
     path = written(
         tmp_path,
         {"id": "a", "text": "x"},
@@ -168,7 +168,7 @@ def test_all_faulty_rows_are_told_with_their_lines(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as raised:
         ShuffleTest(path).check()
     faults = [str(fault).removeprefix(f"{path}:") for fault in raised.value.faults]
-    assert faults[0] == "2: id 'a' stands on line 1 already"
+    assert faults[0] == "2: id 'a' is a duplicate of line 1"
     assert faults[1:3] == [
         "3: id: must be a text that is not empty, got 3",
         "3: text: must be a text, got 4",
@@ -181,7 +181,7 @@ def test_all_faulty_rows_are_told_with_their_lines(tmp_path: Path) -> None:
 
 
 def test_faithful_needs_the_text_and_its_sentences_in_it(tmp_path: Path) -> None:
-    """The row that cannot be so is told."""
+    """Other rows are faults."""
     rows: list[dict[str, Any]] = [
         {"sentences": ["a", "b"]},
         {"sentences": ["a", "b", "c"], "text": "a c"},
@@ -191,20 +191,20 @@ def test_faithful_needs_the_text_and_its_sentences_in_it(tmp_path: Path) -> None
         task.check()
     first, second = map(str, raised.value.faults)
     assert "1: white_space: faithful needs `text`" in first
-    assert "2: sentence 2, 'b', does not stand in the text" in second
+    assert "2: sentence 2, 'b', is not in the text" in second
     ShuffleTest(task.path, white_space="normalised").check()
 
 
-def test_files_that_are_none_are_told(tmp_path: Path) -> None:
-    """No file, no rows, a split without its place; parameters that cannot be."""
+def test_invalid_files_and_parameters_are_errors(tmp_path: Path) -> None:
+    """Files are missing or empty, or a split and the path do not match."""
     with pytest.raises(UserError, match="there is no such file"):
         ShuffleTest(tmp_path / "none.jsonl").check()
     with pytest.raises(UserError, match="has no rows"):
         ShuffleTest(written(tmp_path, "", "  ")).check()
-    with pytest.raises(UserError, match="do not go together"):
+    with pytest.raises(UserError, match="do not match"):
         ShuffleTest(tmp_path / "rows.jsonl", split="test").check()
     place = tmp_path / "{split}.jsonl"
-    with pytest.raises(UserError, match="do not go together"):
+    with pytest.raises(UserError, match="do not match"):
         ShuffleTest(place).check()
     ShuffleTest(written(tmp_path, {"text": "x"}).parent / "{split}.jsonl", split="rows").check()
     with pytest.raises(ValueError, match="block_sizes must be different sizes"):
@@ -217,7 +217,7 @@ def test_files_that_are_none_are_told(tmp_path: Path) -> None:
 
 
 def test_pairs_are_compared_within_their_document_and_block_size() -> None:
-    """However large the scores of others are; the mean is that of the block sizes."""
+    """Scores of other documents do not matter; the main score is the mean of the block sizes."""
     scores = aggregated({"a": {0: [-9], 1: [-10, -11], 2: [-8]}, "b": {0: [-1], 1: [-5], 2: [-2]}})
     assert (scores["accuracy[1]"], scores["accuracy[2]"]) == (100.0, 50.0)
     assert scores["shuffle_accuracy"] == 75.0
@@ -225,8 +225,8 @@ def test_pairs_are_compared_within_their_document_and_block_size() -> None:
 
 
 @pytest.mark.parametrize("lost", ["", "nan", "inf", "no number"])
-def test_missing_pairs_are_told_and_are_not_right(lost: str) -> None:
-    """Without an original all pairs of a document are missing, without a shuffle that one."""
+def test_missing_pairs_are_counted_and_are_not_right(lost: str) -> None:
+    """Without an original all pairs of a document are missing, without a shuffle one pair."""
     scores = aggregated({"a": {0: [lost], 1: [-9, -9]}, "b": {0: [-1], 1: [-5, lost]}})
     assert scores["missing"] == 75.0
     assert scores["accuracy[1]"] == 25.0
@@ -234,8 +234,8 @@ def test_missing_pairs_are_told_and_are_not_right(lost: str) -> None:
     assert (only["missing"], only["accuracy[1]"]) == (100.0, 0.0)
 
 
-def test_what_cannot_be_shuffled_is_the_same_whatever_its_scores() -> None:
-    """As in the authors' code, where a text is compared with itself."""
+def test_a_text_that_cannot_be_shuffled_is_the_same_for_all_scores() -> None:
+    """The authors' code also compares such a text with itself."""
     metric = ShuffleAccuracy()
     base = {"document": "a", "unchanged": True}
     statistics = [{**base, "block_size": n, "score": score} for n, score in ((0, 1.0), (1, -9.0))]
@@ -244,26 +244,26 @@ def test_what_cannot_be_shuffled_is_the_same_whatever_its_scores() -> None:
 
 
 def test_the_interval_is_wilsons_where_pairs_are_independent() -> None:
-    """81 of 100 documents with a pair each: 72.2 to 87.5."""
+    """For 81 of 100 documents with one pair each it is 72.2 to 87.5."""
     low, high = interval([[n < 81] for n in range(100)])
     assert (round(low, 3), round(high, 3)) == (0.722, 0.875)
 
 
-def test_pairs_of_one_document_count_less_where_they_go_together() -> None:
-    """Ten pairs that are all right or all wrong say no more than one; independent ones more."""
+def test_correlated_pairs_of_a_document_count_less() -> None:
+    """Ten equal pairs count like one pair; independent pairs narrow the interval."""
     single = interval([[n < 15] for n in range(20)])
-    together = interval([[n < 15] * 10 for n in range(20)])
-    assert together == pytest.approx(single, abs=0.02)
+    equal = interval([[n < 15] * 10 for n in range(20)])
+    assert equal == pytest.approx(single, abs=0.02)
     chance = Random(0)
     mixed = interval([[chance.random() < 0.75 for _ in range(10)] for _ in range(20)])
-    assert mixed[1] - mixed[0] < 0.6 * (together[1] - together[0])
-    sure = interval([[True] * 10 for _ in range(20)])
-    assert sure == interval([[True] for _ in range(20)])
-    assert 0.8 < sure[0] < sure[1] == 1.0
+    assert mixed[1] - mixed[0] < 0.6 * (equal[1] - equal[0])
+    perfect = interval([[True] * 10 for _ in range(20)])
+    assert perfect == interval([[True] for _ in range(20)])
+    assert 0.8 < perfect[0] < perfect[1] == 1.0
 
 
-def test_the_metric_is_one_of_all_metrics(tmp_path: Path) -> None:
-    """It says nothing of examples of other tasks; alone a text is neither right nor wrong."""
+def test_the_metric_is_a_regular_metric(tmp_path: Path) -> None:
+    """It ignores examples of other tasks, and texts without shuffles."""
     metric = metrics_of(["shuffle_accuracy"])["shuffle_accuracy"]
     plain = Example("e", Document("e", "x"))
     assert metric.statistics(predicted(plain, -1.0), plain) is None

@@ -1,4 +1,4 @@
-"""Headings of plain text: what is one, what only looks like one, and how deep each lies."""
+"""Tests of headings in plain text, lines that only look like headings, and levels."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ BODY = (
 
 
 def outline(text: str) -> str:
-    """Returns the titles, each behind as many marks as it has titles above it."""
-    found = headings(Document("d", text))
-    return " | ".join(">" * (each.level - 1) + each.title for each in found)
+    """Returns the titles, each after one `>` per title above it."""
+    sections = headings(Document("d", text))
+    return " | ".join(">" * (section.level - 1) + section.title for section in sections)
 
 
 def document(*parts: str) -> str:
-    """Returns the parts, also of `one | other`, with blank lines between; each `*` is text."""
-    apart = " | ".join(parts).split(" | ")
-    return "\n\n".join(BODY.strip() if part == "*" else part for part in apart) + "\n"
+    """Joins the parts, also of `first | second`, with blank lines; each `*` is text."""
+    separate = " | ".join(parts).split(" | ")
+    return "\n\n".join(BODY.strip() if part == "*" else part for part in separate) + "\n"
 
 
 # Forms
@@ -140,12 +140,12 @@ FORMS: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_forms_of_headings(form: str) -> None:
-    """Headings are found in each of the forms that documents have, as deep as they lie."""
+    """Headings are found in all forms, with their levels."""
     text, expected = FORMS[form]
     assert outline(text) == expected
 
 
-# What only looks like one
+# Lines that only look like headings
 
 
 KNOWN = document("1 Introduction | * | 2 Ropes | * | {} | * | 3 Chains | *")
@@ -181,13 +181,13 @@ FALSE = {
 
 
 @pytest.mark.parametrize("kind", FALSE)
-def test_what_only_looks_like_a_heading(kind: str) -> None:
-    """Contents, lists, sentences, captions and code leave a document's outline as it is."""
+def test_lines_that_only_look_like_headings(kind: str) -> None:
+    """Contents, lists, sentences, captions and code do not change the outline."""
     assert outline(KNOWN.format(FALSE[kind])) == "1 Introduction | 2 Ropes | 3 Chains"
 
 
 def test_contents_are_one_section() -> None:
-    """Their lines are no headings, though each is one further down."""
+    """Their lines are not headings, though each occurs as a heading later."""
     entries = "1 Introduction\n1.1 Rain\n2 Ropes\nBibliography"
     body = "1 Introduction | * | 1.1 Rain | * | 2 Ropes | * | Bibliography | *"
     text = document("Contents", entries, body)
@@ -195,25 +195,25 @@ def test_contents_are_one_section() -> None:
 
 
 def test_a_screenplay_has_no_headings() -> None:
-    """Neither speakers nor scenes, whether they come often or once."""
+    """Neither speakers nor scenes are headings, however often they occur."""
     talk = "INT. FERRY - NIGHT\n\nANN\nWhere is the chain?\n\nBEN\nGone.\n\nANN\nGone where?\n\n"
     once = "SERGEANT\nStop there!\n\nBEN\nNever!\n\nANN\nThen go.\n\nCUT TO:\n\n"
     assert outline((talk + once) * 3) == ""
 
 
-def test_headers_of_pages_are_none() -> None:
-    """What stands on each page heads nothing; a chapter that comes again is its page's header."""
+def test_page_headers_are_not_headings() -> None:
+    """Lines of every page are not headings; a repeated chapter is a page header."""
     page = "RFC 9999\n\n" + BODY + "\nDoe      [Page 7]\n\f\n"
     twice = document("Chapter 1: Ropes", page, "Introduction", page, "Introduction", page)
     text = document("Chapter 1: Ropes", page * 3, twice, "Chapter 2: Chains", page)
     assert outline(text) == "Chapter 1: Ropes | >Introduction | Chapter 2: Chains"
 
 
-# MuLD's theses, whose headings were written as `#` of HTML's, the first one short of a mark
+# MuLD's theses, whose HTML headings were converted to `#`; the first lacks one `#`
 
 
 def test_a_thesis_of_muld() -> None:
-    """Contents are nothing but a section, and the first heading stands beside its like."""
+    """Contents are one section, and the first heading has the level of its siblings."""
     entries = "-    1 Introduction\n-    2 Ropes\n    -    2.1 Knots"
     formula = "  -- -------- -- -------\n     @xmath      (1.1)\n  -- -------- -- -------"
     text = document(
@@ -244,13 +244,13 @@ PIECES = (
 @settings(max_examples=150)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_sections_are_an_outline_of_any_text(text: str) -> None:
-    """They ascend, nest, end where the next of their level begins, and start where lines do."""
-    found = headings(Document("d", text))
+    """Sections ascend, nest, end where the next of their level begins, and start with lines."""
+    sections = headings(Document("d", text))
     starts = {0}
     for line in text.splitlines(keepends=True):
         starts.add(max(starts) + len(line))
     open_: list[Section] = []
-    for section in found:
+    for section in sections:
         while open_ and open_[-1].end <= section.start:
             open_.pop()
         assert all(section.level > outer.level for outer in open_)
@@ -258,28 +258,28 @@ def test_sections_are_an_outline_of_any_text(text: str) -> None:
         assert section.start in starts
         assert section.start < section.end <= len(text)
         open_.append(section)
-    assert [s.start for s in found] == sorted({s.start for s in found})
-    assert {s.level for s in found} == set(range(1, 1 + len({s.level for s in found})))
+    assert [s.start for s in sections] == sorted({s.start for s in sections})
+    assert {s.level for s in sections} == set(range(1, 1 + len({s.level for s in sections})))
 
 
-def test_a_heading_without_text_is_told() -> None:
-    """A chapter whose first section follows at once has no text of its own."""
-    one = Document("d", document("Chapter 1: Ropes | 1.1 Knots | * | 1.2 Bends | *"))
-    assert [is_bare(one, section) for section in headings(one)] == [True, False, False]
+def test_a_heading_without_text_is_bare() -> None:
+    """A chapter is bare if its first section directly follows its heading."""
+    bare = Document("d", document("Chapter 1: Ropes | 1.1 Knots | * | 1.2 Bends | *"))
+    assert [is_bare(bare, section) for section in headings(bare)] == [True, False, False]
 
 
 # Loaders
 
 
-def test_headings_of_a_loader_are_taken() -> None:
-    """Markdown and HTML say themselves what their headings are."""
+def test_headings_of_a_loader_are_used() -> None:
+    """Markdown and HTML mark their headings."""
     source = "# Ferries\n\nText.\n\nRopes and\nknots\n---\n\nText.\n\n1 Not a heading\n"
-    found = Markdown().extract(source.encode(), Path("a.md"))
-    loaded = Document("d", found.text, found.title, found.sections)
+    extracted = Markdown().extract(source.encode(), Path("a.md"))
+    loaded = Document("d", extracted.text, extracted.title, extracted.sections)
     assert [s.title for s in headings(loaded)] == ["Ferries", "Ropes and knots"]
     page = "<h1>Ferries</h1><p>Text<h3>Ropes <b>and</b> knots</h3><p>Text"
-    found = Html().extract(page.encode(), Path("a.html"))
-    loaded = Document("d", found.text, found.title, found.sections)
+    extracted = Html().extract(page.encode(), Path("a.html"))
+    loaded = Document("d", extracted.text, extracted.title, extracted.sections)
     assert [(s.level, s.title) for s in headings(loaded)] == [
         (1, "Ferries"),
         (3, "Ropes and knots"),
@@ -290,7 +290,7 @@ def test_headings_of_a_loader_are_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("title", "word", "path", "rest"),
+    ("title", "word", "path", "remainder"),
     [
         ("1.2 Foo", "", (1, 2), "Foo"),
         ("Chapter 3: Foo", "chapter", (3,), "Foo"),
@@ -303,15 +303,15 @@ def test_headings_of_a_loader_are_taken() -> None:
         ("B.1 Foo", "", (2, 1), "Foo"),
     ],
 )
-def test_labels(title: str, word: str, path: tuple[int, ...], rest: str) -> None:
-    """What stands before a heading's own words is read, in figures, letters and words."""
+def test_labels(title: str, word: str, path: tuple[int, ...], remainder: str) -> None:
+    """Labels before a heading's words are read in figures, letters and words."""
     label = label_of(title)
     assert label is not None
-    assert (label.word, label.path, label.title) == (word, path, rest)
+    assert (label.word, label.path, label.title) == (word, path, remainder)
 
 
 def test_a_name_is_a_title_without_label_and_marks() -> None:
-    """So that names can be compared."""
+    """Names can be compared across forms of headings."""
     titles = (
         "1 Introduction",
         "**INTRODUCTION**",

@@ -1,4 +1,4 @@
-"""Where a character's name is mentioned: what counts, and what does not."""
+"""Tests which words of a text are mentions of a character."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FOUND: tuple[tuple[str, str, list[str]], ...] = (
     ("Will", "We saw Will. We told Will. Will came; he will stay.", ["Will"] * 3),
     ("Hope", "I HOPE SO.\nI hope so. So Hope said, I hope.", ["Hope"]),
     ("Rose", "He rose. WILL and ROSE enter. He rose.", ["ROSE"]),
-    # Whole words.
+    # Complete words.
     ("Ann", "Anna saw Ann and _Ann_ with Hannah, Ann-Marie, Mary-Ann, ex-Ann.", ["Ann"] * 3),
     ("Brien", "We met O'Brien, and l’Brien, and Brien.", ["Brien", "Brien"]),
     ("Harry", "the Harrys", []),
@@ -53,7 +53,7 @@ FOUND: tuple[tuple[str, str, list[str]], ...] = (
     ("SOREN", "So Søren.", ["Søren"]),
     ("Алёна", "Вот АЛЕНА и Алёна, не Алёнка.", ["АЛЕНА", "Алёна"]),
     ("张伟", "张伟说你好。我见张伟了。", ["张伟", "张伟"]),
-    # Names that are none, and names with something beside them.
+    # Descriptions instead of names, and names with additions.
     ("THE JOKER", "He saw the Joker, a joker.", ["Joker"]),
     ("Agent 47", "So Agent 47 sees Agent 48 and 47 people.", ["Agent 47"]),
     ("THE MAN IN BLACK", "So the Man in Black is a man. A MAN came.", ["Man in Black"]),
@@ -79,13 +79,13 @@ FOUND: tuple[tuple[str, str, list[str]], ...] = (
 
 
 @pytest.mark.parametrize(("name", "text", "expected"), FOUND)
-def test_what_counts_as_a_mention(name: str, text: str, expected: list[str]) -> None:
-    """A person would mark these words."""
+def test_mentions_of_a_name(name: str, text: str, expected: list[str]) -> None:
+    """The mentions are the words that a person would mark."""
     assert [text[span.start : span.end] for span in mentions(text, name)] == expected
 
 
-def test_a_document_is_searched_once_for_a_name() -> None:
-    """The chunker's mentions are the retriever's."""
+def test_mentions_are_cached_by_the_document() -> None:
+    """The chunker and the retriever share the mentions."""
     document = Document("d", "So Harry came.")
     assert mentions_in(document, "Harry") == (Span(3, 8),)
     assert mentions_in(document, "Harry") is mentions_in(document, "Harry")

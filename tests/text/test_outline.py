@@ -1,4 +1,4 @@
-"""Where a span stands, as a person looks it up."""
+"""Tests of the locations of spans for people."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from leporello import Document, Section, Span
 from leporello.core.records import Place
 from leporello.text.outline import cited, heading, place_of_span
 
-_STRETCHES = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), max_size=12)
+_SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), max_size=12)
 
 
-@given(_STRETCHES, st.integers(0, 40))
+@given(_SPANS, st.integers(0, 40))
 def test_places_and_headings_are_those_around_a_character(
-    stretches: list[tuple[int, int]], at: int
+    spans: list[tuple[int, int]], offset: int
 ) -> None:
-    """As each of them says, nested or not, whatever their order."""
-    places = tuple(Place(f"{n}", start, start + size) for n, (start, size) in enumerate(stretches))
+    """The places that contain the character, nested or not, in any order."""
+    places = tuple(Place(f"{n}", start, start + size) for n, (start, size) in enumerate(spans))
     sections = tuple(Section(place.name, place.start, place.end) for place in places)
     document = Document("a", "x" * 50, places=places, sections=sections)
-    around = [p for p in sorted(places, key=lambda p: p.start) if p.start <= at < p.end]
+    around = [p for p in sorted(places, key=lambda p: p.start) if p.start <= offset < p.end]
     names = [place.name for place in around]
-    assert heading(document, at) == " > ".join(names)
-    told = place_of_span(document, Span(at, at + 1))
-    assert told == (f"{' '.join(names)}, {' > '.join(names)}" if names else "")
+    assert heading(document, offset) == " > ".join(names)
+    location = place_of_span(document, Span(offset, offset + 1))
+    assert location == (f"{' '.join(names)}, {' > '.join(names)}" if names else "")
 
 
-def test_what_has_neither_is_told_by_characters() -> None:
-    """The file's name stands before either."""
+def test_without_places_and_headings_characters_are_counted() -> None:
+    """The file's name is always first."""
     document = Document("a.pdf", "x" * 9, places=(Place("p. 1", 0, 4), Place("p. 2", 4, 8)))
     assert cited(document, Span(1, 2)) == "a.pdf p. 1"
     assert cited(document, Span(1, 5)) == "a.pdf p. 1 to p. 2"

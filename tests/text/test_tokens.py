@@ -1,4 +1,4 @@
-"""Tokens: offsets of words and of Hugging Face tokenizers, and what cannot be loaded."""
+"""Tests of words, Hugging Face tokenizers and their offsets, and errors while loading."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from leporello.text.tokens import _PIECE, HuggingFace, Words, pieces, terms, tok
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A byte-level BPE that was saved with truncation, padding and trimmed offsets."""
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.post_processor = processors.ByteLevel(trim_offsets=True)
+    bpe = Tokenizer(models.BPE())
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.post_processor = processors.ByteLevel(trim_offsets=True)
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    made.train_from_iterator(
+    bpe.train_from_iterator(
         ["one two three one two three"] * 9,
         trainers.BpeTrainer(vocab_size=290, initial_alphabet=alphabet, show_progress=False),
     )
-    made.enable_truncation(4)
-    made.enable_padding(length=16)
+    bpe.enable_truncation(4)
+    bpe.enable_padding(length=16)
     place = tmp_path_factory.mktemp("bpe")
-    made.save(str(place / "tokenizer.json"))
+    bpe.save(str(place / "tokenizer.json"))
     return place
 
 
 def texts(name: str, text: str) -> list[str]:
-    """Returns the tokens' own characters."""
+    """Returns the characters of each token."""
     return [text[start:end] for start, end in tokenizer(name).offsets(text).tolist()]
 
 
@@ -63,16 +63,17 @@ def test_tokens_of_a_model(folder: Path) -> None:
 
 
 def test_lone_surrogates_count_as_characters(folder: Path) -> None:
-    """Half a surrogate pair, which tokenizers cannot take, does not move what comes after it."""
+    """Half a surrogate pair, which tokenizers reject, does not shift later offsets."""
     assert tokenizer(str(folder)).offsets("\ud800 one").tolist()[-1] == [2, 5]
 
 
-def test_offsets_point_into_the_text_that_was_given(tmp_path: Path) -> None:
+def test_offsets_refer_to_the_original_text(tmp_path: Path) -> None:
     """A normalizer that changes lengths does not move offsets."""
-    made = Tokenizer(models.WordPiece({"[UNK]": 0, "fi": 1, "##x": 2, "a": 3}, unk_token="[UNK]"))  # noqa: S106 -- a token of text
-    made.normalizer = normalizers.Sequence([normalizers.NFKD(), normalizers.StripAccents()])
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    made.save(str(tmp_path / "tokenizer.json"))
+    vocabulary = {"[UNK]": 0, "fi": 1, "##x": 2, "a": 3}
+    word_piece = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106 -- a token of text
+    word_piece.normalizer = normalizers.Sequence([normalizers.NFKD(), normalizers.StripAccents()])
+    word_piece.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    word_piece.save(str(tmp_path / "tokenizer.json"))
     assert texts(str(tmp_path), "a\u0301 ﬁx á zzz") == ["a", "ﬁ", "x", "á", "zzz"]
 
 
@@ -91,19 +92,19 @@ def test_pieces_are_bounded_and_end_at_white_space(parts: list[str]) -> None:
 
 
 def test_long_texts_have_the_tokens_of_their_words(folder: Path) -> None:
-    """Offsets go on rightly from piece to piece and from batch to batch."""
-    found = texts(str(folder), " one two three\n" * 10_000)
-    assert found == ["one", "two", "three", "\n"] * 10_000
+    """Offsets continue correctly across pieces and batches."""
+    tokens = texts(str(folder), " one two three\n" * 10_000)
+    assert tokens == ["one", "two", "three", "\n"] * 10_000
 
 
-def test_a_tokenizer_is_known_by_its_model(folder: Path) -> None:
-    """Loading changes neither equality nor hash; a copy finds what a document keeps."""
+def test_a_tokenizer_is_identified_by_its_model(folder: Path) -> None:
+    """Loading changes neither equality nor hash; a copy finds a document's cached tokens."""
     first, second = HuggingFace(str(folder)), HuggingFace(str(folder))
     document = Document("d", "one two")
-    kept = document.tokens(first)
+    cached = document.tokens(first)
     assert (first, hash(first), repr(first)) == (second, hash(second), repr(second))
-    assert document.tokens(second) is kept
-    assert pickle.loads(pickle.dumps(first)) == first  # noqa: S301 -- our own object
+    assert document.tokens(second) is cached
+    assert pickle.loads(pickle.dumps(first)) == first  # noqa: S301 -- a trusted object
     assert tokenizer(str(folder)) is tokenizer(str(folder))
     assert tokenizer("words") == Words()
 
@@ -113,20 +114,20 @@ def test_a_tokenizer_is_known_by_its_model(folder: Path) -> None:
     [
         ("missing", None, "there is no such file or folder"),
         ("broken.json", "{", "cannot be loaded"),
-        ("notes.txt", "a", "give 'words', the hub id of a model"),
+        ("notes.txt", "a", "use 'words', the hub id of a model"),
     ],
 )
-def test_what_cannot_be_loaded(
+def test_tokenizers_that_cannot_be_loaded(
     tmp_path: Path, name: str, content: str | None, message: str
 ) -> None:
-    """A wrong name is the user's mistake, told with what to give instead, on any text."""
+    """A wrong name is reported as the user's error with alternatives, for any text."""
     if content is not None:
         (tmp_path / name).write_text(content)
     with pytest.raises(UserError, match=message):
         tokenizer(str(tmp_path / name)).offsets("")
 
 
-def test_a_hub_id_that_cannot_be_reached_says_what_to_give(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_id_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a network the message asks for a path."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(UserError, match=r"no/such-model.*the path of a folder"):
@@ -135,10 +136,10 @@ def test_a_hub_id_that_cannot_be_reached_says_what_to_give(monkeypatch: pytest.M
 
 @pytest.mark.integration
 def test_slow_tokenizers_are_refused(tmp_path: Path) -> None:
-    """A tokenizer in Python, which tells no offsets, is refused with what to give instead."""
+    """A tokenizer in Python, which has no offsets, is refused with an alternative."""
     (tmp_path / "config.json").write_text('{"model_type": "canine"}')
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "CanineTokenizer"}')
-    with pytest.raises(UserError, match="is a slow one"):
+    with pytest.raises(UserError, match="has no offsets"):
         tokenizer(str(tmp_path)).offsets("text")
 
 
@@ -147,8 +148,8 @@ def test_terms() -> None:
     assert terms("Straße, it's X_1 你好世 é") == ["strasse", "it", "s", "x_1", "你好", "好世", "é"]
 
 
-def test_latin_terms_are_what_every_other_text_is_cut_into() -> None:
-    """The quick way for Latin texts agrees with the general one on each of their characters."""
+def test_latin_terms_agree_with_the_general_pattern() -> None:
+    """The fast path for Latin texts agrees with the general pattern on every character."""
     general = regex.compile(r"[\p{L}\p{N}\p{M}_]+")
     characters = [*map(chr, range(0x250)), *map(chr, range(0x2000, 0x2070))]
     for character in characters:

@@ -1,4 +1,4 @@
-"""Types of answers: their schema, what is wrong with one, and values in texts."""
+"""Tests of answer types: schemas, faults of schemas, and values in texts."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ PERSON: Any = {
     ],
 )
 def test_numbers_are_read_as_they_are_written(text: str, values: list[float]) -> None:
-    """With separators of thousands, units, words and scales; parts of names are none."""
-    assert [found.value for found in numbers(text)] == values
+    """Separators, units, words and scales are read; digits in names are not numbers."""
+    assert [match.value for match in numbers(text)] == values
 
 
 @pytest.mark.parametrize(
@@ -43,9 +43,9 @@ def test_numbers_are_read_as_they_are_written(text: str, values: list[float]) ->
         ("2020-02-30, May 2020, 3/4", []),
     ],
 )
-def test_dates_are_read_in_their_common_spellings(text: str, values: list[str]) -> None:
-    """As YYYY-MM-DD; what is no day, or has none, is no date."""
-    assert [found.value for found in dates(text)] == values
+def test_dates_are_read_in_common_spellings(text: str, values: list[str]) -> None:
+    """Dates become YYYY-MM-DD; impossible dates and dates without a day are skipped."""
+    assert [match.value for match in dates(text)] == values
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_dates_are_read_in_their_common_spellings(text: str, values: list[str]) 
     ],
 )  # fmt: skip
 def test_a_text_is_read_as_a_value_of_its_type(text: str, answer: Any, value: Any) -> None:
-    """What is plainly meant so is taken so."""
+    """Text around a value and other spellings are accepted if the meaning is clear."""
     assert parse(text, schema_of(answer)) == value
 
 
@@ -73,8 +73,8 @@ def test_a_text_is_read_as_a_value_of_its_type(text: str, answer: Any, value: An
         ('{"bornOn": "1999-05-05"}', PERSON), ("[[[", {"type": "list", "items": "date"}),
     ],
 )  # fmt: skip
-def test_what_is_no_such_value_is_none(text: str, answer: Any) -> None:
-    """Two numbers where one is wanted are none either."""
+def test_texts_without_a_valid_value_are_refused(text: str, answer: Any) -> None:
+    """Two numbers instead of one are ambiguous."""
     with pytest.raises(ValueError, match=r"\w"):
         parse(text, schema_of(answer))
 
@@ -82,18 +82,18 @@ def test_what_is_no_such_value_is_none(text: str, answer: Any) -> None:
 @pytest.mark.parametrize(
     ("answer", "fault"),
     [
-        ("nmber", "there is no type 'nmber'; did you mean 'number'"),
+        ("nmber", "unknown type 'nmber'; did you mean 'number'"),
         ({"type": "number", "min": 1}, "a type has no key 'min'; did you mean 'minimum'"),
         ({"type": "enum", "choices": []}, "an enum needs `choices`"),
         ({"type": "object", "fields": {" ": "date"}}, "a field needs a name"),
-        ({"schema": {"type": "strng"}}, "type: there is no type 'strng'; did you mean 'string'"),
-        ({"schema": {"$ref": "http://a.b/c"}}, "others are not looked for"),
-        ({"schema": {"properties": {"a": {"$ref": "#/$defs/b"}}}}, "a.$ref: there is no"),
+        ({"schema": {"type": "strng"}}, "type: unknown type 'strng'; did you mean 'string'"),
+        ({"schema": {"$ref": "http://a.b/c"}}, "references to other files do not work"),
+        ({"schema": {"properties": {"a": {"$ref": "#/$defs/b"}}}}, "a.$ref: this schema has no"),
         ({"schema": {"pattern": "("}}, "pattern: is not a regular expression"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_type_is_reported(answer: Any, fault: str) -> None:
-    """Before any work, with what was likely meant."""
+def test_faults_of_a_type_are_reported(answer: Any, fault: str) -> None:
+    """Faults are reported before any work, with suggestions."""
     with pytest.raises(AnswerTypeError) as raised:
         schema_of(answer)
     assert fault in str(raised.value)
@@ -109,22 +109,24 @@ def test_what_is_wrong_with_a_type_is_reported(answer: Any, fault: str) -> None:
         ("4", {"schema": {"$ref": "#"}}, "the schema refers to itself without end"),
     ],
 )  # fmt: skip
-def test_a_type_that_no_value_fits_fails_at_the_answer(text: str, answer: Any, fault: str) -> None:
-    """The schema is valid; the failure says what the answer broke."""
+def test_a_type_that_no_value_matches_fails_at_the_answer(
+    text: str, answer: Any, fault: str
+) -> None:
+    """The schema is valid; the error names the constraint that the answer violates."""
     with pytest.raises(ValueError, match=fault):
         parse(text, schema_of(answer))
 
 
-def test_a_file_may_hold_a_type_or_a_json_schema() -> None:
-    """They are told apart by what is in them."""
-    own: Any = {"type": "object", "properties": {"a": {"type": "string"}}}
-    assert json_schema(own) == own
+def test_a_file_may_contain_a_type_or_a_json_schema() -> None:
+    """Their keys distinguish them."""
+    schema: Any = {"type": "object", "properties": {"a": {"type": "string"}}}
+    assert json_schema(schema) == schema
     assert json_schema({"type": "number", "minimum": 1})["minimum"] == 1
     assert [*json_schema({"fields": {"b": "text", "a": "date"}})["properties"]] == ["b", "a"]
 
 
-def test_an_object_is_asked_field_by_field() -> None:
-    """By the description, or the name in words; objects within it too."""
+def test_fields_of_an_object_have_questions() -> None:
+    """A question is the description or the name in words, in nested objects too."""
     place: Any = {
         "type": "object",
         "fields": {"cityName": {"description": "Where?"}},
@@ -139,16 +141,16 @@ def test_an_object_is_asked_field_by_field() -> None:
     assert filled(fields, [None, None]) is None
 
 
-def test_the_best_span_that_has_a_value_is_taken() -> None:
-    """Else the sentence of the best span is looked through."""
+def test_the_best_span_with_a_value_wins() -> None:
+    """Without one, the sentence of the best span is searched."""
     text = "The Parties met. It took effect on 1 May 2001 in Rome. It ended on 2 June 2003."
     schema = schema_of("date")
     span = text.index("Rome")
-    found = best_typed(schema, [(0, span, span + 4)], [text])
-    assert found is not None
-    assert (found.value, text[found.start : found.end]) == ("2001-05-01", "1 May 2001")
+    typed = best_typed(schema, [(0, span, span + 4)], [text])
+    assert typed is not None
+    assert (typed.value, text[typed.start : typed.end]) == ("2001-05-01", "1 May 2001")
     later = text.index("2 June")
-    found = best_typed(schema, [(0, span, span + 4), (0, later, later + 11)], [text])
-    assert found is not None
-    assert found.value == "2003-06-02"
+    typed = best_typed(schema, [(0, span, span + 4), (0, later, later + 11)], [text])
+    assert typed is not None
+    assert typed.value == "2003-06-02"
     assert json.loads(schema)["format"] == "date"

@@ -1,4 +1,4 @@
-"""`train --calibrate`: probabilities fitted to what answers scored."""
+"""`train --calibrate`: fitting probabilities to the scores of answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pipelines:
 
 @pytest.fixture(name="config")
 def _config(tmp_path: Path) -> Path:
-    """Questions with more of the answer's words are right more often, one in four never."""
+    """Returns a config whose task has half easy, half hard questions; some have wrong answers."""
     rows = [
         {
             "id": str(n),
@@ -38,26 +38,26 @@ def _config(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("method", ["platt", "isotonic"])
 def test_probabilities_are_fitted_to_scores_and_used(config: Path, method: str) -> None:
-    """On documents that were not fitted to they are off by less than what was said before."""
+    """The calibration error is lower on documents that the calibration was not fitted to."""
     out = config.parent / "fitted"
-    done = calibrate("mine", method=method, config=[config], out=out)  # type: ignore[arg-type]
-    assert (done.answers, done.documents) == (40, 40)
-    assert done.after < done.before
-    overrides = [f"reader.calibration={done.file}"]
-    again = run(["mine"], config=[config], overrides=overrides, out=config.parent / "run")
-    assert again.results[0].confidence["ece"] < 0.05
+    fitted = calibrate("mine", method=method, config=[config], out=out)  # type: ignore[arg-type]
+    assert (fitted.answers, fitted.documents) == (40, 40)
+    assert fitted.after < fitted.before
+    overrides = [f"reader.calibration={fitted.file}"]
+    calibrated = run(["mine"], config=[config], overrides=overrides, out=config.parent / "run")
+    assert calibrated.results[0].confidence["ece"] < 0.05
 
 
 @pytest.mark.parametrize(
-    ("pipeline", "limit", "told"),
+    ("pipeline", "limit", "message"),
     [
         ("first", None, "Lead has no parameter 'calibration'"),
-        ("mine", 5, "5 answers .* 20 at least"),
+        ("mine", 5, "5 answers .* at least 20"),
     ],
 )
-def test_what_cannot_be_calibrated_is_told(
-    config: Path, pipeline: str, limit: int | None, told: str
+def test_a_pipeline_that_cannot_be_calibrated_is_reported(
+    config: Path, pipeline: str, limit: int | None, message: str
 ) -> None:
-    """A reader that takes no calibration, and answers too few."""
-    with pytest.raises(UserError, match=told):
+    """Its reader has no calibration, or its answers are too few."""
+    with pytest.raises(UserError, match=message):
         calibrate(pipeline, config=[config], limit=limit, out=config.parent / "fitted")

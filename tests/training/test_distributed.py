@@ -1,4 +1,4 @@
-"""Training by several processes of a launcher, and what a loss and a curve are whoever trains."""
+"""Training by several processes of a launcher; losses and curves are those of one process."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ def place(tmp_path: Path) -> Path:
     save_llama(tmp_path / "llama")
     for kind in ("bert", "span"):
         file = tmp_path / kind / "config.json"
-        told = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-        file.write_text(json.dumps({**json.loads(file.read_text()), **told}))
+        dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+        file.write_text(json.dumps({**json.loads(file.read_text()), **dropout}))
     (tmp_path / "mine.yaml").write_text(CONFIG)
     return tmp_path
 
 
 def record_of(folder: Path) -> dict[str, Any]:
-    """Returns what a training tells of itself."""
-    found: dict[str, Any] = json.loads((folder / "training.json").read_text())
-    return found
+    """Returns the record of a training."""
+    record: dict[str, Any] = json.loads((folder / "training.json").read_text())
+    return record
 
 
 # -- losses --------------------------------------------------------------------------------------
@@ -65,41 +65,41 @@ def record_of(folder: Path) -> dict[str, Any]:
 def test_a_loss_does_not_depend_on_how_a_batch_is_split(
     place: Path, tmp_path: Path, kind: str, smoothing: float
 ) -> None:
-    """24 inputs at once, or 10, 10 and 4: the same step, the same losses."""
+    """Batches of 24, or of 10, 10 and 4 inputs have the same steps and losses."""
     once = Training(epochs=2, learning_rate=0.003, batch_size=40, label_smoothing=smoothing)
     split = replace(once, accumulate=4)
     curves = [
         tuned(reader_of(kind, place), tmp_path / name, settings).curve
         for name, settings in (("once", once), ("split", split))
     ]
-    for one, other in zip(*curves, strict=True):
-        assert one == pytest.approx(other, abs=1e-4)
+    for row, split_row in zip(*curves, strict=True):
+        assert row == pytest.approx(split_row, abs=1e-4)
     assert [row["step"] for row in curves[0] if "loss" in row] == [1, 2]
 
 
 @pytest.mark.parametrize("kind", ["t5", "bert", "llama"])
 def test_bfloat16_learns_as_float32_does(place: Path, tmp_path: Path, kind: str) -> None:
-    """To its own precision; the weights that are left are float32. The Llama's are additions."""
+    """The losses agree to bfloat16's precision; saved weights are float32. The Llama uses LoRA."""
     from safetensors.torch import load_file
 
     settings = replace(FEW, epochs=1, lora_rank=2 if kind == "llama" else 0)
     curves = []
     for precision in ("float32", "bfloat16"):
-        found = tuned(reader_of(kind, place), tmp_path / precision,
-                      replace(settings, precision=precision))  # fmt: skip
-        curves.append([row["loss"] for row in found.curve if "loss" in row])
+        result = tuned(reader_of(kind, place), tmp_path / precision,
+                       replace(settings, precision=precision))  # fmt: skip
+        curves.append([row["loss"] for row in result.curve if "loss" in row])
     assert curves[0] == pytest.approx(curves[1], rel=0.05)
     assert curves[0] != pytest.approx(curves[1], rel=1e-6)
-    found.candidates[0].save(tmp_path / "model")
+    result.candidates[0].save(tmp_path / "model")
     weights = load_file(tmp_path / "model/model.safetensors").values()
-    assert {str(each.dtype) for each in weights} == {"torch.float32"}
+    assert {str(tensor.dtype) for tensor in weights} == {"torch.float32"}
 
 
-# -- what cannot be done here --------------------------------------------------------------------
+# -- settings that this machine does not support -------------------------------------------------
 
 
-def test_a_precision_that_the_machine_lacks_is_told_first(place: Path) -> None:
-    """Before data or a model are looked for; nothing is written."""
+def test_a_precision_that_the_machine_lacks_is_reported_first(place: Path) -> None:
+    """The error precedes the search for data and models; no file is written."""
     shutil.rmtree(place / "t5")
     (place / "train.jsonl").unlink()
     before = sorted(place.rglob("*"))
@@ -109,28 +109,28 @@ def test_a_precision_that_the_machine_lacks_is_told_first(place: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "settings", "told"),
+    ("variables", "settings", "message"),
     [
         ({"WORLD_SIZE": "2"}, Training(batch_size=9, accumulate=3), "set it to a multiple of 2"),
         ({"ACCELERATE_MIXED_PRECISION": "bf16"}, Training(), "train.precision is float32"),
     ],
 )
-def test_what_a_launcher_cannot_have_is_told(
+def test_a_conflict_with_the_launcher_is_reported(
     place: Path,
     monkeypatch: pytest.MonkeyPatch,
-    given: dict[str, str],
+    variables: dict[str, str],
     settings: Training,
-    told: str,
+    message: str,
 ) -> None:
-    """Where its setting and `train:` contradict each other, or batches cannot be shared."""
-    for name, value in given.items():
+    """The launcher's setting contradicts `train:`, or batches cannot be divided."""
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         check(reader_of("t5", place), settings)
 
 
 def test_a_device_that_would_not_be_taken_is_refused(place: Path) -> None:
-    """The Trainer would train on another one without a word."""
+    """The Trainer would train on another device without a warning."""
     with pytest.raises(UserError, match="device"):
         check(replace(reader_of("t5", place), device="cuda:7"), Training())
 
@@ -139,7 +139,7 @@ def test_a_device_that_would_not_be_taken_is_refused(place: Path) -> None:
 
 
 def points(folder: Path) -> Counter[tuple[str, int, float]]:
-    """Returns what TensorBoard would show, by tag, step and value, as often as it stands there."""
+    """Returns how often TensorBoard would show each tag, step and value."""
     from tensorboard.backend.event_processing import event_accumulator  # type: ignore[import-untyped]  # tensorboard leaves it so
 
     events = event_accumulator.EventAccumulator(str(folder), size_guidance={"scalars": 0})
@@ -148,14 +148,14 @@ def points(folder: Path) -> Counter[tuple[str, int, float]]:
         (tag, event.step, round(event.value, 3))
         for tag in events.Tags()["scalars"]
         for event in events.Scalars(tag)
-        if tag != "train/epoch"  # which stands beside each loss
+        if tag != "train/epoch"  # logged with each loss
     )
 
 
-def test_what_checkpoints_score_is_among_the_curves(
+def test_scores_of_checkpoints_are_among_the_curves(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At each rate, at their steps, once each, though it was interrupted twice."""
+    """Each rate has the score of each step once, even after two interruptions."""
     from leporello.readers.training import trainer as training
     from leporello.training.training_run import TrainingRun
 
@@ -170,16 +170,16 @@ def test_what_checkpoints_score_is_among_the_curves(
                 trained(place, "t5", place / "model", *sets)
     trained(place, "t5", place / "model", *sets)
     for rate, rows in record_of(place / "model")["curves"].items():
-        found = points(place / "model/curves" / f"rate-{rate}")
+        shown = points(place / "model/curves" / f"rate-{rate}")
         scored = {
             ("eval/exact_match", row["step"], round(row["validation_score"], 3))
             for row in rows
             if "validation_score" in row
         }
-        assert {point for point in found if point[0] == "eval/exact_match"} == scored
+        assert {point for point in shown if point[0] == "eval/exact_match"} == scored
         assert len(scored) == 2
-        assert set(found.values()) == {1}
-        assert {("eval/loss", 2), ("train/loss", 1)} <= {(tag, step) for tag, step, _ in found}
+        assert set(shown.values()) == {1}
+        assert {("eval/loss", 2), ("train/loss", 1)} <= {(tag, step) for tag, step, _ in shown}
 
 
 # -- real processes ------------------------------------------------------------------------------
@@ -193,11 +193,12 @@ SETS = ("batch_size=8", "accumulate=2", "epochs=4", "evaluate_steps=2", "learnin
 
 
 def launched(place: Path, pipeline: str, out: str, *sets: str) -> subprocess.Popen[str]:
-    """Begins a training by two processes on CPUs."""
-    given = [part for text in sets for part in ("--set", f"train.{text}")]
-    asked = ["train", pipeline, "--task", "lookup", "--config", "mine.yaml", "--out", out, *given]
+    """Starts a training by two processes on CPUs."""
+    options = ["--config", "mine.yaml", "--out", out]
+    options += [part for text in sets for part in ("--set", f"train.{text}")]
+    arguments = ["train", pipeline, "--task", "lookup", *options]
     return subprocess.Popen(
-        [sys.executable, *LAUNCHER, *PLAIN, ROOT / "run_pipeline.py", *asked],
+        [sys.executable, *LAUNCHER, *PLAIN, ROOT / "run_pipeline.py", *arguments],
         cwd=place, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env={**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
@@ -205,8 +206,8 @@ def launched(place: Path, pipeline: str, out: str, *sets: str) -> subprocess.Pop
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pipeline", ["t5", "bert"])
-def test_two_processes_come_to_what_one_comes_to(place: Path, pipeline: str) -> None:
-    """Killed in the midst, and gone on with: the losses of one process that reads all."""
+def test_two_processes_have_the_results_of_one(place: Path, pipeline: str) -> None:
+    """Killed midway and resumed, they have the losses of one process that reads all inputs."""
     trained(place, pipeline, place / "one", *(f"train.{text}" for text in SETS))
     with launched(place, pipeline, "two", *SETS) as launcher:
         while not list(place.glob("two.unfinished/*/checkpoint-6/.whole")):
@@ -216,32 +217,32 @@ def test_two_processes_come_to_what_one_comes_to(place: Path, pipeline: str) -> 
             os.kill(process, signal.SIGKILL)
         launcher.communicate(timeout=60)
     with launched(place, pipeline, "two", *SETS) as launcher:
-        told, noise = launcher.communicate(timeout=120)
-    assert launcher.returncode == 0, noise
-    assert told.count("learnt from 40 inputs of 40 examples") == 1
-    one, two = record_of(place / "one"), record_of(place / "two")
-    for [mine], [other] in zip([one["curves"].values()], [two["curves"].values()], strict=True):
-        assert len(mine) == len(other)
-        for row, same in zip(mine, other, strict=True):
-            assert row == pytest.approx(same, abs=1e-4)
-    assert two["scores"] == one["scores"]
-    assert len(list((place / "two/curves").rglob("events*"))) == 2  # one a start, not a process
+        output, errors = launcher.communicate(timeout=120)
+    assert launcher.returncode == 0, errors
+    assert output.count("trained on 40 inputs of 40 examples") == 1
+    single, double = record_of(place / "one"), record_of(place / "two")
+    [expected], [curve] = single["curves"].values(), double["curves"].values()
+    assert len(curve) == len(expected)
+    for row, expected_row in zip(curve, expected, strict=True):
+        assert row == pytest.approx(expected_row, abs=1e-4)
+    assert double["scores"] == single["scores"]
+    assert len(list((place / "two/curves").rglob("events*"))) == 2  # one per start, not per process
     assert set(points(place / "two/curves/rate-0.003").values()) == {1}
     assert not list(place.glob("*two*unfinished"))
 
 
 @pytest.mark.slow
-def test_what_is_wrong_is_told_once_by_two_processes(place: Path) -> None:
-    """A model that is missing; and nothing is left."""
+def test_two_processes_report_an_error_once(place: Path) -> None:
+    """The model is missing; no files remain."""
     shutil.rmtree(place / "t5")
     with launched(place, "t5", "two", *SETS) as launcher:
-        _, noise = launcher.communicate(timeout=60)
+        _, errors = launcher.communicate(timeout=60)
     assert launcher.returncode != 0
-    assert noise.count("there is no such file or folder") == 1
-    assert noise.count("Traceback") == 1  # the launcher's own
+    assert errors.count("there is no such file or folder") == 1
+    assert errors.count("Traceback") == 1  # that of the launcher
     assert not list(place.glob("two*"))
 
 
 def _children(process: int) -> list[int]:
-    told = Path(f"/proc/{process}/task/{process}/children").read_text()
-    return [int(number) for number in told.split()]
+    listing = Path(f"/proc/{process}/task/{process}/children").read_text()
+    return [int(number) for number in listing.split()]

@@ -1,4 +1,4 @@
-"""Fine-tuning: tiny models really learn; what is killed goes on; nothing leaks."""
+"""Fine-tuning: tiny models learn, interrupted trainings resume, and no test data leak."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def scored(place: Path, done: Trained, out: Path) -> float:
+def scored(place: Path, trained: Trained, out: Path) -> float:
     """Returns the exact match of a trained pipeline on the test split."""
-    files = [place / "mine.yaml", done.config]
+    files = [place / "mine.yaml", trained.config]
     return (
-        run([done.pipeline], ["lookup"], config=files, split="test", out=out, workers=0)
+        run([trained.pipeline], ["lookup"], config=files, split="test", out=out, workers=0)
         .results[0]
         .scores["exact_match"]
     )
@@ -57,9 +57,9 @@ def scored(place: Path, done: Trained, out: Path) -> float:
 def test_a_tiny_model_learns_what_its_pipeline_finds(
     place: Path, tmp_path: Path, pipeline: str
 ) -> None:
-    """The answer in one of 40 chunks, through TF-IDF: from a quarter to above nine tenths."""
-    done = trained(place, pipeline, tmp_path / "model")
-    assert scored(place, done, tmp_path / "run") > 90
+    """TF-IDF finds the answer in one of 40 chunks; exact match rises from 25 to above 90."""
+    trained_reader = trained(place, pipeline, tmp_path / "model")
+    assert scored(place, trained_reader, tmp_path / "run") > 90
     record = json.loads((tmp_path / "model/training.json").read_text())
     losses = [r["validation_loss"] for [*rows] in record["curves"].values() for r in rows
               if "validation_loss" in r]  # fmt: skip
@@ -73,9 +73,9 @@ def test_a_tiny_model_learns_what_its_pipeline_finds(
 
 
 def test_where_chunks_are_random_it_stays_at_chance(place: Path, tmp_path: Path) -> None:
-    """What is learnt is what the pipeline's own retriever finds."""
-    done = trained(place, "random", tmp_path / "model")
-    assert 10 < scored(place, done, tmp_path / "run") < 45
+    """A training uses only the chunks that the pipeline's retriever returns."""
+    trained_reader = trained(place, "random", tmp_path / "model")
+    assert 10 < scored(place, trained_reader, tmp_path / "run") < 45
 
 
 # -- below the command line ----------------------------------------------------------------------
@@ -94,24 +94,26 @@ class Stopping:
 
 
 @pytest.mark.parametrize("kind", ["t5", "llama", "bert", "span"])
-def test_what_is_interrupted_ends_as_if_it_were_not(place: Path, tmp_path: Path, kind: str) -> None:
-    """Each kind of model; half a checkpoint is passed over, and so is one that lacks files."""
+def test_an_interrupted_training_has_the_same_result(
+    place: Path, tmp_path: Path, kind: str
+) -> None:
+    """For each kind of model; incomplete checkpoints are skipped."""
     reader = reader_of(kind, place)
-    often = replace(FEW, evaluate_steps=4)  # of six in an epoch: in the midst of one
-    whole = tuned(reader, tmp_path / "whole", often)
+    often = replace(FEW, evaluate_steps=4)  # of six steps per epoch: in the middle of one
+    complete = tuned(reader, tmp_path / "whole", often)
     for at in (9, 8):
         with pytest.raises(KeyboardInterrupt):
             tuned(reader, tmp_path / "cut", often, Stopping(at))
     (tmp_path / "cut/checkpoint-99").mkdir()
     (tmp_path / "cut/checkpoint-99/config.json").write_text("{")
     resumed = tuned(reader, tmp_path / "cut", often)
-    for one, other in zip(whole.curve, resumed.curve, strict=True):
-        assert one == pytest.approx(other, abs=1e-6)
-    assert resumed.candidates[0].loss == pytest.approx(whole.candidates[0].loss, abs=1e-6)
+    for row, resumed_row in zip(complete.curve, resumed.curve, strict=True):
+        assert row == pytest.approx(resumed_row, abs=1e-6)
+    assert resumed.candidates[0].loss == pytest.approx(complete.candidates[0].loss, abs=1e-6)
 
 
-def test_additions_of_low_rank_are_merged(place: Path, tmp_path: Path) -> None:
-    """What is saved reads like any model, and all but the additions is as it was."""
+def test_lora_weights_are_merged(place: Path, tmp_path: Path) -> None:
+    """The saved model reads like any other, and only the target weights differ."""
     from safetensors.torch import load_file
 
     reader = reader_of("llama", place)
@@ -126,7 +128,7 @@ def test_additions_of_low_rank_are_merged(place: Path, tmp_path: Path) -> None:
     )
 
 
-# -- through the whole verb ----------------------------------------------------------------------
+# -- the verb `train` ----------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -141,7 +143,7 @@ def small(tmp_path: Path) -> Path:
 def test_nothing_of_test_or_validation_is_learnt(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A marker in their documents, questions, references and evidence is in no training input."""
+    """Training inputs never contain a marker that is in all texts of the other splits."""
     from leporello.readers.training import fine_tuning
 
     for name in ("test", "validation"):
@@ -151,73 +153,74 @@ def test_nothing_of_test_or_validation_is_learnt(
             if "document" in row:
                 row |= {"document": row["document"].replace("ball", "marker")}
         (small / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    seen: list[TuningJob] = []
+    jobs: list[TuningJob] = []
 
     tuned = fine_tuning.seq2seq
 
-    def spy(reader: Seq2Seq, course: TuningJob) -> TuningResult:
-        seen.append(course)
-        return tuned(reader, course)
+    def spy(reader: Seq2Seq, job: TuningJob) -> TuningResult:
+        jobs.append(job)
+        return tuned(reader, job)
 
     monkeypatch.setattr(fine_tuning, "seq2seq", spy)
     trained(small, "t5", small / "model", "train.epochs=1", "train.learning_rate=0.01,0.001")
-    assert len(seen) == 2
-    for course in seen:
-        assert len(course.train.inputs) == 24
-        assert "marker" not in repr(course.train)
-        assert repr(course.validation).count("marker") > 8
+    assert len(jobs) == 2
+    for job in jobs:
+        assert len(job.train.inputs) == 24
+        assert "marker" not in repr(job.train)
+        assert repr(job.validation).count("marker") > 8
 
 
 def test_of_several_learning_rates_the_best_is_kept_by_the_metric(small: Path) -> None:
-    """Every checkpoint is scored through the pipeline; the sweep is a list."""
+    """The pipeline scores every checkpoint; several learning rates are a list."""
     sets = ["train.learning_rate=1e-9,0.01", "train.best_by=metric", "train.epochs=2"]
-    done = trained(small, "t5", small / "model", *sets)
+    trained_reader = trained(small, "t5", small / "model", *sets)
     record = json.loads((small / "model/training.json").read_text())
     assert set(record["curves"]) == {"1e-09", "0.01"}
     assert record["kept"]["learning rate"] == 0.01
-    assert record["kept"]["score"] == record["scores"]["exact_match"] == done.scores["exact_match"]
-    used = (small / "model/pipeline.yaml").read_text()
-    assert "extends: t5" in used
-    assert "model: ./model" in used
+    score = record["kept"]["score"]
+    assert score == record["scores"]["exact_match"] == trained_reader.scores["exact_match"]
+    config = (small / "model/pipeline.yaml").read_text()
+    assert "extends: t5" in config
+    assert "model: ./model" in config
 
 
 def test_a_text_and_its_shuffles_are_held_out_together(tmp_path: Path) -> None:
-    """Though each is a document to the engine: what is learnt would else be validated on."""
+    """Otherwise the validation documents would contain training data."""
     rows = [json.dumps({"text": f"A{n}. B{n}. C{n}. D{n}."}) for n in range(4)]
     (tmp_path / "texts.jsonl").write_text("\n".join(rows))
     config = tmp_path / "mine.yaml"
     config.write_text("tasks: {t: {class: ShuffleTest, path: texts.jsonl}}\n")
     sides = split(load_config([config]).tasks["t"], "", Training(holdout=0.25), needed=True)
     assert sides.validation
-    learnt, held = (
+    train, validation = (
         {example.id.partition("/")[0] for example in side.examples()}
         for side in (sides.train, sides.validation)
     )
-    assert (len(learnt), len(held), learnt & held) == (3, 1, set())
-    # A run takes the same ones, though the task itself could find its documents faster.
+    assert (len(train), len(validation), train & validation) == (3, 1, set())
+    # A run has the same examples: it must not use the layout of the complete task.
     rows_of = sum(rows.examples for rows in layout_of(sides.validation, "t"))
     assert rows_of == len([*sides.validation.examples()])
 
 
 def test_documents_are_held_out_where_there_is_no_split(small: Path) -> None:
-    """Whole documents, which are not learnt; and what was chosen by them is written down."""
+    """The training skips these documents, and the record contains the choices made on them."""
     config = (small / "mine.yaml").read_text().replace("{split}.jsonl", "train.jsonl")
     (small / "mine.yaml").write_text(config)
     with pytest.raises(UserError, match=r"train\.holdout"):
         trained(small, "t5", small / "model", "train.epochs=1")
     sets = ["train.holdout=0.25", "train.epochs=1", 'train.choose="reader.max_new_tokens=1,2"']
-    done = trained(small, "t5", small / "model", *sets)
+    trained_reader = trained(small, "t5", small / "model", *sets)
     record = json.loads((small / "model/training.json").read_text())
     assert (record["train"]["documents"], record["validation"]["documents"]) == (9, 3)
-    assert (record["shared"], done.validated) == (0, "3 documents held out")
+    assert (record["shared"], trained_reader.validated) == (0, "3 documents held out")
     assert record["chosen"] == {"parameters": "reader.max_new_tokens=1"}
     assert "max_new_tokens: 1\n" in (small / "model/pipeline.yaml").read_text()
 
 
-def test_another_recipe_does_not_go_on_with_what_is_unfinished(
+def test_an_unfinished_training_does_not_resume_with_other_settings(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It says what differs; --update begins anew, and what is left unfinished is tidied up."""
+    """The error names the difference; a finished training removes its checkpoints."""
     from leporello.readers.training import trainer as training
 
     def fail(*_: object) -> None:
@@ -235,54 +238,54 @@ def test_another_recipe_does_not_go_on_with_what_is_unfinished(
 
 
 @pytest.mark.parametrize(
-    ("sets", "told"),
+    ("sets", "message"),
     [
         (["train.epochs=0"], "t5.train.epochs: input should be greater than 0"),
         (["train.epoch=1"], "t5.train.epoch: there is no such setting; did you mean 'epochs'"),
         (["train.preset=scrols"], "there is no preset 'scrols'; did you mean 'scrolls'"),
-        (["train.epochs=1,2"], "only learning_rate takes several"),
+        (["train.epochs=1,2"], "only learning_rate may be swept"),
         (["train.accumulate=3"], "batch_size (32) is not a multiple of accumulate (3)"),
         (['train.choose="retriever.kk=1"'], "TfIdf has no parameter 'kk'"),
-        (["train.validation=train"], "cannot be learnt and validated on"),
+        (["train.validation=train"], "cannot be both trained and validated on"),
         (["train.precision=float16"], "float16 needs a GPU"),
         (["train.lora_rank=2", "train.lora_targets=[nowhere]"], "lora_targets: "),
     ],
 )
-def test_what_is_wrong_with_settings_is_told(small: Path, sets: list[str], told: str) -> None:
-    """Where it can be, before any work; and nothing is left."""
+def test_a_mistake_in_settings_is_reported(small: Path, sets: list[str], message: str) -> None:
+    """The error precedes any work if possible, and no files remain."""
     with pytest.raises(UserError) as caught:
         trained(small, "t5", small / "model", *sets)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert not list(small.glob("model*"))
 
 
 def test_presets_are_the_papers() -> None:
-    """SCROLLS': epochs by task, six learning rates; a setting of one's own stands above them."""
+    """SCROLLS has epochs by task and six learning rates; the user's settings override them."""
     from leporello.config import TrainingSpec
 
     scrolls = TrainingSpec({"preset": "scrolls"})
-    found = {
+    by_task = {
         task: scrolls.settings(f"scrolls/{task}") for task in ("qmsum", "qasper", "gov_report")
     }
-    assert {task: settings.epochs for task, settings in found.items()} == {
+    assert {task: settings.epochs for task, settings in by_task.items()} == {
         "qmsum": 10, "qasper": 20, "gov_report": 10,
     }  # fmt: skip
-    assert found["qasper"].rates == (1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4)
-    assert (found["qasper"].betas, found["qasper"].batch_tokens) == ((0.9, 0.98), 131_072)
+    assert by_task["qasper"].rates == (1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4)
+    assert (by_task["qasper"].betas, by_task["qasper"].batch_tokens) == ((0.9, 0.98), 131_072)
     assert TrainingSpec({"preset": "scrolls", "epochs": 3.0}).settings("qmsum").epochs == 3
 
 
 def test_characters_are_few_and_both_classes_count() -> None:
-    """More passes, the checkpoint by F1, whatever reads; a share held out replaces the split."""
+    """Every reader trains longer and chooses checkpoints by F1; a holdout replaces the split."""
     from leporello.config import TrainingSpec, load_config
 
-    found = load_config().pipelines
+    pipelines = load_config().pipelines
     for name, rate in (("", 3e-5), ("-t5", 3e-4)):
-        [point] = found[f"muld-character-archetype{name}"]
+        [point] = pipelines[f"muld-character-archetype{name}"]
         settings = point.training.settings("muld/character_id")
         assert (settings.epochs, settings.best_by, settings.patience) == (10, "metric", 0)
         assert (settings.rates, settings.validation) == ((rate,), "validation")
-    [other] = found["muld-narrativeqa"]
-    assert other.training.settings("muld/narrativeqa").best_by == "loss"
-    given = TrainingSpec({"preset": "muld-t5", "holdout": 0.1}).settings("muld/character_id")
-    assert (given.validation, given.holdout) == ("", 0.1)
+    [point] = pipelines["muld-narrativeqa"]
+    assert point.training.settings("muld/narrativeqa").best_by == "loss"
+    settings = TrainingSpec({"preset": "muld-t5", "holdout": 0.1}).settings("muld/character_id")
+    assert (settings.validation, settings.holdout) == ("", 0.1)

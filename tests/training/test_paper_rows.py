@@ -1,4 +1,4 @@
-"""Rows of the papers that are trainings: each learns here as its own pipeline, on tiny models."""
+"""Trained rows of the papers' tables: each pipeline trains a tiny model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BRIEF = ["train.epochs=1", "train.precision=float32", "train.gradient_checkpoint
 
 
 def muld(data: Path, task: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Writes rows as MuLD has them, in every split."""
+    """Writes rows in MuLD's format, the same in every split."""
     (data / "muld").mkdir(parents=True)
     for split in ("train", "validation", "test"):
         lines = "".join(json.dumps(row) + "\n" for row in rows)
@@ -41,7 +41,7 @@ def muld(data: Path, task: str, rows: Sequence[Mapping[str, Any]]) -> None:
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data directory with some rows of each, in the official layouts."""
+    """Returns a data directory with some rows of each task, in the official formats."""
     place = tmp_path / "data"
     monkeypatch.setenv("LEPORELLO_DATA", str(place))
     films = [{**SUBTITLES, "input": f"{n}\n{SUBTITLES['input']}"} for n in range(3)]
@@ -90,29 +90,30 @@ ROWS = [
 def test_a_row_of_a_paper_is_trained_and_runs(
     tmp_path: Path, pipeline: str, task: str, model: str, more: list[str]
 ) -> None:
-    """From official files to a model, whose pipeline then answers every example."""
+    """Official files train a model, whose pipeline then answers every example."""
     if model == "longformer":
         save_classifier(model, tmp_path / model, ("different", "same"))
     else:
         save(model, tmp_path / model)
-    given = [f"reader.model={tmp_path / model}", *BRIEF, *more]
-    if "opensubtitles" in task or "shuffle" in task or "papers" in task:
-        given += [f"chunker.tokenizer={tmp_path / model}"] if "papers" not in task else []
+    overrides = [f"reader.model={tmp_path / model}", *BRIEF, *more]
+    if "opensubtitles" in task or "shuffle" in task:
+        overrides += [f"chunker.tokenizer={tmp_path / model}"]
     config = [quick(tmp_path)]
-    done = train(pipeline, task, config=config, overrides=given, out=tmp_path / "model", limit=3)
-    assert done.inputs > 0
-    config += [done.config]
-    made = run([done.pipeline], [task], config=config, out=tmp_path / "out", limit=2, workers=0)
-    [result] = made.results
+    out = tmp_path / "model"
+    trained = train(pipeline, task, config=config, overrides=overrides, out=out, limit=3)
+    assert trained.inputs > 0
+    config += [trained.config]
+    out = tmp_path / "out"
+    [result] = run([trained.pipeline], [task], config=config, out=out, limit=2, workers=0).results
     assert (result.examples, result.failures) == (2, 0)
 
 
 @pytest.mark.usefixtures("data")
 def test_a_row_of_a_suite_is_trained_by_its_task(tmp_path: Path) -> None:
-    """`--suite` finds its pipeline; without a task it names those that there are."""
-    told = leporello("train", "t5", "--suite", "muld", status=2).stderr
-    assert "t5 --task muld/style_change" in told
-    asked = ("--suite", "muld", "--task", "muld/opensubtitles", "--out", tmp_path / "model")
+    """`--suite` and the task select its pipeline; without a task the error lists the tasks."""
+    errors = leporello("train", "t5", "--suite", "muld", status=2).stderr
+    assert "t5 --task muld/style_change" in errors
+    options = ("--suite", "muld", "--task", "muld/opensubtitles", "--out", tmp_path / "model")
     empty = ("--set", f"chunker.tokenizer={tmp_path}", "--set", f"reader.model={tmp_path}")
-    told = leporello("train", "t5", *asked, *empty, status=2).stderr
-    assert f"tokenizer '{tmp_path}'" in told
+    errors = leporello("train", "t5", *options, *empty, status=2).stderr
+    assert f"tokenizer '{tmp_path}'" in errors

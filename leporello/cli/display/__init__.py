@@ -1,4 +1,4 @@
-"""What verbs return, drawn for a terminal; with `cli`, the only place that imports rich.
+"""Display of results in a terminal; with `cli`, the only package that imports rich.
 
 Begin with `tables`.
 """

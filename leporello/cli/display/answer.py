@@ -1,4 +1,4 @@
-"""Display of `ask`: the answer, its place, its items, and the passages that it was read from."""
+"""Display of `ask`: an answer, its place, its items and its passages."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from leporello.core.records import Document, Span
 from leporello.runs.answer import Answer, CitedPassage
 from leporello.text.outline import cited
 
-_FEW = 3  # passages that are shown of an answer that stands in none
-_AROUND = 160  # characters of the passage before and behind the answer
+_FEW = 3  # passages that are printed if none of them contains the answer
+_AROUND = 160  # characters of the passage before and after the answer
 
 
 def show_answer(console: Console, answer: Answer, *, all_passages: bool = False) -> None:
-    """Prints the answer, where it stands, its items or passages, and the ledger."""
+    """Prints an answer with its place, its items or passages, and the ledger."""
     for text in answer.notes:
         console.print(f"[yellow]note: {escape(text)}[/yellow]")
     console.print(f"[bold]{escape(answer.told)}[/bold]", highlight=False, soft_wrap=True)
@@ -34,14 +34,14 @@ def show_answer(console: Console, answer: Answer, *, all_passages: bool = False)
 
 
 def show_each(console: Console, answers: Sequence[Answer], document: Document) -> None:
-    """Prints a table of the answers of a collection's files, and what was lost of them."""
+    """Prints a table of the answers for each file, and the losses of the files."""
     table = Table("file", "answer", "place", box=None, header_style="bold")
     for answer in answers:
         spans = [*answer.spans[:1], *(passage.span for passage in answer.passages[:1])]
         place = cited(answer.document, spans[0]) if spans and answer.found else ""
-        told = answer.text if answer.found else "–"
+        text = answer.text if answer.found else "–"
         table.add_row(
-            *map(escape, (answer.document.id, told, place.removeprefix(answer.document.id)))
+            *map(escape, (answer.document.id, text, place.removeprefix(answer.document.id)))
         )
     console.print(table)
     for note in dict.fromkeys(note for answer in answers for note in answer.notes):
@@ -53,50 +53,50 @@ def show_each(console: Console, answers: Sequence[Answer], document: Document) -
 def show_passages(
     console: Console, answer: Answer, listed: Iterable[tuple[int, CitedPassage]] | None = None
 ) -> None:
-    """Prints passages with their ranks; all of them if none are given."""
+    """Prints passages with their ranks; all passages of the answer if `listed` is None."""
     for rank, passage in enumerate(answer.passages, 1) if listed is None else listed:
         _show_passage(console, rank, passage, answer)
 
 
 def _listed(answer: Answer, *, all_passages: bool) -> list[tuple[int, CitedPassage]]:
-    """Returns passages with their ranks: the one that has the answer, else the first few."""
+    """Returns the ranked passage that contains the answer, or the first few passages."""
     ranked = [*enumerate(answer.passages, 1)]
     if all_passages:
         return ranked
     if not answer.found:
         return []
     spans = answer.spans[:1]
-    holding = [(n, p) for n, p in ranked if any(_holds(p.span, span) for span in spans)]
-    unranked = all(passage.score == 0 for passage in answer.passages)  # all that there is
-    return holding[:1] or ([] if unranked else ranked[:_FEW])
+    containing = [(n, p) for n, p in ranked if any(_contains(p.span, span) for span in spans)]
+    is_unranked = all(passage.score == 0 for passage in answer.passages)  # the complete document
+    return containing[:1] or ([] if is_unranked else ranked[:_FEW])
 
 
 def _show_passage(console: Console, rank: int, passage: CitedPassage, answer: Answer) -> None:
     verbatim = passage.kind == "verbatim"
-    inside = [span for span in answer.spans if verbatim and _holds(passage.span, span)]
+    inside = [span for span in answer.spans if verbatim and _contains(passage.span, span)]
     unread = "" if passage.read else ", not read"
-    made = "" if verbatim else f", {passage.kind}"
+    kind = "" if verbatim else f", {passage.kind}"
     place = cited(answer.document, inside[0]) if inside else passage.place
-    head = f"{place} (passage {rank}, score {passage.score:g}{made}{unread})"
+    head = f"{place} (passage {rank}, score {passage.score:g}{kind}{unread})"
     console.print(f"[dim]{escape(head)}[/dim]", highlight=False)
-    console.print(_shown(passage, inside))
+    console.print(_markup(passage, inside))
 
 
-def _holds(outer: Span, inner: Span) -> bool:
+def _contains(outer: Span, inner: Span) -> bool:
     return outer.start <= inner.start and inner.end <= outer.end
 
 
-def _shown(passage: CitedPassage, answers: Sequence[Span]) -> str:
-    """Returns the passage's beginning, or what is around the answer in it, which stands out."""
+def _markup(passage: CitedPassage, answers: Sequence[Span]) -> str:
+    """Returns the highlighted answer with the text around it, or the passage's beginning."""
     if not answers:
         return escape(excerpt(passage.text))
     offset, text = passage.span.start, passage.text
     start, end = answers[0].start - offset, answers[0].end - offset
-    before, behind = text[max(start - _AROUND, 0) : start], text[end : end + _AROUND]
+    before, after = text[max(start - _AROUND, 0) : start], text[end : end + _AROUND]
     return (
         ("… " if start > _AROUND else "")
         + f"{escape(_flat(before).lstrip())}[bold green]{escape(_flat(text[start:end]))}[/]"
-        + escape(_flat(behind).rstrip())
+        + escape(_flat(after).rstrip())
         + (" …" if end + _AROUND < len(text) else "")
     )
 
@@ -107,11 +107,11 @@ def _flat(text: str) -> str:
 
 _ITEMS_SHOWN = 30
 _PASSAGES_SHOWN = 3
-_NEAR = 60  # characters of the passage before and behind the item
+_NEAR = 60  # characters of the passage before and after the item
 
 
 def show_items(console: Console, items: Sequence[Item], document: Document) -> None:
-    """Prints items, the passages that each was read in, and what stands around it there."""
+    """Prints items, the passages that mention them, and the text around each mention."""
     for number, item in enumerate(items[:_ITEMS_SHOWN], 1):
         console.print(f"{number}. [bold]{escape(item.text)}[/bold]", highlight=False)
         for span in item.passages[:_PASSAGES_SHOWN]:
@@ -124,11 +124,11 @@ def show_items(console: Console, items: Sequence[Item], document: Document) -> N
 
 
 def _around(document: Document, span: Span, item: str) -> str:
-    """Returns what stands around an item in a passage, or how the passage begins."""
+    """Returns the text around an item in a passage, or the beginning of the passage."""
     text = document.text[span.start : span.end]
     words = r"\s+".join(map(re.escape, item.split()))
     match = re.search(rf"(?<!\w){words}(?!\w)", text, re.IGNORECASE) if words else None
     start, end = match.span() if match else (0, 0)
     first, last = max(start - _NEAR, 0), end + _NEAR * (1 if match else 2)
-    shown = " ".join(text[first:last].split())
-    return escape(("… " if first else "") + shown + (" …" if last < len(text) else ""))
+    surroundings = " ".join(text[first:last].split())
+    return escape(("… " if first else "") + surroundings + (" …" if last < len(text) else ""))

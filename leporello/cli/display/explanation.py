@@ -1,4 +1,4 @@
-"""What `explain` shows of one example: all stages, or one."""
+"""Display of `explain` for one example: all stages, or one."""
 
 from __future__ import annotations
 
@@ -25,19 +25,18 @@ _HITS_SHOWN = 12
 _INPUTS_SHOWN = 60
 _PLACES_SHOWN = 6
 _TEXT_SHOWN = 100  # characters of a passage
-_TREE_SHOWN = 40  # chunks and passages that one was made of
+_TREE_SHOWN = 40  # chunks and passages that a passage was made from
 _UNREAD = "[yellow]not read[/yellow]"
-_STOOD = "[yellow]read in other words[/yellow]"
+_REPRESENTED = "[yellow]read in other words[/yellow]"
 
 
 def show_explanation(console: Console, explanation: Explanation, stage: str = "") -> None:
-    """Prints everything about one example.
+    """Prints the stages of one example.
 
     Args:
         console: Console to print on.
         explanation: Explanation of the example.
-        stage: Name of the only stage that is shown: chunker, retriever, combiner, reader or answer;
-            empty for all.
+        stage: Stage to print: chunker, retriever, combiner, reader or answer; empty for all.
     """
     _head(console, explanation)
     if explanation.failure:
@@ -46,7 +45,7 @@ def show_explanation(console: Console, explanation: Explanation, stage: str = ""
         if not explanation.failure or show is _chunks:
             show(console, explanation)
         elif stage:
-            console.print(f"nothing is kept of the {stage}'s work, for the example failed")
+            console.print(f"no output of the {stage} is stored, because the example failed")
     _lost(console, explanation)
 
 
@@ -95,7 +94,7 @@ def _chunks(console: Console, explanation: Explanation) -> None:
 
 
 def _chunk_of(span: Span, chunks: Iterable[Span]) -> str:
-    """Says in which chunks a span lies."""
+    """Returns a phrase about the chunks that contain a span."""
     touching = [
         (number, chunk)
         for number, chunk in enumerate(chunks, 1)
@@ -112,14 +111,14 @@ def _hits(console: Console, explanation: Explanation) -> None:
     gold = _proof(gold_of(explanation.example))
     prediction, document = explanation.prediction, explanation.example.document
     for rank, (start, end, score) in enumerate(prediction.hits[:_HITS_SHOWN]):
-        spans, made = prediction.hit_spans[rank], prediction.passages.get(rank)
-        proof = any(_touches(gold, span.start, span.end) for span in spans)
-        marks = f"[bold green]{_kind(explanation)}[/bold green] " if proof else ""
-        read = any(_touches(prediction.read, span.start, span.end) for span in spans)
-        stood = any(_touches(prediction.stood_for, span.start, span.end) for span in spans)
-        marks += "[green]read[/green]" if read else _STOOD if stood else _UNREAD
-        marks += f" {made.kind}" if made else ""
-        text = escape(excerpt(made.text if made else document.text[start:end])[:_TEXT_SHOWN])
+        spans, passage = prediction.hit_spans[rank], prediction.passages.get(rank)
+        has_proof = any(_touches(gold, span.start, span.end) for span in spans)
+        marks = f"[bold green]{_kind(explanation)}[/bold green] " if has_proof else ""
+        is_read = any(_touches(prediction.read, span.start, span.end) for span in spans)
+        is_represented = any(_touches(prediction.stood_for, span.start, span.end) for span in spans)
+        marks += "[green]read[/green]" if is_read else _REPRESENTED if is_represented else _UNREAD
+        marks += f" {passage.kind}" if passage else ""
+        text = escape(excerpt(passage.text if passage else document.text[start:end])[:_TEXT_SHOWN])
         place = escape(cited(document, Span(start, end)))
         console.print(f"  hit {rank + 1}  {place}  {score:g}  {marks}  [dim]{text}[/dim]")
         if rank in explanation.passages:
@@ -128,12 +127,12 @@ def _hits(console: Console, explanation: Explanation) -> None:
 
 
 def _derivation(console: Console, passage: Passage) -> None:
-    """Prints what a passage was made of, down to the document."""
+    """Prints the tree of passages and chunks that a passage was made from."""
     lines = list(islice(derivation(passage), 1, _TREE_SHOWN + 1))
-    for depth, one in lines:
-        kind = one.kind if isinstance(one, Passage) else "verbatim"
-        text = escape(excerpt(reading_text(one))[:_TEXT_SHOWN])
-        place = escape(cited(one.document, one.span))
+    for depth, source in lines:
+        kind = source.kind if isinstance(source, Passage) else "verbatim"
+        text = escape(excerpt(reading_text(source))[:_TEXT_SHOWN])
+        place = escape(cited(source.document, source.span))
         console.print(f"  {'   ' * depth}└ {kind}  {place}  [dim]{text}[/dim]", soft_wrap=True)
     _more(console, sum(1 for _ in derivation(passage)) - 1 - len(lines), "below it")
 
@@ -170,7 +169,7 @@ def _output(console: Console, read: ReadInput) -> None:
         console.print(f"  reasoning  {tokens}[dim]{text}[/dim]")
     console.print(f"  output     {escape(read.text)}")
     if read.span:
-        console.print(f"  stands at  {escape(read.place)}")
+        console.print(f"  place      {escape(read.place)}")
     if read.scores:
         console.print(f"  choices    {', '.join(f'{score:g}' for score in read.scores)}")
     elif read.score is not None:
@@ -178,7 +177,7 @@ def _output(console: Console, read: ReadInput) -> None:
 
 
 def _lost(console: Console, explanation: Explanation) -> None:
-    """Prints what became of the evidence, or of the places where a reference stands."""
+    """Prints the stage that lost the evidence, or the places with a reference."""
     trace = explanation.fate
     if not trace.gold or explanation.failure:
         return
@@ -195,7 +194,7 @@ def _kind(explanation: Explanation) -> str:
 
 
 def _proof(gold: Gold | None) -> list[Span]:
-    """Returns all spans that prove an answer, or are among those that do."""
+    """Returns all spans that prove the answer, alone or with others."""
     return (
         sorted({span for alternative in gold.alternatives for span in alternative}) if gold else []
     )

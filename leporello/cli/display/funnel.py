@@ -1,4 +1,4 @@
-"""What `explain` shows of a run: where its pipelines lose answers."""
+"""Display of `explain` for a run: the stages in which its pipelines lose answers."""
 
 from __future__ import annotations
 
@@ -19,34 +19,32 @@ _WORDS = {
     "failed": "finished",
     "chunker": "whole in a chunk",
     "retriever": "retrieved",
-    "combiner": "given to the reader",
+    "combiner": "sent to the reader",
     "reader": "read",
     "answer": "answered",
 }
 _LOSSES = {
     "failed": "failed",
     "chunker": "cut in two by the chunker, or left out",
-    "retriever": "not wholly retrieved",
-    "combiner": "not wholly given to the reader",
-    "reader": "not wholly read",
-    "answer": "read, and answered wrong",
+    "retriever": "not completely retrieved",
+    "combiner": "not completely sent to the reader",
+    "reader": "not completely read",
+    "answer": "read, but answered wrong",
 }
 
 
 def show_funnels(console: Console, shown: Sequence[Funnel]) -> None:
-    """Prints, for each pipeline and task, how much survived each stage, and what was lost there."""
+    """Prints the examples that each stage kept and lost, for each pipeline and task."""
     for funnel in shown:
         _funnel(console, funnel)
     if any(funnel.steps for funnel in shown):
-        legend = (
-            f"answered: a score of at least {ANSWERED:g}, by the task's first metric of answers"
-        )
+        legend = f"answered: the task's first metric of answers is at least {ANSWERED:g}"
         console.print(f"[dim]{legend}[/dim]", highlight=False, soft_wrap=True)
 
 
 def _funnel(console: Console, funnel: Funnel) -> None:
     console.print(f"[bold]{escape(f'{funnel.pipeline} on {funnel.task}')}[/bold]", highlight=False)
-    console.print(f"  {_known(funnel)}", highlight=False, soft_wrap=True)
+    console.print(f"  {_counts(funnel)}", highlight=False, soft_wrap=True)
     if not funnel.steps:
         console.print()
         return
@@ -63,17 +61,17 @@ def _funnel(console: Console, funnel: Funnel) -> None:
     console.print()
 
 
-def _known(funnel: Funnel) -> str:
+def _counts(funnel: Funnel) -> str:
     if not funnel.examples:
-        return "no example is finished"
+        return "no finished examples"
     counts = f"{funnel.examples:,} examples: {funnel.evidence:,} with gold evidence"
     located = f", {funnel.located:,} without, with a reference found in the document"
-    rest = "" if funnel.proved else "; nothing can be told of where answers are lost"
-    return counts + (located if funnel.located else "") + rest
+    unproved = "" if funnel.proved else "; without proof, lost answers cannot be located"
+    return counts + (located if funnel.located else "") + unproved
 
 
 def _table(steps: Sequence[FunnelStage]) -> Table:
-    table = new_table("", "whole proof", "", "of all", "mean", "lost here", "yet right")
+    table = new_table("", "complete proof", "", "of all", "mean", "lost here", "still right")
     table.columns[1].justify = "left"
     for step in steps:
         colour = "red" if step.lost else "green"
@@ -85,6 +83,6 @@ def _table(steps: Sequence[FunnelStage]) -> Table:
 
 
 def _bar(share: float) -> str:
-    """Returns a share in per cent as a bar."""
-    full, rest = divmod(round(share / 100 * _WIDTH * 8), 8)
-    return "█" * full + (_EIGHTHS[rest] if rest else "")
+    """Returns a bar for a percentage."""
+    full, eighths = divmod(round(share / 100 * _WIDTH * 8), 8)
+    return "█" * full + (_EIGHTHS[eighths] if eighths else "")

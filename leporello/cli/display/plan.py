@@ -1,4 +1,4 @@
-"""Display of `plan` (shared work, what remains, ladders) and of `watch` (how far a run is)."""
+"""Display of `plan` (shared and remaining work, ladders) and of `watch` (progress of a run)."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ from leporello.runs.watch import JobProgress
 
 _BAR = 20  # letters
 _HEADERS = (
-    "pipeline on task", "", "finished", "failed", "shards", "a second", "left", "scores so far"
+    "pipeline on task", "", "finished", "failed", "shards", "per second", "left", "scores so far"
 )  # fmt: skip
-_NUMBERS = ("finished", "failed", "shards", "a second", "left")
+_NUMBERS = ("finished", "failed", "shards", "per second", "left")
 
 
 def show_plan(console: Console, plan: RunPlan) -> None:
-    """Prints what a run would do."""
+    """Prints the work that a run would do."""
     for task in dict.fromkeys(job.task for job in plan.jobs):
         console.print(_tree(task, [job for job in plan.jobs if job.task == task], plan.steps))
     for job in plan.jobs:
         for text in job.changed:
-            message = f"{job.pipeline} on {job.task} was made with something else: {text}"
+            message = f"{job.pipeline} on {job.task} was run with other settings: {text}"
             console.print(message, style="yellow", markup=False, highlight=False, soft_wrap=True)
     if any(job.changed for job in plan.jobs):
-        console.print("such a run is refused; with --update it does what is told above")
+        console.print("such a run is refused; with --update it does the work above")
     console.print(_time(plan.jobs), highlight=False, soft_wrap=True)
     for where in _places(plan.jobs):
         console.print(where, markup=False, highlight=False, soft_wrap=True)
-    console.print(f"the run lies in {plan.jobs[0].directory}", soft_wrap=True, highlight=False)
+    console.print(f"results in {plan.jobs[0].directory}", soft_wrap=True, highlight=False)
 
 
 def _tree(task: str, jobs: Sequence[PlannedJob], steps: Sequence[StagePlan]) -> Tree:
-    """Returns task -> chunker -> indexes -> pipelines, what is shared standing once."""
+    """Returns a tree task -> chunker -> indexes -> pipelines, with shared stages only once."""
     tree = Tree(f"[bold]{escape(task)}[/bold]: {jobs[0].examples:,} examples")
     branches: dict[tuple[int, ...], Tree] = {(): tree}
     for job in jobs:
@@ -64,19 +64,20 @@ def _tree(task: str, jobs: Sequence[PlannedJob], steps: Sequence[StagePlan]) -> 
 
 
 def _step(step: StagePlan) -> str:
-    left = step.needed - step.kept
+    remaining = step.needed - step.kept
     return (
         f"{step.kind} by {escape(step.stage)}: {step.needed:,} documents,"
-        f" {step.kept:,} kept, {left:,} to make"
+        f" {step.kept:,} cached, {remaining:,} to compute"
     )
 
 
 def _job(job: PlannedJob) -> str:
     name = f"[bold]{escape(job.pipeline)}[/bold]"
-    left = job.examples - job.done
+    remaining = job.examples - job.done
     failed = f" ({job.failed:,} of them failed)" if job.failed else ""
-    counts = f"{name}: {job.done:,} done{failed}, {left:,} to do on {job.documents:,} documents"
-    if not left:
+    counts = f"{name}: {job.done:,} done{failed}, {remaining:,} to do"
+    counts += f" on {job.documents:,} documents"
+    if not remaining:
         return counts
     sign = "at least " if job.at_least else "about "
     tokens = f" of {job.tokens:,} tokens" if job.tokens else ""
@@ -84,7 +85,7 @@ def _job(job: PlannedJob) -> str:
 
 
 def _places(jobs: Sequence[PlannedJob]) -> Iterator[str]:
-    """Yields where the pipelines would run: one line if that is one place."""
+    """Yields a line for each placement, with the pipelines that would run there."""
     placements = list(dict.fromkeys(job.placement for job in jobs))
     for placement in placements:
         pipelines = dict.fromkeys(job.pipeline for job in jobs if job.placement == placement)
@@ -92,33 +93,33 @@ def _places(jobs: Sequence[PlannedJob]) -> Iterator[str]:
 
 
 def _time(jobs: Sequence[PlannedJob]) -> str:
-    """Returns how long it takes, as far as past timings of this machine tell."""
-    left = [job for job in jobs if job.examples > job.done]
-    if not left:
+    """Returns the time of the remaining work, estimated from past timings of this machine."""
+    remaining = [job for job in jobs if job.examples > job.done]
+    if not remaining:
         failed = sum(job.failed for job in jobs)
-        again = f"; {failed:,} failed examples would be tried again" if failed else ""
-        return f"nothing is left to do{again}"
-    selecting, reading = [j.select_seconds for j in left], [j.read_seconds for j in left]
+        retries = f"; {failed:,} failed examples would be tried again" if failed else ""
+        return f"nothing is left to do{retries}"
+    selecting, reading = [j.select_seconds for j in remaining], [j.read_seconds for j in remaining]
     parts = [f"selecting {_sum(selecting)}", f"reading {_sum(reading)}"]
-    return "time, by this machine's past runs: " + ", ".join(parts)
+    return "estimated time, from past runs on this machine: " + ", ".join(parts)
 
 
 def _sum(seconds: Sequence[float | None]) -> str:
     measured = [value for value in seconds if value is not None]
     if not measured:
-        return "not known"
+        return "unknown"
     total = sum(measured)
     unknown = len(seconds) - len(measured)
-    duration = f"{total:.1f} s" if total < 100 else f"{total / 60:.0f} min"  # noqa: PLR2004 -- a matter of taste
-    return f"about {duration}" + (f" and {unknown} pipelines not known" if unknown else "")
+    duration = f"{total:.1f} s" if total < 100 else f"{total / 60:.0f} min"  # noqa: PLR2004 -- only the unit depends on it
+    return f"about {duration}" + (f" and {unknown} pipelines of unknown time" if unknown else "")
 
 
 def print_oracle_command(options: JobOptions, data: Path | None, *, as_json: bool) -> None:
-    """Prints the command that runs a pipeline and its oracle sweep, with all other options."""
+    """Prints a command that runs a pipeline and its oracle sweep with the given options."""
     if len(options.pipelines) > 1:
         raise UserError(f"--ladder takes one pipeline, got {', '.join(options.pipelines)}")
     sweep = oracle_sweep(options)
-    given = [
+    arguments = [
         *(("--task", task) for task in options.tasks),
         *(("--config", str(file)) for file in options.config),
         *(("--set", text) for text in (*options.settings, sweep.override)),
@@ -127,7 +128,7 @@ def print_oracle_command(options: JobOptions, data: Path | None, *, as_json: boo
         *([("--limit", str(options.limit))] if options.limit else []),
         *([("--out", str(options.out))] if options.out else []),
     ]
-    words = [*_program(), "run", sweep.pipeline, *(word for pair in given for word in pair)]
+    words = [*_program(), "run", sweep.pipeline, *(word for pair in arguments for word in pair)]
     if as_json:
         print_json({**asdict(sweep), "command": words})
         return
@@ -137,45 +138,45 @@ def print_oracle_command(options: JobOptions, data: Path | None, *, as_json: boo
 
 
 def _program() -> list[str]:
-    """Returns how this program is started, as short as is sure to work."""
-    started = sys.argv[0]
-    if not started.endswith(".py"):
-        name = Path(started).name
-        return [name if shutil.which(name) else started]
+    """Returns the shortest command that starts this program."""
+    script = sys.argv[0]
+    if not script.endswith(".py"):
+        name = Path(script).name
+        return [name if shutil.which(name) else script]
     python = shutil.which("python")
-    # A link to another environment's interpreter is another python.
-    same = python is not None and Path(python).absolute() == Path(sys.executable).absolute()
-    return ["python" if same else sys.executable, started]
+    # Links are not resolved: a link to another environment's interpreter is another python.
+    is_same = python is not None and Path(python).absolute() == Path(sys.executable).absolute()
+    return ["python" if is_same else sys.executable, script]
 
 
 def watched(jobs: Sequence[JobProgress], *, running: bool) -> RenderableType:
-    """Returns a table of how far each job is, and whether anything is at work."""
+    """Returns a table of the progress of each job, and the state of the run."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for index, header in enumerate(_HEADERS):
-        right = header in _NUMBERS
-        table.add_column(header, justify="right" if right else "left", overflow="fold")
-        table.columns[index].no_wrap = right
+        is_number = header in _NUMBERS
+        table.add_column(header, justify="right" if is_number else "left", overflow="fold")
+        table.columns[index].no_wrap = is_number
     for job in jobs:
         table.add_row(*_watched_row(job))
     return Group(table, Text(_run_state(jobs, running=running), style="dim"))
 
 
 def _watched_row(job: JobProgress) -> list[RenderableType]:
-    whole = job.expected or job.finished or 1
+    total = job.expected or job.finished or 1
     counts = f"{job.finished:,} of {'?' if job.expected is None else f'{job.expected:,}'}"
     speed = "" if job.per_second is None else f"{job.per_second:.3g}"
-    left = "" if job.seconds_left is None else str(timedelta(seconds=round(job.seconds_left)))
+    duration = "" if job.seconds_left is None else str(timedelta(seconds=round(job.seconds_left)))
     scores = ", ".join(f"{name} {score:.2f}" for name, score in job.scores.items())
-    bar = ProgressBar(total=whole, completed=job.finished, width=_BAR)
+    bar = ProgressBar(total=total, completed=job.finished, width=_BAR)
     name = escape(f"{job.pipeline} on {job.task}")
-    return [name, bar, counts, _failed(job), _shards(job), speed, left, scores]
+    return [name, bar, counts, _failed(job), _shards(job), speed, duration, scores]
 
 
 def _shards(job: JobProgress) -> str:
-    """Returns how many are finished, under way, and were tried again."""
-    more = f" +{job.under_way}" if job.under_way else ""
-    again = f", {job.died} tried again" if job.died else ""
-    return f"{job.shards:,}{more}{again}"
+    """Returns the numbers of shards that are finished, running, and were tried again."""
+    running = f" +{job.under_way}" if job.under_way else ""
+    retries = f", {job.died} tried again" if job.died else ""
+    return f"{job.shards:,}{running}{retries}"
 
 
 def _failed(job: JobProgress) -> Text:
@@ -184,7 +185,7 @@ def _failed(job: JobProgress) -> Text:
 
 def _run_state(jobs: Sequence[JobProgress], *, running: bool) -> str:
     if running:
-        return "running; Ctrl-C ends the watching, not the run"
+        return "running; Ctrl-C stops only this display, not the run"
     if all(job.expected is not None and job.finished >= job.expected for job in jobs):
         return "finished"
-    return "no process of this machine is at it; the same command goes on where it was left"
+    return "not running on this machine; run the same command again to resume"

@@ -17,10 +17,10 @@ from leporello.jobs.results import Result, ways_table
 from leporello.runs.verify import Verification
 from leporello.text.outline import cited
 
-_HITS = 2  # passages that are shown of an answer
+_HITS = 2  # passages that are printed with an answer
 _HITS_SHOWN = 12
 _SCORES_ABREAST = 8
-_WORTH_TELLING = 0.01  # share of files that no chunker handed on
+_WORTH_REPORTING = 0.01  # share of the files that is in no chunk
 _COUNTS = ("examples", "failed", "empty")
 
 
@@ -29,7 +29,7 @@ def _percent(share: float) -> str:
 
 
 def scores(console: Console, results: Sequence[Result]) -> None:
-    """Prints, task by task, the scores of every pipeline and the ledger beside them."""
+    """Prints the scores and the ledger of every pipeline, for each task."""
     for task in dict.fromkeys(result.task for result in results):
         _task_scores(console, task, [result for result in results if result.task == task])
     _notes(console, results)
@@ -39,14 +39,14 @@ def scores(console: Console, results: Sequence[Result]) -> None:
 
 
 def _notes(console: Console, results: Sequence[Result]) -> None:
-    """Prints what stages noted, of how many examples, and whether much was lost before them."""
+    """Prints the notes of the stages with their counts, and large losses of the files."""
     for r in results:
         name = f"{r.pipeline} on {r.task}"
-        if (unseen := r.shares["lost"] + r.shares["unchunked"]) > _WORTH_TELLING:
-            text = f"{name}: {_percent(unseen)} of the files is in no chunk (explain shows what)"
+        if (unseen := r.shares["lost"] + r.shares["unchunked"]) > _WORTH_REPORTING:
+            text = f"{name}: {_percent(unseen)} of the files is in no chunk (`explain` lists it)"
             console.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
         for text, count in r.faults.items():
-            fault = f"{name}: {text} ({count:,} of {r.examples:,} examples; no score of it)"
+            fault = f"{name}: {text} ({count:,} of {r.examples:,} examples; not scored)"
             console.print(fault, style="red", markup=False, highlight=False, soft_wrap=True)
         if not r.noted:
             continue
@@ -79,13 +79,13 @@ def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None
 
 
 def _readers_table(task: str, results: Sequence[Result]) -> Table:
-    """Returns a row a role: what its reader read, and did not for want of budget."""
+    """Returns a table with one row per role: its reads, and those that the budget prevented."""
     columns = ("reads", "over_budget", "input_tokens", "output_tokens", "dollars")
     heads = ("reads", "over budget", "tokens read", "written", "dollars")
     table = new_table(f"Readers of {escape(task)}", "pipeline", "role", *heads)
     for result in results:
-        for role, told in result.roles.items():
-            numbers = (f"{told[name]:,.6g}" if name in told else "–" for name in columns)
+        for role, usage in result.roles.items():
+            numbers = (f"{usage[name]:,.6g}" if name in usage else "–" for name in columns)
             table.add_row(_name(result), role, *numbers)
     return table
 
@@ -95,7 +95,7 @@ def _name(result: Result) -> str:
 
 
 def _scores_table(title: str, names: Sequence[str], results: Sequence[Result]) -> Table:
-    """Returns a row a pipeline; many scores get a row each, and the pipelines columns."""
+    """Returns a table with one row per pipeline, or one row per score if there are many scores."""
     pipelines = list(map(_name, results))
     shown = [[f"{r.scores[n]:.2f}" if n in r.scores else "" for n in names] for r in results]
     if len(names) <= _SCORES_ABREAST:
@@ -109,15 +109,15 @@ def _scores_table(title: str, names: Sequence[str], results: Sequence[Result]) -
 
 
 def prediction(console: Console, example: Example, row: Prediction) -> None:
-    """Prints one answer of a run with the passages that it was read from."""
+    """Prints one answer of a run with the passages that were read for it."""
     console.print(f"[bold]{escape(example.document.title)}[/bold]: {escape(example.question)}")
     console.print(f"  answer     {escape(row.prediction or '(empty)')}")
     console.print(f"  reference  {escape(' | '.join(example.references) or '(none)')}")
-    seen = (*row.read, *row.stood_for)
+    spans = (*row.read, *row.stood_for)
     read = [
         (hit, row.passages.get(rank))
         for rank, hit in enumerate(row.hits)
-        if any(s.start < hit[1] and hit[0] < s.end for s in seen)
+        if any(s.start < hit[1] and hit[0] < s.end for s in spans)
     ]
     for (start, end, score), passage in read[:_HITS]:
         text = excerpt(passage.text if passage else example.document.text[start:end])
@@ -130,33 +130,32 @@ def prediction(console: Console, example: Example, row: Prediction) -> None:
 
 
 def failures(console: Console, failed: Sequence[Failure], examples: int) -> None:
-    """Prints how many examples failed in which way."""
+    """Prints the number of failed examples for each stage and kind of error."""
     kinds = Counter((f.stage, f.error.partition(":")[0]) for f in failed)
     counts = ", ".join(
         f"{n:,} at the {stage} ({kind})" for (stage, kind), n in kinds.most_common(5)
     )
     text = (
-        f"{len(failed):,} of {examples:,} examples failed: {counts}; failures.jsonl has them all,"
+        f"{len(failed):,} of {examples:,} examples failed: {counts}; failures.jsonl has all"
+        " tracebacks; run the same command again to retry them"
     )
-    text += " with their tracebacks; the next run of the same command tries them again"
     console.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
 
 
 def verified(console: Console, done: Sequence[Verification]) -> None:
-    """Prints what came out otherwise when it was run again."""
+    """Prints the differences that repeating examples showed."""
     differing = [difference for verification in done for difference in verification.differing]
     for d in differing[:_HITS_SHOWN]:
-        text = f"not the same again: {d.example} ({d.pipeline} on {d.task}): {d.field}:"
+        text = f"different when repeated: {d.example} ({d.pipeline} on {d.task}): {d.field}:"
         line = f"{text} {d.was!r:.200} -> {d.now!r:.200}"
         console.print(line, style="red", markup=False, highlight=False, soft_wrap=True)
     if (more := len(differing) - _HITS_SHOWN) > 0:
         console.print(f"and {more} more, in verify.json", style="red")
     if done and not differing:
         count = sum(verification.examples for verification in done)
-        console.print(f"verified: {count} examples run again, all the same")
+        console.print(f"verified: {count} examples repeated, no differences")
 
 
 def where(console: Console, directory: Path) -> None:
-    """Prints where a run lies, or the runs in which everything was finished."""
-    said = "run lies" if (directory / "manifest.json").exists() else "runs lie"
-    console.print(f"the {said} in {directory}", soft_wrap=True, highlight=False)
+    """Prints the directory of a run, or of the runs that had finished every job before."""
+    console.print(f"results in {directory}", soft_wrap=True, highlight=False)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _BAR = 40  # characters of the longest bar
 _COLUMNS = ("", "count", "mean", "5 %", "median", "95 %", "largest")
 _EXCERPT = 360  # characters
-_TUNED = ("tuned", "as it is")
+_TUNED = ("tuned", "as it is")  # keys of the scores
 _WIDEST = 10_000  # characters
 
 
@@ -46,9 +46,9 @@ def excerpt(text: str) -> str:
     return flat if len(flat) <= _EXCERPT else f"{flat[:_EXCERPT]} …"
 
 
-def kept(console: Console, root: Path, kinds: Mapping[str, Sequence[CacheEntry]]) -> None:
-    """Prints how much a cache keeps of each kind."""
-    table = new_table(f"Kept in {escape(str(root))}", "kind", "entries", "MB", "last used")
+def cache_contents(console: Console, root: Path, kinds: Mapping[str, Sequence[CacheEntry]]) -> None:
+    """Prints the number and size of the cached entries of each kind."""
+    table = new_table(f"Cached in {escape(str(root))}", "kind", "entries", "MB", "last used")
     for kind, entries in sorted(kinds.items()):
         last = datetime.fromtimestamp(max(entry.last_use for entry in entries)).astimezone()
         size = sum(entry.size for entry in entries) / 1e6
@@ -57,29 +57,29 @@ def kept(console: Console, root: Path, kinds: Mapping[str, Sequence[CacheEntry]]
 
 
 def reuses(console: Console, shown: Sequence[Reuse]) -> None:
-    """Prints what of an example is kept, and how what is nearest differs."""
+    """Prints which results of an example are cached, and why others are not."""
     for job in dict.fromkeys((reuse.pipeline, reuse.task) for reuse in shown):
         console.print(f"[bold]{escape(' on '.join(job))}[/bold]", highlight=False)
-        for r in (each for each in shown if (each.pipeline, each.task) == job):
-            state = "kept" if r.kept else "not kept"
-            words = "the nearest other: " if " -> " in r.differs else ""
-            other = f"; {words}{r.differs}" if r.differs else ""
-            text = f"  {r.kind} by {r.stage}: {state}{other}"
+        for r in (reuse for reuse in shown if (reuse.pipeline, reuse.task) == job):
+            state = "cached" if r.kept else "not cached"
+            words = "the most similar entry differs in " if " -> " in r.differs else ""
+            reason = f"; {words}{r.differs}" if r.differs else ""
+            text = f"  {r.kind} by {r.stage}: {state}{reason}"
             console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def listing(console: Console, lists: Mapping[str, Mapping[str, str]]) -> None:
-    """Prints what there is, by kind."""
+    """Prints the names of pipelines, tasks and classes by kind."""
     for kind, entries in lists.items():
         lines = [f"[bold]{kind}[/bold]"]
         for name, text in entries.items():
             lines.append(f"  {escape(name)}")
             lines += [f"      [dim]{escape(text)}[/dim]"] * bool(text)
-        console.print("\n".join(lines), highlight=False)  # once: a print takes 0.2 ms
+        console.print("\n".join(lines), highlight=False)  # in one call: each takes 0.2 ms
 
 
 def page(console: Console, page: ClassPage) -> None:
-    """Prints what is known of one class."""
+    """Prints the documentation of one class."""
     from rich.markdown import Markdown
 
     console.print(f"[bold]{escape(page.name)}[/bold]  {page.kind}", highlight=False)
@@ -87,58 +87,56 @@ def page(console: Console, page: ClassPage) -> None:
     console.print(Markdown(page.text))
     for parameter in page.parameters.values():
         console.print(f"\n  {escape(str(parameter))}", highlight=False)
-        told = Padding(f"[dim]{escape(parameter.description)}[/dim]", (0, 0, 0, 6))
-        console.print(told, highlight=False)
+        description = Padding(f"[dim]{escape(parameter.description)}[/dim]", (0, 0, 0, 6))
+        console.print(description, highlight=False)
     if page.yaml:
         console.print(f"\n{escape(page.yaml)}", highlight=False, soft_wrap=True)
     if page.pipelines:
         console.print(f"\n[dim]used by {', '.join(page.pipelines)}[/dim]", highlight=False)
 
 
-def models(console: Console, found: Sequence[KnownModel]) -> None:
-    """Prints models, the words that name them first."""
+def models(console: Console, available: Sequence[KnownModel]) -> None:
+    """Prints models; the first column has their names for --model."""
     table = new_table("models", "--model", "reader", "window", "MB", "where")
-    for model in found:
+    for model in available:
         window = f"{model.window:,}" if model.window else "–"
         weights = f"{model.bytes / 1e6:,.0f}" if model.bytes else "–"
         table.add_row(escape(model.name), model.reader or "–", window, weights, escape(model.place))
     console.print(table)
 
 
-def tuned(console: Console, found: Tuned) -> None:
-    """Prints scores on what was chosen on and on what was kept apart, and the front of costs."""
-    title = ", ".join(f"{metric} on {task}" for task, metric in found.metrics.items())
-    table = new_table(title, "documents", "tuned", "as it is", "difference [95 %]")
-    several = len(found.by_task) > 1
-    sides = (("chosen on", found.gain), ("apart", found.apart_gain))
-    for side, gain in sides:
+def tuned(console: Console, result: Tuned) -> None:
+    """Prints scores on search and held-out documents, and the best score at each cost."""
+    title = ", ".join(f"{metric} on {task}" for task, metric in result.metrics.items())
+    table = new_table(title, "documents", "tuned", "original", "difference [95 %]")
+    sides = (("chosen on", "searched", result.gain), ("apart", "held out", result.apart_gain))
+    for side, label, gain in sides:
         means = [
-            f"{fmean(own[f'{side}, {n}'] for own in found.by_task.values()):.2f}" for n in _TUNED
+            f"{fmean(scores[f'{side}, {n}'] for scores in result.by_task.values()):.2f}"
+            for n in _TUNED
         ]
-        if side == "apart" and (ends := found.estimate.interval):
+        if side == "apart" and (ends := result.estimate.interval):
             means[0] += f" [{ends[0]:.1f}, {ends[1]:.1f}]"
         ends = gain.interval
         spread = f" [{ends[0]:+.1f}, {ends[1]:+.1f}]" if ends else ""
-        table.add_row(side, *means, f"{gain.value:+.2f}{spread}")
-        for task, own in found.by_task.items() if several else ():
-            table.add_row(f"  {escape(task)}", *(f"{own[f'{side}, {n}']:.2f}" for n in _TUNED), "")
+        table.add_row(label, *means, f"{gain.value:+.2f}{spread}")
+        for task, scores in result.by_task.items() if len(result.by_task) > 1 else ():
+            cells = (f"{scores[f'{side}, {n}']:.2f}" for n in _TUNED)
+            table.add_row(f"  {escape(task)}", *cells, "")
     console.print(table)
-    if found.front:
+    if result.front:
         front = new_table(
-            f"No point is better and not dearer ({found.cost} a question)",
-            "choices",
-            "score",
-            "cost",
+            f"Best score at each cost ({result.cost} per question)", "choices", "score", "cost"
         )
-        for row in found.front:
+        for row in result.front:
             chosen: Any = row["chosen"]
-            text = ", ".join(f"{path}={value}" for path, value in chosen.items()) or "as it is"
+            text = ", ".join(f"{path}={value}" for path, value in chosen.items()) or "original"
             front.add_row(escape(text), f"{row['score']:.2f}", f"{row['cost']:,.6g}")
         console.print(front)
 
 
 def comparison(console: Console, tables: Iterable[ResultTable], *, wide: bool = False) -> None:
-    """Prints tables, each with its notes below; off a terminal as wide as need be, if `wide`."""
+    """Prints tables with their notes; `wide` tables are not folded if there is no terminal."""
     for result in tables:
         table = _result_table(result)
         options = console.options.update(max_width=_WIDEST)
@@ -160,7 +158,7 @@ def _result_table(result: ResultTable) -> Table:
 
 
 def show_task(console: Console, task: str, analysis: TaskAnalysis) -> None:
-    """Prints lengths and spread of a task's data."""
+    """Prints the lengths and the spread of a task's examples."""
     spread = analysis.spread
     faulty = f", {analysis.faulty:,} of them faulty" if analysis.faulty else ""
     console.print(
@@ -175,7 +173,7 @@ def show_task(console: Console, task: str, analysis: TaskAnalysis) -> None:
     }
     console.print(_distributions(rows))
     console.print(
-        f"spread: the standard deviation of where an output's bigrams first occur;"
+        f"spread: standard deviation of the positions where an output's bigrams first occur;"
         f" {spread.pairs - spread.unmeasured:,} of {spread.pairs:,} outputs"
     )
     if spread.shares:
@@ -183,7 +181,7 @@ def show_task(console: Console, task: str, analysis: TaskAnalysis) -> None:
 
 
 def show_discrepancies(console: Console, jobs: Sequence[JobDiscrepancy]) -> None:
-    """Prints how the answers of a run differ in form from the references."""
+    """Prints the differences in form between a run's answers and the references."""
     for job in jobs:
         d = job.discrepancy
         console.print(f"[bold]{escape(job.pipeline)} on {escape(job.task)}[/bold]")
@@ -194,7 +192,7 @@ def show_discrepancies(console: Console, jobs: Sequence[JobDiscrepancy]) -> None
                 f"{100 * d.shorter:.1f} % shorter and {100 * d.longer:.1f} % longer than"
                 " 95 % of the references"
             )
-        unparsed = [f"{100 * share:.1f} % without an answer that {name} reads"
+        unparsed = [f"{100 * share:.1f} % without an answer that {name} can parse"
                 for name, share in d.unparsed.items()]  # fmt: skip
         console.print("; ".join([f"{d.empty:,} empty", f"{d.missing:,} failed", *unparsed]))
 

@@ -1,1 +1,1 @@
-"""Lists of what can be named, the page of a class, and the JSON Schema of configs."""
+"""Lists of names, pages of classes, and the JSON Schema of configs."""

@@ -32,20 +32,20 @@ _OFFLINE = " (runs offline)"
 
 
 def listing(files: Sequence[ConfigSource] = (), what: str = "") -> dict[str, dict[str, str]]:
-    """Returns, by kind of thing, each name with its description.
+    """Returns names with their descriptions, by list.
 
     Args:
-        files: Config files of the user; without them the table of built-in names is enough.
-        what: Kind of thing, one of `KINDS_OF_THINGS`; all of them if empty.
+        files: Config files of the user, which are loaded; built-in names are read from a table.
+        what: Name of the only list, one of `KINDS_OF_THINGS`; all lists if empty.
 
     Raises:
-        UserError: There is no such kind of thing, and no class of that name.
-        ConfigError: Everything that is wrong with the files.
+        UserError: No list or class has this name.
+        ConfigError: All faults of the files.
     """
     if what and what not in KINDS_OF_THINGS:
         classes = ([*built_ins(kind), *plug_ins().get(kind.group, ())] for kind in ALL_KINDS)
-        known = [*KINDS_OF_THINGS, *chain.from_iterable(classes)]
-        raise UserError(no_such("list or class", what, known))
+        names = [*KINDS_OF_THINGS, *chain.from_iterable(classes)]
+        raise UserError(no_such("list or class", what, names))
     config = _loaded(files) if files else None
     return {kind: _list(config, kind) for kind in ([what] if what else KINDS_OF_THINGS)}
 
@@ -62,26 +62,26 @@ def _list(config: Config | None, kind: str) -> dict[str, str]:
         return {**declared, **_plug_ins(TASK)}
     if declared:
         return declared
-    found = built_ins(_CLASSES[kind]).items()
+    classes = built_ins(_CLASSES[kind]).items()
     return {
-        **{_described(name, thing): _first_line(thing) for name, thing in found},
+        **{_described(name, thing): _first_line(thing) for name, thing in classes},
         **_plug_ins(_CLASSES[kind]),
     }
 
 
 def _declared(config: Config | None, kind: str) -> dict[str, str]:
-    """Returns the pipelines, tasks or suites: the table's, and the user's."""
+    """Returns descriptions of built-in and the user's pipelines, tasks or suites."""
     rows = {**built_in_names()[kind]}
     if kind != "pipelines":
-        own = getattr(config, kind).ready if config else {}
-        rows |= {name: _ROWS[kind](declared) for name, declared in own.items()}
-    elif config and config.pipelines.ready:  # of the user's, which those of the table may extend
+        declarations = getattr(config, kind).ready if config else {}
+        rows |= {name: _ROWS[kind](declared) for name, declared in declarations.items()}
+    elif config and config.pipelines.ready:  # built-in pipelines may extend the user's
         rows = {p.name: _row(p) for p in chain.from_iterable(config.pipelines.values())}
     return {name: row["description"] + _OFFLINE * _is_offline(row) for name, row in rows.items()}
 
 
 def names_table() -> dict[str, dict[str, dict[str, JSON]]]:
-    """Returns the table of built-in names: by section and name the file, and the row for `list`."""
+    """Returns the table of built-in names: the file and the row of `list`, by section and name."""
     from leporello.core.yaml.tree import read_tree
 
     loaded = _loaded(built_in_files())
@@ -111,7 +111,7 @@ _ROWS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
 
 
 def _models(pipeline: PipelineSpec) -> list[str] | None:
-    """Returns a pipeline's models; None if it calls a server, or a model has to be trained."""
+    """Returns a pipeline's models; None if it calls a server, or needs a trained model."""
     from leporello.config.parameters import parameters
 
     models: list[str] = []
@@ -119,7 +119,7 @@ def _models(pipeline: PipelineSpec) -> list[str] | None:
         values = spec.arguments()
         for name, parameter in parameters(spec.cls).items():
             value = values[name]
-            if marked(parameter.annotation, SECRET_MARK):  # a key is for a server
+            if marked(parameter.annotation, SECRET_MARK):  # only servers need keys
                 return None
             if not marked(parameter.annotation, MODEL_MARK) or value == "words":
                 continue
@@ -130,7 +130,7 @@ def _models(pipeline: PipelineSpec) -> list[str] | None:
 
 
 def _is_offline(row: Mapping[str, Any]) -> bool:
-    """Returns whether this is a pipeline whose models are all here, and that calls no server."""
+    """Returns whether a pipeline calls no server and all its models are on this machine."""
     models = row.get("models")
     try:
         return models is not None and all(Path(locate(model)).exists() for model in models)
@@ -139,25 +139,25 @@ def _is_offline(row: Mapping[str, Any]) -> bool:
 
 
 def _plug_ins(kind: Kind) -> dict[str, str]:
-    """Returns what installed packages offer, each with the package; one that fails says why."""
+    """Returns the classes of installed packages, each with its package, or with an error."""
     listed: dict[str, str] = {}
     for name, points in plug_ins().get(kind.group, {}).items():
-        whence = f" (from {' and '.join(map(origin, points))})"
+        source = f" (from {' and '.join(map(origin, points))})"
         try:
             cls = find_class(name, kind, Path())
-            listed[_described(name, cls)] = _first_line(cls) + whence
+            listed[_described(name, cls)] = _first_line(cls) + source
         except UserError as error:
-            listed[name] = f"cannot be had: {str(error).partition(chr(10))[0]}{whence}"
+            listed[name] = f"cannot be loaded: {str(error).partition(chr(10))[0]}{source}"
     return listed
 
 
 def _described(name: str, thing: object) -> str:
-    """Returns a name with the parameters; a metric, say, may have none."""
+    """Returns a name with its parameters in brackets, if it has any."""
     from leporello.config.parameters import parameters
 
-    known = parameters(thing).values() if isinstance(thing, type) else ()
-    given = ", ".join(str(one) for one in known if not callable(one.default) or one.required)
-    return f"{name}({given})" if given or name[:1].isupper() else name
+    all_parameters = parameters(thing).values() if isinstance(thing, type) else ()
+    listed = ", ".join(str(p) for p in all_parameters if not callable(p.default) or p.required)
+    return f"{name}({listed})" if listed or name[:1].isupper() else name
 
 
 def _first_line(thing: object) -> str:

@@ -1,4 +1,4 @@
-"""What is known of one class: its docstring, its parameters, where it is, how YAML says it."""
+"""Page of a class: its docstring, parameters, source and an example in YAML."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from leporello.core.records import JSON
 from leporello.core.training import Training
 from leporello.core.yaml.writing import as_yaml
 
-_LISTED = tuple(kind.key for kind in ALL_KINDS if kind.table)  # no key of a pipeline or task
+_LISTED = tuple(kind.key for kind in ALL_KINDS if kind.table)  # not keys of pipelines or tasks
 _SETTINGS: Mapping[str, type] = {"train": Training, "placement": Placement}
 
 
 @dataclass(frozen=True, slots=True)
 class ClassPage:
-    """What is known of one class.
+    """Description of one class.
 
     Attributes:
         kind: Key of its kind, `metric`, or the key of a pipeline's settings.
-        name: Name as YAML has it.
-        source: Package that offers it, or module, and the file where it is.
+        name: Name in YAML.
+        source: Package or module, and file.
         text: Docstring without the parameters.
         parameters: Parameters by name.
-        yaml: Snippet as one of the config's pipelines has it, the shortest, if any has it.
-        pipelines: Names of the config's pipelines and tasks that have it.
+        yaml: Example in YAML: the shortest in the config's pipelines, or one with placeholders.
+        pipelines: Names of the config's pipelines and tasks that use it.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class ClassPage:
     pipelines: tuple[str, ...]
 
     def as_json(self) -> dict[str, JSON]:
-        """Returns the same for programs."""
+        """Returns the page as JSON."""
         rows = {
             name: {"type": p.type_name, "default": p.default_text, "description": p.description}
             for name, p in self.parameters.items()
@@ -58,10 +58,10 @@ class ClassPage:
 
 
 def class_page(config: Config, name: str) -> ClassPage | None:
-    """Returns the page of a class, a metric or a pipeline's settings; None if there is none.
+    """Returns the page of a class, a metric or a pipeline's settings; None if the name is unknown.
 
     Raises:
-        UserError: The name is that of a file or module without such a class.
+        UserError: The name contains a file or module that does not have such a class.
     """
     if name in _SETTINGS:
         return page_of(config, name, name, _SETTINGS[name])
@@ -80,15 +80,15 @@ def class_page(config: Config, name: str) -> ClassPage | None:
 
 
 def page_of(config: Config, kind: str, name: str, cls: type) -> ClassPage:
-    """Returns the page of a class whose kind is known."""
-    used = [(owner, spec) for owner, spec in _specs(config) if spec.cls is cls]
+    """Returns the page of a class, given its kind."""
+    uses = [(owner, spec) for owner, spec in _specs(config) if spec.cls is cls]
     packages = plug_ins().get(f"leporello.{kind}s", {}).get(name, ())
-    whence = ", ".join(map(origin, packages)) or cls.__module__
-    source = f"{whence} ({inspect.getsourcefile(cls)})"
-    texts = [_dumped(kind, {"class": name} | spec.given()) for _, spec in used]
+    origins = ", ".join(map(origin, packages)) or cls.__module__
+    source = f"{origins} ({inspect.getsourcefile(cls)})"
+    texts = [_dumped(kind, {"class": name} | spec.given()) for _, spec in uses]
     if not texts and kind not in _LISTED:
         texts.append(_dumped(kind, _settings(cls) if kind in _SETTINGS else _required(name, cls)))
-    owners = dict.fromkeys(owner for owner, _ in used)
+    owners = dict.fromkeys(owner for owner, _ in uses)
     text, _ = docstring(cls)
     yaml = min(texts, key=len, default="")
     return ClassPage(kind, name, source, text, parameters(cls), yaml, tuple(owners))

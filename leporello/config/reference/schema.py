@@ -1,4 +1,4 @@
-"""The JSON Schema of pipelines.yaml, for editors that complete, check and explain as one types."""
+"""JSON Schema of pipelines.yaml, for completion, validation and hover help in editors."""
 
 from __future__ import annotations
 
@@ -9,13 +9,7 @@ from typing import Any, get_args
 
 from pydantic import PydanticInvalidForJsonSchema
 
-from leporello.config.parameters import (
-    adapter,
-    members,
-    nested_kind,
-    parameters,
-    takes_list,
-)
+from leporello.config.parameters import adapter, members, nested_kind, parameters, takes_list
 from leporello.config.placement import Placement
 from leporello.config.specs import Spec
 from leporello.config.suites import Suite, SuiteColumn, SuiteRow, SuiteSubmission
@@ -31,54 +25,58 @@ _TEXT: JSON = {"type": "string"}
 _TEXTS: JSON = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
 _STAGES = {
     "chunker": "Divides a document into chunks; `Whole` if left out",
-    "enricher": "Makes passages of the chunks: summaries, chunks with context; nothing if left out",
+    "enricher": "Makes passages from the chunks, such as summaries; none if left out",
     "retriever": "Selects chunks for a question; `All` if left out",
-    "reader": "Answers from what was selected",
-    "combiner": "Makes one answer of what the reader says; `Stuff` if left out",
+    "reader": "Answers from the selected passages",
+    "combiner": "Makes one answer from the reader's outputs; `Stuff` if left out",
 }
 
 
 def schema() -> dict[str, JSON]:
-    """Returns the schema; classes of the user's own are allowed with any parameters."""
+    """Returns the schema; the parameters of plug-ins in files are not checked."""
     default = _closed(
-        pipeline=_told("Pipeline that runs where none is named", _TEXT),
-        task=_told("Task that it runs on where none is named", _TEXT),
-        pipelines=_named("Pipelines of tasks that ask for another one, by task", _TEXT),
+        pipeline=_with_description("Default pipeline", _TEXT),
+        task=_with_description("Default task of pipelines without `tasks`", _TEXT),
+        pipelines=_mapping("Default pipelines by task, for tasks that have their own", _TEXT),
     )
-    stages = {key: _told(text, {"$ref": f"#/$defs/{key}"}) for key, text in _STAGES.items()}
+    stages = {
+        key: _with_description(text, {"$ref": f"#/$defs/{key}"}) for key, text in _STAGES.items()
+    }
     pipeline = _closed(
         **stages,
-        readers=_named(
-            "Readers by role: `answer` is the reader, `select`, say, what a stage's `role` names",
+        readers=_mapping(
+            "Readers by role: `answer` is the reader; other roles are used by a stage's `role`",
             {"$ref": "#/$defs/reader"},
         ),
-        extends=_told("Pipeline of which this one has all that it does not say itself", _TEXT),
-        model=_told("What reads in place of the reader's model, by name", _TEXT),
-        description=_told("Line about it for `list`", _TEXT),
-        tuned=_told("How it came to be chosen, as `tune` writes it", {"type": "object"}),
-        tasks=_told("Tasks that it runs on where none is named", _TEXTS),
-        normalised=_told(
+        extends=_with_description("Pipeline from which this one inherits all other keys", _TEXT),
+        model=_with_description("Name of a model that replaces the reader's", _TEXT),
+        description=_with_description("Description for `list`", _TEXT),
+        tuned=_with_description(
+            "Record of the search that chose it, as `tune` writes it", {"type": "object"}
+        ),
+        tasks=_with_description("Default tasks of the pipeline", _TEXTS),
+        normalised=_with_description(
             "Whether answers are brought into the form that the task's metrics read",
             {"type": "boolean", "default": False},
         ),
-        abstain=_told(
-            "Confidence below which an answer is withheld: the document does not say so",
+        abstain=_with_description(
+            "Confidence below which an answer is withheld, as if the document had none",
             {"type": "number", "minimum": 0, "maximum": 1},
         ),
-        budget=_told("Limits of what one question may cost", _settings(Budget)),
-        train=_told("How `train` trains the reader", _settings(Training)),
-        placement=_told("Where a run works; no result depends on it", _settings(Placement)),
+        budget=_with_description("Limits on the cost of one question", _settings(Budget)),
+        train=_with_description("How `train` trains the reader", _settings(Training)),
+        placement=_with_description(
+            "Where a run works; no result depends on it", _settings(Placement)
+        ),
     )
     top = _closed(
-        default=_told(
-            "What runs where nothing is named", {**default, "required": ["pipeline", "task"]}
+        default=_with_description(
+            "Default pipeline and task", {**default, "required": ["pipeline", "task"]}
         ),
-        pipelines=_named("Pipelines by name", pipeline),
-        tasks=_named("Tasks by name", {"$ref": "#/$defs/task"}),
-        collections=_named(
-            "Files, folders or patterns by the name of the collection that they make", _TEXTS
-        ),
-        suites=_named("Papers' tables by name", _suite()),
+        pipelines=_mapping("Pipelines by name", pipeline),
+        tasks=_mapping("Tasks by name", {"$ref": "#/$defs/task"}),
+        collections=_mapping("Files, folders or patterns by name of a collection", _TEXTS),
+        suites=_mapping("Papers' tables by name", _suite()),
     )
     values: dict[Any, tuple[str, JSON]] = {}
     kinds = {kind.key: _kind(kind, values) for kind in _KINDS}
@@ -90,12 +88,12 @@ def schema() -> dict[str, JSON]:
     }
 
 
-def _told(description: str, value: Any) -> dict[str, JSON]:  # noqa: ANN401 -- a JSON object
+def _with_description(description: str, value: Any) -> dict[str, JSON]:  # noqa: ANN401 -- a JSON object
     return {"description": description, **value}
 
 
-def _named(description: str, value: JSON) -> dict[str, JSON]:
-    """Returns the schema of a mapping from any names."""
+def _mapping(description: str, value: JSON) -> dict[str, JSON]:
+    """Returns the schema of a mapping with arbitrary names."""
     return {"description": description, "type": "object", "additionalProperties": value}
 
 
@@ -105,14 +103,17 @@ def _closed(**properties: JSON) -> dict[str, JSON]:
 
 def _range() -> JSON:
     numbers = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
-    log = _told("Whether by their logarithms", {"type": "boolean"})
-    found = {**_closed(range=_told("The two", numbers), log=log), "required": ["range"]}
-    return _told("Lowest and highest number that `tune` tries", found)
+    log = _with_description("Whether the logarithm is searched evenly", {"type": "boolean"})
+    value = {
+        **_closed(range=_with_description("Both numbers", numbers), log=log),
+        "required": ["range"],
+    }
+    return _with_description("Lowest and highest number that `tune` tries", value)
 
 
 def _settings(cls: type, *without: str) -> JSON:
-    known = {name: p for name, p in parameters(cls).items() if name not in without}
-    values = {name: adapter(p.annotation).json_schema() for name, p in known.items()}
+    included = {name: p for name, p in parameters(cls).items() if name not in without}
+    values = {name: adapter(p.annotation).json_schema() for name, p in included.items()}
     return _closed(**_properties(cls, values))
 
 
@@ -123,26 +124,32 @@ def _suite() -> JSON:
         "submission": (SuiteSubmission, False),
     }
     suite: Any = _settings(Suite, "name", "tree", *inner)
-    suite["properties"]["split"] = _told("Name of the split where a column says none", _TEXT)
-    for key, (cls, named) in inner.items():
-        text, own = parameters(Suite)[key].description, _settings(cls)
-        suite["properties"][key] = _named(text, own) if named else _told(text, own)
+    suite["properties"]["split"] = _with_description(
+        "Name of the split for columns without one", _TEXT
+    )
+    for key, (cls, is_mapping) in inner.items():
+        text, value = parameters(Suite)[key].description, _settings(cls)
+        suite["properties"][key] = (
+            _mapping(text, value) if is_mapping else _with_description(text, value)
+        )
     return {**suite}
 
 
 def _kind(kind: Kind, values: dict[Any, tuple[str, JSON]]) -> JSON:
-    found = dict(built_ins(kind))
-    for other in plug_ins().get(kind.group, ()):
-        with suppress(ClassError):  # `list` tells it
-            found[other] = find_class(other, kind, Path())
-    built_in = [_class(name, cls, values) for name, cls in found.items()]
-    own: JSON = {"type": "string", "pattern": r"[.:]"}
-    bare: JSON = _told("A class with its defaults", {"anyOf": [{"enum": [*found]}, own]})
-    name = "Class of your own, as ./file.py:Class or package.module.Class"
+    classes = dict(built_ins(kind))
+    for plug_in_name in plug_ins().get(kind.group, ()):
+        with suppress(ClassError):  # reported by `list`
+            classes[plug_in_name] = find_class(plug_in_name, kind, Path())
+    built_in = [_class(name, cls, values) for name, cls in classes.items()]
+    path: JSON = {"type": "string", "pattern": r"[.:]"}
+    bare: JSON = _with_description(
+        "A class with its defaults", {"anyOf": [{"enum": [*classes]}, path]}
+    )
+    text = "Your own class, such as ./file.py:Class or package.module.Class"
     plug_in: JSON = {
         "type": "object",
-        "description": "A class of your own, with its parameters",
-        "properties": {"class": _told(name, own)},
+        "description": "Your own class, with its parameters",
+        "properties": {"class": _with_description(text, path)},
         "required": ["class"],
     }
     merged: JSON = {
@@ -155,17 +162,19 @@ def _kind(kind: Kind, values: dict[Any, tuple[str, JSON]]) -> JSON:
 
 def _class(name: str, cls: type, values: dict[Any, tuple[str, JSON]]) -> JSON:
     text = " ".join(docstring(cls)[0].partition("\n\n")[0].split())
-    given = {p.name: _reference(p.annotation, values) for p in parameters(cls).values()}
+    values_of = {p.name: _reference(p.annotation, values) for p in parameters(cls).values()}
     required: list[JSON] = ["class"]
-    found = _closed(**{"class": _told(text, {"const": name}), **_properties(cls, given)})
-    return {**found, "description": text, "required": required}
+    mapping = _closed(
+        **{"class": _with_description(text, {"const": name}), **_properties(cls, values_of)}
+    )
+    return {**mapping, "description": text, "required": required}
 
 
 def _properties(cls: type, values: Mapping[str, Any]) -> dict[str, JSON]:
-    """Returns what a parameter may be, with its description and default, by name."""
+    """Returns the schemas of parameters by name, with their descriptions and defaults."""
     defaults = Spec(cls.__name__, cls, {}).resolved()
     return {
-        name: _told(
+        name: _with_description(
             parameter.description,
             {**values[name], **({"default": defaults[name]} if name in defaults else {})},
         )
@@ -178,10 +187,9 @@ def _reference(
     annotation: Any,  # noqa: ANN401 -- a type
     values: dict[Any, tuple[str, JSON]],
 ) -> dict[str, JSON]:
-    """Returns a reference to the definition of a type's values, which it adds to `values`.
+    """Adds the definition of a type to `values`, and returns a reference to it.
 
-    Most parameters have one of a hundred types: without definitions the schema is four times as
-    long.
+    Parameters share about a hundred types: without definitions the schema is four times as long.
     """
     if annotation not in values:
         values[annotation] = f"value{len(values)}", _value(annotation)
@@ -200,10 +208,10 @@ def _value(annotation: Any) -> dict[str, JSON]:  # noqa: ANN401 -- a type
     else:
         try:
             value = adapter(annotation).json_schema()
-        except PydanticInvalidForJsonSchema:  # a function, which no file can give
+        except PydanticInvalidForJsonSchema:  # a function, which YAML cannot contain
             value = {}
     items: JSON = {"type": "array", "items": value, "minItems": 1}
-    sweep: JSON = _told("Values, each a point of a sweep", items)
+    sweep: JSON = _with_description("Values, each a point of a sweep", items)
     swept: list[JSON] = [{"type": "object", "properties": {"sweep": sweep}, "required": ["sweep"]}]
     if takes_list(annotation) is False:
         swept.append(items)

@@ -1,6 +1,6 @@
-"""Suites: papers' tables in YAML, checked by name and line; no class is looked at.
+"""Suites: papers' tables in YAML, checked without importing classes of pipelines and tasks.
 
-It reads the files that it is given. Begin with `suite`; `reading` makes it of files.
+Begin with `suite`; `reading` reads suites from files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The suites of several files, read without the classes of pipelines and tasks."""
+"""Reads suites from files, without importing the classes of pipelines and tasks."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from leporello.core.yaml.tree import ConfigSource, Tree
 
 
 def read_suites() -> dict[str, Suite]:
-    """Returns the suites of the built-in files, by name; no class is looked at.
+    """Returns the built-in suites by name, without importing classes.
 
     Raises:
-        ConfigError: Everything that is wrong with the form of the suites.
+        ConfigError: All faults in the structure of the suites.
     """
     layers = Layers(())
     checked = [suite_of(layers, name) for name in layers.suites]
@@ -35,8 +35,8 @@ def suite_named(name: str, files: Sequence[ConfigSource] = ()) -> Suite:
     """Returns a suite.
 
     Raises:
-        UserError: There is no suite of this name.
-        ConfigError: Everything that is wrong with its form.
+        UserError: No suite has this name.
+        ConfigError: All faults in the structure of the suite.
     """
     layers = Layers(files)
     if name not in layers.suites:
@@ -48,37 +48,37 @@ def suite_named(name: str, files: Sequence[ConfigSource] = ()) -> Suite:
 
 
 def suite_of(layers: Layers, name: str) -> tuple[Suite | None, list[Fault]]:
-    """Returns a suite, and everything that is wrong with its form and own names."""
+    """Returns a suite, and the faults in its structure and in the names of its columns."""
     tree = layers.suites[name]
     if (count := _count(tree)) > COLUMNS:
-        text = f"suites.{name}: has {count:,} columns, and {COLUMNS:,} are the most"
+        text = f"suites.{name}: has {count:,} columns; at most {COLUMNS:,} are allowed"
         return None, [tree.fault(text)]
     try:
-        suite = _adapter().validate_python(_given(name, tree))
+        suite = _adapter().validate_python(_completed(name, tree))
     except ValidationError as error:
-        return None, [_fault(name, tree, one) for one in error.errors()]
-    return suite, [*_own_faults(suite)]
+        return None, [_fault(name, tree, detail) for detail in error.errors()]
+    return suite, [*_unknown_columns(suite)]
 
 
-_OPINIONS = ("judge", "citations")  # metrics that a reader says
+_OPINIONS = ("judge", "citations")  # metrics that a reader computes
 
 
 def check_names(
     suite: Suite, pipelines: Collection[str], tasks: Mapping[str, TaskSpec]
 ) -> list[Fault]:
-    """Returns everything that a suite names and that is not there."""
+    """Returns faults for tasks and pipelines that a suite names but that do not exist."""
     faults: list[Fault] = []
-    seen: set[str] = set()
+    checked: set[str] = set()
     for key, column in suite.columns.items():
         for task in {task: None for task, _ in column.parts}:
             name, _, settings = task.partition("@")
             if name not in tasks:
                 faults.append(suite.fault(no_such("task", task, tasks), "columns", key))
-            elif settings not in seen and (problem := _untaken(tasks, name, settings)):
+            elif settings not in checked and (problem := _problem_with(tasks, name, settings)):
                 faults.append(suite.fault(problem, "by" if suite.by else "columns", key))
-            seen.add(settings)  # each value is reported once
+            checked.add(settings)  # each value is reported once
         if suite.average == "mean" and column.score.partition("[")[0] in _OPINIONS:
-            text = f"{column.score} is an opinion: it enters no average of a suite"
+            text = f"{column.score} is an opinion of a reader and cannot be averaged"
             faults.append(suite.fault(text, "columns", key))
     for row in suite.rows:
         for pipeline in dict.fromkeys(suite.pipelines(row).values()):
@@ -88,12 +88,12 @@ def check_names(
     return faults
 
 
-def _untaken(tasks: Mapping[str, TaskSpec], name: str, settings: str) -> str | None:
-    """Returns what is wrong with parameters in a task's name, or None."""
+def _problem_with(tasks: Mapping[str, TaskSpec], name: str, settings: str) -> str | None:
+    """Returns the problem with the parameters in a task's name, or None."""
     try:
         if settings:
             tasks[name].adjusted(settings)
-    except ConfigError:  # the task itself is faulty, and reported as such
+    except ConfigError:  # faults of the task are reported with the task
         return None
     except UserError as error:
         return str(error)
@@ -106,17 +106,17 @@ def _adapter() -> TypeAdapter[Suite]:
 
 
 def _count(tree: Tree) -> int:
-    """Returns how many columns a suite has, at every value of its parameter."""
+    """Returns the number of a suite's columns, over all values of its parameter."""
     columns, by = (tree.items.get(key, Tree({}, None, 0)).items for key in ("columns", "by"))
     return len(columns) * max(1, sum(len(values.items) for values in by.values()))
 
 
-def _given(name: str, tree: Tree) -> dict[str, Any]:
-    """Returns what the file says, with what follows from names filled in."""
+def _completed(name: str, tree: Tree) -> dict[str, Any]:
+    """Returns the suite as it is in the file, completed with defaults that depend on names."""
     plain: Any = tree.plain()
     split = plain.pop("split", "test")
     if isinstance(columns := plain.get("columns"), dict):
-        columns, means = _by(name, columns, plain.get("by"))
+        columns, means = _columns_by_value(name, columns, plain.get("by"))
         if means and isinstance(groups := plain.get("groups", {}), dict):
             table = plain.get("table", "results")
             plain["groups"] = groups | {table: means | groups.get(table, {})}
@@ -132,22 +132,22 @@ def _given(name: str, tree: Tree) -> dict[str, Any]:
     return {**plain, "name": name, "tree": tree}
 
 
-def _by(
+def _columns_by_value(
     suite: str,
     columns: dict[str, Any],
     by: Any,  # noqa: ANN401 -- any YAML
 ) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """Returns columns at each value of a parameter, and the names of those of each."""
-    at: dict[str, Any] = {}
-    means: dict[str, list[str]] = {}
+    """Returns the columns for each value of a parameter, and their names by label."""
+    expanded: dict[str, Any] = {}
+    names: dict[str, list[str]] = {}
     for parameter, values in by.items() if isinstance(by, dict) else ():
         for label, value in values.items() if isinstance(values, dict) else ():
             for key, column in columns.items():
-                own = {"task": f"{suite}/{key}"} | (column if isinstance(column, dict) else {})
-                named = f"{key}@{parameter}={value}"
-                at[named] = own | {"task": f"{own['task']}@{parameter}={value}"}
-                means.setdefault(label, []).append(named)
-    return at or columns, means
+                base = {"task": f"{suite}/{key}"} | (column if isinstance(column, dict) else {})
+                name = f"{key}@{parameter}={value}"
+                expanded[name] = base | {"task": f"{base['task']}@{parameter}={value}"}
+                names.setdefault(label, []).append(name)
+    return expanded or columns, names
 
 
 def _fault(name: str, tree: Tree, error: Any) -> Fault:  # noqa: ANN401 -- a mapping of pydantic's
@@ -162,7 +162,7 @@ def _fault(name: str, tree: Tree, error: Any) -> Fault:  # noqa: ANN401 -- a map
             "submission": SuiteSubmission,
         }
         cls = classes[above[0]] if above else Suite
-        allowed = {one.name for one in fields(cls)} | {"split"}
+        allowed = {field.name for field in fields(cls)} | {"split"}
         text = f"suites.{'.'.join((name, *above))}: unknown key {last!r}"
         return tree.fault(f"{text}{did_you_mean(last, allowed)}")
     problem = (
@@ -173,18 +173,18 @@ def _fault(name: str, tree: Tree, error: Any) -> Fault:  # noqa: ANN401 -- a map
     return tree.fault(f"suites.{'.'.join((name, *place))}: {problem}")
 
 
-def _own_faults(suite: Suite) -> Iterable[Fault]:
-    """Yields the columns that rows, groups and the submission name and the suite does not have."""
-    named: dict[tuple[str, ...], Iterable[str]] = {
+def _unknown_columns(suite: Suite) -> Iterable[Fault]:
+    """Yields faults for columns that rows, groups or the submission name but that do not exist."""
+    used: dict[tuple[str, ...], Iterable[str]] = {
         ("rows", row, "pipelines"): suite.pipelines(row) for row in suite.rows
     }
-    named["submission", "tasks"] = suite.submission.tasks if suite.submission else ()
-    named |= {("groups", t, g): m for t, gs in suite.groups.items() for g, m in gs.items()}
-    for place, columns in named.items():
-        known = {*suite.columns}
-        if place[0] == "groups":  # those before it too
+    used["submission", "tasks"] = suite.submission.tasks if suite.submission else ()
+    used |= {("groups", t, g): m for t, gs in suite.groups.items() for g, m in gs.items()}
+    for place, columns in used.items():
+        allowed = {*suite.columns}
+        if place[0] == "groups":  # a group may contain earlier groups
             groups = [*suite.groups[place[1]]]
-            known |= {*groups[: groups.index(place[2])]}
+            allowed |= {*groups[: groups.index(place[2])]}
         for column in columns:
-            if column not in known:
-                yield suite.fault(no_such("column", column, known), *place)
+            if column not in allowed:
+                yield suite.fault(no_such("column", column, allowed), *place)

@@ -1,4 +1,4 @@
-"""A suite: a paper's table as names of tasks, scores and pipelines."""
+"""Suites: papers' tables as names of tasks, scores and pipelines."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class SuiteColumn:
     Attributes:
         score: Name of the score that enters the average.
         task: Name of the task; `SUITE/COLUMN` if left out.
-        split: Name of the paper's split; the suite's if left out, the task's own if empty.
-        shown: Scores that the column shows, in the paper's order, `TASK:SCORE` for one of another
-            task; the score alone if left out. If the score is none of them, it is their geometric
-            mean.
-        examples: Number of examples of the paper's split; None if it is not known.
+        split: Name of the paper's split; the suite's if left out, the task's if empty.
+        shown: Scores that the column shows, in the paper's order, as `TASK:SCORE` for a score of
+            another task; only `score` if left out. If `score` is not among them, it is their
+            geometric mean.
+        examples: Number of examples of the paper's split; None if unknown.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _FORBID
@@ -40,12 +40,12 @@ class SuiteColumn:
 
     @property
     def parts(self) -> tuple[tuple[str, str], ...]:
-        """The task and the score of each number."""
-        named = (text.rpartition(":") for text in self.shown or (self.score,))
-        return tuple((task or self.task, score) for task, _, score in named)
+        """Task and score of each number."""
+        pairs = (text.rpartition(":") for text in self.shown or (self.score,))
+        return tuple((task or self.task, score) for task, _, score in pairs)
 
     def entering(self, numbers: Sequence[float]) -> float:
-        """Returns what enters the average, of the numbers that are shown."""
+        """Returns the number that enters the average, computed from the shown numbers."""
         if not self.shown or self.score in self.shown:
             return numbers[self.shown.index(self.score) if self.shown else 0]
         product = 1.0
@@ -56,12 +56,12 @@ class SuiteColumn:
 
 @dataclass(frozen=True, slots=True)
 class SuiteRow:
-    """A row that pipelines of ours continue.
+    """A row with scores of our pipelines.
 
     Attributes:
-        pipelines: Name of the pipeline, in which `{column}` stands for the column's; or names by
-            column.
-        published: Name of the published row beside which it stands; empty if there is none.
+        pipelines: Name of the pipeline, in which `{column}` is replaced by the column's name; or
+            names by column.
+        published: Name of the published row above it; may be empty.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _FORBID
@@ -71,10 +71,10 @@ class SuiteRow:
 
 @dataclass(frozen=True, slots=True)
 class SuiteSubmission:
-    """What the benchmark's leaderboard takes.
+    """File for the benchmark's leaderboard.
 
     Attributes:
-        file: Name that its script gives the CSV.
+        file: Name of the CSV in the benchmark's script.
         tasks: Names of the columns, in the CSV's order.
     """
 
@@ -91,16 +91,16 @@ class Suite:
         name: Name of the suite.
         columns: Columns by name, in the paper's order.
         rows: Rows by name.
-        published: Data file of the published numbers: a name of ours, or a path ending in `.yaml`.
-        table: Table of the data file that the rows continue.
+        published: Data file of the published numbers: a built-in name, or a path ending in `.yaml`.
+        table: Table of the data file to which the rows belong.
         average: Whether the paper has a mean of the columns' scores.
-        by: Values of a task's parameter by label, under its name: each column is there at each
-            value, as `COLUMN@PARAMETER=VALUE`, and their mean is the group LABEL of `table`.
-        groups: Means of columns by name of a table and of its column; also of groups before. One
-            that is named twice counts twice.
-        submission: What its leaderboard takes; None if it has none.
-        description: Line about it for `list`.
-        tree: Place of it in the file.
+        by: Values of a task's parameter by label, under its name: each column is repeated for each
+            value as `COLUMN@PARAMETER=VALUE`, and their mean is the group LABEL of `table`.
+        groups: Means of columns or earlier groups, by name of a table and of its column. A name
+            that is repeated counts twice.
+        submission: File for the benchmark's leaderboard; None without a leaderboard.
+        description: Description for `list`.
+        tree: Tree of the suite in its file.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _FORBID
@@ -120,29 +120,29 @@ class Suite:
 
     @property
     def tasks(self) -> dict[str, None]:
-        """The names of its tasks."""
+        """The names of the suite's tasks."""
         return {task: None for column in self.columns.values() for task, _ in column.parts}
 
     def has(self, task: str) -> bool:
-        """Whether a task, with whatever further parameters, is one of its."""
-        return any(further(task, own) is not None for own in self.tasks)
+        """Returns whether a task belongs to the suite; it may have more parameters."""
+        return any(further(task, name) is not None for name in self.tasks)
 
     @property
     def file(self) -> Path | None:
-        """The data file of the published numbers."""
-        own = self.published.endswith((".yaml", ".yml"))
-        path = Path(self.published) if own else _HERE / f"{self.published}.yaml"
+        """Path of the data file of the published numbers; None if the suite has no data file."""
+        is_path = self.published.endswith((".yaml", ".yml"))
+        path = Path(self.published) if is_path else _HERE / f"{self.published}.yaml"
         return path if self.published else None
 
     def pipelines(self, row: str) -> dict[str, str]:
-        """Returns the pipeline of a row by column."""
-        named = self.rows[row].pipelines
-        if not isinstance(named, str):
-            return {**named}
-        return {column: named.replace("{column}", column) for column in self.columns}
+        """Returns the names of a row's pipelines by column."""
+        names = self.rows[row].pipelines
+        if not isinstance(names, str):
+            return {**names}
+        return {column: names.replace("{column}", column) for column in self.columns}
 
     def fault(self, text: str, *path: str) -> Fault:
-        """Returns a fault at the place below the suite that a path leads to."""
+        """Returns a fault at a path below the suite."""
         tree: Tree = self.tree
         for key in path:
             tree = tree.items.get(key) or tree.items.get(key.partition("@")[0], tree)
@@ -151,29 +151,29 @@ class Suite:
     def jobs(
         self, rows: Sequence[str], tasks: Sequence[str], pipelines: Iterable[str]
     ) -> list[tuple[str, str, str]]:
-        """Returns what fills rows of the table: names of pipeline, task and split.
+        """Returns the jobs that fill rows of the table, as names of pipeline, task and split.
 
         Args:
             rows: Names of rows, or of pipelines, which are run on every task; all rows if empty.
-            tasks: Names or `*` patterns of the only tasks; all if empty. Further parameters are
-                those of the tasks, `NAME@background=FOLDER`.
+            tasks: Names or `*` patterns of the only tasks; all if empty. `NAME@background=FOLDER`
+                adds a parameter to a task.
             pipelines: Names of all pipelines.
 
         Raises:
-            UserError: There is no such row, or nothing of these tasks.
+            UserError: A row does not exist, or no task matches.
         """
         jobs: dict[tuple[str, str, str], None] = {}
-        known = {*pipelines}
+        all_pipelines = {*pipelines}
         for row in rows or self.rows:
-            if row not in self.rows and row not in known:
+            if row not in self.rows and row not in all_pipelines:
                 hint = did_you_mean(row, [*self.rows])
                 raise UserError(
-                    f"suite {self.name!r} has no row {row!r}, nor is it a pipeline{hint}"
+                    f"suite {self.name!r} has no row {row!r}, and no pipeline has this name{hint}"
                 )
-            named = self.pipelines(row) if row in self.rows else dict.fromkeys(self.columns, row)
-            for column, pipeline in named.items():
+            names = self.pipelines(row) if row in self.rows else dict.fromkeys(self.columns, row)
+            for column, pipeline in names.items():
                 for task, _ in self.columns[column].parts:
-                    for name in _asked(task, tasks) if tasks else [task]:
+                    for name in _matching_names(task, tasks) if tasks else [task]:
                         jobs[pipeline, name, self.columns[column].split] = None
         if not jobs:
             hint = did_you_mean(tasks[0], self.tasks) if tasks else ""
@@ -182,27 +182,27 @@ class Suite:
 
 
 def further(task: str, own: str) -> str | None:
-    """Returns the parameters that a task's name has beyond another's; None if it is not that one.
+    """Returns the parameters that a task adds to another; None for an unrelated task.
 
     Args:
-        task: `NAME@PARAMETER=VALUE,…`.
-        own: Name of the other one.
+        task: Name of the task, `NAME@PARAMETER=VALUE,…`.
+        own: Name of the other task.
     """
-    (name, *given), (wanted, *known) = (text.replace("@", ",").split(",") for text in (task, own))
-    if name != wanted or not {*known} <= {*given}:
+    (name, *settings), (base, *fixed) = (text.replace("@", ",").split(",") for text in (task, own))
+    if name != base or not {*fixed} <= {*settings}:
         return None
-    return ",".join(one for one in given if one not in known)
+    return ",".join(setting for setting in settings if setting not in fixed)
 
 
-def _asked(task: str, patterns: Sequence[str]) -> Iterator[str]:
-    """Yields a task's name as patterns ask for it, with the parameters that they add."""
-    name, *own = task.replace("@", ",").split(",")
-    known = dict(one.split("=") for one in own)
+def _matching_names(task: str, patterns: Sequence[str]) -> Iterator[str]:
+    """Yields a task's name for each pattern that matches, with the parameters of the pattern."""
+    name, *fixed = task.replace("@", ",").split(",")
+    values = dict(setting.split("=") for setting in fixed)
     for pattern in patterns:
-        wanted, _, settings = pattern.partition("@")
-        given = dict(one.partition("=")[::2] for one in settings.split(",") if one)
-        if fnmatch(name, wanted) and all(
-            known.get(k, value) == value for k, value in given.items()
+        name_pattern, _, settings = pattern.partition("@")
+        added = dict(s.partition("=")[::2] for s in settings.split(",") if s)
+        if fnmatch(name, name_pattern) and all(
+            values.get(k, value) == value for k, value in added.items()
         ):
-            settled = ",".join(f"{key}={value}" for key, value in (known | given).items())
-            yield f"{name}@{settled}" if settled else name
+            merged = ",".join(f"{key}={value}" for key, value in (values | added).items())
+            yield f"{name}@{merged}" if merged else name

@@ -59,7 +59,7 @@ def limit_memory(limit: int) -> None:
 
 
 def die_with_parent() -> None:
-    """Makes Linux kill this process when its parent exits; elsewhere callers must watch the parent."""
+    """Makes Linux kill this process when its parent exits; elsewhere callers watch the parent."""
     if sys.platform == "linux":
         import ctypes
 

@@ -26,11 +26,7 @@ def to_columns(rows: Sequence[Mapping[str, JSON]]) -> dict[str, JSON]:
 
 
 def from_columns(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
-    """Returns rows from their columns.
-
-    Args:
-        columns: Columns by field.
-        count: Number of rows.
+    """Returns `count` rows from their columns.
 
     Raises:
         ValueError: A column does not contain `count` values.

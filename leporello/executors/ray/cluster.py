@@ -147,9 +147,7 @@ def worker_resources(placement: Placement) -> dict[str, float]:
 
 
 def resolved(placement: Placement, total: Mapping[str, float]) -> tuple[Placement, int]:
-    """Returns a placement with resources per worker, and the number of workers.
-
-    For `auto` this is one worker per GPU, or as many as the CPUs allow without GPUs.
+    """Returns a placement with the resources per worker, and the number of workers.
 
     Args:
         placement: Placement of the user.

@@ -1,1 +1,1 @@
-"""Texts with marks in them: XML, LaTeX, reStructuredText, notebooks, source code, JSON."""
+"""Loaders of text with markup: XML, LaTeX, reStructuredText, notebooks, source code, JSON."""

@@ -1,4 +1,4 @@
-"""Source code and settings: the text as it stands, definitions as sections."""
+"""Source code and settings: the unchanged text, with definitions as sections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leporello.loaders.text import decoded, line_places
 from leporello.text.outline import Extracted, Heading, outline
 
 _STRINGS = r'"(?:\\.|[^"\\\n]){0,999}+"'
-# Comments and strings over lines, whose words define nothing; ended by the file at the latest.
+# Comments and multi-line strings, whose words define nothing; the end of the file ends them.
 _HASHED = rf'"""(?:.*?)(?:"""|\Z)|\'\'\'(?:.*?)(?:\'\'\'|\Z)|{_STRINGS}|#[^\n]*'
 _SLASHED = rf"/\*.*?(?:\*/|\Z)|{_STRINGS}|`[^`]*(?:`|\Z)|//[^\n]*"
 _MODIFIERS = (
@@ -57,16 +57,16 @@ _OF = {
 
 @dataclass(frozen=True)
 class Code(Format):
-    """Source code and settings: the text as it stands, definitions as sections by a light rule."""
+    """Source code and settings: the unchanged text, with definitions as sections by rules."""
 
     suffixes: ClassVar[tuple[str, ...]] = (*_OF,)
     begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"#!/")
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the text; places are `line 120`, sections what a line defines by its name.
+        """Returns the text; places are `line 120`, sections are definitions.
 
         Raises:
-            UserError: It is no text.
+            UserError: The file is not text.
         """
         raw = decoded(data, path)
         headings = [*_headings(raw.text, path.suffix.lower())]
@@ -79,14 +79,14 @@ class Code(Format):
 
 
 def _headings(text: str, suffix: str) -> Iterator[Heading]:
-    """Yields definitions; one is inside of those above it that are indented less."""
+    """Yields definitions; a definition is inside those above it with less indentation."""
     run_by = text.partition("\n")[0] if text.startswith("#!/") else ""
     suffix = (".py" if "python" in run_by else ".sh") if run_by else suffix
-    rule, passed_over = _OF.get(suffix, _OF[".hs"])
+    rule, comments = _OF.get(suffix, _OF[".hs"])
     open_: list[int] = []
-    for match in rule.finditer(passed_over.sub(_blanked, text)):
-        found = [group for group in match.groups() if group is not None]
-        indent, name = len(found[0].expandtabs(4)), found[-1]
+    for match in rule.finditer(comments.sub(_blanked, text)):
+        groups = [group for group in match.groups() if group is not None]
+        indent, name = len(groups[0].expandtabs(4)), groups[-1]
         while open_ and open_[-1] >= indent:
             open_.pop()
         open_.append(indent)

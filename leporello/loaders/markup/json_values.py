@@ -1,4 +1,4 @@
-"""JSON: a line for each value, behind the path that leads to it."""
+"""JSON: one line per value, after the path to the value."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _GROWTH, _LEAST = 64, 2**20  # how many times as long as the file its text may b
 
 
 class _Pairs(list[tuple[str, object]]):
-    """An object's members as they stand there, names that come twice too."""
+    """An object's members in order, including duplicate names."""
 
 
 @dataclass(frozen=True)
 class Json(Format):
-    """JSON and JSON Lines: a line for each value, such as `orders[3].name: Bob`.
+    """JSON and JSON Lines: one line per value, such as `orders[3].name: Bob`.
 
-    Names and values are those of the file, figures as they are written there.
+    Names and values are as in the file; numbers keep their spelling.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".json", ".jsonl", ".ndjson", ".geojson")
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the values; places are what lies in the outermost list or object, or the lines.
+        """Returns the values; places are members of the outermost list or object, or lines.
 
-        What is no JSON is text as it stands, and a note says so.
+        A file that is not JSON is read as plain text, with a note.
 
         Raises:
-            UserError: It is no text, or would grow too much.
+            UserError: The file is not text, or would grow too much.
         """
         raw = decoded(data, path)
         try:
@@ -45,8 +45,8 @@ class Json(Format):
             try:
                 parts = _rows(raw.text)
             except ValueError:
-                told = f"{path.name} is no JSON ({error}): read as it stands"
-                return replace(raw, notes=(*raw.notes, told))
+                note = f"{path.name} is not JSON ({error}): read as plain text"
+                return replace(raw, notes=(*raw.notes, note))
         lines: list[str] = []
         places: list[Place] = []
         at, most = 0, max(_LEAST, _GROWTH * len(raw.text))
@@ -56,11 +56,11 @@ class Json(Format):
                 lines.append(f"{where}: {leaf}" if where else leaf)
                 at += len(lines[-1]) + 1
                 if at > most:
-                    raise UserError(f"{path}: would grow {_GROWTH} times by its paths; divide it")
+                    raise UserError(f"{path}: would grow {_GROWTH} times with its paths; divide it")
             places += [Place(name, start, at)] if name and at > start else []
         text = "\n".join(lines)
-        kept = (replace(place, end=min(place.end, len(text))) for place in places)
-        return replace(raw, text=text, places=(*kept,))
+        clipped = (replace(place, end=min(place.end, len(text))) for place in places)
+        return replace(raw, text=text, places=(*clipped,))
 
 
 def _read(text: str) -> object:
@@ -73,23 +73,23 @@ def _rows(text: str) -> list[tuple[str, object]]:
 
 
 def _parts(value: object) -> list[tuple[str, object]]:
-    """Returns the outermost members behind their names; a plain value alone."""
+    """Returns the outermost members with their names; a scalar has an empty name."""
     if isinstance(value, _Pairs):
         return [*value]
     if isinstance(value, list):
-        return [(f"[{i}]", each) for i, each in enumerate(value)]
+        return [(f"[{i}]", item) for i, item in enumerate(value)]
     return [("", value)]
 
 
 def _leaves(value: object, where: str) -> Iterator[tuple[str, str]]:
-    """Yields the plain values inside a value, and the path to each."""
+    """Yields the scalars inside a value, and the path to each."""
     waiting = [(where, value)]  # a stack: files nest deeper than Python calls
     while waiting:
         where, value = waiting.pop()
         if isinstance(value, list) and value:
-            named = isinstance(value, _Pairs)
-            inner = cast("list[tuple[str, object]]", value if named else _parts(value))
-            dot = "." if named and where else ""
-            waiting += ((f"{where}{dot}{name}", each) for name, each in reversed(inner))
+            is_object = isinstance(value, _Pairs)
+            inner = cast("list[tuple[str, object]]", value if is_object else _parts(value))
+            dot = "." if is_object and where else ""
+            waiting += ((f"{where}{dot}{name}", item) for name, item in reversed(inner))
         else:
             yield where, value if isinstance(value, str) else json.dumps(value)

@@ -1,7 +1,6 @@
-"""LaTeX: its text without comments and commands, mathematics as it is written.
+"""LaTeX: text without comments and commands, with the source of mathematics.
 
-Our own reader: the text that pylatexenc (2.10, of 2021) makes keeps no offsets, so neither lines
-nor headings could be told.
+It does not use pylatexenc (2.10, from 2021), whose text has no offsets for lines and headings.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _TOKEN = re.compile(
 )
 _OPTIONS = re.compile(r"(?:\[[^\[\]\n]{0,300}\])+")
 _ARGUMENT = re.compile(_GROUP, re.DOTALL)
-# Commands and environments with arguments that are no text: how many.
+# Numbers of arguments that are not text, by command or environment.
 _SILENT = {
     "label": 1, "vspace": 1, "hspace": 1, "bibliographystyle": 1, "pagestyle": 1, "color": 1,
     "thispagestyle": 1, "setlength": 2, "addtolength": 2, "setcounter": 2, "usepackage": 1,
@@ -57,10 +56,10 @@ _SILENT = {
 }  # fmt: skip
 _ELSEWHERE = {
     "includegraphics": ("image", "images are not read"),
-    "input": ("included file", "is another file; read it too"),
-    "include": ("included file", "is another file; read it too"),
-    "subfile": ("included file", "is another file; read it too"),
-    "bibliography": ("included file", "is another file; read it too"),
+    "input": ("included file", "is another file; load it too"),
+    "include": ("included file", "is another file; load it too"),
+    "subfile": ("included file", "is another file; load it too"),
+    "bibliography": ("included file", "is another file; load it too"),
 }
 _SPOKEN = {
     "ldots": "…", "dots": "…", "textellipsis": "…", "LaTeX": "LaTeX", "TeX": "TeX", "ss": "ß",
@@ -82,12 +81,12 @@ _DEFINED = re.compile(
     rf"\}}?(\[\d\]|(?=\s*\#))?(?P<body>{_GROUP})?",
     re.DOTALL,
 )
-_LONGEST = 10_000  # characters that a command of the file's own may stand for
+_LONGEST = 10_000  # characters that a command of the file may expand to
 
 
 @dataclass(frozen=True)
 class Latex(Format):
-    """LaTeX: text, tables and mathematics, sections by their commands."""
+    """LaTeX: text, tables and mathematics, with sections by LaTeX commands."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".tex", ".ltx", ".latex")
     begins: ClassVar[re.Pattern[bytes]] = re.compile(
@@ -97,11 +96,12 @@ class Latex(Format):
     def extract(self, data: bytes, path: Path) -> Extracted:
         r"""Returns the text; places are `line 120`.
 
-        Title, author and date stand first. Commands that the file defines without arguments are
-        written out; of the others their arguments are kept. Nothing is run or included.
+        Title, author and date come first. Commands that the file defines without arguments are
+        expanded; all other unknown commands are replaced by their arguments. Nothing is run or
+        included.
 
         Raises:
-            UserError: It is no text.
+            UserError: The file is not text.
         """
         raw = decoded(data, path)
         text = raw.text.replace("\r\n", "\n")
@@ -110,8 +110,8 @@ class Latex(Format):
         reader = _LatexReader(text, {})
         odd = [*reader.define()]
         for name in ("title", "author", "date"):
-            if found := re.search(rf"\\{name}\s*+(?:\[[^\]\n]{{0,300}}\])?({_GROUP})", text):
-                reader.read(*found.span(1))
+            if match := re.search(rf"\\{name}\s*+(?:\[[^\]\n]{{0,300}}\])?({_GROUP})", text):
+                reader.read(*match.span(1))
                 reader.flow.start("p")
                 if name == "title":
                     reader.flow.title = " ".join("".join(reader.flow.pieces).split())
@@ -119,51 +119,53 @@ class Latex(Format):
         reader.read(start, end)
         after = text[end:].removeprefix("\\end{document}").strip()
         left_out = (
-            ("preamble", "says how the text is set", len(text[:start].strip())),
+            ("preamble", "defines the layout", len(text[:start].strip())),
             ("comment", "LaTeX does not print it", reader.comments),
-            ("text not printed", "stands after the end of the document", len(after)),
+            ("text not printed", "is after the end of the document", len(after)),
         )
         reader.flow.losses += (
             Loss(what, why, "", size, furniture=True) for what, why, size in left_out if size
         )
-        found_ = reader.flow.extracted()
-        told = f"arguments of commands of the file's own stand as they are: {', '.join(odd[:9])}"
+        extracted = reader.flow.extracted()
+        note = (
+            f"commands that the file defines were replaced by their arguments: {', '.join(odd[:9])}"
+        )
         return replace(
-            found_,
-            losses=(*raw.losses, *found_.losses),
-            notes=(*raw.notes, *((told,) if odd else ())),
+            extracted,
+            losses=(*raw.losses, *extracted.losses),
+            notes=(*raw.notes, *((note,) if odd else ())),
         )
 
 
 class _LatexReader:
-    """Goes through LaTeX and writes its text.
+    """Parses LaTeX and writes its text.
 
     Attributes:
-        flow: What is written.
+        flow: Text so far.
         comments: Characters of comments so far.
     """
 
-    def __init__(self, text: str, own: dict[str, str]) -> None:
+    def __init__(self, text: str, commands: dict[str, str]) -> None:
         self.flow, self.comments = Flow(), 0
-        self._text, self._own = text, own
+        self._text, self._commands = text, commands
         self._starts, self._line = line_starts(text), 0
         used = set(re.findall(rf"\\({'|'.join(_LEVELS)})\b", text))
         self._levels = {name: n for n, name in enumerate((n for n in _LEVELS if n in used), 1)}
-        self._open: list[str] = []  # what braces close
-        self._next = ""  # what the next brace opens
+        self._open: list[str] = []  # closing texts of open braces
+        self._next = ""  # closing text of the next brace
 
     def define(self) -> Iterator[str]:
-        """Learns commands that the file defines; yields the names of those with arguments."""
-        for found in _DEFINED.finditer(self._text):
-            if found[2] is not None:
-                yield f"\\{found[1]}"
-            elif found["body"]:
-                inner = _LatexReader(found["body"], self._own)
-                inner.read(0, len(found["body"]))
-                self._own[found[1]] = "".join(inner.flow.pieces)[:_LONGEST]
+        """Records commands that the file defines; yields the names of those with arguments."""
+        for match in _DEFINED.finditer(self._text):
+            if match[2] is not None:
+                yield f"\\{match[1]}"
+            elif match["body"]:
+                inner = _LatexReader(match["body"], self._commands)
+                inner.read(0, len(match["body"]))
+                self._commands[match[1]] = "".join(inner.flow.pieces)[:_LONGEST]
 
     def read(self, at: int, end: int) -> None:
-        """Writes what stands from `at` to `end`."""
+        """Writes the text from `at` to `end`."""
         steps: dict[str | None, Callable[[re.Match[str], int], int]] = {
             "name": self._edge, "word": self._command, "sign": self._sign,
         }  # fmt: skip
@@ -172,7 +174,7 @@ class _LatexReader:
             at = step(token, token.end()) if step else self._plain(token)
 
     def _plain(self, token: re.Match[str]) -> int:
-        """Writes what is no command; returns where text goes on."""
+        """Writes a token that is not a command; returns where the text continues."""
         kind = token.lastgroup
         if kind == "text":
             self._write(_TYPED_AT.sub(lambda m: _TYPED.get(m[0], m[0]), token[0]), token)
@@ -181,11 +183,11 @@ class _LatexReader:
         elif kind == "brace":
             self._brace(token[0])
             if self._text.startswith("}{", token.start()):
-                self.flow.data(" ")  # between arguments of a command that is not known
+                self.flow.data(" ")  # between arguments of an unknown command
         elif kind in ("paragraph", "cell"):
             self.flow.start("p" if kind == "paragraph" else "td")
         else:
-            self._write_as_it_is(token)
+            self._write_verbatim(token)
         return token.end()
 
     def _write(self, text: str, token: re.Match[str]) -> None:
@@ -195,7 +197,7 @@ class _LatexReader:
             self.flow.place(f"line {line}")
         self.flow.data(text)
 
-    def _write_as_it_is(self, token: re.Match[str]) -> None:
+    def _write_verbatim(self, token: re.Match[str]) -> None:
         if token["verb"] is not None:
             self._write(token["verb"], token)
         elif token["env"] in ("comment", "tikzpicture"):
@@ -213,25 +215,25 @@ class _LatexReader:
         self.flow.losses.append(Loss(what, why, f"line {line}", size))
 
     def _edge(self, token: re.Match[str], at: int) -> int:
-        """Returns where text goes on after the beginning or end of an environment."""
+        """Returns where the text continues after the beginning or end of an environment."""
         self.flow.start("p")
         name = token["name"].rstrip("*")
         return self._after(at, _SILENT.get(name, 0)) if token["edge"] == "begin" else at
 
     def _after(self, at: int, arguments: int) -> int:
-        """Returns where text goes on after options and arguments that are no text."""
+        """Returns where the text continues after options and arguments that are not text."""
         for _ in range(arguments + 1):
-            at = found.end() if (found := _OPTIONS.match(self._text, at)) else at
+            at = options.end() if (options := _OPTIONS.match(self._text, at)) else at
             if arguments and (group := _ARGUMENT.match(self._text, at)):
                 at, arguments = group.end(), arguments - 1
         return at
 
     def _command(self, token: re.Match[str], at: int) -> int:
-        """Writes what a command stands for; returns where text goes on."""
+        """Writes the text of a command; returns where the text continues."""
         word = token["word"]
         if word in _ACCENTS and len(word) == 1 and (letter := _LETTER.match(self._text, at)):
             return self._accent(word, letter, token)
-        if spoken := _SPOKEN.get(word) or self._own.get(word):
+        if spoken := _SPOKEN.get(word) or self._commands.get(word):
             self._write(spoken, token)
             return at + 2 if self._text.startswith("{}", at) else at
         if word in _ELSEWHERE:
@@ -240,8 +242,8 @@ class _LatexReader:
             self._lose(what, f"{self._text[at:after].split('{')[-1].strip('}')} {why}", token)
             return after
         if word in ("def", "let"):
-            found = _DEFINED.match(self._text, token.start())
-            return found.end() if found else at
+            match = _DEFINED.match(self._text, token.start())
+            return match.end() if match else at
         self._structure(word, token)
         return self._after(at, _SILENT.get(word, 0))
 

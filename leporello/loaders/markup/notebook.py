@@ -1,4 +1,4 @@
-"""Notebooks of Jupyter: cells and what they gave."""
+"""Jupyter notebooks: cells and their outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COLOURS = re.compile(r"\x1b\[[\d;]*m")
 
 @dataclass(frozen=True)
 class Notebook(Format):
-    """Jupyter's notebooks (ipynb): texts, code, and what it gave, a place for each cell."""
+    """Jupyter notebooks (ipynb): texts, code and outputs, with one place per cell."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".ipynb",)
     begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"\A\s*\{")
@@ -28,22 +28,24 @@ class Notebook(Format):
 
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:
-        """Returns whether it is JSON with a notebook's cells."""
-        named = path.suffix.lower() == ".ipynb" or b'"nbformat"' in head
-        return named and b'"cells"' in head
+        """Returns whether the file is JSON with the cells of a notebook."""
+        is_marked = path.suffix.lower() == ".ipynb" or b'"nbformat"' in head
+        return is_marked and b'"cells"' in head
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the cells' texts; places are named `cell 7`.
 
         Raises:
-            UserError: It is no JSON, or not that of a notebook.
+            UserError: The file is not JSON of a notebook.
         """
         try:
             cells = json.loads(data)["cells"]
         except ValueError as error:
-            raise UserError(f"{path}: is no notebook, or a broken one: {error}") from None
-        found = joined((f"cell {n}", _cell(cell, path)) for n, cell in enumerate(cells, 1))
-        return replace(found, title=found.sections[0].title if found.sections else "")
+            raise UserError(f"{path}: is not a notebook, or is corrupt: {error}") from None
+        joined_cells = joined((f"cell {n}", _cell(cell, path)) for n, cell in enumerate(cells, 1))
+        return replace(
+            joined_cells, title=joined_cells.sections[0].title if joined_cells.sections else ""
+        )
 
 
 def _cell(cell: dict[str, Any], path: Path) -> Extracted:
@@ -55,7 +57,7 @@ def _cell(cell: dict[str, Any], path: Path) -> Extracted:
 
 
 def _output(output: dict[str, Any], path: Path) -> Extracted:
-    """Returns the text of an output, or what of it is lost."""
+    """Returns the text of an output, or its loss."""
     data = output.get("data", {})
     text = _text(output.get("text", "")) or _text(data.get("text/plain", ""))
     text = text or "\n".join(output.get("traceback", []))
@@ -67,5 +69,5 @@ def _output(output: dict[str, Any], path: Path) -> Extracted:
 
 
 def _text(value: object) -> str:
-    """Returns what a notebook has as a text or as its lines."""
+    """Returns a text that a notebook stores as a string or as lines."""
     return "".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,4 +1,4 @@
-"""reStructuredText: the text as it stands, its headings as sections."""
+"""reStructuredText: the unchanged text, with headings as sections."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ _WHY = {"image": "image", "figure": "image", "include": "included file"}
 
 @dataclass(frozen=True)
 class RestructuredText(Format):
-    """reStructuredText: the text as it stands, headings by the order of their underlines."""
+    """reStructuredText: the unchanged text, with headings ranked by first use of an underline."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".rst", ".rest")
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the text with its sections; places are `line 120`.
 
-        Nothing is run: what directives would include is told as lost.
+        No directive is run: files that directives include are reported as losses.
 
         Raises:
-            UserError: It is no text.
+            UserError: The file is not text.
         """
         raw = decoded(data, path)
         headings = [*_headings(raw.text)]
         starts = line_starts(raw.text)
         lost = (
-            Loss(_WHY.get(m[1], "included file"), f"{m[2].strip()} is not read; it is another file",
+            Loss(_WHY.get(m[1], "included file"), f"{m[2].strip()} is another file; load it too",
                  f"line {bisect_right(starts, m.start())}")
             for m in _ELSEWHERE.finditer(raw.text)
         )  # fmt: skip
@@ -62,18 +62,18 @@ class RestructuredText(Format):
 
 
 def _headings(text: str) -> Iterator[Heading]:
-    """Yields headings; a kind of underline is as deep as it is late to be used first."""
+    """Yields headings; underlines rank by their first use."""
     levels: dict[tuple[str, bool], int] = {}
-    text, at = text.replace("\r\n", " \n"), 0  # as long as before
-    while found := _HEADING.search(text, at):
-        at, over, under = found.end(), found["over"], found["under"]
-        whole = not over or over == under
+    text, at = text.replace("\r\n", " \n"), 0  # of the same length
+    while match := _HEADING.search(text, at):
+        at, over, under = match.end(), match["over"], match["under"]
+        is_closed = not over or over == under
         if (
-            not whole
-            or set(found["title"]) == {under[0]}
-            or (len(under) < min(len(found["title"]), _LEAST))
+            not is_closed
+            or set(match["title"]) == {under[0]}
+            or (len(under) < min(len(match["title"]), _LEAST))
         ):
-            at = found.start("title") if over else found.start("under")
+            at = match.start("title") if over else match.start("under")
             continue
         level = levels.setdefault((under[0], bool(over)), len(levels) + 1)
-        yield Heading(found["title"], found.start(), level)
+        yield Heading(match["title"], match.start(), level)

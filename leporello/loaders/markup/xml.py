@@ -1,4 +1,4 @@
-"""XML: articles (JATS), editions (TEI), books (DocBook, FictionBook), and any other by elements."""
+"""XML: articles (JATS), editions (TEI), books (DocBook, FictionBook), and all other XML."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ _AS = {
 
 
 class XmlFlow(Flow):
-    """Writes XML's elements as those of HTML that they are like; what lxml calls.
+    """Writes XML elements as the most similar HTML elements; target of an lxml parser.
 
     Attributes:
-        names: HTML's name of an element, by its own name without a namespace.
-        hidden: What is lost in elements whose text is not written, and why, by their names.
+        names: Names of HTML elements, by names of XML elements without namespaces.
+        hidden: Losses and reasons, by names of elements whose text is not written.
     """
 
     names: ClassVar[Mapping[str, str]] = {}
@@ -59,14 +59,14 @@ class XmlFlow(Flow):
 
     def __init__(self) -> None:
         super().__init__()
-        self.open: list[tuple[str, str]] = []  # own names and HTML's of the elements that are open
+        self.open: list[tuple[str, str]] = []  # XML and HTML names of open elements
         self._hidden: list[str] = []
         self._size = 0  # characters that were hidden
 
     def start(self, tag: str, attributes: Mapping[str, str] = _NONE) -> None:
         """Begins an element, or hides it."""
         name = tag.rpartition("}")[2]
-        if len(self.open) + len(self._hidden) > XML_DEPTH:  # libxml2's own bound is no longer one
+        if len(self.open) + len(self._hidden) > XML_DEPTH:  # libxml2 no longer limits the depth
             raise RecursionError
         if self._hidden or name in self.hidden:
             self._hidden.append(name)
@@ -86,41 +86,41 @@ class XmlFlow(Flow):
             self._size = 0
 
     def data(self, text: str) -> None:
-        """Writes text, or counts what is hidden."""
+        """Writes text, or counts hidden text."""
         if self._hidden:
             self._size += len(text)
         else:
             super().data(text)
 
     def like(self, name: str, attributes: Mapping[str, str]) -> str:  # noqa: ARG002 -- for others
-        """Returns what of HTML an element is like."""
+        """Returns the name of the most similar HTML element."""
         return self.names.get(name, "span")
 
 
 class _AnyXml(XmlFlow):
-    """Guesses what elements are like by the names that are usual."""
+    """Guesses similar HTML elements from common names."""
 
     names = _AS
     hidden: ClassVar[Mapping[str, tuple[str, str]]] = {
         "binary": ("image", "images are not read"),
-        "object-id": ("identifier", "is no text"),
+        "object-id": ("identifier", "is not text"),
     }
 
     def __init__(self) -> None:
         super().__init__()
-        self._has_text: list[bool] = []  # whether each open element has text of its own
+        self._has_text: list[bool] = []  # whether each open element directly contains text
 
     def start(self, tag: str, attributes: Mapping[str, str] = _NONE) -> None:
         super().start(tag, attributes)
         if attributes and not self._hidden and self.open[0][0] not in _KNOWN:
-            own = (f"{k.rpartition('}')[2]}={v}" for k, v in attributes.items())
-            self.data(" ".join(own) + " ")
+            values = (f"{k.rpartition('}')[2]}={v}" for k, v in attributes.items())
+            self.data(" ".join(values) + " ")
         self._has_text.append(False)
 
     def end(self, tag: str) -> None:
         self._has_text.pop()
         super().end(tag)
-        if tag in _PARTED:  # no white space stands between them
+        if tag in _PARTED:  # no white space is between them
             self.data(" ")
 
     def data(self, text: str) -> None:
@@ -147,7 +147,7 @@ class _AnyXml(XmlFlow):
 class Xml(Format):
     """XML: sections, titles, tables and references of JATS, TEI, DocBook and FictionBook.
 
-    Of any other: what its elements hold, and their attributes, a line for each element.
+    Other XML becomes text and attributes, with one line per element.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".xml", ".nxml", ".tei", ".fb2", ".dbk", ".rss", ".atom")
@@ -157,37 +157,38 @@ class Xml(Format):
         """Returns the text; places are pages, `p. 3`, where a TEI edition marks them.
 
         Raises:
-            UserError: It is no well-formed XML.
+            UserError: The file is not well-formed XML.
         """
         if Html.recognises(data, path):
             return Html().extract(data, path)
         flow = _AnyXml()
         feed(data, flow)
-        found = flow.extracted()
-        return replace(found, title=found.sections[0].title if found.sections else "")
+        extracted = flow.extracted()
+        title = extracted.sections[0].title if extracted.sections else ""
+        return replace(extracted, title=title)
 
 
 def feed(data: bytes, flow: XmlFlow) -> None:
-    """Has the elements of XML written; entities of other files are not fetched.
+    """Parses XML into a flow; entities in other files are not fetched.
 
-    HTML's own are known without; others stand as they are, and are told as lost.
+    Entities of HTML are resolved; unknown entities are written unchanged and reported as losses.
     """
     from lxml.etree import XMLParser
 
-    own = {b"amp", b"lt", b"gt", b"quot", b"apos", *_DECLARED.findall(data, 0, _WITHIN)}
+    declared = {b"amp", b"lt", b"gt", b"quot", b"apos", *_DECLARED.findall(data, 0, _WITHIN)}
 
-    def known(found: re.Match[bytes]) -> bytes:
-        if not found[1] or found[1] in own:
-            return found[0]
-        name = found[1].decode()
-        if meant := html5.get(f"{name};"):
-            return "".join(f"&#{ord(c)};" for c in meant).encode()
-        flow.losses.append(Loss("entity", f"&{name}; stands as it is; nothing says what it is"))
-        return b"&amp;" + found[0][1:]
+    def resolved(match: re.Match[bytes]) -> bytes:
+        if not match[1] or match[1] in declared:
+            return match[0]
+        name = match[1].decode()
+        if characters := html5.get(f"{name};"):
+            return "".join(f"&#{ord(c)};" for c in characters).encode()
+        flow.losses.append(Loss("entity", f"&{name}; is not defined, and was copied unchanged"))
+        return b"&amp;" + match[0][1:]
 
-    # libxml2 bounds depth, text nodes and what entities grow to, as long as the tree is not huge.
+    # libxml2 limits depth, text nodes and the growth of entities, unless huge_tree is set.
     parser = XMLParser(target=flow, no_network=True, load_dtd=False, resolve_entities="internal")  # type: ignore[arg-type]  # its stubs ask for more than lxml
-    whole = _ENTITY.sub(known, data)
-    for start in range(0, len(whole), _PART):  # it takes no 10 MB at once
-        parser.feed(whole[start : start + _PART])
+    data = _ENTITY.sub(resolved, data)
+    for start in range(0, len(data), _PART):  # lxml refuses 10 MB at once
+        parser.feed(data[start : start + _PART])
     parser.close()

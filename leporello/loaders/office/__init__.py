@@ -1,1 +1,1 @@
-"""Files of offices and publishers: zip archives of XML, most of them."""
+"""Loaders of office documents and e-books, most of which are zip archives of XML."""

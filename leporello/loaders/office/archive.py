@@ -1,4 +1,4 @@
-"""Zip archives that are documents: what is in them, unpacked within a budget."""
+"""Zip archives that are documents: their members, unpacked within limits."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from leporello.loaders.files import LARGEST, ZIP, Format
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-_BOMB = (2**26, 200)  # bytes unpacked, and how many times as many as packed: not more than both
+_BOMB = (2**26, 200)  # unpacked bytes and growth factor; exceeding both is refused
 _NAMES = re.compile(rb"PK\x03\x04.{22}([\x01-\xff])\0..([ -~]{1,255})", re.S)
 
 
 def members(data: bytes) -> frozenset[str]:
-    """Returns the names of what is in an archive, also in one that is cut; none if it is none."""
+    """Returns the names of an archive's members, even if it is truncated; empty without archive."""
     if not data.startswith(b"PK\x03\x04"):
         return frozenset()
     try:
         _check_entries(data)  # first: each takes a kilobyte of memory
         return frozenset(zipfile.ZipFile(io.BytesIO(data)).namelist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
-        found = ((m[1][0], m[2]) for m in islice(_NAMES.finditer(data), ARCHIVE_ENTRIES))
-        return frozenset(name[:length].decode() for length, name in found)
+        entries = ((m[1][0], m[2]) for m in islice(_NAMES.finditer(data), ARCHIVE_ENTRIES))
+        return frozenset(name[:length].decode() for length, name in entries)
 
 
 class ArchiveFormat(Format):
-    """Format of zip archives that is recognised by one of their members.
+    """Format of zip archives with a certain member.
 
     Attributes:
-        member: Name of that member.
+        member: Name of the member.
     """
 
     begins: ClassVar[re.Pattern[bytes]] = ZIP
@@ -47,21 +47,21 @@ class ArchiveFormat(Format):
     member: ClassVar[str]
 
     @classmethod
-    def recognises(cls, head: bytes, path: Path) -> bool:  # noqa: ARG003 -- the content says it
-        """Returns whether it is a zip archive with the member."""
+    def recognises(cls, head: bytes, path: Path) -> bool:  # noqa: ARG003 -- the content suffices
+        """Returns whether the file is a zip archive with the member."""
         return cls.member in members(head)
 
 
 def _check_entries(data: bytes) -> None:
     if (count := data.count(b"PK\x01\x02")) > ARCHIVE_ENTRIES:
-        raise zipfile.BadZipFile(f"{count:,} entries, and {ARCHIVE_ENTRIES:,} are the most")
+        raise zipfile.BadZipFile(f"{count:,} entries, more than {ARCHIVE_ENTRIES:,}")
 
 
 def unpacked(data: bytes, path: Path) -> zipfile.ZipFile:
-    """Returns an archive whose members are whole and not too large together.
+    """Opens an archive, and checks that its members are intact and not too large.
 
     Raises:
-        UserError: It is broken, locked, or would grow beyond bounds.
+        UserError: The archive is corrupt, locked, or would grow beyond the limit.
     """
     try:
         _check_entries(data)
@@ -69,28 +69,28 @@ def unpacked(data: bytes, path: Path) -> zipfile.ZipFile:
         size = sum(info.file_size for info in archive.infolist())
         if size > LARGEST or (size > _BOMB[0] and size > _BOMB[1] * len(data)):
             raise UserError(
-                f"{path}: {len(data):,} bytes would be {size:,} unpacked, too many: a zip bomb?"
+                f"{path}: {len(data):,} bytes would unpack to {size:,}, too many: a zip bomb?"
             )
         manifest = read(archive, "META-INF/manifest.xml")
         if any(i.flag_bits & 1 for i in archive.infolist()) or b":encryption-data" in manifest:
             raise UserError(f"{path}: is locked by a password; save an open copy first")
-        broken = archive.testzip()  # Python unpacks no more than a member says that it has
+        broken = archive.testzip()  # Python unpacks at most the declared size
     except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError) as error:
-        raise UserError(f"{path}: is broken, or not whole ({error}); get it again") from None
+        raise UserError(f"{path}: is corrupt or incomplete ({error}); download it again") from None
     if broken:
-        raise UserError(f"{path}: is broken in {broken}; get it again")
+        raise UserError(f"{path}: is corrupt in {broken}; download it again")
     return archive
 
 
 def read(archive: zipfile.ZipFile, name: str) -> bytes:
-    """Returns a member; nothing where there is none."""
+    """Returns the bytes of a member; empty if it does not exist."""
     return archive.read(name) if name in archive.namelist() else b""
 
 
 def parsed(data: bytes) -> _Element:
-    """Returns the root of XML; an empty element where there is no data, nor more than its budget.
+    """Parses XML and returns its root; an empty element without data.
 
-    No entity is taken from elsewhere, and libxml2 ends the growth of its own ones.
+    External entities are not fetched, and libxml2 limits the growth of internal entities.
     """
     from lxml.etree import Element, XMLParser, fromstring
 
@@ -100,11 +100,11 @@ def parsed(data: bytes) -> _Element:
 
 
 def losses_of(names: Iterable[str], kinds: Mapping[str, tuple[str, str]]) -> Iterator[Loss]:
-    """Yields what members of an archive are lost.
+    """Yields the losses of an archive.
 
     Args:
         names: Names of the members.
-        kinds: Name of the loss and its reason, by a pattern that begins the names of members.
+        kinds: Name and reason of a loss, by a pattern of the beginning of members' names.
     """
     of = Counter(p for n in names for p in kinds if re.match(p, n))
     for pattern, count in of.items():

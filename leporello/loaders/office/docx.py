@@ -1,4 +1,4 @@
-"""Word: mammoth makes HTML of it, which our loader reads."""
+"""Word: mammoth converts it to HTML, which the HTML loader reads."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _CELL = re.compile(r"(?<=<td>)<p>|</p>(?=</td>)|(?<=<th>)<p>|</p>(?=</th>)")
 _MOST_TAGS = 4_000_000  # each takes some 500 bytes of memory while it is read
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-_SIGNS = {"den": "/", "sup": "^", "sub": "_"}  # what stands before parts of a formula
+_SIGNS = {"den": "/", "sup": "^", "sub": "_"}  # signs before parts of a formula
 _EMBEDDED = {
-    r"word/charts/chart\d": ("chart", "charts are not read, nor their figures"),
-    r"word/embeddings/": ("embedded object", "is not read; save it as a file of its own"),
+    r"word/charts/chart\d": ("chart", "charts and their figures are not read"),
+    r"word/embeddings/": ("embedded object", "is not read; save it as a separate file"),
     r"word/diagrams/data": ("diagram", "SmartArt is not read"),
     r"word/vbaProject": ("macro", "macros are not run"),
 }
@@ -51,10 +51,10 @@ class Docx(ArchiveFormat):
     member: ClassVar[str] = "word/document.xml"
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the text; notes and comments stand at its end.
+        """Returns the text, with notes and comments at the end.
 
         Raises:
-            UserError: The file is broken, locked, or too large.
+            UserError: The file is corrupt, locked, or too large.
         """
         import mammoth
 
@@ -67,26 +67,28 @@ class Docx(ArchiveFormat):
             data = _with_formulas(archive, body) or data
             embedded = losses_of(archive.namelist(), _EMBEDDED)
             title = title_of(archive)
-            made: Any = mammoth.convert_to_html(
+            converted: Any = mammoth.convert_to_html(
                 BytesIO(data),
                 style_map=_STYLES,
                 convert_image=mammoth.images.img_element(lambda _: {}),
                 external_file_access=False,
             )
-        page = _CELL.sub("", _BACK.sub("", made.value))
-        found = Html().extract(page.encode(), path)
-        first = found.sections[0].title if found.sections and not found.sections[0].start else ""
-        return replace(found, title=title or first, losses=(*found.losses, *losses, *embedded))
+        page = _CELL.sub("", _BACK.sub("", converted.value))
+        extracted = Html().extract(page.encode(), path)
+        sections = extracted.sections
+        first = sections[0].title if sections and not sections[0].start else ""
+        losses = (*extracted.losses, *losses, *embedded)
+        return replace(extracted, title=title or first, losses=losses)
 
 
 def title_of(archive: ZipFile) -> str:
-    """Returns the title in an Office file's properties; empty where there is none."""
+    """Returns the title in an Office file's properties; may be empty."""
     properties = parsed(read(archive, "docProps/core.xml"))
     return properties.findtext("{http://purl.org/dc/elements/1.1/}title") or ""
 
 
 def _with_formulas(archive: ZipFile, body: _Element) -> bytes:
-    """Returns the file with its formulas as text, which mammoth leaves out; none if it has none."""
+    """Returns the file with formulas as text, which mammoth skips; empty without formulas."""
     from lxml.etree import SubElement, tostring
 
     formulas = [*body.iter(f"{_MATH}oMath")]
@@ -100,10 +102,10 @@ def _with_formulas(archive: ZipFile, body: _Element) -> bytes:
     if not formulas:
         return b""
     buffer = BytesIO()
-    with zipfile.ZipFile(buffer, "w") as made:
+    with zipfile.ZipFile(buffer, "w") as copy:
         for name in archive.namelist():
-            own = name == "word/document.xml"
-            made.writestr(name, tostring(body) if own else archive.read(name))
+            is_body = name == "word/document.xml"
+            copy.writestr(name, tostring(body) if is_body else archive.read(name))
     return buffer.getvalue()
 
 
@@ -111,13 +113,15 @@ def _deleted(body: _Element) -> Iterator[Loss]:
     texts = [element.text or "" for element in body.iter(f"{_WORD}delText")]
     if texts:
         size = sum(map(len, texts))
-        yield Loss("tracked deletion", "was struck out by who wrote it", "", size, len(texts))
+        yield Loss("tracked deletion", "was deleted by the author", "", size, len(texts))
 
 
 def _running(archive: ZipFile) -> Iterator[Loss]:
-    """Yields the heads and feet of pages, which are furniture."""
+    """Yields losses of page headers and footers, which are furniture."""
     for name in archive.namelist():
-        if found := re.fullmatch(r"word/(header|footer)\d*\.xml", name):
+        if match := re.fullmatch(r"word/(header|footer)\d*\.xml", name):
             text = "".join(e.text or "" for e in parsed(archive.read(name)).iter(f"{_WORD}t"))
             if text.strip():
-                yield Loss(found[1], f"stands on pages: {text[:80]}", "", len(text), furniture=True)
+                yield Loss(
+                    match[1], f"is on every page: {text[:80]}", "", len(text), furniture=True
+                )

@@ -1,4 +1,4 @@
-"""E-books: their chapters in the order of the book, each read as HTML."""
+"""E-books: chapters in the order of the book, read as HTML."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PAGES = {"application/xhtml+xml", "text/html", "application/xml"}
 
 @dataclass(frozen=True)
 class Epub(ArchiveFormat):
-    """E-books (epub) without DRM: their chapters in order, a place for each."""
+    """E-books (epub) without DRM: chapters in order, with one place per chapter."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".epub",)
     member: ClassVar[str] = "META-INF/container.xml"
@@ -35,18 +35,20 @@ class Epub(ArchiveFormat):
         """Returns the chapters' text; places are named `chapter 3`, counted from the first file.
 
         Raises:
-            UserError: The book is broken, or locked by DRM.
+            UserError: The book is corrupt, or locked by DRM.
         """
         with unpacked(data, path) as archive:
             locked = parsed(read(archive, "META-INF/encryption.xml"))
             if {e.get("Algorithm") for e in locked.iter("{*}EncryptionMethod")} - _OF_FONTS:
-                raise UserError(f"{path}: is locked by DRM; only its shop's programs open it")
+                raise UserError(
+                    f"{path}: is locked by DRM; only the programs of its shop can open it"
+                )
             container = parsed(archive.read("META-INF/container.xml"))
             [package, *_] = (e.get("full-path") or "" for e in container.iter("{*}rootfile"))
             book = parsed(archive.read(package))
-            found = joined(_chapters(archive, book, posixpath.dirname(package), path))
+            chapters = joined(_chapters(archive, book, posixpath.dirname(package), path))
         title = next((e.text or "" for e in book.iter("{*}title")), "")
-        return replace(found, title=title)
+        return replace(chapters, title=title)
 
 
 def _chapters(
@@ -58,18 +60,18 @@ def _chapters(
     for number, place in enumerate(book.iter("{*}itemref"), 1):
         item, name = items.get(place.get("idref")), names.get(place.get("idref"), "")
         if item is None or name not in archive.namelist():
-            found = Extracted("", losses=(Loss("chapter", "is not in the file", name),))
+            chapter = Extracted("", losses=(Loss("chapter", "is not in the file", name),))
         elif item.get("media-type") not in _PAGES:
-            found = Extracted("", losses=(Loss("image", "images are not read", name),))
+            chapter = Extracted("", losses=(Loss("image", "images are not read", name),))
         else:
-            found = Html().extract(archive.read(name), path / name)
-        if (label := labels.get(name)) and not found.sections and found.text:
-            found = replace(found, sections=(Section(label, 0, len(found.text)),))
-        yield f"chapter {number}", found
+            chapter = Html().extract(archive.read(name), path / name)
+        if (label := labels.get(name)) and not chapter.sections and chapter.text:
+            chapter = replace(chapter, sections=(Section(label, 0, len(chapter.text)),))
+        yield f"chapter {number}", chapter
 
 
 def _labels(archive: ZipFile, names: list[str]) -> dict[str, str]:
-    """Returns the titles of chapters by their files, as the older form of contents has them."""
+    """Returns the titles of chapters by file, from the older form of contents (ncx)."""
     labels: dict[str, str] = {}
     for name in names:
         if name.endswith(".ncx"):

@@ -1,4 +1,4 @@
-"""OpenDocument: texts and presentations of LibreOffice."""
+"""OpenDocument texts and presentations of LibreOffice."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _OpenFlow(XmlFlow):
         "line-break": "br", "tab": "td", "image": "img",
     }  # fmt: skip
     hidden: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "tracked-changes": ("tracked deletion", "was struck out by who wrote it"),
+        "tracked-changes": ("tracked deletion", "was deleted by the author"),
         "forms": ("form", "is not read"),
         "scripts": ("macro", "macros are not run"),
     }
@@ -54,15 +54,15 @@ class OpenDocument(Format):
     marked: ClassVar[bool] = True
 
     @staticmethod
-    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
-        """Returns whether it is a zip archive that says so at its beginning."""
+    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content suffices
+        """Returns whether the file is a zip archive that begins with an OpenDocument type."""
         return any(kind in head[:200] for kind in _KINDS) and bool(members(head))
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the text; places of a presentation are named `slide 3`.
 
         Raises:
-            UserError: The file is broken or locked.
+            UserError: The file is corrupt or locked.
         """
         flow = _OpenFlow()
         with unpacked(data, path) as archive:

@@ -1,4 +1,4 @@
-"""PowerPoint: slides in order, with their notes."""
+"""PowerPoint: slides in order, with speaker notes."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from leporello.text.outline import Extracted
 
 _EMBEDDED = {
     r"ppt/media/.*\.(mp4|m4v|avi|mov|wmv|mp3|wav|m4a)": ("sound or video", "is not read"),
-    r"ppt/embeddings/(?!.*\.xls)": ("embedded object", "is not read; save it as a file of its own"),
+    r"ppt/embeddings/(?!.*\.xls)": ("embedded object", "is not read; save it as a separate file"),
     r"ppt/diagrams/data": ("diagram", "SmartArt is not read"),
     r"ppt/comments/": ("comments", "comments on slides are not read"),
     r"ppt/vbaProject": ("macro", "macros are not run"),
 }
-_FILE_NAME = re.compile(r"[^\s/]+\.[a-z]{3,4}", re.I)  # what programs describe images by
+_FILE_NAME = re.compile(r"[^\s/]+\.[a-z]{3,4}", re.I)  # programs use file names as descriptions
 _NO_TEXT = {"PICTURE": "image", "LINKED_PICTURE": "image", "MEDIA": "sound or video"}
 
 
 @dataclass(frozen=True)
 class Pptx(ArchiveFormat):
-    """PowerPoint (pptx): titles, texts, tables and the speaker's notes, a place for each slide.
+    """PowerPoint (pptx): titles, texts, tables and speaker notes, with one place per slide.
 
     Attributes:
-        hidden: Whether slides that are not shown are read too; they are losses otherwise.
+        hidden: Whether hidden slides are read too; they are losses otherwise.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".pptx", ".pptm", ".ppsx", ".potx")
@@ -42,7 +42,7 @@ class Pptx(ArchiveFormat):
         """Returns the slides' texts; places are named `slide 3`.
 
         Raises:
-            UserError: The file is broken or locked.
+            UserError: The file is corrupt or locked.
         """
         from pptx import Presentation
 
@@ -52,24 +52,24 @@ class Pptx(ArchiveFormat):
         flow = Flow()
         for number, slide in enumerate(shown.slides, 1):
             place = f"slide {number}"
-            own = Flow() if self._is_hidden(slide) else flow
-            own.place(place)
-            for loss in _write(slide, own):
+            target = Flow() if self._is_hidden(slide) else flow
+            target.place(place)
+            for loss in _write(slide, target):
                 flow.losses.append(replace(loss, place=place))
-            if own is not flow:
-                size = len(own.extracted().text)
-                why = "is not shown; the loader {class: Pptx, hidden: true} reads it"
+            if target is not flow:
+                size = len(target.extracted().text)
+                why = "is hidden; the loader {class: Pptx, hidden: true} reads it"
                 flow.losses.append(Loss("hidden slide", why, place, size))
         flow.title = shown.core_properties.title
         flow.losses += losses
         return flow.extracted()
 
-    def _is_hidden(self, slide: Any) -> bool:  # noqa: ANN401 -- the library's
+    def _is_hidden(self, slide: Any) -> bool:  # noqa: ANN401 -- a type of the library
         return slide._element.get("show") == "0" and not self.hidden
 
 
-def _write(slide: Any, flow: Flow) -> Iterator[Loss]:  # noqa: ANN401 -- the library's
-    """Writes a slide's text; yields what of it is none."""
+def _write(slide: Any, flow: Flow) -> Iterator[Loss]:  # noqa: ANN401 -- a type of the library
+    """Writes a slide's text, and yields its losses."""
     title = slide.shapes.title
     if title is not None:
         flow.element("h1", title.text_frame.text)
@@ -80,7 +80,7 @@ def _write(slide: Any, flow: Flow) -> Iterator[Loss]:  # noqa: ANN401 -- the lib
         _write_text(notes, flow)
 
 
-def _write_shape(shape: Any, flow: Flow) -> Iterator[Loss]:  # noqa: ANN401 -- the library's
+def _write_shape(shape: Any, flow: Flow) -> Iterator[Loss]:  # noqa: ANN401 -- a type of the library
     if hasattr(shape, "shapes"):  # a group
         for inner in shape.shapes:
             yield from _write_shape(inner, flow)
@@ -92,27 +92,27 @@ def _write_shape(shape: Any, flow: Flow) -> Iterator[Loss]:  # noqa: ANN401 -- t
         _write_chart(shape.chart, flow)
     elif what := _NO_TEXT.get(getattr(shape.shape_type, "name", "")):
         described = " ".join(shape._element.xpath(".//p:cNvPr/@descr"))
-        told = "" if _FILE_NAME.fullmatch(described) else described
-        flow.element("p", told)
-        if not told.strip():
+        alternative = "" if _FILE_NAME.fullmatch(described) else described
+        flow.element("p", alternative)
+        if not alternative.strip():
             yield Loss(what, "has no alternative text; images are not read")
 
 
-def _write_text(frame: Any, flow: Flow) -> None:  # noqa: ANN401 -- the library's
+def _write_text(frame: Any, flow: Flow) -> None:  # noqa: ANN401 -- a type of the library
     flow.start("p")
     for paragraph in frame.paragraphs:
         flow.element("div", paragraph.text.replace("\v", " "))
     flow.end("p")
 
 
-def _write_chart(chart: Any, flow: Flow) -> None:  # noqa: ANN401 -- the library's
-    """Writes a chart as the table that it was made from."""
+def _write_chart(chart: Any, flow: Flow) -> None:  # noqa: ANN401 -- a type of the library
+    """Writes the table of a chart's data."""
     titled = chart.has_title and chart.chart_title.has_text_frame
     flow.element("p", chart.chart_title.text_frame.text if titled else "")
     for plot in chart.plots:
         series = [*plot.series]
-        rows = [("", *(one.name for one in series))]
-        rows += zip(plot.categories, *(one.values for one in series), strict=False)
+        rows = [("", *(column.name for column in series))]
+        rows += zip(plot.categories, *(column.values for column in series), strict=False)
         _write_rows(rows, flow)
 
 

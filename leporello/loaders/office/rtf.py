@@ -1,4 +1,4 @@
-"""RTF by striprtf, whose text we give headings, footnotes and cells."""
+"""RTF: text from striprtf, with headings, footnotes and table cells added."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _GROUP = re.compile(
 )
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _LOST = {
-    "header": ("header", "stands on pages"),
-    "footer": ("footer", "stands on pages"),
+    "header": ("header", "is on every page"),
+    "footer": ("footer", "is on every page"),
     "annotation": ("comment", "comments are not read"),
     "pict": ("image", "images are not read"),
-    "objdata": ("embedded object", "is not read; save it as a file of its own"),
+    "objdata": ("embedded object", "is not read; save it as a separate file"),
 }
 _LEVEL = re.compile(r"\\outlinelevel([0-8])(?!\d) ?")
-_MARK = 0xFDD0  # and as many as there are levels: code points that stand in no text
+_MARK = 0xFDD0  # first of nine code points for levels, which no text contains
 _MARKED = re.compile(r"([\ufdd0-\ufdd8])+([^\n]*)")
 
 
-def _step(found: re.Match[str]) -> int:
-    return {"{": 1, "}": -1}.get(found[0], 0)
+def _step(brace: re.Match[str]) -> int:
+    return {"{": 1, "}": -1}.get(brace[0], 0)
 
 
 @dataclass(frozen=True)
 class Rtf(Format):
-    """RTF: text, notes in parentheses where they are referred to, table cells parted by tabs."""
+    """RTF: text, with notes in parentheses at their references, and tabs between table cells."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".rtf",)
     begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"\{\\rtf")
@@ -49,10 +49,10 @@ class Rtf(Format):
         """Returns the text; sections are paragraphs with an outline level.
 
         Raises:
-            UserError: It is no RTF.
+            UserError: The file is not RTF.
         """
         if not self.begins.match(data):
-            raise UserError(f"{path}: is no RTF: it does not begin with {{\\rtf")
+            raise UserError(f"{path}: is not RTF: it does not begin with {{\\rtf")
         source = _ascii(data)
         if any(depth > RTF_DEPTH for depth in accumulate(map(_step, _BRACE.finditer(source)))):
             raise RecursionError
@@ -62,15 +62,15 @@ class Rtf(Format):
         marked = _plain(_LEVEL.sub(lambda m: m[0] + chr(_MARK + int(m[1])), source))
         marked = marked.replace("\t\n", "\n").strip()
         pieces, headings, at, size = [], [], 0, 0
-        for found in _MARKED.finditer(marked):
-            pieces.append(marked[at : found.start()])
-            size, at = size + len(pieces[-1]), found.start(2)
-            if found[2].strip():
-                headings.append(Heading(found[2].strip(), size, ord(found[1]) - _MARK + 1))
+        for match in _MARKED.finditer(marked):
+            pieces.append(marked[at : match.start()])
+            size, at = size + len(pieces[-1]), match.start(2)
+            if match[2].strip():
+                headings.append(Heading(match[2].strip(), size, ord(match[1]) - _MARK + 1))
         text = "".join((*pieces, marked[at:]))
         braces = [b[0] for b in _BRACE.finditer(source)]
         cut = braces.count("{") > braces.count("}")
-        notes = (f"{path.name} is cut off: it ends within a group",) if cut else ()
+        notes = (f"{path.name} is truncated: it ends within a group",) if cut else ()
         title = headings[0].title if headings else ""
         return Extracted(text, title, outline(headings, len(text)), (), (*losses,), notes)
 
@@ -78,20 +78,20 @@ class Rtf(Format):
 def _ascii(data: bytes) -> str:
     """Returns RTF without binary data, whose bytes beyond ASCII are escaped."""
     pieces, at = [], 0
-    while found := _BINARY.search(data, at):
-        pieces.append(data[at : found.start()])
-        at = found.end() + int(found[1])
+    while match := _BINARY.search(data, at):
+        pieces.append(data[at : match.start()])
+        at = match.end() + int(match[1])
     plain = b"".join((*pieces, data[at:]))
     return re.sub(rb"[\x80-\xff]", lambda m: b"\\'%02x" % m[0][0], plain).decode("ascii")
 
 
 def _kept(source: str, losses: list[Loss]) -> Iterator[str]:
-    """Yields RTF without the groups that are lost, which it tells; footnotes in parentheses."""
+    """Yields RTF with footnotes in parentheses, and appends skipped groups to losses."""
     at = 0
-    while found := _GROUP.search(source, at):
-        end = _end(source, found.start())
-        yield source[at : found.start()]
-        at, body, kind = end, source[found.end() : end - 1], found[1]
+    while match := _GROUP.search(source, at):
+        end = _end(source, match.start())
+        yield source[at : match.start()]
+        at, body, kind = end, source[match.end() : end - 1], match[1]
         if kind == "footnote":
             yield f" ({{{body.lstrip()}}})"
         elif kind in _LOST:
@@ -103,7 +103,7 @@ def _kept(source: str, losses: list[Loss]) -> Iterator[str]:
 
 
 def _end(source: str, start: int) -> int:
-    """Returns one past the brace that closes the group at `start`; the end where none does."""
+    """Returns the end of the group at `start`; the end of the file if no brace closes it."""
     depth = 0
     for brace in _BRACE.finditer(source, start):
         depth += {"{": 1, "}": -1}.get(brace[0], 0)

@@ -1,4 +1,4 @@
-"""PDF: the text of its pages as a person reads it, and what of them is no text."""
+"""PDF: text of pages in reading order, with places and losses."""
 
 from __future__ import annotations
 
@@ -37,33 +37,33 @@ if TYPE_CHECKING:
 __all__ = ["Pdf"]
 
 _MOST_PAGES = 100_000
-_LOCKED = 4  # pdfium's number of that error
+_LOCKED = 4  # pdfium's error code
 _NO_TITLE = re.compile(r"untitled|microsoft|\.(docx?|dvi|tex|pdf|indd|qxd|rtf|odt|ps)\b", re.I)
-_PDFIUM = threading.Lock()  # it is not made for threads
+_PDFIUM = threading.Lock()  # pdfium is not thread-safe
 
 
-LARGEST_STREAM = 2**26  # bytes; letters in it take pdfium sixteen times as many
-_DENSEST = 1032  # times its size: to no more does deflate unpack
-_HEAD = 2**10  # bytes before a stream, in which its filters stand
+LARGEST_STREAM = 2**26  # bytes; pdfium needs sixteen times as many for text
+_DENSEST = 1032  # highest compression ratio of deflate
+_HEAD = 2**10  # bytes before a stream that contain its filters
 _BLOCK = 2**16
 _STREAM = re.compile(rb"\bstream\r?\n")
-_UNSEEN = re.compile(rb"/Image\b|/EmbeddedFile\b")  # what is not unpacked for the text
+_UNSEEN = re.compile(rb"/Image\b|/EmbeddedFile\b")  # streams that are not unpacked for text
 
 
 @dataclass(frozen=True)
 class Pdf(Format):
-    """PDF: the text of its pages in reading order, with their names as places.
+    """PDF: text of pages in reading order, with pages as places.
 
     Attributes:
-        furniture: Whether running heads, feet and page numbers stay in the text.
-        ocr: Pages that are read by OCR: those without text if the extra `ocr` is installed
-            (`auto`), all (`always`), or none (`never`).
+        furniture: Whether page headers, footers and page numbers stay in the text.
+        ocr: Pages that OCR reads: pages without text if the extra `ocr` is installed (`auto`),
+            all pages (`always`), or no page (`never`).
         password: Password that opens a locked file.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".pdf",)
     begins: ClassVar[re.Pattern[bytes]] = re.compile(
-        rb"\A.{0,1019}?%PDF-",  # junk may stand before it
+        rb"\A.{0,1019}?%PDF-",  # other bytes may precede it
         re.S,
     )
     marked: ClassVar[bool] = True
@@ -73,43 +73,43 @@ class Pdf(Format):
     password: Secret = ""
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the pages' text; places are named as the pages are: `p. 3`, `p. xii`.
+        """Returns the text of pages; places have the names of pages: `p. 3`, `p. xii`.
 
         Raises:
-            UserError: The file is broken, or locked; or `ocr` is `always` and not installed.
+            UserError: The file is corrupt or locked, or `ocr` is `always` and not installed.
         """
         if self.ocr == "always":
             require("the loader Pdf with ocr: always", "rapidocr")
         with _PDFIUM, _opened(data, path, self.password) as pdf:
-            found = pages(pdf)
-            self._read_scans(pdf, found, path)
-            written = write([page.lines for page in found])
+            texts = pages(pdf)
+            self._read_scans(pdf, texts, path)
+            written = write([page.lines for page in texts])
             names = page_names(pdf)
-            title, headings = _outline(pdf, found, written)
-            lost = (*losses(found, names, self._unread()), *_attached(pdf))
+            title, headings = _outline(pdf, texts, written)
+            lost = (*losses(texts, names, self._unread()), *_attached(pdf))
         ends = [*written.pages, len(written.text)]
         places = (Place(n, a, b) for n, (a, b) in zip(names, pairwise(ends), strict=True))
         sections = outline(headings, len(written.text))
-        read = sum(page.ocr for page in found)
-        notes = (f"{read} of {len(found)} pages were read by OCR",) if read else ()
+        read = sum(page.ocr for page in texts)
+        notes = (f"{read} of {len(texts)} pages were read by OCR",) if read else ()
         return Extracted(written.text, title, sections, tuple(places), lost, notes)
 
-    def _read_scans(self, pdf: PdfDocument, found: list[PageText], path: Path) -> None:
-        """Takes furniture out, and reads scans: a page may have a foot and no text but that."""
-        whole = [page.lines for page in found]
+    def _read_scans(self, pdf: PdfDocument, texts: list[PageText], path: Path) -> None:
+        """Removes furniture, then reads scans: a page with only a footer counts as a scan."""
+        complete = [page.lines for page in texts]
         if not self.furniture:
-            take_furniture(found)
+            take_furniture(texts)
         if self.ocr == "never" or not is_installed("rapidocr"):
             return
         every = self.ocr == "always"
-        which = [i for i, p in enumerate(found) if not p.fault and (every or p.lacks_text)]
+        which = [i for i, p in enumerate(texts) if not p.fault and (every or p.lacks_text)]
         if not which:
             return
-        for page, lines in zip(found, whole, strict=True):
+        for page, lines in zip(texts, complete, strict=True):
             page.lines, page.furniture = lines, []
-        read_scans(pdf, found, which, path.name)
+        read_scans(pdf, texts, which, path.name)
         if not self.furniture:
-            take_furniture(found)
+            take_furniture(texts)
 
     def _unread(self) -> str:
         """Returns why a page has no text."""
@@ -125,8 +125,8 @@ def _opened(data: bytes, path: Path, password: str) -> Iterator[PdfDocument]:
     logging.getLogger("pypdfium2").setLevel(logging.CRITICAL)
     if has_bomb(data):
         raise UserError(
-            f"{path}: a page unpacks to more than {LARGEST_STREAM // 2**20} MiB, as no text does;"
-            f" take it out: qpdf {path.name} --pages . 1-9 -- {path.stem}.part.pdf"
+            f"{path}: a page unpacks to more than {LARGEST_STREAM // 2**20} MiB, too much for text;"
+            f" remove it: qpdf {path.name} --pages . 1-9 -- {path.stem}.part.pdf"
         )
     try:
         pdf = PdfDocument(data, password or None)
@@ -134,7 +134,7 @@ def _opened(data: bytes, path: Path, password: str) -> Iterator[PdfDocument]:
         raise _refused(path, error.err_code, password) from None
     try:
         if len(pdf) > _MOST_PAGES:
-            raise UserError(f"{path}: says that it has {len(pdf):,} pages; divide it: qpdf --pages")
+            raise UserError(f"{path}: declares {len(pdf):,} pages; divide it: qpdf --pages")
         if pdf.get_formtype():
             pdf.init_forms()
         yield pdf
@@ -144,34 +144,35 @@ def _opened(data: bytes, path: Path, password: str) -> Iterator[PdfDocument]:
 
 def _refused(path: Path, code: int | None, password: str) -> UserError:
     if code == _LOCKED:
-        wrong = "has another password than the one given" if password else "is locked"
+        fault = "has another password" if password else "is locked"
         return UserError(
-            f"{path}: {wrong}; name the environment variable that holds its password,"
+            f"{path}: {fault}; set the environment variable that holds its password,"
             " loader: {class: Pdf, password: $VARIABLE}, or save an open copy:"
             f" qpdf --decrypt --password=… {path.name} {path.stem}.open.pdf"
         )
     return UserError(
-        f"{path}: is no PDF, or a broken one; a repair may help:"
-        f" qpdf {path.name} {path.stem}.mended.pdf"
+        f"{path}: is not a PDF, or is corrupt; a repair may help:"
+        f" qpdf {path.name} {path.stem}.repaired.pdf"
     )
 
 
 def _outline(
-    pdf: PdfDocument, found: list[PageText], written: Written
+    pdf: PdfDocument, texts: list[PageText], written: Written
 ) -> tuple[str, list[Heading]]:
-    """Returns the title, and the headings: those of the file, else those that type tells."""
-    lines, tops = [page.lines for page in found], [page.top for page in found]
+    """Returns the title and the headings, from bookmarks or from type sizes."""
+    lines, tops = [page.lines for page in texts], [page.top for page in texts]
     title, headings = of_types(lines, written.starts)
-    own = of_bookmarks(bookmarks(pdf), lines, written.starts, tops)
-    said = " ".join(pdf.get_metadata_value("Title").split())
-    return said if said and not _NO_TITLE.search(said) else title, own or headings
+    marked = of_bookmarks(bookmarks(pdf), lines, written.starts, tops)
+    declared = " ".join(pdf.get_metadata_value("Title").split())
+    is_title = declared and not _NO_TITLE.search(declared)
+    return declared if is_title else title, marked or headings
 
 
 def _attached(pdf: PdfDocument) -> Iterator[Loss]:
-    """Yields the files that lie in the file."""
+    """Yields losses of attached files."""
     for i in islice(range(pdf.count_attachments()), 100):
         name = pdf.get_attachment(i).get_name()
-        yield Loss("attachment", "files within the file are not read; save it and ask it too", name)
+        yield Loss("attachment", "attached files are not read; save it and load it too", name)
 
 
 def has_bomb(data: bytes) -> bool:
@@ -189,7 +190,7 @@ def has_bomb(data: bytes) -> bool:
 
 
 def _unpacked(data: bytes, start: int, end: int, times: int) -> int:
-    """Returns to how many bytes a stream unpacks, if not to more than it may: then to so many."""
+    """Returns the unpacked size of a stream; stops at a size above the limit."""
     blocks = (data[i : min(i + _BLOCK, end)] for i in range(start, end, _BLOCK))
     stages = [zlib.decompressobj() for _ in range(times)]
     total = 0
@@ -198,13 +199,13 @@ def _unpacked(data: bytes, start: int, end: int, times: int) -> int:
             total += _through(block, stages)
             if total > LARGEST_STREAM:
                 break
-    except zlib.error:  # encrypted, or damaged: pdfium comes no further
+    except zlib.error:  # encrypted or damaged: pdfium stops there too
         pass
     return total
 
 
 def _through(block: bytes, stages: list[zlib._Decompress]) -> int:
-    """Returns how many bytes a block gives after all stages, or more than may be."""
+    """Returns the size of a block after all stages; stops at a size above the limit."""
     if not stages:
         return len(block)
     total = 0

@@ -1,4 +1,4 @@
-"""Running heads, feet and page numbers: what stands at the edge of many pages at the same place."""
+"""Finds page headers, footers and page numbers: lines that recur at the edges of pages."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from leporello.loaders.pdf.layout import PageLine
 
 HEAD, NUMBER = "running head or foot", "page number"
 
-_PAGES = 3  # so many pages that have it make it furniture
-_ROWS = 4  # rows at each edge that are looked at
+_PAGES = 3  # pages that make a recurring line furniture
+_ROWS = 4  # rows at each edge that are examined
 _EDGE = 0.15  # of the page's height
 _LARGER = 1.2  # times the body's type: a heading, not a running head
 _LONGEST = 150  # characters
 _NUMBER_WORDS, _NUMBER_LENGTH = 4, 12  # page 3 of 12
 _CLOSE = 2 * (_PAGES - 1)  # pages from the first to the last of them: some have no number
 _AROUND_WORDS = "|-–—·•.,:;()[]/~*"
-_BUCKET = 6.0  # points, in which heads may stand higher or lower
+_BUCKET = 6.0  # points by which the height of headers may vary
 _ROMAN = re.compile(r"(?=[ivxlc])(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _AROUND = frozenset(
     ("page", "p", "pg", "seite", "s", "página", "pagina", "of", "von", "de", "sur", "di")
 )
-_HERE = "\0"  # stands for the number of the page
+_HERE = "\0"  # placeholder of the page number
 
-# What a line's words are without what differs from page to page.
+# Words of a line without the parts that differ between pages.
 Words = tuple[str, ...]
-# Whether a number is Roman, and by how much it is ahead of the page's place.
+# Whether a number is Roman, and its difference to the index of the page.
 Step = tuple[bool, int]
-# On which pages, at which height, numbers stand that grow with the pages.
+# Pages and heights of numbers that grow with the pages.
 Steps = dict[Step, set[tuple[int, int]]]
 
 
 def furniture(
     pages: Sequence[Sequence[PageLine]], heights: Sequence[float]
 ) -> list[dict[int, str]]:
-    """Returns for each page which of its lines are furniture, and which kind.
+    """Returns for each page the kinds of its furniture, by index of the line.
 
     Args:
         pages: Lines of each page.
@@ -56,12 +56,12 @@ def furniture(
         {i: _masked(line, page, steps) for i, line in edge.items()}
         for page, edge in enumerate(edges)
     ]
-    seen: dict[tuple[Words, int], set[int]] = {}
+    pages_of: dict[tuple[Words, int], set[int]] = {}
     for page, (edge, masked) in enumerate(zip(edges, words, strict=True)):
         for i, line in edge.items():
             for bucket in _buckets(line):
-                seen.setdefault((masked[i], bucket), set()).add(page)
-    texts = {key for key, at in seen.items() if any(_runs(at))}
+                pages_of.setdefault((masked[i], bucket), set()).add(page)
+    texts = {key for key, at in pages_of.items() if any(_runs(at))}
     kinds = (
         {i: kind for i, line in edge.items() if (kind := _kind(line, masked[i], texts))}
         for edge, masked in zip(edges, words, strict=True)
@@ -70,25 +70,25 @@ def furniture(
 
 
 def _outermost(lines: Sequence[PageLine], kinds: dict[int, str]) -> dict[int, str]:
-    """Returns those lines alone that have nothing but furniture between them and the edge."""
+    """Returns the lines with only furniture between them and the edge of the page."""
     rows: dict[int, list[int]] = {}
     for i, line in enumerate(lines):
         rows.setdefault(round(line.y), []).append(i)
-    found: dict[int, str] = {}
+    outermost: dict[int, str] = {}
     for downwards in (False, True):
         for y in sorted(rows, reverse=downwards):
-            here = {i: kinds[i] for i in rows[y] if i in kinds}
-            if not here:
+            row_kinds = {i: kinds[i] for i in rows[y] if i in kinds}
+            if not row_kinds:
                 break
-            found |= here
-    return found
+            outermost |= row_kinds
+    return outermost
 
 
 def _kind(line: PageLine, words: Words, texts: set[tuple[Words, int]]) -> str:
-    """Returns what a line at the edge is, empty if it is text."""
-    others = [word for word in words if word != _HERE]
-    counted = "/" in line.text or not _AROUND.isdisjoint(others)  # 3 of 12
-    if _HERE in words and all(w in _AROUND or (counted and w.isdigit()) for w in others):
+    """Returns the kind of furniture of a line at the edge; empty if the line is text."""
+    remaining = [word for word in words if word != _HERE]
+    counted = "/" in line.text or not _AROUND.isdisjoint(remaining)  # 3 of 12
+    if _HERE in words and all(w in _AROUND or (counted and w.isdigit()) for w in remaining):
         return NUMBER
     repeated = (words, _bucket(line)) in texts
     return HEAD if words and (repeated or _HERE in words[:1] + words[-1:]) else ""
@@ -103,7 +103,7 @@ def _buckets(line: PageLine) -> range:
 
 
 def _runs(pages: Iterable[int]) -> Iterator[tuple[int, ...]]:
-    """Yields as many pages as make something furniture, where they are close to each other."""
+    """Yields runs of close pages that suffice for furniture."""
     order = sorted(pages)
     for run in zip(*(order[i:] for i in range(_PAGES)), strict=False):
         if run[-1] - run[0] <= _CLOSE:
@@ -123,44 +123,44 @@ def _edge(
 
 
 def _steps(edges: Sequence[dict[int, PageLine]]) -> Steps:
-    """Returns by how much numbers that grow from page to page are ahead of the page's place.
+    """Returns differences between page numbers in lines and indices of pages.
 
-    They must do so at one height on three pages that are close to each other.
+    The numbers must grow with the pages, at the same height on three close pages.
     """
-    seen: dict[tuple[Step, int], set[int]] = {}
+    pages_of: dict[tuple[Step, int], set[int]] = {}
     for page, edge in enumerate(edges):
         for line in edge.values():
             for roman, n in filter(itemgetter(1), map(_number, _words(line.text))):
                 for bucket in _buckets(line):
-                    seen.setdefault(((roman, n - page), bucket), set()).add(page)
-    found: Steps = {}
-    for (step, bucket), at in seen.items():
+                    pages_of.setdefault(((roman, n - page), bucket), set()).add(page)
+    steps: Steps = {}
+    for (step, bucket), at in pages_of.items():
         for run in _runs(at):
-            found.setdefault(step, set()).update((page, bucket) for page in run)
-    return found
+            steps.setdefault(step, set()).update((page, bucket) for page in run)
+    return steps
 
 
 def _words(text: str) -> list[str]:
-    """Returns words in small letters; what has a point or a sign in it is one."""
-    return [word for each in text.lower().split() if (word := each.strip(_AROUND_WORDS))]
+    """Returns words in small letters, without surrounding punctuation."""
+    return [word for part in text.lower().split() if (word := part.strip(_AROUND_WORDS))]
 
 
 def _masked(line: PageLine, page: int, steps: Steps) -> Words:
-    """Returns a line's words, the number of the page replaced; alone, it may stand anywhere."""
+    """Replaces the page number in a line's words; in a short line the height does not matter."""
     words = [(word, *_number(word)) for word in _words(line.text)]
-    alone = (
+    is_short = (
         len(words) <= _NUMBER_WORDS and sum(not c.isspace() for c in line.text) <= _NUMBER_LENGTH
     )
-    here = {
+    page_numbers = {
         word
         for word, roman, n in words
-        if n and (at := steps.get((roman, n - page))) and (alone or (page, _bucket(line)) in at)
+        if n and (at := steps.get((roman, n - page))) and (is_short or (page, _bucket(line)) in at)
     }
-    return tuple(_HERE if word in here else word for word, _, _ in words)
+    return tuple(_HERE if word in page_numbers else word for word, _, _ in words)
 
 
 def _number(word: str) -> tuple[bool, int]:
-    """Returns whether a word is a Roman number, and its value; 0 if it is no number."""
+    """Returns whether a word is a Roman number, and its value; 0 if it is not a number."""
     if word.isdecimal():
         return False, 0 if word[0] == "0" else int(word[:6])
     if not _ROMAN.fullmatch(word):

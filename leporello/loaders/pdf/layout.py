@@ -1,4 +1,4 @@
-"""Fragments of a page in reading order: columns, rows, cells, paragraphs."""
+"""Puts fragments of a page in reading order: columns, rows, cells, paragraphs."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from statistics import fmean, median
 from leporello.loaders.pdf.page import Fragment
 
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufefc]")
-_CELL = 0.8  # of the type's size: a gap that parts cells, if the next row has one there too
-_GUTTER = 0.5  # of the type's size: what parts columns is wider
+_CELL = 0.8  # of the type's size: minimum gap between cells, if the next row has a gap there too
+_GUTTER = 0.5  # of the type's size: minimum gap between columns
 _LEAST = 2  # rows of a column
-_TRIED = 12  # places where columns may part
-_COLUMNS = 6  # how often a page is parted again
-_PITCH = 1.35  # of the usual distance of lines: a larger one parts paragraphs
-_LOOSE = 2.0  # times the type's size: lines of a text are no further apart
-_INDENT = 0.8  # of the type's size: by how much a paragraph's first line is set in
+_TRIED = 12  # gutters that are tried
+_COLUMNS = 6  # depth of nested splits of a page
+_PITCH = 1.35  # of the usual distance of lines: larger distances separate paragraphs
+_LOOSE = 2.0  # times the type's size: maximum distance of lines in a paragraph
+_INDENT = 0.8  # of the type's size: indentation of a paragraph's first line
 _ROWS = 3  # rows that make a table
-_PROSE_WORDS, _PROSE_WIDTH = 5, 0.7  # words a line, and share of the column that lines fill
+_PROSE_WORDS, _PROSE_WIDTH = 5, 0.7  # words per line, and share of the column that lines fill
 
 
 @dataclass(slots=True)
@@ -29,11 +29,11 @@ class PageLine:
     """A line of text.
 
     Attributes:
-        text: The text; a tab between the cells of a table, `HYPHEN` at the end if one stands there.
+        text: Text, with tabs between table cells, and `HYPHEN` for a hyphen at the end.
         y: Baseline, in points below the page's upper edge.
         size: Size of most of the type, in points.
-        bold: Whether all of it is bold.
-        opens: Whether a paragraph, a column or a table begins with it.
+        bold: Whether all of the type is bold.
+        opens: Whether a paragraph, column or table begins with the line.
     """
 
     text: str
@@ -57,42 +57,44 @@ def lines(fragments: Sequence[Fragment]) -> list[PageLine]:
 
 
 def _blocks(fragments: list[Fragment], depth: int) -> Iterator[list[Fragment]]:
-    """Yields what is read line by line: the page, or what spans columns, and each column."""
+    """Yields blocks that are read line by line: the page, or full-width blocks and columns."""
     gutter = _gutter(fragments) if depth else None
     if gutter is None:
         yield fragments
         return
     plain: list[Fragment] = []
     for crosses, band in _bands(fragments, gutter):
-        left = [f for f in band if f.x1 <= gutter]
-        right = [f for f in band if f.x1 > gutter]
-        if crosses or not _are_columns(left, right):
+        before = [f for f in band if f.x1 <= gutter]
+        after = [f for f in band if f.x1 > gutter]
+        if crosses or not _are_columns(before, after):
             plain += band
             continue
         if plain:
             yield from _blocks(plain, depth - 1)
         plain = []
-        yield from _blocks(left, depth - 1)
-        yield from _blocks(right, depth - 1)
+        yield from _blocks(before, depth - 1)
+        yield from _blocks(after, depth - 1)
     if plain:
         yield plain
 
 
 def _bands(fragments: list[Fragment], gutter: float) -> Iterator[tuple[bool, list[Fragment]]]:
-    """Yields what crosses the gutter, and what stands beside it, in turns downwards."""
+    """Yields alternately fragments across the gutter and fragments beside it, downwards."""
     down = sorted(fragments, key=lambda f: f.y)
     for crosses, band in groupby(down, key=lambda f: f.x0 < gutter < f.x1):
         yield crosses, [*band]
 
 
 def _gutter(fragments: Sequence[Fragment]) -> float | None:
-    """Returns the place along the lines that parts most fragments and is crossed by few.
+    """Returns the position that separates most fragments and that few fragments cross.
 
-    Of the best such places, one that the file itself goes by comes first.
+    Among the best positions, the file's order of fragments decides.
     """
     begins, ends = sorted(f.x0 for f in fragments), sorted(f.x1 for f in fragments)
     narrowest = _GUTTER * median(f.size for f in fragments) if fragments else 0.0
-    found: dict[int, tuple[float, float]] = {}  # by what begins after it: how well it parts, place
+    positions: dict[
+        int, tuple[float, float]
+    ] = {}  # score and position by index of the next fragment
     beginning = 0
     for ended, end in enumerate(ends, 1):
         while beginning < len(begins) and begins[beginning] < end:
@@ -102,29 +104,29 @@ def _gutter(fragments: Sequence[Fragment]) -> float | None:
             break
         crossing, gap = len(begins) - ended - after, begins[beginning] - end
         if gap > narrowest and (score := min(ended, after) - crossing / 2) >= _LEAST:
-            found[beginning] = (score, end + gap / 2)
-    best = [place for _, place in sorted(found.values(), reverse=True)[:_TRIED]]
+            positions[beginning] = (score, end + gap / 2)
+    best = [place for _, place in sorted(positions.values(), reverse=True)[:_TRIED]]
     for place in best:
-        left = [f for f in fragments if f.x1 <= place]
-        if _in_turn(left, [f for f in fragments if f.x0 >= place]):
+        before = [f for f in fragments if f.x1 <= place]
+        if _in_turn(before, [f for f in fragments if f.x0 >= place]):
             return place
     return best[0] if best else None
 
 
-def _are_columns(left: Sequence[Fragment], right: Sequence[Fragment]) -> bool:
-    """Returns whether two sides are read one after the other, and not as rows of a table.
+def _are_columns(first: Sequence[Fragment], second: Sequence[Fragment]) -> bool:
+    """Returns whether two sides are columns, not cells of a table.
 
-    They are if the file has them so, or if both are prose.
+    They are columns if the file has them in turn, or if both are prose.
     """
-    if min(len(_rows(left)), len(_rows(right))) < _LEAST:
+    if min(len(_rows(first)), len(_rows(second))) < _LEAST:
         return False
-    return _in_turn(left, right) or (_is_prose(left) and _is_prose(right))
+    return _in_turn(first, second) or (_is_prose(first) and _is_prose(second))
 
 
-def _in_turn(left: Sequence[Fragment], right: Sequence[Fragment]) -> bool:
-    """Returns whether the file has nearly all of one side before the other."""
+def _in_turn(first: Sequence[Fragment], second: Sequence[Fragment]) -> bool:
+    """Returns whether nearly all of one side is before the other side in the file."""
     sides = [
-        side for _, side in sorted([(f.order, 0) for f in left] + [(f.order, 1) for f in right])
+        side for _, side in sorted([(f.order, 0) for f in first] + [(f.order, 1) for f in second])
     ]
     return sum(a != b for a, b in pairwise(sides)) <= 1 + len(sides) // 20
 
@@ -136,13 +138,13 @@ def _is_prose(side: Sequence[Fragment]) -> bool:
 
 
 def _rows(fragments: Iterable[Fragment]) -> list[Row]:
-    """Returns fragments by lines downwards, each from its beginning to its end."""
+    """Groups fragments into rows downwards, in reading order within a row."""
     rows: list[Row] = []
     y = size = 0.0
     for fragment in sorted(fragments, key=lambda f: f.y):
         if rows and fragment.y - y < 0.45 * max(size, fragment.size):
             rows[-1].append(fragment)
-            if fragment.size > size:  # what is small beside it stands above or below the line
+            if fragment.size > size:  # smaller fragments are above or below the baseline
                 y, size = fragment.y, fragment.size
         else:
             rows.append([fragment])
@@ -154,13 +156,13 @@ def _rows(fragments: Iterable[Fragment]) -> list[Row]:
 
 
 def _written(rows: Sequence[Row]) -> Iterator[PageLine]:
-    """Yields the lines of a block, tables and paragraphs told apart."""
+    """Yields the lines of a block with tables and paragraphs."""
     tables = _table_gaps(rows)
     pitches = [b[0].y - a[0].y for a, b in pairwise(rows)]
     pitch = median(pitches) if pitches else 0.0
     margin = min((row[0].x0 for row in rows), default=0.0)
     for i, row in enumerate(rows):
-        set_in = math.inf if tables[i] else margin  # cells are not set in
+        set_in = math.inf if tables[i] else margin  # cells have no indentation
         size = max(row, key=lambda f: len(f.text)).size
         text = row[0].text
         for a, b in pairwise(row):
@@ -172,7 +174,7 @@ def _written(rows: Sequence[Row]) -> Iterator[PageLine]:
 
 
 def _opens(rows: Sequence[Row], i: int, pitch: float, margin: float) -> bool:
-    """Returns whether a row begins a paragraph: after a gap, in other type, or set in."""
+    """Returns whether a row begins a paragraph: after a gap, in other type, or indented."""
     row, last = rows[i][0], rows[i - 1][0]
     usual = min(max(pitch, row.size), _LOOSE * row.size)
     if row.y - last.y > _PITCH * usual or abs(row.size - last.size) > 0.1 * row.size:
@@ -190,20 +192,20 @@ Gap = tuple[float, float]
 
 
 def _table_gaps(rows: Sequence[Row]) -> list[list[Gap]]:
-    """Returns for each row the gaps that part cells, none where it is no row of a table.
+    """Returns for each row the gaps between cells; empty for rows outside of tables.
 
-    Rows are a table as long as they leave the same gaps free: three that have something on both
-    sides of one, or two of two. A row with something in one cell alone goes on with the table.
+    Rows are a table while they leave the same gaps free: three rows with text on both sides of one
+    gap, or two rows of two gaps. A row with text in only one cell continues the table.
     """
     tables: list[list[Gap]] = [[] for _ in rows]
     start = 0
     while start < len(rows):
-        kept, gaps, end = _gaps(rows[start]), [], start + 1
+        common, gaps, end = _gaps(rows[start]), [], start + 1
         parted = [start]
-        while kept and end < len(rows) and (kept := _free(kept, rows[end])):
-            if any(_cells(gap, rows[end]) for gap in kept):
+        while common and end < len(rows) and (common := _free(common, rows[end])):
+            if any(_cells(gap, rows[end]) for gap in common):
                 parted.append(end)
-                gaps = kept
+                gaps = common
             end += 1
         if len(parted) >= _ROWS or (len(parted) >= _ROWS - 1 and len(gaps) > 1):
             for row in range(start, parted[-1] + 1):
@@ -218,7 +220,7 @@ def _gaps(row: Row) -> list[Gap]:
 
 
 def _free(gaps: Iterable[Gap], row: Row) -> list[Gap]:
-    """Returns what a row leaves of gaps, where it is wide enough to part cells."""
+    """Returns the parts of gaps that a row leaves free, if wide enough to separate cells."""
     spaces = pairwise([float("-inf"), *(x for f in row for x in (f.x0, f.x1)), float("inf")])
     free = [*spaces][::2]
     met = ((max(gap[0], low), min(gap[1], high)) for gap in gaps for low, high in free)

@@ -1,4 +1,4 @@
-"""Pages without text read by OCR, each at most once: what was read is kept."""
+"""Reads pages without text by OCR, and caches the result."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage
 
 _SIDE = 1600  # pixels of a page's longer side
-_BLANK = 0.5  # of a line: letters that the model does not know come out as blanks
-_TELL = 10.0  # seconds between two lines of progress
+_BLANK = 0.5  # of a line: the model returns blanks for unknown letters
+_REPORT = 10.0  # seconds between two progress messages
 
 _log = logging.getLogger("leporello")
 
@@ -32,21 +32,21 @@ _log = logging.getLogger("leporello")
 def recognised(
     pdf: PdfDocument, indices: Sequence[int], name: str
 ) -> Iterator[tuple[int, list[Fragment], int]]:
-    """Yields the number of each page, its lines, and how many of their characters stayed blank.
+    """Yields the index of each page, its lines, and the number of unrecognised characters.
 
     Args:
-        pdf: The file.
-        indices: Numbers of the pages.
+        pdf: PDF file.
+        indices: Indices of the pages.
         name: Name of the file, for the log.
     """
-    told = time.monotonic()
-    for done, index in enumerate(indices):
-        if time.monotonic() - told > _TELL:
-            told = time.monotonic()
-            _log.info("%s: %d of %d scanned pages read", name, done, len(indices))
+    reported = time.monotonic()
+    for count, index in enumerate(indices):
+        if time.monotonic() - reported > _REPORT:
+            reported = time.monotonic()
+            _log.info("%s: %d of %d scanned pages read", name, count, len(indices))
         page = pdf[index]
         try:
-            lines = _kept(page)
+            lines = _cached_lines(page)
         finally:
             page.close()
         read = [line for line in lines if line[0].count(" ") < _BLANK * len(line[0])]
@@ -59,12 +59,12 @@ Line = tuple[str, tuple[float, ...]]
 
 
 def _fragment(i: int, line: Line) -> Fragment:
-    """Returns a line as if pdfium had said it; the boxes are somewhat higher than the type."""
+    """Converts a line to a fragment; OCR boxes are somewhat higher than the type."""
     text, (x0, y0, x1, y1) = line
     return Fragment(text, x0, x1, y1, max(1.0, 0.7 * (y1 - y0)), False, i)
 
 
-def _kept(page: PdfPage) -> list[Line]:
+def _cached_lines(page: PdfPage) -> list[Line]:
     """Returns a page's lines, from the cache if the same picture was read before."""
     width, height = page.get_size()
     scale = _SIDE / max(width, height, 1.0)
@@ -73,7 +73,7 @@ def _kept(page: PdfPage) -> list[Line]:
     digest.update(picture.tobytes())
     file = cache_directory() / "ocr" / f"{digest.hexdigest()}.json"
     with suppress(OSError, ValueError):  # not read before, or damaged
-        os.utime(file)  # the cache forgets what was not used for longest
+        os.utime(file)  # the cache evicts the least recently used files
         return [(text, tuple(box)) for text, box in json.loads(file.read_text("utf-8"))]
     lines = [(text, tuple(round(x / scale, 1) for x in box)) for text, box in _read(picture)]
     with suppress(OSError):  # a folder that may not be written to
@@ -84,8 +84,8 @@ def _kept(page: PdfPage) -> list[Line]:
 
 def _read(picture: NDArray[np.uint8]) -> Iterator[tuple[str, tuple[float, ...]]]:
     """Yields text and box, in pixels, of each line of a picture."""
-    found = _engine()(picture, use_cls=False)
-    for text, corners in zip(found.txts or (), found.boxes if found.txts else (), strict=True):
+    result = _engine()(picture, use_cls=False)
+    for text, corners in zip(result.txts or (), result.boxes if result.txts else (), strict=True):
         across, down = corners.T.tolist()
         yield text, (min(across), min(down), max(across), max(down))
 

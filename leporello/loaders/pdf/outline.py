@@ -1,4 +1,4 @@
-"""A PDF's outline: its bookmarks, or else what is set in larger or bolder type than the rest."""
+"""Outline of a PDF: bookmarks, otherwise lines in larger or bolder type than the body."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST = 100_000  # bookmarks
 _DEEPEST = 12
 _LARGER = 1.1  # times the body's type
 _LONGEST = 150  # characters of a heading
-_SHARE = 0.25  # of the lines: more are no headings
+_SHARE = 0.25  # of the lines: a larger share cannot be headings
 
 # A line's type: its size in half points, and whether it is bold.
 Style = tuple[int, bool]
@@ -27,7 +27,7 @@ Style = tuple[int, bool]
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """An entry of the file's own outline: title, page, points downwards or None, and level."""
+    """Bookmark of the file: title, page, points downwards or None, and level."""
 
     title: str
     page: int
@@ -37,8 +37,8 @@ class Bookmark:
 
 def bookmarks(pdf: PdfDocument) -> list[Bookmark]:
     """Returns the bookmarks that lead to a page."""
-    found = itertools.islice(pdf.get_toc(max_depth=_DEEPEST), _MOST)
-    return [bookmark for entry in found if (bookmark := _bookmark(entry))]
+    entries = itertools.islice(pdf.get_toc(max_depth=_DEEPEST), _MOST)
+    return [bookmark for entry in entries if (bookmark := _bookmark(entry))]
 
 
 def _bookmark(entry: PdfBookmark) -> Bookmark | None:
@@ -50,8 +50,8 @@ def _bookmark(entry: PdfBookmark) -> Bookmark | None:
         return None
     kind, view = target.get_view()
     place = {raw.PDFDEST_VIEW_XYZ: 1, raw.PDFDEST_VIEW_FITH: 0}.get(kind)
-    known = place is not None and len(view) > place and view[place]
-    return Bookmark(title, page, -view[place] if known else None, entry.level + 1)
+    has_view = place is not None and len(view) > place and view[place]
+    return Bookmark(title, page, -view[place] if has_view else None, entry.level + 1)
 
 
 def of_bookmarks(
@@ -60,7 +60,7 @@ def of_bookmarks(
     starts: Sequence[Sequence[int]],
     tops: Sequence[float],
 ) -> list[Heading]:
-    """Returns a heading for each bookmark, where its title stands on the page that it leads to.
+    """Returns a heading for each bookmark, at the line of its page with its title.
 
     Args:
         entries: Bookmarks.
@@ -68,24 +68,24 @@ def of_bookmarks(
         starts: First character of each line.
         tops: Upper edge of each page, in the measure of `Bookmark.y`.
     """
-    found: list[Heading] = []
+    headings: list[Heading] = []
     for entry in entries:
         if entry.page < len(pages) and starts[entry.page]:
             y = None if entry.y is None else entry.y - tops[entry.page]
             line = _line_of(entry.title, y, pages[entry.page])
-            found.append(Heading(entry.title, starts[entry.page][line], entry.level))
-    return sorted(found, key=lambda heading: heading.start)
+            headings.append(Heading(entry.title, starts[entry.page][line], entry.level))
+    return sorted(headings, key=lambda heading: heading.start)
 
 
 def _line_of(title: str, y: float | None, lines: Sequence[PageLine]) -> int:
-    """Returns the number of the line that a bookmark means."""
-    wanted = _letters(title)
+    """Returns the index of the line of a bookmark."""
+    letters = _letters(title)
     near = range(len(lines))
     if y is not None:
         near = sorted(near, key=lambda i: abs(lines[i].y - y))  # type: ignore[assignment]
     for i in near:
         text = _letters(lines[i].text)
-        if wanted and text and (text.startswith(wanted) or wanted.startswith(text)):
+        if letters and text and (text.startswith(letters) or letters.startswith(text)):
             return i
     below = (i for i, line in enumerate(lines) if y is not None and line.y >= y)
     return next(below, 0)
@@ -99,22 +99,22 @@ def _letters(text: str) -> str:
 def of_types(
     pages: Sequence[Sequence[PageLine]], starts: Sequence[Sequence[int]]
 ) -> tuple[str, list[Heading]]:
-    """Returns the title and the headings that type alone tells, the largest at level 1.
+    """Returns the title and the headings by type, with the largest type at level 1.
 
     Args:
         pages: Lines of each page.
         starts: First character of each line.
     """
     body, total = _body(pages)
-    found = [(page, starts[page][i], style, title) for page, i, style, title in _large(pages, body)]
-    if not found or len(found) > _SHARE * total:
+    large = [(page, starts[page][i], style, title) for page, i, style, title in _large(pages, body)]
+    if not large or len(large) > _SHARE * total:
         return "", []
-    title, largest = "", max(style for _, _, style, _ in found)
-    first = [title for page, _, style, title in found if style == largest]
-    if len(first) == 1 and found[0][3] == first[0] and found[0][0] == 0:
-        title = found.pop(0)[3]
-    levels = {s: n for n, s in enumerate(sorted({s for _, _, s, _ in found}, reverse=True), 1)}
-    return title, [Heading(text, start, levels[style]) for _, start, style, text in found]
+    title, largest = "", max(style for _, _, style, _ in large)
+    first = [title for page, _, style, title in large if style == largest]
+    if len(first) == 1 and large[0][3] == first[0] and large[0][0] == 0:
+        title = large.pop(0)[3]
+    levels = {s: n for n, s in enumerate(sorted({s for _, _, s, _ in large}, reverse=True), 1)}
+    return title, [Heading(text, start, levels[style]) for _, start, style, text in large]
 
 
 def _body(pages: Sequence[Sequence[PageLine]]) -> tuple[Style, int]:
@@ -132,7 +132,7 @@ def _style(line: PageLine) -> Style:
 def _large(
     pages: Sequence[Sequence[PageLine]], body: Style
 ) -> Iterator[tuple[int, int, Style, str]]:
-    """Yields page, line, type and text of what stands out; lines of one heading are one."""
+    """Yields page, line, type and text of headings in larger or bolder type."""
     for page, lines in enumerate(pages):
         i = 0
         while i < len(lines):

@@ -1,4 +1,4 @@
-"""What pdfium says of one page: runs of words and where they stand, and what is no text."""
+"""Reads a page with pdfium: runs of words with their positions, pictures and notes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # Pages, objects and functions of pdfium, which has no types.
 Handle: TypeAlias = Any
 
-HYPHEN = "\u00ad"  # stands at the end of a fragment where a word may go on in the next line
+HYPHEN = "\u00ad"  # ends a fragment if its word may continue in the next line
 
 # Pdfium marks a hyphen that ends a line, and leaves out the line's end.
 _WORD = re.compile("[^\\s\0\2\ufffe]+[\2\ufffe]?|[\2\ufffe]")
@@ -29,25 +29,25 @@ _MARK = re.compile("[\2\ufffe]")
 _LIGATURES = str.maketrans(
     {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st", HYPHEN: ""}
 )
-_GAP = 0.8  # of the type's size: a wider one may part cells or columns
-_SAME_LINE = 0.45  # of the type's size: what stands less above or below is of the same line
-_COVERED = 0.5  # of a page: a picture that is larger is likely the page's scan
+_GAP = 0.8  # of the type's size: wider gaps may separate cells or columns
+_SAME_LINE = 0.45  # of the type's size: smaller vertical distances are within a line
+_COVERED = 0.5  # of a page: a larger picture is likely a scan of the page
 _ASLANT = 0.1  # of 90°
 _NESTED = 15  # forms within forms
 
 
 @dataclass(slots=True)
 class Fragment:
-    """Words that follow each other in a line, no wide gap between them.
+    """Adjacent words in a line, without a wide gap between them.
 
     Attributes:
-        text: The words, a space between them.
+        text: Words, separated by spaces.
         x0: Beginning, in points along the line.
-        x1: End, likewise.
+        x1: End, in points along the line.
         y: Baseline, in points below the page's upper edge.
         size: Size of the type, in points.
         bold: Whether the type is bold, from the first character to the last.
-        order: Number in the order in which the file has them.
+        order: Position in the order of the file.
     """
 
     text: str
@@ -61,17 +61,17 @@ class Fragment:
 
 @dataclass(slots=True)
 class RawPage:
-    """One page, as pdfium has it.
+    """Content of a page from pdfium.
 
     Attributes:
         fragments: Fragments of the page's main direction, in the file's order.
-        turned: Texts that stand in other directions, likewise.
+        turned: Fragments in other directions, in the file's order.
         top: The page's upper edge, in points downwards from the file's zero.
         height: Height of the page, in points.
-        undecodable: Number of characters that no letter is known of.
+        undecodable: Number of characters without a known letter.
         pictures: Number of pictures.
-        scanned: Whether a picture covers most of it.
-        blank: Whether nothing at all is drawn.
+        scanned: Whether a picture covers most of the page.
+        blank: Whether the page is empty.
         notes: Texts of form fields and comments.
     """
 
@@ -97,17 +97,17 @@ def raw_page(pdf: PdfDocument, index: int) -> RawPage:
         words = _FragmentReader(page)
         words.read()
         counts = Counter[int]()
-        for fragment, turn in words.found:
+        for fragment, turn in words.fragments:
             counts[turn] += len(fragment.text)
         main = max(counts, key=counts.__getitem__, default=0)
-        left, bottom, right, top = page.get_bbox()
-        edges = sorted(_turned(main, x, y)[1] for x, y in ((left, bottom), (right, top)))
-        for fragment, _ in words.found:
+        west, south, east, north = page.get_bbox()
+        edges = sorted(_turned(main, x, y)[1] for x, y in ((west, south), (east, north)))
+        for fragment, _ in words.fragments:
             fragment.y -= edges[0]
-        pictures, covered, blank = _drawn(page, abs((right - left) * (top - bottom)) or 1.0)
+        pictures, covered, blank = _pictures(page, abs((east - west) * (north - south)) or 1.0)
         return RawPage(
-            [fragment for fragment, turn in words.found if turn == main],
-            [fragment for fragment, turn in words.found if turn != main],
+            [fragment for fragment, turn in words.fragments if turn == main],
+            [fragment for fragment, turn in words.fragments if turn != main],
             edges[0], edges[1] - edges[0], words.undecodable,
             pictures, covered > _COVERED, blank, tuple(_notes(pdf, page)),
         )  # fmt: skip
@@ -116,18 +116,18 @@ def raw_page(pdf: PdfDocument, index: int) -> RawPage:
 
 
 def _turned(turn: int, x: float, y: float) -> tuple[float, float]:
-    """Returns the place along a line, and that downwards, of text that is turned by so many 90°."""
+    """Converts a point for text turned by multiples of 90° to positions along and across lines."""
     return ((x, -y), (y, x), (-x, y), (-y, -x), (x, -y))[turn]
 
 
 class _FragmentReader:
-    """Goes through the words of a page, and asks for no more of their places than it must."""
+    """Collects the words of a page with as few calls of pdfium as possible."""
 
     def __init__(self, page: PdfPage) -> None:
         from pypdfium2 import raw
 
         self.page, self.raw = page, raw
-        self.found: list[tuple[Fragment, int]] = []
+        self.fragments: list[tuple[Fragment, int]] = []
         self.ends: list[int] = []  # number of each fragment's last character
         self.undecodable = 0
         self._x, self._y, self._box = ctypes.c_double(), ctypes.c_double(), raw.FS_RECTF()
@@ -140,21 +140,21 @@ class _FragmentReader:
             end = turn = 0
             for match in _WORD.finditer(text):
                 at, stop = match.span()
-                if not self.found or text[end - 1] in "\2\ufffe" or "\n" in text[end:at]:
+                if not self.fragments or text[end - 1] in "\2\ufffe" or "\n" in text[end:at]:
                     turn = _quarter(self.raw.FPDFText_GetCharAngle(textpage, at))
                 if word := self._decoded(match[0]) if odd else match[0]:
-                    self._put(word, at, stop - 1, turn)
+                    self._add_word(word, at, stop - 1, turn)
                 end = stop
-            for (fragment, _), last in zip(self.found, self.ends, strict=True):
+            for (fragment, _), last in zip(self.fragments, self.ends, strict=True):
                 fragment.bold = fragment.bold and _type(textpage, last)[1]
         finally:
             textpage.close()
 
-    def _put(self, word: str, first: int, last: int, turn: int) -> None:
-        """Adds a word to the last fragment if it follows it closely, else begins another one."""
+    def _add_word(self, word: str, first: int, last: int, turn: int) -> None:
+        """Adds a word to the last fragment if it follows closely, otherwise begins a fragment."""
         x0, x1, y = self._place(first, last, turn)
-        if self.found and self.found[-1][1] == turn:
-            before = self.found[-1][0]
+        if self.fragments and self.fragments[-1][1] == turn:
+            before = self.fragments[-1][0]
             size = before.size
             if -size / 2 < x0 - before.x1 < _GAP * size and abs(y - before.y) < _SAME_LINE * size:
                 before.text += f" {word}"
@@ -162,7 +162,7 @@ class _FragmentReader:
                 self.ends[-1] = last
                 return
         size, bold = _type(self._textpage, first)
-        self.found.append((Fragment(word, x0, x1, y, size, bold, len(self.found)), turn))
+        self.fragments.append((Fragment(word, x0, x1, y, size, bold, len(self.fragments)), turn))
         self.ends.append(last)
 
     def _place(self, first: int, last: int, turn: int) -> tuple[float, float, float]:
@@ -180,7 +180,7 @@ class _FragmentReader:
         return min(x, *ends), max(x, *ends), y
 
     def _decoded(self, word: str) -> str:
-        """Returns a word as it is written; what cannot be decoded in it becomes one U+FFFD."""
+        """Decodes a word; each run of undecodable characters becomes U+FFFD."""
         word = _MARK.sub(HYPHEN, word.translate(_LIGATURES))
         if not _UNDECODABLE.search(word):
             return word
@@ -206,7 +206,7 @@ def _text(textpage: Handle) -> str:
 
 
 def _quarter(angle: float) -> int:
-    """Returns by how many 90° a text is turned; 4 if it stands aslant."""
+    """Returns the rotation of a text in multiples of 90°; 4 if it is slanted."""
     turns = angle / (math.pi / 2)
     return -round(turns) % 4 if abs(turns - round(turns)) < _ASLANT else 4
 
@@ -224,7 +224,7 @@ def _type(textpage: Handle, at: int) -> tuple[float, bool]:
     return max(size, 1.0), _BOLD.search(name.value.decode("latin-1")) is not None
 
 
-def _drawn(page: PdfPage, area: float) -> tuple[int, float, bool]:
+def _pictures(page: PdfPage, area: float) -> tuple[int, float, bool]:
     """Returns the number of pictures, the largest one's share of the page, and if it is blank."""
     from pypdfium2 import raw
 
@@ -234,8 +234,8 @@ def _drawn(page: PdfPage, area: float) -> tuple[int, float, bool]:
         if raw.FPDFPageObj_GetType(item) == raw.FPDF_PAGEOBJ_IMAGE:
             pictures += 1
             if raw.FPDFPageObj_GetBounds(item, *sides):
-                left, bottom, right, top = (side.value for side in sides)
-                largest = max(largest, (right - left) * (top - bottom) / area)
+                west, south, east, north = (side.value for side in sides)
+                largest = max(largest, (east - west) * (north - south) / area)
     return pictures, largest, raw.FPDFPage_CountObjects(page) == 0
 
 
@@ -252,7 +252,7 @@ def _objects(count: Handle, get: Handle, parent: Handle, depth: int) -> Iterator
 
 
 def _notes(pdf: PdfDocument, page: PdfPage) -> Iterator[str]:
-    """Yields `field: value` of filled forms, and what comments say."""
+    """Yields `field: value` of filled forms, and texts of comments."""
     from pypdfium2 import raw
 
     silent = (raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP)
@@ -267,14 +267,14 @@ def _notes(pdf: PdfDocument, page: PdfPage) -> Iterator[str]:
             if value not in ("", "Off"):
                 yield f"{name}: {value}"
         elif kind not in silent and (
-            said := _string(raw.FPDFAnnot_GetStringValue, note, b"Contents")
+            comment := _string(raw.FPDFAnnot_GetStringValue, note, b"Contents")
         ):
-            yield said
+            yield comment
         raw.FPDFPage_CloseAnnot(note)
 
 
 def _string(get: Handle, *arguments: Handle) -> str:
-    """Returns what one of pdfium's functions writes in UTF-16."""
+    """Returns the UTF-16 string that a function of pdfium writes."""
     size = get(*arguments, None, 0)
     buffer = (ctypes.c_ushort * (size // 2 + 1))()
     get(*arguments, buffer, size)

@@ -1,4 +1,4 @@
-"""Pages of a PDF: their text, furniture and scans, and what of them is lost."""
+"""Pages of a PDF: text, furniture, scans and losses."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
 
 
-_STAMP = 100  # characters of text on a scan that are no text of its own
+_STAMP = 100  # characters on a scan; shorter text is only a stamp
 
 
-_NAMED = 5  # stretches of pages that a place names
+_NAMED = 5  # ranges of pages that a place names
 
 
 @dataclass(slots=True)
 class PageText:
-    """One page.
+    """Text of a page.
 
     Attributes:
         lines: Lines in reading order.
         top: Upper edge, in points downwards from the file's zero.
         height: Height in points.
-        undecodable: Number of characters that no letter is known of.
+        undecodable: Number of characters without a known letter.
         pictures: Number of pictures.
-        scanned: Whether a picture covers most of it.
-        blank: Whether nothing is drawn on it.
-        fault: Reason why it could not be read.
-        ocr: Whether its lines were read by OCR.
-        furniture: Lines that were taken out, and what they are.
+        scanned: Whether a picture covers most of the page.
+        blank: Whether the page is empty.
+        fault: Reason why the page could not be read.
+        ocr: Whether OCR read the lines.
+        furniture: Kinds and texts of removed lines.
     """
 
     lines: list[PageLine]
@@ -53,18 +53,22 @@ class PageText:
 
     @property
     def characters(self) -> int:
-        """Number of characters of its lines."""
+        """Number of characters of the lines."""
         return sum(len(line.text) for line in self.lines)
 
     @property
     def lacks_text(self) -> bool:
-        """Whether there is something on it that is likely text, and no text that says it."""
-        bare = self.characters < _STAMP if self.scanned else not (self.lines or self.furniture)
-        return not self.ocr and not self.blank and (bare or self.undecodable > self.characters)
+        """Whether the page likely shows text that was not extracted."""
+        lacks_lines = (
+            self.characters < _STAMP if self.scanned else not (self.lines or self.furniture)
+        )
+        return (
+            not self.ocr and not self.blank and (lacks_lines or self.undecodable > self.characters)
+        )
 
 
 def pages(pdf: PdfDocument) -> list[PageText]:
-    """Returns all pages; one that is broken says why."""
+    """Returns all pages; broken pages have a fault."""
     return [_page(pdf, index) for index in range(len(pdf))]
 
 
@@ -76,13 +80,13 @@ def _page(pdf: PdfDocument, index: int) -> PageText:
     except PdfiumError as error:
         return PageText([], fault=str(error))
     return PageText(
-        [*lines(raw.fragments), *_others(raw)], raw.top, raw.height,
+        [*lines(raw.fragments), *_extra_lines(raw)], raw.top, raw.height,
         raw.undecodable, raw.pictures, raw.scanned, raw.blank and not raw.notes,
     )  # fmt: skip
 
 
-def _others(page: RawPage) -> Iterable[PageLine]:
-    """Yields what stands beside the text: turned texts, comments, fields of forms."""
+def _extra_lines(page: RawPage) -> Iterable[PageLine]:
+    """Yields turned texts, comments and form fields as lines."""
     middle = page.height / 2  # never at an edge
     for fragment in page.turned:
         yield PageLine(fragment.text, middle, 1.0, bold=False, opens=True)
@@ -91,34 +95,34 @@ def _others(page: RawPage) -> Iterable[PageLine]:
 
 
 def read_scans(
-    pdf: PdfDocument, found: Sequence[PageText], which: Sequence[int], name: str
+    pdf: PdfDocument, texts: Sequence[PageText], which: Sequence[int], name: str
 ) -> None:
-    """Reads pages by OCR, in place of what text they have.
+    """Replaces the text of pages by OCR.
 
     Args:
-        pdf: The file.
-        found: Its pages.
-        which: Numbers of those that are read.
+        pdf: PDF file.
+        texts: All pages.
+        which: Indices of the pages to read.
         name: Name of the file, for the log.
     """
     for index, fragments, blank in recognised(pdf, which, name):
-        page = found[index]
+        page = texts[index]
         page.lines, page.undecodable, page.ocr = lines(fragments), blank, True
         page.pictures -= page.scanned
 
 
-def take_furniture(found: Sequence[PageText]) -> None:
-    """Takes running heads, feet and page numbers out of the lines, if text is left then."""
-    kinds = furniture([page.lines for page in found], [page.height for page in found])
-    if all(len(page.lines) == len(taken) for page, taken in zip(found, kinds, strict=True)):
+def take_furniture(texts: Sequence[PageText]) -> None:
+    """Removes page headers, footers and page numbers, unless no other text would remain."""
+    kinds = furniture([page.lines for page in texts], [page.height for page in texts])
+    if all(len(page.lines) == len(removed) for page, removed in zip(texts, kinds, strict=True)):
         return
-    for page, taken in zip(found, kinds, strict=True):
-        page.furniture += [(kind, page.lines[i].text) for i, kind in taken.items()]
-        page.lines = [line for i, line in enumerate(page.lines) if i not in taken]
+    for page, removed in zip(texts, kinds, strict=True):
+        page.furniture += [(kind, page.lines[i].text) for i, kind in removed.items()]
+        page.lines = [line for i, line in enumerate(page.lines) if i not in removed]
 
 
 def page_names(pdf: PdfDocument) -> list[str]:
-    """Returns what pages are called: as the file says if that tells them apart, else by number."""
+    """Returns the names of pages: the file's labels if they are unique, otherwise numbers."""
     labels = [pdf.get_page_label(i).strip() for i in range(len(pdf))]
     if not all(labels) or len({*labels}) < len(labels):
         labels = [str(number) for number in range(1, len(labels) + 1)]
@@ -126,10 +130,10 @@ def page_names(pdf: PdfDocument) -> list[str]:
 
 
 def losses(pages: Sequence[PageText], names: Sequence[str], unread: str) -> list[Loss]:
-    """Returns one loss for each kind of thing, the pages named together.
+    """Returns one loss per kind, which names all its pages.
 
     Args:
-        pages: The pages, their furniture taken out.
+        pages: Pages without furniture.
         names: Names of the pages.
         unread: Reason why pages without text were not read.
     """
@@ -139,38 +143,38 @@ def losses(pages: Sequence[PageText], names: Sequence[str], unread: str) -> list
     for i, page in enumerate(pages):
         for loss in _of_page(page, usual, unread):
             kinds.setdefault(loss.what, []).append((i, loss))
-    return [_together(found, names) for found in kinds.values()]
+    return [_together(same, names) for same in kinds.values()]
 
 
 def _of_page(page: PageText, usual: int, unread: str) -> Iterator[Loss]:
-    """Yields what a page lacks; a page without text has as many characters as the others."""
+    """Yields the losses of a page; a page without text counts the average characters of others."""
     if page.fault:
         yield Loss("broken page", page.fault, characters=usual)
     elif page.undecodable:
-        why = "OCR knows no such letters" if page.ocr else "the type does not say which letters"
+        why = "OCR did not recognise them" if page.ocr else "the font does not define the letters"
         yield Loss("undecodable character", why, "", page.undecodable, page.undecodable)
     elif page.lacks_text:
         yield Loss("page without text", unread, characters=usual)
     elif page.ocr and not page.lines:
-        yield Loss("page without text", "OCR found none")
+        yield Loss("page without text", "OCR found no text")
     if page.pictures and not page.lacks_text:
-        yield Loss("image", "what is drawn in pictures is not read", count=page.pictures)
+        yield Loss("image", "images are not read", count=page.pictures)
     for kind, text in page.furniture:
-        why = f"stands at the edge of many pages, as this does: {text}"
+        why = f"is at the edge of many pages, for example: {text}"
         yield Loss(kind, why, characters=len(text), furniture=True)
 
 
-def _together(found: Sequence[tuple[int, Loss]], names: Sequence[str]) -> Loss:
-    first = found[0][1]
+def _together(entries: Sequence[tuple[int, Loss]], names: Sequence[str]) -> Loss:
+    first = entries[0][1]
     characters, count = (
-        sum(getattr(loss, name) for _, loss in found) for name in ("characters", "count")
+        sum(getattr(loss, name) for _, loss in entries) for name in ("characters", "count")
     )
-    place = _place(sorted({i for i, _ in found}), names)
+    place = _place(sorted({i for i, _ in entries}), names)
     return Loss(first.what, first.why, place, characters, count, first.furniture)
 
 
 def _place(pages: Sequence[int], names: Sequence[str]) -> str:
-    """Returns pages as a person names them: `p. 3, p. 5 to p. 9`."""
+    """Returns the names of pages with ranges: `p. 3, p. 5 to p. 9`."""
     runs: list[list[int]] = []
     for page in pages:
         if runs and page == runs[-1][-1] + 1:

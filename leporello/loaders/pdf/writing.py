@@ -1,4 +1,4 @@
-"""Lines of pages as one text: paragraphs parted, words that were hyphenated made whole."""
+"""Joins lines of pages to one text, with paragraphs, and joins hyphenated words."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ENDS = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*$")
 
 @dataclass(slots=True)
 class Written:
-    """The text of all pages.
+    """Text of all pages.
 
     Attributes:
-        text: The text.
+        text: Text of all pages.
         pages: First character of each page.
         starts: First character of each line, page by page.
     """
@@ -31,19 +31,19 @@ class Written:
 
 
 def write(pages: Sequence[Sequence[PageLine]]) -> Written:
-    """Returns the pages' lines as one text, an empty line between paragraphs.
+    """Joins the lines of pages to one text, with empty lines between paragraphs.
 
-    A sentence goes on over the end of a column or page. A hyphen at the end of a line goes if the
-    document has the joined word elsewhere, or if one of its parts is no word of its own there.
+    A sentence may continue in the next column or page. A hyphen at the end of a line is removed if
+    the joined word occurs elsewhere in the document, or if one of its parts occurs nowhere.
     """
-    known = _vocabulary(line.text for page in pages for line in page)
+    vocabulary = _vocabulary(line.text for page in pages for line in page)
     parts: list[str] = []
     written = Written("")
     length, last = 0, ""
     for page in pages:
         starts: list[int] = []
         for number, line in enumerate(page):
-            between, keep = _between(last, line, known, first=number == 0)
+            between, keep = _between(last, line, vocabulary, first=number == 0)
             if parts and not keep:
                 parts[-1] = parts[-1][:-1]
                 length -= 1
@@ -58,35 +58,35 @@ def write(pages: Sequence[Sequence[PageLine]]) -> Written:
     return written
 
 
-def _between(last: str, line: PageLine, known: set[str], *, first: bool) -> tuple[str, bool]:
-    """Returns what stands between two lines, and whether the hyphen before it stays."""
+def _between(last: str, line: PageLine, vocabulary: set[str], *, first: bool) -> tuple[str, bool]:
+    """Returns the separator of two lines, and whether a hyphen before it stays."""
     if not last:
         return "", True
     before, after = _HYPHENATED.search(last), _BEGINNING.match(line.text)
     if before and after and "\t" not in last and "\t" not in line.text:
-        return "", not _is_one_word(before[1], after[0], known)
-    goes_on = after is not None and after[0][0].islower() and not _ENDS.search(last)
-    opens = line.opens and not (goes_on and (first or "\t" not in line.text + last))
-    return ("\n\n" if opens or (first and not goes_on) else "\n"), True
+        return "", not _is_one_word(before[1], after[0], vocabulary)
+    continues = after is not None and after[0][0].islower() and not _ENDS.search(last)
+    opens = line.opens and not (continues and (first or "\t" not in line.text + last))
+    return ("\n\n" if opens or (first and not continues) else "\n"), True
 
 
-def _is_one_word(before: str, after: str, known: set[str]) -> bool:
-    """Returns whether a hyphen between two parts is there for the line's end alone."""
+def _is_one_word(before: str, after: str, vocabulary: set[str]) -> bool:
+    """Returns whether only the end of the line requires the hyphen between two parts."""
     if len(before) == 1 or not before[-1].islower() or not after[0].islower():
         return False  # x-axis, DNA-binding, Chambers-Smith
     first, second = before.lower(), after.lower()
-    if first + second in known:
+    if first + second in vocabulary:
         return True
-    return f"{first}-{second}" not in known and not {first, second} <= known
+    return f"{first}-{second}" not in vocabulary and not {first, second} <= vocabulary
 
 
 def _vocabulary(lines: Iterable[str]) -> set[str]:
-    """Returns the words in small letters, those left out that a line's end may have parted."""
-    known: set[str] = set()
+    """Returns the words in small letters, except those that the end of a line may split."""
+    vocabulary: set[str] = set()
     parted = False
     for line in lines:
         words = _WORD.findall(line.lower())
         hyphenated = _HYPHENATED.search(line) is not None
-        known.update(words[parted : len(words) - hyphenated])
+        vocabulary.update(words[parted : len(words) - hyphenated])
         parted = hyphenated
-    return known
+    return vocabulary

@@ -1,1 +1,1 @@
-"""Tables: a line for each row, whose cells say what column they stand in."""
+"""Loaders of tables: one line per row, with the column name before each cell."""

@@ -1,4 +1,4 @@
-"""Tables as text: values between commas, tabs or semicolons."""
+"""Tables as text, with commas, tabs or semicolons between values."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _SAMPLE = 2**16  # characters
 
 @dataclass(frozen=True)
 class Csv(Format):
-    """Tables as text (csv, tsv): a line for each row, with the columns' names.
+    """Tables as text (csv, tsv): one line per row, with column names.
 
     Attributes:
-        delimiter: Character between values; found by looking where it is empty.
+        delimiter: Character between values; detected if empty.
         header: Whether the first row names the columns, so that each value is written as
-            `Name: value`: as it looks (`auto`), it does (`first`), or it does not (`none`).
-        encoding: Encoding of files without a byte order mark, as of the loader Text.
+            `Name: value`: detected (`auto`), yes (`first`), or no (`none`).
+        encoding: Encoding of files without a byte order mark; detected if empty.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".tsv", ".tab")
@@ -37,21 +37,21 @@ class Csv(Format):
     encoding: str = ""
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the rows; places are named `row 7`, counted from the file's first.
+        """Returns the rows; places are named `row 7`, counted from the first row of the file.
 
         Raises:
-            UserError: It is no text.
+            UserError: The file is not text, or a row has too many values.
         """
         raw = decoded(data, path, self.encoding)
         text = raw.text
         csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
         delimiter = self._delimiter(text)
         rows = csv.reader(_lines(text, delimiter, path), delimiter=delimiter)
-        found = written(rows, self.header, lambda row: f"row {row + 1}")
-        return replace(found, losses=raw.losses, notes=raw.notes)
+        table = written(rows, self.header, lambda row: f"row {row + 1}")
+        return replace(table, losses=raw.losses, notes=raw.notes)
 
     def _delimiter(self, text: str) -> str:
-        """Returns what parts the first rows into as many values each, and into most."""
+        """Returns the delimiter that splits the first rows into equally many values, and most."""
         if self.delimiter:
             return self.delimiter
         head = text[:_SAMPLE]
@@ -66,7 +66,7 @@ class Csv(Format):
 
 
 def _lines(text: str, delimiter: str, path: Path) -> Iterator[str]:
-    """Yields the lines; refuses one of so many values that it is no row of a table."""
+    """Yields the lines; refuses a line with too many values for a table."""
     for number, line in enumerate(io.StringIO(text, newline=""), 1):
         if line.count(delimiter) >= TABLE_COLUMNS:
             raise UserError(f"{path}:{number}: more than {TABLE_COLUMNS:,} values in a row")

@@ -1,6 +1,6 @@
-"""Rows as lines of text, each cell behind the name of its column.
+"""Writes rows as lines of text, with the column name before each cell.
 
-So a row is understood wherever it is read, whatever cut the table into chunks (decision 35).
+So each row can be understood in any chunk of the table (decision 35).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Literal, TypeAlias
 from leporello.core.records import Place
 from leporello.text.outline import Extracted
 
-# Whether the first row of a table names its columns: as it looks, always, or never.
+# Whether the first row of a table names its columns: detected, yes, or no.
 Header: TypeAlias = Literal["auto", "first", "none"]
 
-_FIRST = 10  # rows among which a header is looked for; titles and blanks may stand above it
-_LOOKED_AT = 50  # rows below a header that tell whether it is one
-_MOST_CELLS = 100_000  # cells that are places of their own; of larger tables it is the rows
+_FIRST = 10  # rows that are searched for a header; titles and blank rows may precede it
+_LOOKED_AT = 50  # rows below a possible header that are examined
+_MOST_CELLS = 100_000  # places for cells; larger tables have places for rows
 _FIGURE = re.compile(r"[-+(]?[$€£¥]?\s*\d[\d.,:/%\s-]*\)?[$€£¥%]?|true|false", re.I)
 _BREAKS = re.compile(r"(?<!\s)[^\S\t\n\r\v\f\x85\u2028\u2029]*+[\t\n\r\v\f\x85\u2028\u2029]\s*+")
 
@@ -28,26 +28,29 @@ def written(
     row_name: Callable[[int], str],
     cell_name: Callable[[int, int], str] | None = None,
 ) -> Extracted:
-    """Returns a table as text, its rows or cells as places; rows without text are left out.
+    """Returns a table as text, with rows or cells as places; rows without text are skipped.
 
     Args:
-        rows: Texts of the cells, row by row.
+        rows: Cells of each row.
         header: Whether a row names the columns.
         row_name: Function that returns the name of a row, from 0.
-        cell_name: Function that returns the name of a cell by row and column, if it is a place.
+        cell_name: Function that returns the name of a cell by row and column; None for rows as
+            places.
     """
-    kept = [(n, [_flat(c) for c in row]) for n, row in enumerate(rows) if any(map(str.strip, row))]
-    top = _header([row for _, row in kept], header)
-    names = kept[top][1] if top is not None else []
-    if cell_name and sum(len(row) for _, row in kept) > _MOST_CELLS:
+    filled = [
+        (n, [_flat(c) for c in row]) for n, row in enumerate(rows) if any(map(str.strip, row))
+    ]
+    top = _header([row for _, row in filled], header)
+    names = filled[top][1] if top is not None else []
+    if cell_name and sum(len(row) for _, row in filled) > _MOST_CELLS:
         cell_name = None
     lines: list[str] = []
     places: list[Place] = []
     at = 0
-    for i, (number, row) in enumerate(kept):
+    for i, (number, row) in enumerate(filled):
         cells = _cells(row, names if top is not None and i > top else [])
         lines.append("\t".join(text for _, text in cells))
-        end = at + len(lines[-1]) + (i < len(kept) - 1)
+        end = at + len(lines[-1]) + (i < len(filled) - 1)
         if cell_name:
             start = at
             for column, text in cells:
@@ -61,12 +64,12 @@ def written(
 
 
 def letters(column: int) -> str:
-    """Returns what spreadsheets call a column, from 0: A, Z, AA."""
+    """Returns the letters of a spreadsheet column, from 0: A, Z, AA."""
     name = ""
     column += 1
     while column:
-        column, rest = divmod(column - 1, 26)
-        name = chr(65 + rest) + name
+        column, letter = divmod(column - 1, 26)
+        name = chr(65 + letter) + name
     return name
 
 
@@ -75,20 +78,20 @@ def _flat(cell: str) -> str:
 
 
 def _cells(row: Sequence[str], names: Sequence[str]) -> list[tuple[int, str]]:
-    """Returns the cells that are written, behind their columns."""
+    """Returns the columns and texts of the cells to write."""
     if not names:
         last = max(i for i, cell in enumerate(row) if cell)
         return [*enumerate(row[: last + 1])]
-    named = [*names, *[""] * (len(row) - len(names))]
-    pairs = enumerate(zip(named, row, strict=False))
+    padded = [*names, *[""] * (len(row) - len(names))]
+    pairs = enumerate(zip(padded, row, strict=False))
     return [(i, f"{name}: {cell}" if name else cell) for i, (name, cell) in pairs if cell]
 
 
 def _header(rows: Sequence[Sequence[str]], header: Header) -> int | None:
-    """Returns which row names the columns; None where none does.
+    """Returns the index of the row that names the columns; None without such a row.
 
-    One does that is as wide as any row, has different words in all its columns, and stands above
-    figures; or above whatever else if it is of three columns or more.
+    A header is as wide as any row, has a different word in each column, and is above figures; with
+    three or more columns it may be above other text.
     """
     if header != "auto":
         return 0 if header == "first" and rows else None
@@ -99,6 +102,6 @@ def _header(rows: Sequence[Sequence[str]], header: Header) -> int | None:
         if len(cells) < max(widest, 2) or not below:
             continue
         words = len({*cells}) == len(cells) and not any(map(_FIGURE.fullmatch, cells))
-        figures = any(_FIGURE.fullmatch(cell) for other in below for cell in other)
+        figures = any(_FIGURE.fullmatch(cell) for row in below for cell in row)
         return i if words and (figures or len(cells) > 2) else None  # noqa: PLR2004 -- see above
     return None

@@ -1,4 +1,4 @@
-"""Spreadsheets: the cells' values as they were last computed, sheet by sheet."""
+"""Spreadsheets: the last computed values of cells, sheet by sheet."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _BOOKS = ("Workbook".encode("utf-16-le"), "Book".encode("utf-16-le"))
 _MARKS = {"xl/workbook.xml", "xl/workbook.bin"}
 _SPREADSHEET = b"application/vnd.oasis.opendocument.spreadsheet"
-_MOST_CELLS = 40_000_000  # of a sheet's rectangle; each takes 24 bytes, be it empty
+_MOST_CELLS = 40_000_000  # of a sheet's rectangle; even an empty cell takes 24 bytes
 _CELL = re.compile(rb'<c [^<>]*?r="([A-Z]{1,3})(\d{1,7})"')
 _NO_VALUE = re.compile(rb"<c [^<>]*+>\s*+<f[^<]*+</f>\s*+(?:<v>\s*+</v>|<v\s*+/>)?+\s*+</c>")
 _REPEATED = re.compile(
     rb'<table:table-cell (?=[^<>]*office:value)[^<>]*?columns-repeated="(\d{1,18})"'
 )
 _EMBEDDED = {
-    r"(xl/charts/chart\d|Object \d+/content.xml)": ("chart", "is read by the cells alone"),
+    r"(xl/charts/chart\d|Object \d+/content.xml)": ("chart", "only its cells are read"),
     r"(xl/media|Pictures)/": ("image", "images are not read"),
-    r"xl/embeddings/": ("embedded object", "is not read; save it as a file of its own"),
-    r"xl/(pivotTables)/": ("pivot table", "is read by what its cells show"),
+    r"xl/embeddings/": ("embedded object", "is not read; save it as a separate file"),
+    r"xl/(pivotTables)/": ("pivot table", "only its visible cells are read"),
     r"(xl/vbaProject|Basic/.*\.xml|Scripts/)": ("macro", "macros are not run"),
 }
 _TEXTS = {
@@ -48,11 +48,11 @@ _TEXTS = {
 
 @dataclass(frozen=True)
 class Sheets(Format):
-    """Spreadsheets (xlsx, xls, xlsb, ods): a line for each row, with the columns' names.
+    """Spreadsheets (xlsx, xls, xlsb, ods): one line per row, with column names.
 
     Attributes:
-        header: Whether a row names the columns, so that each cell is written as `Name: value`: as
-            it looks (`auto`), the first one (`first`), or none.
+        header: Whether a row names the columns, so that each cell is written as `Name: value`:
+            detected (`auto`), the first row (`first`), or no row (`none`).
         hidden: Whether hidden sheets are read too; they are losses otherwise.
     """
 
@@ -64,8 +64,8 @@ class Sheets(Format):
     hidden: bool = False
 
     @staticmethod
-    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
-        """Returns whether it is a workbook of Excel's or LibreOffice's."""
+    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content suffices
+        """Returns whether the file is a workbook of Excel or LibreOffice."""
         if head.startswith(_OLE):
             return any(mark in head for mark in _BOOKS)
         return bool(_MARKS & (names := members(head))) or (
@@ -73,10 +73,10 @@ class Sheets(Format):
         )
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the sheets' rows; places are named as cells are, `Costs!B7`.
+        """Returns the rows of all sheets; places have the names of cells, `Costs!B7`.
 
         Raises:
-            UserError: The file is broken or locked, or has too many cells.
+            UserError: The file is corrupt or locked, or has too many cells.
         """
         from python_calamine import CalamineError, PasswordError, load_workbook
 
@@ -87,16 +87,18 @@ class Sheets(Format):
                 losses, title = (*_lost(archive, path),), title_of(archive)
         try:
             with load_workbook(BytesIO(data)) as book:
-                found = joined(self._sheets(book))
+                sheets = joined(self._sheets(book))
         except PasswordError:
             raise UserError(f"{path}: is locked by a password; save an open copy first") from None
         except CalamineError as error:
-            raise UserError(f"{path}: is broken, or locked by a password ({error})") from None
+            raise UserError(f"{path}: is corrupt, or locked by a password ({error})") from None
         except BaseException as error:
-            if type(error).__name__ == "PanicException":  # Rust's, which is no Exception
-                raise UserError(f"{path}: is no spreadsheet, or a broken one ({error})") from None
+            if (
+                type(error).__name__ == "PanicException"
+            ):  # Rust's, which does not inherit from Exception
+                raise UserError(f"{path}: is not a spreadsheet, or is corrupt ({error})") from None
             raise
-        return replace(found, title=title, losses=(*found.losses, *losses))
+        return replace(sheets, title=title, losses=(*sheets.losses, *losses))
 
     def _sheets(self, book: CalamineWorkbook) -> Iterator[tuple[str, Extracted]]:
         from python_calamine import SheetTypeEnum, SheetVisibleEnum
@@ -106,27 +108,27 @@ class Sheets(Format):
                 loss = Loss("sheet without cells", "charts and macros are not read", about.name)
                 yield "", Extracted("", losses=(loss,))
                 continue
-            found = self._sheet(book, about.name)
+            sheet = self._sheet(book, about.name)
             if about.visible != SheetVisibleEnum.Visible and not self.hidden:
                 why = "the loader {class: Sheets, hidden: true} reads it"
-                loss = Loss("hidden sheet", why, about.name, len(found.text))
-                found = Extracted("", losses=(loss,) if found.text else ())
-            yield "", found
+                loss = Loss("hidden sheet", why, about.name, len(sheet.text))
+                sheet = Extracted("", losses=(loss,) if sheet.text else ())
+            yield "", sheet
 
     def _sheet(self, book: CalamineWorkbook, name: str) -> Extracted:
         sheet = book.get_sheet_by_name(name)
-        top, left = sheet.start or (0, 0)
+        first_row, first_column = sheet.start or (0, 0)
         rows = ([*map(_text, row)] for row in sheet.to_python(skip_empty_area=True))
         return written(
             rows,
             self.header,
-            lambda row: f"{name}!{row + top + 1}",
-            lambda row, column: f"{name}!{letters(column + left)}{row + top + 1}",
+            lambda row: f"{name}!{row + first_row + 1}",
+            lambda row, column: f"{name}!{letters(column + first_column)}{row + first_row + 1}",
         )
 
 
 def _text(value: object) -> str:
-    """Returns a cell's value as a person writes it."""
+    """Returns the usual spelling of a cell's value."""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float):
@@ -148,10 +150,10 @@ def _lost(archive: ZipFile, path: Path) -> Iterator[Loss]:
                 why = "was never computed; open the file in a spreadsheet program and save it"
                 yield Loss("formula without a value", why, count=count)
     yield from losses_of(names, _EMBEDDED)
-    for pattern, told in _TEXTS.items():
+    for pattern, kind in _TEXTS.items():
         texts = [t for n in names if re.fullmatch(pattern, n) for t in _texts(archive.read(n))]
         if texts:
-            yield Loss(*told, characters=sum(map(len, texts)), count=len(texts))
+            yield Loss(*kind, characters=sum(map(len, texts)), count=len(texts))
 
 
 def _texts(data: bytes) -> Iterable[str]:
@@ -161,14 +163,16 @@ def _texts(data: bytes) -> Iterable[str]:
 
 
 def _check_size(sheet: bytes, path: Path) -> None:
-    """Refuses a sheet whose cells lie so far apart that their rectangle would fill the memory."""
+    """Refuses a sheet whose rectangle of cells would fill the memory."""
     last = max((int(n) for n in re.findall(rb'<row [^<>]*?r="(\d{1,7})"', sheet)), default=0)
     wide = 16_384 if re.search(rb'<c [^<>]*?r="[A-Z]{3}\d', sheet) else 702
     cells = last * wide
     if cells > _MOST_CELLS:
-        found = [(len(m[1]), m[1], int(m[2])) for m in _CELL.finditer(sheet)]
-        columns = sum((ord(c) - 64) * 26**i for i, c in enumerate(reversed(max(found)[1].decode())))
-        cells = columns * (max(f[2] for f in found) - min(f[2] for f in found) + 1)
+        corners = [(len(m[1]), m[1], int(m[2])) for m in _CELL.finditer(sheet)]
+        columns = sum(
+            (ord(c) - 64) * 26**i for i, c in enumerate(reversed(max(corners)[1].decode()))
+        )
+        cells = columns * (max(c[2] for c in corners) - min(c[2] for c in corners) + 1)
     repeated = sum(map(int, _REPEATED.findall(sheet)))
     if max(cells, repeated) > _MOST_CELLS:
         raise UserError(f"{path}: has a sheet of {max(cells, repeated):,} cells, too many")

@@ -1,5 +1,5 @@
-"""The caption metrics of coco-caption (BLEU, ROUGE-L, METEOR), as MuLD uses them.
+"""Caption metrics of coco-caption (BLEU, ROUGE-L, METEOR), as MuLD uses them.
 
-The first two are written anew here, to the same digits; METEOR and the words are asked of the
-original Java programs, line by line (`java`).
+BLEU and ROUGE-L are reimplemented with identical digits; METEOR and the tokenizer run the original
+Java programs line by line (`java`).
 """

@@ -1,4 +1,4 @@
-"""BLEU and ROUGE-L as coco-caption computes them, which NarrativeQA and MuLD report."""
+"""BLEU and ROUGE-L as in coco-caption, which NarrativeQA and MuLD report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from leporello.metrics.protocol import Averaged, Statistics, Summed, column_sums
 from leporello.text.lcs import lcs_length, places
 
 _ORDERS = (1, 2, 3, 4)
-_TINY, _SMALL = 1e-15, 1e-9  # of coco-caption: no overlap is nearly, not quite, zero
+_TINY, _SMALL = 1e-15, 1e-9  # as in coco-caption: without overlap BLEU is nearly zero
 _BETA = 1.2
 _WORDS = "words:ptb-3.4.1,lower,no-punctuation"
 
@@ -26,15 +26,16 @@ _WORDS = "words:ptb-3.4.1,lower,no-punctuation"
 class BleuCoco(Summed):
     """BLEU-1 to -4 over a corpus, as coco-caption computes them.
 
-    Counts of all examples are added up; an example's reference length is that of the reference
-    nearest in length. BLEU-4 of answers of one to three words is nearly zero, right or wrong.
+    Counts of all examples are summed; the reference length of an example is the length of its
+    reference that is nearest in length to the answer. BLEU-4 of answers of one to three words is
+    nearly zero, right or wrong.
 
     Attributes:
-        words: Function that returns the words of each of several texts, parted by blanks; a test
-            gives its own.
+        words: Function that returns the words of several texts, separated by blanks; replaced in
+            tests.
 
     Raises:
-        UserError: The extra `muld` is not installed, or there is no Java.
+        UserError: The extra `muld` is not installed, or Java is missing.
     """
 
     words: Callable[..., Sequence[str]] = coco_words
@@ -51,9 +52,9 @@ class BleuCoco(Summed):
             need_coco(self.name)
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `correct` and `guessed` n-grams by order, and the lengths `given`, `wanted`.
+        """Returns `correct` and `guessed` n-grams by order, and lengths: answer, reference.
 
-        None where there are no references.
+        None without references.
         """
         if not example.references:
             return None
@@ -64,7 +65,7 @@ class BleuCoco(Summed):
             "correct": [_correct(guess, references, k) for k in _ORDERS],
             "guessed": [max(0, size - k + 1) for k in _ORDERS],
             "given": size,
-            # Of two references as near in length the shorter one counts, as in coco-caption.
+            # If two references are equally near, the shorter one counts, as in coco-caption.
             "wanted": min((abs(len(words) - size), len(words)) for words in references)[1],
         }
 
@@ -87,7 +88,7 @@ class BleuCoco(Summed):
 
 
 def bleu(statistics: Sequence[Statistics]) -> list[float]:
-    """Returns BLEU-1 to BLEU-4, 0 to 1, of what `BleuCoco` counted."""
+    """Returns BLEU-1 to BLEU-4, 0 to 1, from the statistics of `BleuCoco`."""
     return _bleu(column_sums(map(_counts, statistics)))
 
 
@@ -105,7 +106,7 @@ def _counts(statistics: Statistics) -> list[float]:
 
 
 def _correct(guess: Sequence[str], references: Iterable[Sequence[str]], order: int) -> int:
-    """Returns how many n-grams a reference has too, each as often as it stands in one of them."""
+    """Counts the answer's n-grams, each up to its highest count in one reference."""
     most = reduce(or_, (_grams(words, order) for words in references))
     return (_grams(guess, order) & most).total()
 
@@ -116,16 +117,16 @@ def _grams(words: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class RougeLCoco(Averaged):
-    """ROUGE-L as coco-caption computes it: recall weighs 1.44 times what precision does.
+    """ROUGE-L as coco-caption computes it: recall weighs 1.44 times as much as precision.
 
-    The best precision and the best recall count, be they of different references. The mean over
-    examples. Two texts without a word are alike, and score 100.
+    The score uses the best precision and the best recall, even from different references, and
+    averages over examples. Two texts without words are equal, and score 100.
 
     Attributes:
-        words: Function as in `BleuCoco`.
+        words: Function that returns the words of several texts, separated by blanks.
 
     Raises:
-        UserError: The extra `muld` is not installed, or there is no Java.
+        UserError: The extra `muld` is not installed, or Java is missing.
     """
 
     words: Callable[..., Sequence[str]] = coco_words
@@ -143,11 +144,11 @@ class RougeLCoco(Averaged):
     def value(self, text: str, example: Example) -> float:
         """Returns the F-measure of the best precision and the best recall."""
         texts = self.words(text, *example.references)
-        guess, *references = (words.split(" ") for words in texts)  # nothing is one empty word
-        where = places(guess)
+        guess, *references = (words.split(" ") for words in texts)  # an empty text has one word, ""
+        positions = places(guess)
         precision, recall = 0.0, 0.0
         for reference in references:
-            common = lcs_length(where, len(guess), reference)
+            common = lcs_length(positions, len(guess), reference)
             precision = max(precision, common / len(guess))
             recall = max(recall, common / len(reference))
         return 100 * _weighted(precision, recall)

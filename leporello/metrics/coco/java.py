@@ -1,4 +1,4 @@
-"""Java programs that answer lines with lines, kept alive for as long as this process."""
+"""Runs Java programs that answer lines with lines, and keeps them alive with this process."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from typing import IO
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 
-_TOLD = 500  # characters of what a program said before it ended
+_REPORTED = 500  # last characters of a program's stderr that an error reports
 
 
 @dataclass
 class LineProcess:
-    """The program starts at the first question, and again at the next one after it has ended.
+    """Program that starts at the first request, and restarts at the next request after it ended.
 
     Attributes:
         command: Program and arguments.
@@ -32,15 +32,15 @@ class LineProcess:
     command: Sequence[str]
     folder: Path
     _process: subprocess.Popen[bytes] | None = None
-    _said: IO[bytes] | None = None
+    _stderr: IO[bytes] | None = None
     _answers: queue.SimpleQueue[bytes] = field(default_factory=queue.SimpleQueue)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def ask(self, lines: Sequence[str], count: int, *, passing_over: str = "") -> list[str]:
-        r"""Writes lines, without `\n` in them, and returns the next ones that come back.
+    def ask(self, lines: Sequence[str], count: int, *, skip: str = "") -> list[str]:
+        r"""Writes lines, which contain no `\n`, and returns the next `count` lines except `skip`.
 
         Raises:
-            RuntimeError: The program ended instead.
+            RuntimeError: The program ended without an answer.
         """
         with self._lock:
             try:
@@ -48,10 +48,10 @@ class LineProcess:
                 assert process.stdin is not None
                 process.stdin.write("".join(f"{line}\n" for line in lines).encode(errors="replace"))
                 process.stdin.flush()
-                return [self._answer(passing_over) for _ in range(count)]
+                return [self._answer(skip) for _ in range(count)]
             except BrokenPipeError:
                 raise self._ended() from None
-            except BaseException:  # interrupted between a question and its answer
+            except BaseException:  # interrupted between a request and its answer
                 self.close()
                 raise
 
@@ -63,55 +63,55 @@ class LineProcess:
             process.wait()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 -- lives as long as the program
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 -- lives as long as the program
         self._answers = queue.SimpleQueue()
-        self._process = subprocess.Popen(  # noqa: S603 -- our own words, and `java` from the path
+        self._process = subprocess.Popen(  # noqa: S603 -- fixed arguments, and `java` from the path
             self.command, cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self._said, start_new_session=True,  # Ctrl-C ends the window first, then this
+            stderr=self._stderr, start_new_session=True,  # Ctrl-C ends the main process first
         )  # fmt: skip
         atexit.register(self.close)
         reader = threading.Thread(
             target=_put_all, args=(self._process.stdout, self._answers), daemon=True
         )
-        reader.start()  # so that neither side waits for the other with a full pipe
+        reader.start()  # a full pipe would block both sides
         return self._process
 
-    def _answer(self, passing_over: str) -> str:
+    def _answer(self, skip: str) -> str:
         while True:
             line = self._answers.get()
             if not line:
                 raise self._ended()
             text = line.decode().removesuffix("\n")
-            if text != passing_over or not passing_over:
+            if text != skip or not skip:
                 return text
 
     def _ended(self) -> RuntimeError:
         self.close()
-        assert self._said is not None
-        self._said.seek(0)
-        message = self._said.read().decode(errors="replace").strip()
+        assert self._stderr is not None
+        self._stderr.seek(0)
+        message = self._stderr.read().decode(errors="replace").strip()
         return RuntimeError(
-            f"{' '.join(self.command)} ended: {message[-_TOLD:] or 'without a word'}"
+            f"{' '.join(self.command)} ended: {message[-_REPORTED:] or 'without a message'}"
         )
 
 
 def need_coco(metric: str) -> None:
-    """Looks for the programs of coco-caption and for Java.
+    """Checks that the programs of coco-caption and Java are installed.
 
     Raises:
-        UserError: The extra `muld` is not installed, or there is no Java.
+        UserError: The extra `muld` is not installed, or Java is missing.
     """
     require(f"the metric {metric!r}", "pycocoevalcap")
     if shutil.which("java") is None:
         raise UserError(
-            f"the metric {metric!r} runs Java programs, and there is no `java` on the path;"
-            " install a Java runtime (8 to 17 are known to do), for instance"
-            " `apt install default-jre-headless`, or take another metric"
+            f"the metric {metric!r} runs Java programs, but `java` is not on the path;"
+            " install a Java runtime (8 to 17 are known to work), for instance with"
+            " `apt install default-jre-headless`, or use another metric"
         )
 
 
 def coco_program(folder: str, *arguments: str) -> LineProcess:
-    """Returns a program of a folder of coco-caption, run by Java with these arguments."""
+    """Returns a Java program in a folder of coco-caption, with these arguments."""
     spec = importlib.util.find_spec("pycocoevalcap")
     assert spec is not None
     assert spec.submodule_search_locations

@@ -1,4 +1,4 @@
-"""METEOR 1.5 as coco-caption runs it; Java aligns the words, the arithmetic is done here."""
+"""METEOR 1.5 as coco-caption runs it; Java aligns the words, Python computes the score."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from leporello.metrics.coco.java import LineProcess, coco_program, need_coco
 from leporello.metrics.coco.tokenizer import coco_words
 from leporello.metrics.protocol import Statistics, Summed, column_sums
 
-# Of METEOR 1.5 for English: weights of exact, stem, synonym and paraphrase matches; of recall
-# against precision; of fragmentation, and its power; of content against function words.
+# METEOR 1.5 for English: weights of exact, stem, synonym and paraphrase matches; recall against
+# precision; exponent and weight of fragmentation; content words against function words.
 _WEIGHTS = (1.0, 0.6, 0.8, 0.6)
 _ALPHA, _BETA, _GAMMA, _DELTA = 0.85, 0.2, 0.6, 0.75
-# Numbers of a line of METEOR's, as `meteor` says.
+# Numbers in a line of METEOR's output; `meteor` describes them.
 _FIELDS = 23
 
 
@@ -24,12 +24,12 @@ _FIELDS = 23
 class MeteorCoco(Summed):
     """METEOR 1.5 over a corpus, with coco-caption's words and options.
 
-    The counts of all examples are added up, each of its best reference. The options are those for
-    English, whatever the language, as coco-caption sets them. It is meant for sentences: a text of
-    1,000 words takes seconds, one of 5,000 minutes.
+    Each example contributes the counts for its best reference. The options are for English,
+    whatever the language, as in coco-caption. METEOR is meant for sentences: a text of 1,000 words
+    takes seconds, a text of 5,000 words takes minutes.
 
     Raises:
-        UserError: The extra `muld` is not installed, or there is no Java.
+        UserError: The extra `muld` is not installed, or Java is missing.
     """
 
     later: ClassVar[bool] = True
@@ -43,15 +43,15 @@ class MeteorCoco(Summed):
         need_coco(self.name)
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns the 23 `counts` of METEOR's own line, or None where there are no references.
+        """Returns the 23 `counts` in METEOR's line of output; None without references.
 
         Raises:
-            RuntimeError: METEOR ended, or says something else.
+            RuntimeError: METEOR ended, or its output has another form.
         """
         if not example.references:
             return None
         guess, *references = coco_words(prediction.prediction, *example.references)
-        # METEOR's own border between texts.
+        # METEOR separates texts by `|||`.
         parts = [words.replace("|||", "") for words in (*references, guess)]
         [line] = _program().ask([" ||| ".join(["SCORE", *parts])], 1)
         counts = [float(number) for number in line.split()]
@@ -61,32 +61,32 @@ class MeteorCoco(Summed):
         return {"counts": counts}
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns `meteor_coco` of all counts together, which is not the mean over examples."""
+        """Returns `meteor_coco` of the summed counts, which is not the mean over examples."""
         if not statistics:
             return {}
         return {self.name: round(100 * meteor(s["counts"] for s in statistics), 4)}
 
     def row(self, statistics: Statistics) -> Sequence[float]:
         """Returns the counts."""
-        return _unbroken(statistics["counts"])
+        return _without_single_chunk(statistics["counts"])
 
     def of_row(self, row: Sequence[float]) -> float:
         """Returns METEOR of the counts."""
-        return 100 * _of_counts(row)
+        return 100 * _meteor(row)
 
 
 def meteor(segments: Iterable[Sequence[float]]) -> float:
-    """Returns METEOR, 0 to 1, of the counts of segments, summed.
+    """Returns METEOR, 0 to 1, of the summed counts of segments.
 
     Args:
-        segments: Counts of each segment, 23 in METEOR's order: the words of both texts; those of
-            them that are function words; for each kind of match the content words matched in both,
-            and the function words; chunks; all words matched in both.
+        segments: 23 counts of each segment in METEOR's order: words of both texts; function words
+            of both texts; for each kind of match the matched content words, then function words,
+            of both texts; chunks; all matched words of both texts.
     """
-    return _of_counts(column_sums(map(_unbroken, segments)))
+    return _meteor(column_sums(map(_without_single_chunk, segments)))
 
 
-def _of_counts(counts: Sequence[float]) -> float:
+def _meteor(counts: Sequence[float]) -> float:
     guess, reference, guess_function, reference_function = counts[:4]
     chunks, guess_matched, reference_matched = counts[20:]
     precision = _share(counts[4:20:2], guess, guess_function)
@@ -98,8 +98,8 @@ def _of_counts(counts: Sequence[float]) -> float:
     return float(mean * (1 - _GAMMA * fragmentation**_BETA))
 
 
-def _unbroken(counts: Sequence[float]) -> Sequence[float]:
-    """Returns the counts; texts that match from end to end in one piece have no chunk."""
+def _without_single_chunk(counts: Sequence[float]) -> Sequence[float]:
+    """Sets the number of chunks to 0 if two texts match completely as a single chunk."""
     *before, chunks, guess_matched, reference_matched = counts
     if chunks == 1 and [guess_matched, reference_matched] == [*counts[:2]]:
         return [*before, 0.0, guess_matched, reference_matched]
@@ -107,16 +107,16 @@ def _unbroken(counts: Sequence[float]) -> Sequence[float]:
 
 
 def _share(matched: Sequence[float], words: float, function: float) -> float:
-    """Returns how much of a text is matched; its content and function words weigh differently.
+    """Returns the weighted share of a text that is matched.
 
     Args:
-        matched: Content words, then function words, for each kind of match.
+        matched: Matched content words, then function words, for each kind of match.
         words: Number of words of the text.
-        function: Number of function words among them.
+        function: Number of function words of the text.
     """
     weight = _DELTA * (words - function) + (1 - _DELTA) * function
     pairs = zip(_WEIGHTS, matched[::2], matched[1::2], strict=True)
-    matches = sum(w * (_DELTA * content + (1 - _DELTA) * other) for w, content, other in pairs)
+    matches = sum(w * (_DELTA * content + (1 - _DELTA) * func) for w, content, func in pairs)
     return matches / weight if weight else 0.0
 
 

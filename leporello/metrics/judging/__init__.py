@@ -1,1 +1,1 @@
-"""Metrics that ask a reader, the one of role `judge`: opinions, and no official scores."""
+"""Metrics that ask the reader with the role `judge`; their scores are not official."""

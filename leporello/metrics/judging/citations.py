@@ -1,4 +1,4 @@
-"""Whether passages entail the sentences that cite them, and answers the claims of the reference."""
+"""Scores citations: whether passages entail the sentences that cite them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHECK = "Does the text say so? Answer with one of the choices."
 _MARK = re.compile(r"\s?\[(\d{1,4})\]")
 _FULL = 100.0
 
-# A sentence without its marks, and the texts that it cites; None where it cites what is not there.
+# A sentence without its marks, and the texts that it cites; None if a number has no hit.
 _Sentence = tuple[str, tuple[str, ...] | None]
 
 
@@ -27,20 +27,20 @@ _Sentence = tuple[str, tuple[str, ...] | None]
 class Citations(Averaged):
     """Citation recall and precision, and claim recall, of ALCE, each 0 to 100.
 
-    A sentence cites by `[1][2]`, numbers of hits from the best; an answer without any such mark
-    cites the best `most` hits in each sentence. `citations` is the share of sentences which what
-    they cite entails, taken together. `citation_precision` is the share of citations of such
-    sentences that are needed: which entail the sentence alone, or without which the others do not;
-    of others none is. `claim_recall` is the share of claims that the answer entails: those under
-    `claims` in the example's metadata, or the sentences of the first reference.
+    A sentence cites hits by rank, such as `[1][2]`; in an answer without marks, each sentence cites
+    the best `most` hits. `citations` is the share of sentences that their cited texts together
+    entail. `citation_precision` is the share of citations that are needed: the cited text entails
+    the sentence alone, or the other cited texts do not entail it; a sentence that is not entailed
+    has no needed citation. `claim_recall` is the share of claims that the answer entails: `claims`
+    in the example's metadata, or the sentences of the first reference.
 
     Source: Gao et al., "Enabling Large Language Models to Generate Text with Citations", EMNLP
     2023, and `compute_autoais` and `compute_claims` of its official `eval.py`.
 
     Attributes:
-        role: Role of the reader that says whether a text entails a sentence.
-        most: Number of citations of a sentence that count, from the first.
-        labels: Labels that the reader chooses from; the first is entailment.
+        role: Role of the reader that decides whether a text entails a sentence.
+        most: Number of citations per sentence that count, from the first.
+        labels: Labels that the reader chooses from; the first label is entailment.
     """
 
     name: ClassVar[str] = "citations"
@@ -51,64 +51,65 @@ class Citations(Averaged):
 
     @cached_property
     def signature(self) -> str:
-        """What is asked."""
-        asked = f"role:{self.role}|most:{self.most}|labels:{','.join(self.labels)}"
-        return f"citations|{asked}|average:mean|version:1"
+        """Options of the computation."""
+        options = f"role:{self.role}|most:{self.most}|labels:{','.join(self.labels)}"
+        return f"citations|{options}|average:mean|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns those of an empty answer; all else takes reading.
+        """Returns the statistics of an empty answer; other answers need a reader.
 
         Raises:
-            MetricError: There is a prediction.
+            MetricError: The answer is not empty.
         """
         if not example.references:
             return None
         if prediction.prediction:
-            raise MetricError("citations asks a reader: its scores are made by `run` alone")
-        return _told([], [], [])
+            raise MetricError("citations asks a reader: only `run` can compute its scores")
+        return _percentages([], [], [])
 
     def ask(
         self, prediction: Prediction, example: Example
     ) -> Generator[Sequence[Read], Sequence[Output], Statistics | None]:
-        """Yields two rounds of reads: what is cited together and claims, then what is needed."""
+        """Yields two rounds of reads: cited texts together and claims; then single citations."""
         if not example.references or not prediction.prediction:
             return self.statistics(prediction, example)
         sentences = self._sentences(prediction, example)
         cited = [(texts, sentence) for sentence, texts in sentences if texts]
         answer = _MARK.sub("", prediction.prediction)
         claims = [((answer,), claim) for claim in _claims(example)]
-        said = self._entailed((yield [self._read(*pair) for pair in [*cited, *claims]]))
-        entailed = dict(zip(cited, said, strict=False))
+        verdicts = self._entailed((yield [self._read(*pair) for pair in [*cited, *claims]]))
+        entailed = dict(zip(cited, verdicts, strict=False))
         several = [pair for pair in cited if entailed[pair] and len(pair[0]) > 1]
-        asked = [
+        pairs = [
             (texts, sentence)
             for cites, sentence in several
             for place in range(len(cites))
             for texts in ((cites[place],), cites[:place] + cites[place + 1 :])
         ]
-        found = self._entailed((yield [self._read(*pair) for pair in asked])) if asked else []
+        checked = self._entailed((yield [self._read(*pair) for pair in pairs])) if pairs else []
         needed = iter(
-            alone or not rest for alone, rest in zip(found[::2], found[1::2], strict=True)
+            by_itself or not by_others
+            for by_itself, by_others in zip(checked[::2], checked[1::2], strict=True)
         )
         precise = [
             next(needed) if pair in several else entailed[pair] for pair in cited for _ in pair[0]
         ]
         recalled = [bool(texts and entailed[texts, sentence]) for sentence, texts in sentences]
-        return _told(recalled, precise, said[len(cited) :])
+        return _percentages(recalled, precise, verdicts[len(cited) :])
 
     def _sentences(self, prediction: Prediction, example: Example) -> list[_Sentence]:
-        whole, text = example.document.text, prediction.prediction
-        hits = [" ".join(whole[s.start : s.end] for s in spans) for spans in prediction.hit_spans]
+        source, text = example.document.text, prediction.prediction
+        hits = [" ".join(source[s.start : s.end] for s in spans) for spans in prediction.hit_spans]
         marked = _MARK.search(text) is not None
         sentences: list[_Sentence] = []
         for start, end in sentence_spans(text):
             numbers = [int(number) for number in _MARK.findall(text[start:end])]
-            known = all(0 < number <= len(hits) for number in numbers)
-            texts = [hits[number - 1] for number in numbers] if known and marked else hits
+            are_valid = all(0 < number <= len(hits) for number in numbers)
+            texts = [hits[number - 1] for number in numbers] if are_valid and marked else hits
             cites = tuple(dict.fromkeys(texts))[: self.most]
-            own = _MARK.sub("", text[start:end]).strip()
-            if own:
-                sentences.append((own, cites if known else None))
+            sentence = _MARK.sub("", text[start:end]).strip()
+            if sentence:
+                sentences.append((sentence, cites if are_valid else None))
         return sentences
 
     def _read(self, texts: tuple[str, ...], sentence: str) -> Read:
@@ -127,10 +128,12 @@ def _claims(example: Example) -> list[str]:
     return [reference[start:end] for start, end in sentence_spans(reference)]
 
 
-def _told(recalled: Sequence[bool], precise: Sequence[bool], claims: Sequence[bool]) -> Statistics:
+def _percentages(
+    recalled: Sequence[bool], precise: Sequence[bool], claims: Sequence[bool]
+) -> Statistics:
     return {
-        name: _FULL * fmean(found) if found else 0.0
-        for name, found in (
+        name: _FULL * fmean(flags) if flags else 0.0
+        for name, flags in (
             ("citations", recalled),
             ("citation_precision", precise),
             ("claim_recall", claims),

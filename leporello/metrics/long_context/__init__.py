@@ -1,5 +1,5 @@
-"""What the newer benchmarks score: LongBench, its second version, InfiniteBench and LooGLE.
+"""Metrics of newer benchmarks: LongBench, LongBench v2, InfiniteBench and LooGLE.
 
-Their tables hold one score a task, so that one class a benchmark has a parameter for which. Begin
-with `longbench`.
+Benchmarks report one score per task, so one class per benchmark has a parameter that selects the
+score. Start with `longbench`.
 """

@@ -1,4 +1,4 @@
-"""Chinese answers in words, as jieba divides them, and without punctuation."""
+"""Splits Chinese answers into words with jieba, and strips punctuation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leporello.models.locate import cache_directory
 if TYPE_CHECKING:
     import jieba
 
-_KEPT = 512  # texts, as references recur
+_CACHED = 512  # texts, since references recur
 _PUNCTUATION = str.maketrans(
     "",
     "",
@@ -22,25 +22,25 @@ _PUNCTUATION = str.maketrans(
 )
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHED)
 def chinese_words(text: str) -> tuple[str, ...]:
-    """Returns the words of a text, blanks and punctuation too: together they are the text."""
+    """Splits a text into words, including blanks and punctuation."""
     return tuple(_jieba().cut(text, cut_all=False))
 
 
-def bare(text: str) -> str:
+def without_punctuation(text: str) -> str:
     """Returns a text in small letters, without punctuation and blanks."""
     return "".join(text.lower().translate(_PUNCTUATION).split())
 
 
 @cache
 def _jieba() -> jieba.Tokenizer:
-    """Returns jieba with its dictionary, whose copy lies where nobody else writes."""
+    """Returns jieba with its dictionary, cached in a folder that only this user writes to."""
     import jieba
 
-    jieba.setLogLevel(logging.WARNING)  # it tells on stderr how it begins
+    jieba.setLogLevel(logging.WARNING)  # it reports its start on stderr
     folder = cache_directory() / "jieba"
     folder.mkdir(parents=True, exist_ok=True)
     words = jieba.Tokenizer()
-    words.tmp_dir = str(folder)  # else a file in /tmp, which it trusts, whoever wrote it
+    words.tmp_dir = str(folder)  # by default it trusts a file in /tmp, whoever wrote it
     return words

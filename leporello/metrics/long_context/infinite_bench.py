@@ -1,4 +1,4 @@
-"""InfiniteBench, as its own `compute_scores.py` scores it."""
+"""Scores of InfiniteBench, as in its `compute_scores.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 from leporello.core.protocols import Count
 from leporello.core.records import Example
 from leporello.metrics.f1 import best_f1, token_f1
-from leporello.metrics.long_context.chinese import bare
+from leporello.metrics.long_context.chinese import without_punctuation
 from leporello.metrics.protocol import Averaged, GoldError
 from leporello.metrics.rouge import rouge_l_sum
 from leporello.text.squad import normalise
@@ -27,16 +27,16 @@ Gold = Sequence[str]
 
 @dataclass(frozen=True)
 class InfiniteBenchScore(Averaged):
-    """The score that InfiniteBench gives an answer to one of its tasks.
+    """Score that InfiniteBench gives an answer to one of its tasks.
 
-    References are as its tasks give them: numbers and lists of numbers as JSON; of a choice the
-    option's text and its letter. Of several names in a dialogue the first alone counts, in capitals
-    and only if it is one word.
+    References have the form of its tasks: numbers and lists of numbers as JSON; the option's text
+    and letter for a choice. If a dialogue has several names, only the first counts, in capitals and
+    only as a single word.
 
     Attributes:
-        task: Name of the task, whose rule is applied.
-        skip: Number of the answer's first numbers that `math_calc` leaves out; the authors leave
-            out one for GPT-4.
+        task: Name of the task whose rule applies.
+        skip: Number of numbers at the start of the answer that `math_calc` skips; the authors skip
+            one for GPT-4.
     """
 
     task: Literal[
@@ -50,31 +50,31 @@ class InfiniteBenchScore(Averaged):
 
     @property
     def signature(self) -> str:
-        """What is computed."""
+        """Options of the computation."""
         return f"infinite_bench|task:{self.task}|skip:{self.skip}|average:mean|version:1"
 
     def value(self, text: str, example: Example) -> float:
-        """Returns what the task's rule gives.
+        """Returns the score by the task's rule.
 
         Raises:
-            GoldError: A reference without the letter or the number that the task's answers have.
+            GoldError: A reference lacks the letter or number of the task's answers.
         """
         score = self._math_calc if self.task == "math_calc" else _SCORES[self.task]
         try:
             return 100.0 * score(text, example.references)
         except (ValueError, TypeError, LookupError):
-            fault = f"the references {list(example.references)!r:.80} are none of {self.task}"
+            fault = f"the references {list(example.references)!r:.80} are not valid for {self.task}"
             raise GoldError(example, fault) from None
 
     def _math_calc(self, text: str, gold: Gold) -> float:
-        wanted = [str(int(number)) for number in json.loads(gold[0])]
-        given = [number.lstrip("0") or "0" for number in _NUMBER.findall(text)[self.skip :]]
-        pairs = zip(wanted, given, strict=False)
-        return len([*takewhile(lambda pair: pair[0] == pair[1], pairs)]) / len(wanted)
+        expected = [str(int(number)) for number in json.loads(gold[0])]
+        numbers = [number.lstrip("0") or "0" for number in _NUMBER.findall(text)[self.skip :]]
+        pairs = zip(expected, numbers, strict=False)
+        return len([*takewhile(lambda pair: pair[0] == pair[1], pairs)]) / len(expected)
 
 
-def _words(text: str, parting: str) -> list[str]:
-    return text.translate(dict.fromkeys(map(ord, parting), " ")).split()
+def _words(text: str, separators: str) -> list[str]:
+    return text.translate(dict.fromkeys(map(ord, separators), " ")).split()
 
 
 def _kv_retrieval(text: str, gold: Gold) -> float:
@@ -91,20 +91,22 @@ def _longdialogue_qa_eng(text: str, gold: Gold) -> float:
 
 
 def _longbook_qa_chn(text: str, gold: Gold) -> float:
-    return max(token_f1(bare(text), bare(each)) for each in gold)
+    return max(
+        token_f1(without_punctuation(text), without_punctuation(reference)) for reference in gold
+    )
 
 
 def _longbook_sum_eng(text: str, gold: Gold) -> float:
-    return max(rouge_l_sum(text, each) for each in gold)
+    return max(rouge_l_sum(text, reference) for reference in gold)
 
 
 def _math_find(text: str, gold: Gold) -> float:
-    wanted = json.loads(gold[0])
+    expected = json.loads(gold[0])
     match = _DECIMAL.search(text)
     if match is None:
         return 0.0
-    # An int is compared with an int: theirs ends where the answer has a fraction.
-    return bool(float(match.group()) == wanted)
+    # The authors compare with `int`, and fail on an answer with a fraction.
+    return bool(float(match.group()) == expected)
 
 
 def _code_run(text: str, gold: Gold) -> float:
@@ -112,7 +114,7 @@ def _code_run(text: str, gold: Gold) -> float:
     try:
         return bool(words) and int(words[-1]) == int(gold[0])
     except ValueError:
-        int(gold[0])  # the reference's own fault is told
+        int(gold[0])  # raises for a fault of the reference
         return False
 
 
@@ -122,8 +124,8 @@ def _code_debug(text: str, gold: Gold) -> float:
     if text[:2] in (f"{letter}.", f"{letter}:"):
         return True
     text = _squeezed(re.sub(r"[\n`'\"*-]|[Oo]ption", " ", text))
-    behind = _behind(text, ("answer is:", "is:", "answer:", "correct option is:"))
-    return behind is not None and behind.startswith((letter, name))
+    remainder = _after(text, ("answer is:", "is:", "answer:", "correct option is:"))
+    return remainder is not None and remainder.startswith((letter, name))
 
 
 def _longbook_choice_eng(text: str, gold: Gold) -> float:
@@ -134,10 +136,10 @@ def _longbook_choice_eng(text: str, gold: Gold) -> float:
     if text in gold:
         return True
     text = _squeezed(re.sub(r"[\n\"'.,?!{}]", " ", text))
-    behind = _behind(text, ("answer is:", "answer:", "answer is", "option is"))
-    if behind is not None:
-        return behind.startswith(tuple(gold))
-    # `in` of texts, as theirs: `AB` is found in `ABCD` too.
+    remainder = _after(text, ("answer is:", "answer:", "answer is", "option is"))
+    if remainder is not None:
+        return remainder.startswith(tuple(gold))
+    # A substring test like the authors': `AB` is in `ABCD` too.
     return next((word for word in text.split() if word in "ABCD"), None) in gold
 
 
@@ -145,8 +147,8 @@ def _squeezed(text: str) -> str:
     return re.sub(" {2,}", " ", text)
 
 
-def _behind(text: str, prefixes: Sequence[str]) -> str | None:
-    """Returns what follows the first of these that the text has, but for one character."""
+def _after(text: str, prefixes: Sequence[str]) -> str | None:
+    """Returns the text after the first prefix that it contains and one more character."""
     prefix = next((prefix for prefix in prefixes if prefix in text), None)
     return None if prefix is None else text[text.index(prefix) + len(prefix) + 1 :]
 

@@ -1,4 +1,4 @@
-"""LongBench as its `eval.py` and `metrics.py` score it, and LongBench v2 as its `result.py`."""
+"""Scores of LongBench, as in its `eval.py` and `metrics.py`, and of v2, as in its `result.py`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 from leporello.core.environment.extras import require
 from leporello.core.records import Example, Prediction
 from leporello.metrics.f1 import token_f1
-from leporello.metrics.long_context.chinese import bare, chinese_words
+from leporello.metrics.long_context.chinese import chinese_words, without_punctuation
 from leporello.metrics.long_context.rouge_sets import rouge_l
 from leporello.metrics.protocol import Averaged, GoldError, Statistics
 from leporello.text.squad import normalise
@@ -23,22 +23,22 @@ _COMMENTED = re.compile(r"`|#|//")
 
 @dataclass(frozen=True)
 class LongBenchScore(Averaged):
-    """The score that LongBench gives an answer to one of its tasks, the best over references.
+    """Score that LongBench gives an answer to one of its tasks, the best over references.
 
-    `f1` is SQuAD's; `f1_zh` the same over jieba's words, without punctuation; `rouge_l` and
-    `rouge_l_zh` the F-measure of the package `rouge`, Chinese in jieba's words; `classification` is
-    1 over the number of labels that the answer names, if the right one is among them; `retrieval`
-    and `count` the share of the answer's numbers that are right; `code_similarity` how like the
-    first line of code is to the right one, in hundredths, by `difflib` (fuzzywuzzy's ratio where
-    python-Levenshtein, which LongBench does not ask for, is not installed).
+    `f1` is SQuAD's; `f1_zh` is the same over jieba's words, without punctuation. `rouge_l` and
+    `rouge_l_zh` are the F-measure of the package `rouge`, for Chinese over jieba's words.
+    `classification` is 1 over the number of labels that the answer names, if the right label is
+    among them. `retrieval` and `count` are the share of the answer's numbers that are right.
+    `code_similarity` compares the first line of code with the reference, in hundredths, by
+    `difflib` (fuzzywuzzy's ratio without python-Levenshtein, which LongBench does not require).
 
     Attributes:
-        score_by: Which of these it is.
-        first_line: Whether the answer's first line alone is scored, as of trec, triviaqa, samsum
+        score_by: Name of the score.
+        first_line: Whether only the answer's first line is scored, as in trec, triviaqa, samsum
             and lsht.
 
     Raises:
-        UserError: A score of Chinese, and the extra `chinese` is not installed.
+        UserError: The score is for Chinese, and the extra `chinese` is not installed.
     """
 
     score_by: Literal[
@@ -55,7 +55,7 @@ class LongBenchScore(Averaged):
 
     @property
     def signature(self) -> str:
-        """What is computed."""
+        """Options of the computation."""
         lines = "first" if self.first_line else "all"
         return (
             f"longbench|score:{self.score_by}|lines:{lines}|references:max|average:mean|version:1"
@@ -65,7 +65,7 @@ class LongBenchScore(Averaged):
         """Returns the best score over references.
 
         Raises:
-            GoldError: A reference of a retrieval task that names no paragraph.
+            GoldError: A reference of a retrieval task names no paragraph.
         """
         if self.first_line:
             text = text.lstrip("\n").split("\n", 1)[0]
@@ -73,30 +73,33 @@ class LongBenchScore(Averaged):
         return 100.0 * max(score(text, gold, example) for gold in example.references)
 
 
-def _f1(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- as every score's
+def _f1(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- same signature for all scores
     return token_f1(normalise(text).split(), normalise(gold).split())
 
 
-def _f1_zh(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- as every score's
-    ours, theirs = (list(filter(None, map(bare, chinese_words(each)))) for each in (text, gold))
-    return token_f1(ours, theirs)
+def _f1_zh(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- same signature for all scores
+    answer, reference = (
+        list(filter(None, map(without_punctuation, chinese_words(chinese))))
+        for chinese in (text, gold)
+    )
+    return token_f1(answer, reference)
 
 
-def _rouge_l(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- as every score's
+def _rouge_l(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- same signature for all scores
     return rouge_l(text, gold).f
 
 
-def _rouge_l_zh(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- as every score's
-    return rouge_l(*(" ".join(chinese_words(each)) for each in (text, gold))).f
+def _rouge_l_zh(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- same signature for all scores
+    return rouge_l(*(" ".join(chinese_words(chinese)) for chinese in (text, gold))).f
 
 
 def _classification(text: str, gold: str, example: Example) -> float:
-    named = [label for label in example.choices if label in text]
-    # As theirs, which goes on behind the place of what it takes out: a neighbour is passed over.
-    for label in named:
+    labels = [label for label in example.choices if label in text]
+    # Removing from the list during iteration skips the next label, as in the authors' code.
+    for label in labels:
         if label in gold and label != gold:
-            named.remove(label)
-    return 1.0 / len(named) if gold in named else 0.0
+            labels.remove(label)
+    return 1.0 / len(labels) if gold in labels else 0.0
 
 
 def _retrieval(text: str, gold: str, example: Example) -> float:
@@ -106,12 +109,12 @@ def _retrieval(text: str, gold: str, example: Example) -> float:
     return _count(text, match[1], example)
 
 
-def _count(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- as every score's
+def _count(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- same signature for all scores
     numbers = re.findall(r"\d+", text)
     return numbers.count(gold) / len(numbers) if numbers else 0.0
 
 
-def _code_similarity(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- as every score's
+def _code_similarity(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- same signature for all scores
     lines = text.lstrip("\n").split("\n")
     code = next((line for line in lines if not _COMMENTED.search(line)), "")
     return 1.0 if code == gold else round(100 * SequenceMatcher(None, code, gold).ratio()) / 100
@@ -136,10 +139,10 @@ _ANSWER = (
 
 @dataclass(frozen=True)
 class LongBenchV2Accuracy(Averaged):
-    """Accuracy over letters, as LongBench v2 computes it: all, by difficulty and by length.
+    """Accuracy over letters of LongBench v2: over all examples, by difficulty and by length.
 
-    A letter counts only where the answer says `The correct answer is (B)`, with or without the
-    parentheses, as the prompt asks; asterisks are overlooked.
+    A letter counts only in `The correct answer is (B)`, with or without the parentheses, as the
+    prompt requires; asterisks are ignored.
     """
 
     name: ClassVar[str] = "longbench_v2"
@@ -149,31 +152,31 @@ class LongBenchV2Accuracy(Averaged):
         """Returns `longbench_v2`, 100 or 0, and the example's difficulty and length.
 
         Raises:
-            GoldError: A reference that is no letter from A to D.
+            GoldError: A reference is not a letter from A to D.
         """
         if not example.references:
             return None
         gold = example.references[0]
         letter = _letter(gold) or gold
         if letter not in ("A", "B", "C", "D"):
-            raise GoldError(example, f"the reference {gold!r:.80} is none of A, B, C and D")
+            raise GoldError(example, f"the reference {gold!r:.80} is not one of A, B, C and D")
         groups = {name: example.metadata.get(name) for name in ("difficulty", "length")}
         return {self.name: 100.0 * (_letter(prediction.prediction) == letter), **groups}
 
-    def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- of the protocol
-        """Says whether a text says which letter is correct."""
+    def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- required by the protocol
+        """Returns whether a text states the correct letter."""
         return _letter(text) is not None
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns the accuracy over all, and over each difficulty and length that there is."""
+        """Returns the accuracy over all examples, and for each difficulty and length."""
         by_name: dict[str, list[float]] = {self.name: []} if statistics else {}
-        for each in statistics:
-            for name in (self.name, each["difficulty"], each["length"]):
+        for row in statistics:
+            for name in (self.name, row["difficulty"], row["length"]):
                 if name:
-                    by_name.setdefault(name, []).append(each[self.name])
+                    by_name.setdefault(name, []).append(row[self.name])
         return {name: round(fmean(scores), 4) for name, scores in by_name.items()}
 
 
 def _letter(text: str) -> str | None:
     text = text.replace("*", "")
-    return next((found[1] for pattern in _ANSWER if (found := pattern.search(text))), None)
+    return next((match[1] for pattern in _ANSWER if (match := pattern.search(text))), None)

@@ -1,7 +1,7 @@
-"""LooGLE's automatic scores, as its own `automatic_eval.py` computes them.
+"""LooGLE's automatic scores, as in its `automatic_eval.py`.
 
-Not those that need more than arithmetic: BERTScore (a model of 1.4 GB), the judgement of GPT-4, and
-METEOR, for which the authors pass sets of words, whose order changes from one process to the next.
+Three scores are left out: BERTScore needs a model of 1.4 GB, GPT-4's judgement needs a server, and
+METEOR is not reproducible, since the authors pass sets of words, whose order changes per process.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from leporello.metrics.protocol import Averaged, GoldError, Statistics, Summed
 
 @dataclass(frozen=True)
 class LooGLESimilarity(Averaged):
-    """BLEU-1 and BLEU-4 of single sentences, and the recall of ROUGE-1, -2 and -L.
+    """BLEU-1 and BLEU-4 of single answers, and the recall of ROUGE-1, -2 and -L.
 
-    BLEU-4 is the share of runs of four words that are the reference's, with the brevity penalty,
-    and no mean over shorter runs. ROUGE is that of the package `rouge`, and `loogle_rouge_l` the
-    score that pipelines are ranked by. An empty answer is scored as the word `None`.
+    BLEU-4 is the share of runs of four words that are in the reference, with the brevity penalty,
+    without a mean over shorter runs. ROUGE is computed as in the package `rouge`; `loogle_rouge_l`
+    ranks pipelines. An empty answer is scored as the word `None`.
     """
 
     name: ClassVar[str] = "loogle"
@@ -38,7 +38,7 @@ class LooGLESimilarity(Averaged):
         return float(statistics[self.headline])
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns the five scores, or None where there are no references; the first one counts."""
+        """Returns the five scores against the first reference; None without references."""
         if not example.references:
             return None
         text, gold = prediction.prediction or "None", example.references[0]
@@ -51,62 +51,62 @@ class LooGLESimilarity(Averaged):
 
 def _bleu(guess: Sequence[str], reference: Sequence[str], n: int) -> float:
     """Returns the precision of n-grams with the brevity penalty, 0 to 1."""
-    ours, theirs = (
+    answer_grams, reference_grams = (
         Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1))
         for words in (guess, reference)
     )
-    shared = (ours & theirs).total()
+    shared = (answer_grams & reference_grams).total()
     if not shared:
         return 0.0
     penalty = math.exp(min(0.0, 1 - len(reference) / len(guess)))
-    return penalty * shared / ours.total()
+    return penalty * shared / answer_grams.total()
 
 
 @dataclass(frozen=True)
 class LooGLECloze(Summed):
-    """The share of masks that are filled exactly, and in part, over all masks of all questions.
+    """Share of masks that are filled exactly, and partially, over all masks of all questions.
 
-    The answer must be a dictionary in Python's writing, `{'<mask-0>': 'Bob'}`, and nothing else;
-    in part means that it shares a word. The reference is the dictionary as JSON. What the authors
-    run as code is read as data here: calls and names are no answer.
+    The answer must be a Python dictionary, `{'<mask-0>': 'Bob'}`, and nothing else. A mask is
+    filled partially if the answer shares a word. The reference is the dictionary as JSON. Answers
+    are parsed as literals, whereas the authors run them as code: calls and names do not count.
     """
 
     name: ClassVar[str] = "loogle_cloze"
     signature: ClassVar[str] = "loogle_cloze|match:exact,partial|average:over-masks|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns numbers of masks: filled exactly, in part, and all; None without references.
+        """Returns numbers of masks: filled exactly, partially, and all; None without references.
 
         Raises:
-            GoldError: A reference that is no dictionary of texts.
+            GoldError: A reference is not a dictionary of texts.
         """
         if not example.references:
             return None
-        gold, given = _masks(example), _dictionary(prediction.prediction)
-        exact = sum(given.get(mask) == text for mask, text in gold.items())
-        words = {mask: text.split() for mask, text in given.items() if isinstance(text, str)}
+        gold, answers = _masks(example), _dictionary(prediction.prediction)
+        exact = sum(answers.get(mask) == text for mask, text in gold.items())
+        words = {mask: text.split() for mask, text in answers.items() if isinstance(text, str)}
         partial = sum(not {*words.get(mask, ())}.isdisjoint(gold[mask].split()) for mask in gold)
         return {"exact": exact, "partial": partial, "masks": len(gold)}
 
-    def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- of the protocol
-        """Says whether a text is a dictionary."""
+    def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- required by the protocol
+        """Returns whether a text is a dictionary that is not empty."""
         return bool(_dictionary(text))
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns the shares `loogle_cloze`, filled exactly, and `loogle_cloze_partial`."""
+        """Returns `loogle_cloze`, the share of exactly filled masks, and `loogle_cloze_partial`."""
         if not statistics:
             return {}
         names = {self.name: "exact", f"{self.name}_partial": "partial"}
-        masks = sum(each["masks"] for each in statistics)
-        shares = {name: sum(each[key] for each in statistics) for name, key in names.items()}
+        masks = sum(row["masks"] for row in statistics)
+        shares = {name: sum(row[key] for row in statistics) for name, key in names.items()}
         return {name: round(100 * share / masks, 4) for name, share in shares.items()}
 
     def row(self, statistics: Statistics) -> Sequence[float]:
-        """Returns the masks filled exactly, and all."""
+        """Returns the numbers of exactly filled masks and of all masks."""
         return [statistics["exact"], statistics["masks"]]
 
     def of_row(self, row: Sequence[float]) -> float:
-        """Returns the share of masks that are filled exactly."""
+        """Returns the share of exactly filled masks."""
         exact, masks = row
         return 100 * exact / masks
 
@@ -116,9 +116,9 @@ def _masks(example: Example) -> Mapping[str, str]:
         gold = json.loads(example.references[0])
     except ValueError:
         gold = None
-    if isinstance(gold, dict) and gold and all(isinstance(each, str) for each in gold.values()):
+    if isinstance(gold, dict) and gold and all(isinstance(text, str) for text in gold.values()):
         return gold
-    fault = f"the reference {example.references[0]!r:.80} is no JSON object of masks and texts"
+    fault = f"the reference {example.references[0]!r:.80} is not a JSON object of masks and texts"
     raise GoldError(example, fault)
 
 

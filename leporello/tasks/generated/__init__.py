@@ -1,5 +1,5 @@
-"""Benchmarks that are made here, of a seed and a length: RULER's and BABILong's.
+"""Benchmarks whose examples are generated from a seed and a length: RULER and BABILong.
 
-`ruler` and `babilong` are the tasks, `recipes` and `words` write RULER's texts. The prompts are the
-benchmarks', in the YAML files beside.
+`ruler` and `babilong` are the tasks; `recipes` and `words` write RULER's texts. The YAML files
+contain the official prompts.
 """

@@ -1,4 +1,4 @@
-"""BABILong (Kuratov et al. 2024): bAbI's facts, hidden among the sentences of other texts."""
+"""BABILong (Kuratov et al. 2024): bAbI's facts, hidden between the sentences of other texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Document, Example
 from leporello.models.locate import model_fingerprint
-from leporello.tasks.generated.babi import MADE, Stories, Story, made, stories
+from leporello.tasks.generated.babi import MADE, Stories, Story, generate_story, stories
 from leporello.tasks.generated.generated import Generated, benchmark, file_of
 from leporello.tasks.generated.recipes import inserted, trimmed
 from leporello.tasks.generated.words import background
@@ -23,33 +23,33 @@ from leporello.tasks.official.archives import data_directory
 from leporello.text.outline import tile
 from leporello.text.tokens import tokenizer
 
-_PROMPT = 300  # tokens that the authors keep free for the prompt
-_FACT = 8  # tokens a fact at least, by which they leave long stories out
-_SHORTEST = 10  # tokens of a sentence of the background
+_PROMPT = 300  # tokens that the authors reserve for the prompt
+_FACT = 8  # assumed tokens per fact, by which the authors exclude long stories
+_SHORTEST = 10  # least tokens of a sentence of the background
 
 
 @dataclass(frozen=True)
 class Babilong(Generated):
     """A task of BABILong at one length, `qa1` to `qa20`.
 
-    Facts stay in their order, between sentences of the background, which begins anywhere and is
-    gone through again where it is too short. The same parameters give the same examples.
+    Facts keep their order, between sentences of the background, which starts at a random sentence
+    and is repeated if it is too short. The same parameters give the same examples.
 
     Attributes:
-        name: Name of the task, as the benchmark names it.
-        length: Number of tokens of prompt and text together, about: the prompt counts 300. 0 adds
-            no background.
-        tokenizer: Tokenizer that counts them: `words`, or a Hugging Face tokenizer by path or hub
-            id; the authors' is GPT-2's.
-        samples: Number of examples, no more than the file has questions.
-        seed: Seed of all that is drawn.
-        background: Folder of texts, or a file, whose sentences of ten tokens and more are mixed in;
-            the authors' are the books of PG-19's test split. None takes the noise of RULER.
-        facts: `files` takes bAbI's: `qa1_single-supporting-fact_train.txt` and the like below
-            `babilong` in the data directory. `made` makes some like them, of qa1 to qa3 alone,
-            whose scores are not the benchmark's.
-        split: Split of bAbI's files; the authors take `train`.
-        data: Directory of the benchmarks' files. None stands for `LEPORELLO_DATA`, else `data`.
+        name: Name of the task in the benchmark.
+        length: Approximate number of tokens of prompt and text; the prompt counts as 300. 0 adds no
+            background.
+        tokenizer: Tokenizer that counts tokens: `words`, or a Hugging Face tokenizer by path or hub
+            id; the authors use GPT-2's.
+        samples: Number of examples, limited by the questions in the file.
+        seed: Random seed.
+        background: File, or folder of texts, whose sentences of at least ten tokens surround the
+            facts; the authors use the books of PG-19's test split. None uses the noise of RULER.
+        facts: `files` reads bAbI's files, such as `qa1_single-supporting-fact_train.txt`, below
+            `babilong` in the data directory. `made` generates similar stories, only for qa1 to qa3;
+            their scores are not comparable to the benchmark's.
+        split: Split of bAbI's files; the authors use `train`.
+        data: Directory of the benchmarks' files. None means `LEPORELLO_DATA` or `data`.
     """
 
     metrics: ClassVar[tuple[str, ...]] = ("babilong_accuracy", "recall")
@@ -69,39 +69,39 @@ class Babilong(Generated):
 
     def __post_init__(self) -> None:
         if self.facts == "made" and self.name not in MADE:
-            raise ValueError(f"facts: made goes with {', '.join(MADE)} alone, not {self.name}")
+            raise ValueError(f"facts: made is only for {', '.join(MADE)}, not {self.name}")
 
     def __len__(self) -> int:
-        """Returns how many there are."""
+        """Returns the number of examples."""
         return self.samples if self.facts == "made" else min(self.samples, len(self._chosen()))
 
     def fingerprint(self) -> str:
-        """Returns a hash of all that the examples are made of.
+        """Returns a hash of everything that determines the examples.
 
         Raises:
-            UserError: A file is not there, or faulty.
+            UserError: A file is missing or faulty.
         """
-        told = [
+        sources = [
             *(self.name, self.length, self.samples, self.seed),
             "made" if self.facts == "made" else self._stories.sha256,
             self.tokenizer if self.tokenizer == "words" else model_fingerprint(self.tokenizer),
             background(self.background, benchmark("ruler")["noise"]).sha256,
             file_of("babilong").read_text(encoding="utf-8"),
         ]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(sources).encode()).hexdigest()
 
     def example(self, number: int) -> Example:
         """Returns an example by its number from 0."""
         chance = Random(f"{self.seed}/{self.name}/{number}")
         story = self._story(number, chance)
-        straw = self._background(chance, story) if self._room else []
-        places = sorted(chance.choices(range(len(straw) + 1), k=len(story.facts)))
-        parts, indexes = inserted(straw, story.facts, places)
+        haystack = self._background(chance, story) if self._room else []
+        places = sorted(chance.choices(range(len(haystack) + 1), k=len(story.facts)))
+        parts, indexes = inserted(haystack, story.facts, places)
         text, spans = tile(parts, " ")
-        told: dict[str, Any] = benchmark("babilong")[self.name]
-        head = "\n\n".join(told[part] for part in ("instruction", "examples", "post_prompt"))
-        asked = f"Question: {story.question}"
-        prompt = OfficialPrompt(f"{head}\n\n<context>\n", "\n</context>\n\n", asked)
+        task: dict[str, Any] = benchmark("babilong")[self.name]
+        head = "\n\n".join(task[part] for part in ("instruction", "examples", "post_prompt"))
+        query = f"Question: {story.question}"
+        prompt = OfficialPrompt(f"{head}\n\n<context>\n", "\n</context>\n\n", query)
         name = f"{self.name}-{number}"
         return Example(
             name,
@@ -109,8 +109,8 @@ class Babilong(Generated):
             question=story.question,
             instruction=head,
             references=(story.answer,),
-            evidence=trimmed(parts, spans, (indexes[each] for each in story.proof)),
-            metadata={**prompt.metadata(), "gold": {"labels": told["labels"]}},
+            evidence=trimmed(parts, spans, (indexes[fact] for fact in story.proof)),
+            metadata={**prompt.metadata(), "gold": {"labels": task["labels"]}},
         )
 
     @property
@@ -122,41 +122,43 @@ class Babilong(Generated):
         return stories(data_directory(self.data) / "babilong", self.name, self.split)
 
     def _chosen(self) -> list[int]:
-        """Returns the stories that are short enough, in an order of chance."""
+        """Returns the numbers of the stories that are short enough, in random order."""
         most = self._room // _FACT
-        read = self._stories.stories
-        short = [n for n, story in enumerate(read) if not most or len(story.facts) < most]
+        numbered = enumerate(self._stories.stories)
+        short = [n for n, story in numbered if not most or len(story.facts) < most]
         Random(f"{self.seed}/{self.name}").shuffle(short)
         return short
 
     def _story(self, number: int, chance: Random) -> Story:
         if self.facts == "made":
-            return made(self.name, tuple(benchmark("babilong")[self.name]["labels"]), chance)
+            return generate_story(
+                self.name, tuple(benchmark("babilong")[self.name]["labels"]), chance
+            )
         return self._stories.stories[self._chosen()[number]]
 
     def _background(self, chance: Random, story: Story) -> list[str]:
-        """Returns sentences that have as many tokens as there is room for beside the facts."""
+        """Returns sentences whose tokens, with those of the facts, fill the length."""
         count = tokenizer(self.tokenizer).offsets
         room = self._room - sum(len(count(fact)) for fact in story.facts)
         sentences, ends = _sentences(self.background, self.tokenizer)
-        taken, at = [], chance.randrange(len(sentences))
+        chosen, index = [], chance.randrange(len(sentences))
         while room > 0:
-            size = ends[at + 1] - ends[at]
+            size = ends[index + 1] - ends[index]
             if size > room:
-                last = count(sentences[at])[room - 1]
-                taken.append(sentences[at][: int(last[1])])
+                last = count(sentences[index])[room - 1]
+                chosen.append(sentences[index][: int(last[1])])
             else:
-                taken.append(sentences[at])
+                chosen.append(sentences[index])
             room -= size
-            at = (at + 1) % len(sentences)
-        return taken
+            index = (index + 1) % len(sentences)
+        return chosen
 
 
 @lru_cache(maxsize=4)
 def _sentences(path: Path | None, name: str) -> tuple[list[str], list[int]]:
-    """Returns the sentences of a background that are long enough, and the sum of their tokens."""
+    """Returns the sentences of a background that are long enough, and sums of their tokens."""
     count = tokenizer(name).offsets
     sized = [(s, len(count(s))) for s in background(path, benchmark("ruler")["noise"]).sentences]
-    # The noise of RULER has short sentences alone.
-    long = [each for each in sized if each[1] >= _SHORTEST] or sized
+    # The noise of RULER has only short sentences.
+    long = [pair for pair in sized if pair[1] >= _SHORTEST] or sized
     return [s for s, _ in long], [*accumulate((size for _, size in long), initial=0)]

@@ -1,4 +1,4 @@
-"""What benchmarks that are made here share."""
+"""Base class of generated benchmarks."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, cast
 from leporello.core.records import DocumentRows, Example
 from leporello.core.yaml.tree import read_tree
 
-_BYTES = 6  # of a token, about
+_BYTES = 6  # approximate bytes per token
 
 
 class Generated:
-    """Examples that depend on nothing but their numbers from 0, each on a document of its own."""
+    """Examples that depend only on their numbers from 0; each has its own document."""
 
     length: int
 
@@ -23,15 +23,15 @@ class Generated:
         raise NotImplementedError
 
     def __len__(self) -> int:
-        """Returns how many there are."""
+        """Returns the number of examples."""
         raise NotImplementedError
 
     def examples(self) -> Iterator[Example]:
-        """Yields the examples, each made when it is asked for."""
+        """Yields the examples, which are generated one by one."""
         return map(self.example, range(len(self)))
 
     def layout(self) -> Iterator[DocumentRows]:
-        """Yields a document an example; see `Sharded.layout`."""
+        """Yields one document per example; see `Sharded.layout`."""
         for number in range(len(self)):
             yield DocumentRows(1, _BYTES * self.length, number)
 
@@ -42,11 +42,11 @@ class Generated:
 
 @cache
 def benchmark(name: str) -> dict[str, Any]:
-    """Returns what a benchmark's YAML file beside this module says."""
+    """Returns the content of a benchmark's YAML file."""
     loaded: Any = read_tree(file_of(name)).plain()
     return cast("dict[str, Any]", loaded)
 
 
 def file_of(name: str) -> Path:
-    """Returns where that file lies."""
+    """Returns the path of a benchmark's YAML file."""
     return Path(__file__).with_name(f"{name}.yaml")

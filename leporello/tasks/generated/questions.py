@@ -1,4 +1,4 @@
-"""Short documents with questions, from the official files of SQuAD 2.0 and HotpotQA."""
+"""Reads questions on short documents from the official files of SQuAD 2.0 and HotpotQA."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Asked:
     Attributes:
         question: The question.
         answers: References.
-        documents: Documents that come with it.
-        related: Others on the same subject.
-        evidence: Document and characters in it of what proves the answer.
+        documents: Documents of the question.
+        related: Other documents on the same subject.
+        evidence: Document, start and end of each text that proves the answer.
     """
 
     question: str
@@ -35,7 +35,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class QuestionFile:
-    """Documents in alphabetical order, and questions in the file's."""
+    """Documents in alphabetical order, and questions in the order of the file."""
 
     documents: tuple[str, ...]
     questions: tuple[Asked, ...]
@@ -43,16 +43,16 @@ class QuestionFile:
 
 
 def question_file(path: Path) -> QuestionFile:
-    """Reads `dev-v2.0.json` of SQuAD or `hotpot_dev_distractor_v1.json`, whatever they are called.
+    """Reads `dev-v2.0.json` of SQuAD or `hotpot_dev_distractor_v1.json`, under any name.
 
     Raises:
-        UserError: There is no such file, or it is neither.
+        UserError: The file does not exist, or has neither format.
     """
     if not path.exists():
         raise UserError(
             f"there is no {path}: RULER's qa_1 is made from SQuAD's dev-v2.0.json as squad.json,"
-            " qa_2 from HotpotQA's hotpot_dev_distractor_v1.json as hotpotqa.json; put them there,"
-            " or say with --data where they lie"
+            " qa_2 from HotpotQA's hotpot_dev_distractor_v1.json as hotpotqa.json; save them there,"
+            " or set their folder by --data"
         )
     return _read(path, path.stat().st_mtime_ns)
 
@@ -77,38 +77,39 @@ def _squad(data: Any) -> tuple[tuple[str, ...], tuple[Asked, ...]]:  # noqa: ANN
     documents = tuple(sorted({p["context"] for article in data for p in article["paragraphs"]}))
     numbers = {text: number for number, text in enumerate(documents)}
 
-    def asked() -> Iterator[Asked]:
+    def questions() -> Iterator[Asked]:
         for article in data:
             subject = [numbers[p["context"]] for p in article["paragraphs"]]
             for paragraph in article["paragraphs"]:
-                own = numbers[paragraph["context"]]
-                others = tuple(number for number in subject if number != own)
-                for each in paragraph["qas"]:
-                    if not each["is_impossible"]:
-                        texts = tuple(answer["text"] for answer in each["answers"])
-                        spans = {(a["answer_start"], len(a["text"])) for a in each["answers"]}
-                        proof = tuple((own, start, start + size) for start, size in sorted(spans))
-                        yield Asked(each["question"], texts, (own,), others, proof)
+                current = numbers[paragraph["context"]]
+                others = tuple(number for number in subject if number != current)
+                for row in paragraph["qas"]:
+                    if not row["is_impossible"]:
+                        texts = tuple(answer["text"] for answer in row["answers"])
+                        spans = {(a["answer_start"], len(a["text"])) for a in row["answers"]}
+                        proof = tuple((current, start, start + n) for start, n in sorted(spans))
+                        yield Asked(row["question"], texts, (current,), others, proof)
 
-    return documents, tuple(asked())
+    return documents, tuple(questions())
 
 
 def _hotpot(data: Any) -> tuple[tuple[str, ...], tuple[Asked, ...]]:  # noqa: ANN401 -- JSON
     def text(title: str, sentences: list[str]) -> str:
         return f"{title}\n{''.join(sentences)}"
 
-    documents = tuple(sorted({text(*paragraph) for each in data for paragraph in each["context"]}))
+    documents = tuple(sorted({text(*paragraph) for row in data for paragraph in row["context"]}))
     numbers = {text: number for number, text in enumerate(documents)}
 
-    def asked() -> Iterator[Asked]:
-        for each in data:
-            own = {title: (title, sentences) for title, sentences in each["context"]}
+    def questions() -> Iterator[Asked]:
+        for row in data:
+            paragraphs = {title: (title, sentences) for title, sentences in row["context"]}
             proof = []
-            for title, index in each.get("supporting_facts", ()):
-                ends = [*accumulate(map(len, own[title][1]), initial=len(title) + 1)]
-                if index + 1 < len(ends):  # the official file names a few that are not there
-                    proof.append((numbers[text(*own[title])], ends[index], ends[index + 1]))
-            chosen = tuple(numbers[text(*paragraph)] for paragraph in each["context"])
-            yield Asked(each["question"], (each["answer"],), chosen, evidence=tuple(proof))
+            for title, index in row.get("supporting_facts", ()):
+                ends = [*accumulate(map(len, paragraphs[title][1]), initial=len(title) + 1)]
+                if index + 1 < len(ends):  # the official file has a few wrong numbers
+                    number = numbers[text(*paragraphs[title])]
+                    proof.append((number, ends[index], ends[index + 1]))
+            chosen = tuple(numbers[text(*paragraph)] for paragraph in row["context"])
+            yield Asked(row["question"], (row["answer"],), chosen, evidence=tuple(proof))
 
-    return documents, tuple(asked())
+    return documents, tuple(questions())

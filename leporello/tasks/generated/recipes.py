@@ -1,7 +1,7 @@
-"""RULER's recipes: how each kind of its texts is made, after the scripts of its repository.
+"""RULER's recipes, which write its kinds of texts like the scripts of its repository.
 
-What a recipe writes is a function of the generator that it is handed and of a size: the number of
-words, sentences, documents that the text has besides what is asked for.
+A text depends only on the random generator and on a size: the number of words, sentences or
+documents in addition to those that answer the question.
 """
 
 from __future__ import annotations
@@ -19,21 +19,23 @@ from leporello.tasks.generated.questions import QuestionFile
 from leporello.tasks.generated.words import Background, value, word_list
 from leporello.text.outline import tile
 
-_DEPTHS = [round(100 * place / 39) for place in range(40)]  # of needles in essays, per cent
+_DEPTHS = [
+    round(100 * place / 39) for place in range(40)
+]  # positions of needles in essays, in per cent
 _ZETA_2 = math.pi**2 / 6
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A text with what is asked of it.
+    """A text and a question on it.
 
     Attributes:
         text: The context.
         answers: References.
         fields: Values of the template's fields.
-        evidence: Spans of what the answers follow from.
-        parts: Spans of ready-made parts.
-        shot: Context and answers of a worked example, where the benchmark has one.
+        evidence: Spans that prove the answers.
+        parts: Spans of the document's parts.
+        shot: Worked example; None if the benchmark has none.
     """
 
     text: str
@@ -46,19 +48,19 @@ class Context:
 
 @dataclass(frozen=True)
 class Needles:
-    """Sentences that give keys values, in a haystack; some of the keys are asked for.
+    """Sentences with keys and values in a haystack; the question asks for the values of some keys.
 
     Attributes:
         needle: Template of the sentences.
-        noise: Text that a haystack `repeat` repeats.
+        noise: Sentence of a haystack `repeat`.
         background: Sentences of a haystack `essay`.
-        step: Number that sizes are multiples of.
-        haystack: Kind of the haystack: `repeat`, `essay`, or `needle` for more of them.
+        step: Number of which sizes are multiples.
+        haystack: Kind of the haystack: `repeat`, `essay`, or `needle` for further needles.
         type_k: Kind of the keys: `numbers`, `words`, `uuids`.
         type_v: Kind of the values.
         keys: Number of keys.
-        values: Number of values a key.
-        queries: Number of keys asked for.
+        values: Number of values per key.
+        queries: Number of keys in the question.
     """
 
     needle: str
@@ -75,56 +77,57 @@ class Needles:
 
     def write(self, chance: Random, size: int, number: int) -> Context:  # noqa: ARG002 -- of every recipe
         """Returns the text of an example, by its number from 0."""
-        given: dict[str, list[str]] = {}
-        while len(given) < max(self.keys, self.queries):
-            given[value(chance, self.type_k)] = [
+        values_of: dict[str, list[str]] = {}
+        while len(values_of) < max(self.keys, self.queries):
+            values_of[value(chance, self.type_k)] = [
                 value(chance, self.type_v) for _ in range(self.values)
             ]
-        needles = [(key, one) for key, values in given.items() for one in values]
+        needles = [(key, item) for key, values in values_of.items() for item in values]
         chance.shuffle(needles)
-        asked = chance.sample([*given], self.queries)
-        straw, places = self._haystack(chance, size, len(needles), asked)
-        sentences = [self._sentence(*each) for each in needles]
-        parts, indexes = inserted(straw, sentences, places)
+        queried = chance.sample([*values_of], self.queries)
+        haystack, places = self._haystack(chance, size, len(needles), queried)
+        sentences = [self._sentence(*needle) for needle in needles]
+        parts, indexes = inserted(haystack, sentences, places)
         text, spans = tile(parts, " " if self.haystack == "essay" else "\n")
-        proof = [i for i, (key, _) in zip(indexes, needles, strict=True) if key in asked]
+        proof = [i for i, (key, _) in zip(indexes, needles, strict=True) if key in queried]
         single = self.queries * self.values == 1
-        query = ", ".join(asked[:-1]) + ", and " + asked[-1] if len(asked) > 1 else asked[0]
+        *first, last = queried
+        query = f"{', '.join(first)}, and {last}" if first else last
         kind = self.type_v[:-1] if single else self.type_v
         return Context(
             text,
-            tuple(chain.from_iterable(given[key] for key in asked)),
+            tuple(chain.from_iterable(values_of[key] for key in queried)),
             {"type_needle_v": kind, "query": query},
             trimmed(parts, spans, proof),
         )
 
     def _haystack(
-        self, chance: Random, size: int, count: int, asked: Collection[str]
+        self, chance: Random, size: int, count: int, queried: Collection[str]
     ) -> tuple[list[str], list[int]]:
-        """Returns its sentences, and before which of them needles go."""
+        """Returns the haystack's sentences, and the indexes at which needles are inserted."""
         if self.haystack == "essay":
-            straw = self.background.first(size)
-            return straw, [len(straw) * d // 100 for d in sorted(chance.sample(_DEPTHS, count))]
+            essay, depths = self.background.first(size), sorted(chance.sample(_DEPTHS, count))
+            return essay, [len(essay) * depth // 100 for depth in depths]
         places = sorted(chance.sample(range(size), count))
         if self.haystack == "repeat":
             return [self.noise] * size, places
-        keys = (key for key in iter(lambda: value(chance, self.type_k), "") if key not in asked)
+        keys = (key for key in iter(lambda: value(chance, self.type_k), "") if key not in queried)
         pairs = zip(keys, range(size), strict=False)
         return [self._sentence(key, value(chance, self.type_v)) for key, _ in pairs], places
 
-    def _sentence(self, key: str, given: str) -> str:
-        return self.needle.format(type_needle_v=self.type_v, key=key, value=given)
+    def _sentence(self, key: str, item: str) -> str:
+        return self.needle.format(type_needle_v=self.type_v, key=key, value=item)
 
 
 @dataclass(frozen=True)
 class Variables:
-    """A chain of variables, each assigned the one before it, in repeated noise.
+    """A chain of variables, each assigned the previous variable, in repeated noise.
 
     Attributes:
         noise: Text that is repeated.
-        step: Number that sizes are multiples of.
-        shots: Size of the worked example; 0 for none.
-        letters: Number of letters of a name.
+        step: Number of which sizes are multiples.
+        shots: Size of the worked example; 0 writes no worked example.
+        letters: Number of letters in a name.
     """
 
     noise: str
@@ -140,25 +143,25 @@ class Variables:
         while len(names) <= self.hops:
             names["".join(chance.choices(string.ascii_uppercase, k=self.letters))] = None
         chain_, start = [*names], str(chance.randint(10000, 99998))
-        said = [f"VAR {chain_[0]} = {start}"]
-        said += [f"VAR {new} = VAR {old} " for old, new in pairwise(chain_)]
-        places = sorted(chance.sample(range(size), len(said)))
-        parts, indexes = inserted([f"{self.noise}\n"] * size, said, places)
+        assignments = [f"VAR {chain_[0]} = {start}"]
+        assignments += [f"VAR {new} = VAR {old} " for old, new in pairwise(chain_)]
+        places = sorted(chance.sample(range(size), len(assignments)))
+        parts, indexes = inserted([f"{self.noise}\n"] * size, assignments, places)
         text, spans = tile(parts, " ")
         fields = {"query": start, "num_v": str(len(chain_))}
-        own = Variables(self.noise, letters=3) if self.shots else None
-        shot = own.write(chance, self.shots, number) if own else None
+        shorter = Variables(self.noise, letters=3) if self.shots else None
+        shot = shorter.write(chance, self.shots, number) if shorter else None
         return Context(text, tuple(chain_), fields, trimmed(parts, spans, indexes), shot=shot)
 
 
 @dataclass(frozen=True)
 class CommonWords:
-    """A numbered list of words, ten of which come more often.
+    """A numbered list of words, ten of which are more frequent.
 
     Attributes:
-        often: Number of times that each of the ten comes.
-        seldom: Number of times that each other comes.
-        shot: Size of the worked example and how often its words come; empty for none.
+        often: Number of occurrences of the ten words.
+        seldom: Number of occurrences of the other words.
+        shot: Size of the worked example, and occurrences of its words; empty without an example.
     """
 
     often: int
@@ -169,7 +172,7 @@ class CommonWords:
 
     @property
     def most(self) -> int | None:
-        """How many words there are."""
+        """Number of words in the vocabulary."""
         return len(self._words)
 
     @property
@@ -179,8 +182,8 @@ class CommonWords:
     def write(self, chance: Random, size: int, number: int) -> Context:
         """Returns the text of an example, by its number from 0."""
         chosen = chance.sample(self._words, size)
-        common, rest = chosen[: self.common], chosen[self.common :]
-        listed = common * self.often + rest * self.seldom
+        common, others = chosen[: self.common], chosen[self.common :]
+        listed = common * self.often + others * self.seldom
         chance.shuffle(listed)
         text = numbered(listed)
         if not self.shot:
@@ -192,10 +195,10 @@ class CommonWords:
 
 @dataclass(frozen=True)
 class FrequentWords:
-    """Coded words, each as often as Zipf's law says; the first is noise, `...`.
+    """Coded words with frequencies by Zipf's law; the most frequent word is noise, `...`.
 
     Attributes:
-        length: Number of tokens of the whole, by which the authors choose vocabulary and steps.
+        length: Number of tokens of the prompt, from which the authors derive vocabulary and step.
     """
 
     length: int
@@ -203,7 +206,7 @@ class FrequentWords:
 
     @property
     def step(self) -> int:
-        """What the authors' script goes up by."""
+        """Step of sizes in the authors' script."""
         return max(1, self.length // 32)
 
     def write(self, chance: Random, size: int, number: int) -> Context:  # noqa: ARG002 -- of every recipe
@@ -213,14 +216,14 @@ class FrequentWords:
             vocabulary["".join(chance.choices(string.ascii_lowercase, k=6))] = None
         words = self.length // 6 + size - self.step
         counts = (int(words / (rank**2 * _ZETA_2)) for rank in range(1, len(vocabulary) + 1))
-        drawn = [w for w, count in zip(vocabulary, counts, strict=True) for _ in range(count)]
-        chance.shuffle(drawn)
-        return Context(" ".join(drawn), tuple([*vocabulary][1:4]))
+        sampled = [w for w, count in zip(vocabulary, counts, strict=True) for _ in range(count)]
+        chance.shuffle(sampled)
+        return Context(" ".join(sampled), tuple([*vocabulary][1:4]))
 
 
 @dataclass(frozen=True)
 class Distracted:
-    """A question on a few documents among others.
+    """A question on a few documents among distracting documents.
 
     Attributes:
         file: Questions and documents.
@@ -233,37 +236,38 @@ class Distracted:
 
     @property
     def most(self) -> int | None:
-        """How many documents there are."""
+        """Number of documents."""
         return len(self.file.documents)
 
     def write(self, chance: Random, size: int, number: int) -> Context:
         """Returns the text of an example, by its number from 0."""
-        asked, documents = self.file.questions[number], self.file.documents
-        near = [*asked.documents, *asked.related]
+        question, documents = self.file.questions[number], self.file.documents
+        near = [*question.documents, *question.related]
         if size >= len(documents):
             chosen = [*range(len(documents))]
         elif size > len(near):
-            known = {*near}
-            others = [each for each in range(len(documents)) if each not in known]
+            excluded = {*near}
+            others = [index for index in range(len(documents)) if index not in excluded]
             chosen = near + chance.sample(others, size - len(near))
         else:
-            spare = max(0, size - len(asked.documents))
-            chosen = [*asked.documents, *chance.sample(asked.related, spare)]
+            spare = max(0, size - len(question.documents))
+            chosen = [*question.documents, *chance.sample(question.related, spare)]
         chance.shuffle(chosen)
         parts = [
-            self.document.format(i=i, document=documents[each]) for i, each in enumerate(chosen, 1)
+            self.document.format(i=i, document=documents[index])
+            for i, index in enumerate(chosen, 1)
         ]
         text, spans = tile(parts, "\n\n")
         starts = {
-            each: span.start + len(part) - len(documents[each])
-            for each, part, span in zip(chosen, parts, spans, strict=True)
+            index: span.start + len(part) - len(documents[index])
+            for index, part, span in zip(chosen, parts, spans, strict=True)
         }
-        evidence = tuple(Span(starts[d] + s, starts[d] + e) for d, s, e in asked.evidence)
+        evidence = tuple(Span(starts[d] + s, starts[d] + e) for d, s, e in question.evidence)
         ends = trimmed(parts, spans, range(len(parts)))
-        return Context(text, asked.answers, {"query": asked.question}, evidence, ends)
+        return Context(text, question.answers, {"query": question.question}, evidence, ends)
 
 
-# Sizes are multiples of `step`, and `most` at most if that is not None.
+# Sizes are multiples of `step`, up to `most` if that is not None.
 Recipe: TypeAlias = Needles | Variables | CommonWords | FrequentWords | Distracted
 
 
@@ -271,24 +275,24 @@ def recipe(
     settings: Mapping[str, Any],
     length: int,
     texts: Mapping[str, str],
-    source: Any,  # noqa: ANN401 -- what the kind needs
+    source: Any,  # noqa: ANN401 -- depends on the kind
 ) -> Recipe:
     """Returns the recipe of a task.
 
     Args:
-        settings: Settings of the task, as the benchmark's YAML has them.
-        length: Number of tokens of the whole.
+        settings: Settings of the task in the benchmark's YAML.
+        length: Number of tokens of the prompt.
         texts: Sentences of the benchmark: `needle`, `noise`, `document`.
-        source: Background of needles, or file of questions; None for others.
+        source: Background of needles, or file of questions; None for other kinds.
     """
-    own = {name: given for name, given in settings.items() if name not in ("task", "file")}
+    options = {name: item for name, item in settings.items() if name not in ("task", "file")}
     short = length < 4096  # noqa: PLR2004 -- the authors' bound
     match settings["task"]:
         case "niah":
-            step = 500 if own["haystack"] == "essay" else 5 if short else 25
-            return Needles(texts["needle"], texts["noise"], source, step, **own)
+            step = 500 if options["haystack"] == "essay" else 5 if short else 25
+            return Needles(texts["needle"], texts["noise"], source, step, **options)
         case "variable_tracking":
-            # Ten have room in the 500 tokens that the authors give it.
+            # Ten fit into the 500 tokens that the authors reserve.
             return Variables(texts["noise"], shots=10)
         case "common_words_extraction":
             return CommonWords(6, 1, (20, 3, 1)) if short else CommonWords(30, 3, (40, 10, 3))
@@ -300,7 +304,7 @@ def recipe(
 def inserted(
     sentences: Sequence[str], new: Sequence[str], places: Sequence[int]
 ) -> tuple[list[str], list[int]]:
-    """Returns sentences with new ones before those at the ascending places, and where these are."""
+    """Inserts new sentences at ascending places, and returns all sentences and the new indexes."""
     parts = [*sentences]
     indexes = [place + number for number, place in enumerate(places)]
     for index, sentence in zip(indexes, new, strict=True):
@@ -309,11 +313,11 @@ def inserted(
 
 
 def trimmed(parts: Sequence[str], spans: Sequence[Span], chosen: Iterable[int]) -> tuple[Span, ...]:
-    """Returns the spans of some parts, without what parts them."""
+    """Returns the spans of some parts, without trailing white space."""
     starts = ((index, spans[index].start) for index in chosen)
     return tuple(Span(start, start + len(parts[index].rstrip())) for index, start in starts)
 
 
 def numbered(words: Iterable[str]) -> str:
-    """Returns a list as the benchmark writes it: `1. word 2. word`."""
+    """Returns a list in the benchmark's format: `1. word 2. word`."""
     return " ".join(f"{number}. {word}" for number, word in enumerate(words, 1))

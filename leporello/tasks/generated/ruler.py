@@ -1,4 +1,4 @@
-"""RULER (Hsieh et al. 2024): thirteen tasks of any length, made here."""
+"""RULER (Hsieh et al. 2024): thirteen tasks, generated at any length."""
 
 from __future__ import annotations
 
@@ -28,23 +28,22 @@ from leporello.text.tokens import tokenizer
 class Ruler(Generated):
     """A task of RULER at one length: needles, variables, word counts, questions.
 
-    Nothing is read but what haystacks are made of: the same parameters give the same examples, on
-    any machine. An example depends on the seed and on its number, not on the others; keys and
-    values are the same at every length. Beside the needles that are asked for, no other has their
-    key, which the authors leave to chance.
+    The same parameters give the same examples on any machine. An example depends only on the seed
+    and its number; keys and values are the same at every length. Only the needles of the answer
+    have a queried key, whereas the authors' scripts leave that to chance.
 
     Attributes:
-        name: Name of the task, as the benchmark names it.
-        length: Number of tokens of prompt and answer together, at most.
-        tokenizer: Tokenizer that counts them: `words`, or a Hugging Face tokenizer by path or hub
-            id, that of the model as in the paper.
+        name: Name of the task in the benchmark.
+        length: Largest number of tokens of prompt and answer together.
+        tokenizer: Tokenizer that counts tokens: `words`, or a Hugging Face tokenizer by path or hub
+            id; the paper uses the model's.
         samples: Number of examples.
-        seed: Seed of all that is drawn.
-        background: Folder of texts, or a file, in which needles of the tasks with essays are
-            hidden; the paper's are Paul Graham's essays. None repeats the sentences of
-            niah_single_1. One that is too short is gone through again.
-        data: Directory of the benchmarks' files, for qa_1 and qa_2: `ruler/squad.json` and
-            `ruler/hotpotqa.json` in it. None stands for `LEPORELLO_DATA`, else `data`.
+        seed: Random seed.
+        background: File, or folder of texts, as haystack of the tasks with essays; the paper uses
+            Paul Graham's essays. None repeats the sentences of niah_single_1. A short background
+            is repeated.
+        data: Directory of the benchmarks' files, with `ruler/squad.json` for qa_1 and
+            `ruler/hotpotqa.json` for qa_2. None means `LEPORELLO_DATA` or `data`.
     """
 
     name: Literal[
@@ -61,25 +60,25 @@ class Ruler(Generated):
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The benchmark's own, and how much of the evidence is found."""
+        """The official metric, and recall of the evidence."""
         if self._settings["task"] == "qa":
             return ("string_match_part", "recall")
         return ("string_match_all", "recall")
 
     def __len__(self) -> int:
-        """Returns how many there are: no more than the file of questions has."""
+        """Returns the number of examples, limited by the file of questions."""
         file = self._source
         return min(self.samples, len(file.questions) if isinstance(file, QuestionFile) else 1 << 60)
 
     def fingerprint(self) -> str:
-        """Returns a hash of all that the examples are made of.
+        """Returns a hash of everything that determines the examples.
 
         Raises:
-            UserError: A file or the package of words is not there.
+            UserError: A file or the package of words is missing.
         """
         settings = self._settings
         source = self._source
-        made = [
+        sources = [
             *(self.name, self.length, self.samples, self.seed, source.sha256 if source else ""),
             self.tokenizer if self.tokenizer == "words" else model_fingerprint(self.tokenizer),
             file_of("ruler").read_text(encoding="utf-8"),
@@ -88,27 +87,27 @@ class Ruler(Generated):
             else "",
         ]
         self.example(0)
-        return hashlib.sha256(json.dumps(made).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(sources).encode()).hexdigest()
 
     def example(self, number: int) -> Example:
         """Returns an example by its number from 0."""
         recipe, size = self._recipe, _size(self)
-        written = self._write(number, size)
-        while (tokens := self._tokens(written)) > self._room and size > recipe.step:
+        context = self._write(number, size)
+        while (tokens := self._tokens(context)) > self._room and size > recipe.step:
             size = (size - 1) // recipe.step * recipe.step
-            written = self._write(number, size)
-        prompt = self._prompt(written)
-        over = f"has {tokens} tokens at least, more than the length {self.length} has room for"
+            context = self._write(number, size)
+        prompt = self._prompt(context)
+        fault = f"has at least {tokens} tokens, more than fit into the length {self.length}"
         name = f"{self.name}-{number}"
         return Example(
             name,
-            Document(name, written.text, parts=written.parts),
+            Document(name, context.text, parts=context.parts),
             question=prompt.query.removeprefix("Question: "),
-            instruction=self._filled(self._template["template"], written)[0].strip(),
-            references=written.answers,
-            evidence=written.evidence,
+            instruction=self._filled(self._template["template"], context)[0].strip(),
+            references=context.answers,
+            evidence=context.evidence,
             metadata={**prompt.metadata(), "tokens": tokens},
-            fault=over if tokens > self._room else "",
+            fault=fault if tokens > self._room else "",
         )
 
     @property
@@ -139,47 +138,47 @@ class Ruler(Generated):
         return recipe(self._settings, self.length, benchmark("ruler"), self._source)
 
     def _write(self, number: int, size: int) -> Context:
-        # Without the length: what is asked for is the same at every length.
+        # The seed excludes the length, so that questions and answers do not depend on it.
         chance = Random(f"{self.seed}/{self.name}/{number}")
         return self._recipe.write(chance, size, number)
 
-    def _tokens(self, written: Context) -> int:
-        whole = self._prompt(written).around(written.text)
-        return len(tokenizer(self.tokenizer).offsets(whole))
+    def _tokens(self, context: Context) -> int:
+        prompt = self._prompt(context).around(context.text)
+        return len(tokenizer(self.tokenizer).offsets(prompt))
 
-    def _prompt(self, written: Context) -> OfficialPrompt:
-        before, behind = self._filled(self._template["template"], written)
-        _, after = self._filled("{context}" + self._template["answer_prefix"], written)
-        start = max(0, behind.find("Question: ")) or len(behind) - len(behind.lstrip())
-        shot = self._shot(written.shot) if written.shot else ""
-        return OfficialPrompt(shot + before, behind[:start], behind[start:], after)
+    def _prompt(self, context: Context) -> OfficialPrompt:
+        before, query = self._filled(self._template["template"], context)
+        _, after = self._filled("{context}" + self._template["answer_prefix"], context)
+        start = max(0, query.find("Question: ")) or len(query) - len(query.lstrip())
+        shot = self._shot(context.shot) if context.shot else ""
+        return OfficialPrompt(shot + before, query[:start], query[start:], after)
 
     def _shot(self, shot: Context) -> str:
-        """Returns the worked example, as the benchmark's scripts put it in front."""
+        """Returns the worked example in the format of the benchmark's scripts."""
         template = self._template
         if "shot" in template:
-            before, behind = self._filled(template["shot"], shot)
-            return f" {before}{shot.text}{behind} {' '.join(shot.answers)}\n\n\n\n"
-        before, behind = self._filled(template["template"] + template["answer_prefix"], shot)
-        return f"{before}{shot.text}{behind}{numbered(shot.answers)}\n"
+            before, after = self._filled(template["shot"], shot)
+            return f" {before}{shot.text}{after} {' '.join(shot.answers)}\n\n\n\n"
+        before, after = self._filled(template["template"] + template["answer_prefix"], shot)
+        return f"{before}{shot.text}{after}{numbered(shot.answers)}\n"
 
-    def _filled(self, template: str, written: Context) -> tuple[str, str]:
-        """Returns what stands before and behind the context."""
-        if self._settings["task"] == "niah" and len(written.answers) == 1:
+    def _filled(self, template: str, context: Context) -> tuple[str, str]:
+        """Returns the filled-in template before and after the context."""
+        if self._settings["task"] == "niah" and len(context.answers) == 1:
             for plural, singular in (("Some", "A"), ("are all", "is"), ("are", "is")):
                 template = template.replace(plural, singular)
-        before, behind = template.split("{context}")
-        return before.format(**written.fields), behind.format(**written.fields)
+        before, after = template.split("{context}")
+        return before.format(**context.fields), after.format(**context.fields)
 
 
 @lru_cache(maxsize=32)
 def _size(task: Ruler) -> int:
-    """Returns the size at which the first example has room, as the authors find it for all."""
+    """Returns the largest size at which the first example fits, which the authors use for all."""
 
     def fits(size: int) -> bool:
-        written = task._write(0, size)
-        answers = tokenizer(task.tokenizer).offsets(" ".join(written.answers))
-        return task._tokens(written) + len(answers) <= task._room
+        context = task._write(0, size)
+        answers = tokenizer(task.tokenizer).offsets(" ".join(context.answers))
+        return task._tokens(context) + len(answers) <= task._room
 
     return largest(fits, task._recipe.step, task._recipe.most)
 
@@ -187,13 +186,13 @@ def _size(task: Ruler) -> int:
 def largest(fits: Callable[[int], bool], step: int, most: int | None = None) -> int:
     """Returns the largest multiple of `step` that fits, or `most` if all up to it do.
 
-    It is found in as many trials as the number has digits, where the authors' scripts go up step by
-    step: what is longer than one that does not fit does not fit either.
+    A bisection finds it in logarithmic time, as longer texts never fit if shorter ones do not; the
+    authors' scripts try every step.
 
     Args:
-        fits: Function that tells whether a number of things is few enough.
-        step: Number that the sizes are multiples of; at least one is returned, fitting or not.
-        most: Number of things that there are; None if there is no end.
+        fits: Function that returns whether a size fits.
+        step: Number of which sizes are multiples; at least this is returned, even if too large.
+        most: Largest size; None means no limit.
     """
     good, bad = 1, 2
     while (most is None or bad * step <= most) and fits(bad * step):

@@ -1,4 +1,4 @@
-"""What RULER's texts are made of: words, and the texts in which needles are hidden."""
+"""Sources of RULER's texts: words, and background texts in which needles are hidden."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def word_list(kind: str) -> tuple[str, ...]:
     """Returns words of a kind (`noun`, `adjective`, `verb`), sorted.
 
     Raises:
-        UserError: The package that has them is not installed.
+        UserError: The package `wonderwords` is not installed.
     """
     require("words of RULER's tasks", "wonderwords")
     text = (files("wonderwords") / "assets" / f"{kind}list.txt").read_text(encoding="utf-8")
@@ -43,12 +43,12 @@ def value(chance: Random, kind: str) -> str:
 
 @dataclass(frozen=True)
 class Background:
-    """A text without line breaks, read again from its beginning where it is too short.
+    """A text without line breaks, which is repeated if it is too short.
 
     Attributes:
-        sentences: Its sentences.
-        ends: Number of words up to each sentence's end.
-        sha256: SHA-256 of all of them, in hexadecimal.
+        sentences: Sentences of the text.
+        ends: Number of words up to the end of each sentence.
+        sha256: SHA-256 of the text, in hexadecimal.
     """
 
     sentences: tuple[str, ...]
@@ -56,12 +56,12 @@ class Background:
     sha256: str
 
     def first(self, words: int) -> list[str]:
-        """Returns the sentences of the first words, of which the last may be cut."""
-        rounds, rest = divmod(words, self.ends[-1])
-        whole = bisect_right(self.ends, rest)
-        over = rest - (self.ends[whole - 1] if whole else 0)
-        cut = [" ".join(self.sentences[whole].split(" ")[:over])] if over else []
-        return [*self.sentences * rounds, *self.sentences[:whole], *cut]
+        """Returns the sentences with the first `words` words; the last sentence may be cut."""
+        repeats, remaining = divmod(words, self.ends[-1])
+        complete = bisect_right(self.ends, remaining)
+        over = remaining - (self.ends[complete - 1] if complete else 0)
+        cut = [" ".join(self.sentences[complete].split(" ")[:over])] if over else []
+        return [*self.sentences * repeats, *self.sentences[:complete], *cut]
 
 
 @lru_cache(maxsize=4)
@@ -69,17 +69,17 @@ def background(path: Path | None, otherwise: str) -> Background:
     """Returns the texts of all files in a folder, in the order of their names.
 
     Args:
-        path: Folder, or a file; None takes `otherwise`.
-        otherwise: Text instead of a folder.
+        path: Folder or file; None uses `otherwise`.
+        otherwise: Default text.
 
     Raises:
-        UserError: There is no such folder, a file cannot be read, or there is no word in any.
+        UserError: The folder does not exist, a file cannot be read, or all files are empty.
     """
     text = " ".join(map(_text, _files(path))) if path else otherwise
     text = re.sub(r"\s+", " ", text).strip()
     sentences = tuple(text[start:end].strip() for start, end in sentence_spans(text))
     if not sentences:
-        raise UserError(f"background {path}: no file in it has a word")
+        raise UserError(f"background {path}: contains no words")
     ends = tuple(accumulate(len(sentence.split(" ")) for sentence in sentences))
     return Background(sentences, ends, hashlib.sha256(text.encode()).hexdigest())
 
@@ -90,7 +90,7 @@ def _text(path: Path) -> str:
 
 def _files(path: Path) -> list[Path]:
     folder = to_path(str(path))
-    found = sorted(f for f in folder.rglob("*") if f.is_file() and not f.name.startswith("."))
-    if not found and not folder.is_file():
-        raise UserError(f"background {path}: is no folder of texts, and no text")
-    return found or [folder]
+    texts = sorted(f for f in folder.rglob("*") if f.is_file() and not f.name.startswith("."))
+    if not texts and not folder.is_file():
+        raise UserError(f"background {path}: is neither a text file nor a folder of text files")
+    return texts or [folder]

@@ -1,7 +1,7 @@
-"""Rows of files: where they lie, where they begin, what they may hold, what is wrong with one.
+"""Reads and checks the rows of files.
 
-`schema` is what a row may say, whatever it comes from; `columns` renames. `finding` says which
-files there are, `row_files` reads them as one: `lines`, `tables` and `tars`, compressed ones by
-their copies in `unpacked`. `scan` goes through them once, and remembers in `offsets` where the rows
-of each document stand, on the disk, as they may be larger than the memory.
+`schema` checks the fields of a row, and `columns` renames columns to fields. `finding` lists the
+files of a task, `row_files` reads them as one sequence of rows, with `lines`, `tables` and `tars`
+for the formats and `unpacked` for compressed files. `scan` checks all rows once and stores where
+the rows of each document are, on disk if they do not fit into memory.
 """

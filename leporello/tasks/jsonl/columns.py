@@ -1,4 +1,4 @@
-"""Rows with other names: which column of a table, or field of a row, is which of our fields."""
+"""Renames the columns of a table, or the fields of a row, to the fields of `Row`."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ _LISTS = {"references", "choices", "evidence"}
 
 
 def check_columns(columns: Mapping[str, str]) -> None:
-    """Raises ValueError where a name on the left is no field of a row."""
+    """Raises ValueError if `columns` has a key that is not a field of a row."""
     for field in columns:
         if field not in Row.model_fields:
             raise ValueError(
-                f"columns: there is no field {field!r}{did_you_mean(field, Row.model_fields)}"
+                f"columns: unknown field {field!r}{did_you_mean(field, Row.model_fields)}"
             )
 
 
 def renamed(fields: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
-    """Returns a row under our names, values that are empty left out.
+    """Returns a row with the names of fields, without missing values.
 
-    Numbers are taken for texts, one text for a list of it, and a document's paragraphs for their
-    text, where these are wanted.
+    Where a field requires it, numbers become text, a single text becomes a list, and the paragraphs
+    of a document become one text.
 
     Args:
         fields: Row of a table.
-        columns: Columns by field: `answers.text` reaches into objects, and into each of a list of
-            them. Empty if the columns have our names already.
+        columns: Columns by field; `answers.text` is a path within objects and lists of objects.
+            Empty if the columns have the names of fields.
 
     Raises:
-        RowError: A column that the row does not have.
+        RowError: The row does not have a column.
     """
-    found = {field: _at(fields, path) for field, path in columns.items()} if columns else fields
-    return {field: _fit(field, value) for field, value in found.items() if value is not None}
+    values = {field: _at(fields, path) for field, path in columns.items()} if columns else fields
+    return {field: _fit(field, value) for field, value in values.items() if value is not None}
 
 
 def _at(fields: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 -- any JSON
@@ -46,21 +46,21 @@ def _at(fields: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 -- any JSO
         return fields[path]
     value: Any = fields
     for name in path.split("."):
-        value = _inside(value, name, path)
+        value = _values_of(value, name, path)
     return value
 
 
-def _inside(value: Any, name: str, path: str) -> Any:  # noqa: ANN401 -- any JSON
+def _values_of(value: Any, name: str, path: str) -> Any:  # noqa: ANN401 -- any JSON
     if isinstance(value, list):
-        found = [_inside(item, name, path) for item in value]
-        return [one for item in found for one in (item if isinstance(item, list) else [item])]
+        values = [_values_of(item, name, path) for item in value]
+        return [v for item in values for v in (item if isinstance(item, list) else [item])]
     if isinstance(value, Mapping):
         if name in value:
             return value[name]
         raise RowError([f"has no column {path!r}{did_you_mean(name, [*value])}"])
     if value is None:
         return None
-    raise RowError([f"column {path!r}: there is no {name!r} in a {type(value).__name__}"])
+    raise RowError([f"column {path!r}: a {type(value).__name__} has no {name!r}"])
 
 
 def _fit(field: str, value: Any) -> Any:  # noqa: ANN401 -- any JSON

@@ -1,4 +1,4 @@
-"""Where a task's rows lie: a file, a folder's or a pattern's files, a data set on disk or hub."""
+"""Finds a task's files: a file, a folder, a pattern, or a data set on disk or on the hub."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from leporello.tasks.jsonl.unpacked import SUFFIXES as PACKED
 from leporello.tasks.official.benchmark import Published
 from leporello.tasks.official.download import explained, fetch_file
 
-_DICT, _STATE = "dataset_dict.json", "state.json"  # what `datasets` writes into folders
+_DICT, _STATE = "dataset_dict.json", "state.json"  # files of the library `datasets`
 SCHEME = "hf://datasets/"
 _CARD = "README.md"
 
@@ -29,13 +29,12 @@ def find_files(path: Path, split: str, suffixes: Collection[str]) -> tuple[Path,
 
     Args:
         path: A file, a folder, a pattern such as `rows-*.jsonl.gz`, a folder that `datasets` saved,
-            or `hf://datasets/OWNER/NAME`; `{split}` in it stands for the split.
+            or `hf://datasets/OWNER/NAME`; `{split}` in it is replaced by the split.
         split: Name of the split; may be empty.
-        suffixes: Suffixes of the files that count in a folder; compressed ones count too.
+        suffixes: Suffixes of the files to read in a folder; compressed files are included.
 
     Raises:
-        UserError: There are no such files; or a split without a place in the path, or the other way
-            round.
+        UserError: No file is found; or only one of the split and `{split}` in the path is given.
     """
     has_place = "{split}" in str(path)
     if has_place and not split:
@@ -47,7 +46,7 @@ def find_files(path: Path, split: str, suffixes: Collection[str]) -> tuple[Path,
     if not isinstance(place, RemotePath) and (place / _DICT).is_file():
         place, has_place = _split_of(place, split), True
     if split and not has_place:
-        raise UserError(f"split {split!r} is given, but the path {path} has no {{split}} in it")
+        raise UserError(f"split {split!r} is given, but the path {path} does not contain {{split}}")
     if isinstance(place, RemotePath) or place.is_file():
         return (place,)
     if place.is_dir():
@@ -59,61 +58,61 @@ def _of_folder(folder: Path, suffixes: tuple[str, ...]) -> tuple[Path, ...]:
     if (folder / _STATE).is_file():
         names = (file["filename"] for file in read_json(folder / _STATE)["_data_files"])
         return tuple(folder / name for name in names)
-    found = sorted(file for file in folder.iterdir() if file.name.endswith(suffixes))
-    if files := tuple(file for file in found if not file.name.startswith(".")):
+    matching = sorted(file for file in folder.iterdir() if file.name.endswith(suffixes))
+    if files := tuple(file for file in matching if not file.name.startswith(".")):
         return files
     kinds = ", ".join(f"*{suffix}" for suffix in suffixes if not suffix.endswith(PACKED))
-    raise UserError(f"{folder}: is a folder without {kinds}, compressed or not; name one file")
+    raise UserError(f"{folder}: the folder has no {kinds}, compressed or not; name one file")
 
 
 def _of_pattern(pattern: Path) -> tuple[Path, ...]:
-    found = map(Path, glob.iglob(str(pattern), recursive=True))  # noqa: PTH207 -- of absolute ones too
-    if files := tuple(sorted(file for file in found if not file.is_dir())):
+    matching = map(Path, glob.iglob(str(pattern), recursive=True))  # noqa: PTH207 -- absolute patterns too
+    if files := tuple(sorted(file for file in matching if not file.is_dir())):
         return files
-    raise UserError(f"{pattern}: no file has such a name")
+    raise UserError(f"{pattern}: no file matches")
 
 
 def _split_of(folder: Path, split: str) -> Path:
     splits = read_json(folder / _DICT)["splits"]
     if split not in splits:
-        have = f"; it has {', '.join(map(repr, splits))}, one of which `split` or --split names"
-        raise UserError(f"{folder}: has no split {split!r}{have}")
+        allowed = f"; give one of {', '.join(map(repr, splits))} as `split` or --split"
+        raise UserError(f"{folder}: has no split {split!r}{allowed}")
     return folder / split
 
 
 @lru_cache(maxsize=64)
 def hub_files(url: str, split: str, suffixes: tuple[str, ...]) -> tuple[Path, ...]:
-    """Returns copies of the files of a split, fetched if they are others than before.
+    """Returns copies of the files of a split, which are fetched again only if they changed.
 
-    They are those that the data set's card names for the split of a configuration; without such a
-    card, those with the split's name in theirs. Copies lie in LEPORELLO_CACHE/hub.
+    The data set's card lists the files of each split. Without a card, a file belongs to a split if
+    its name contains the split's name. Copies are in LEPORELLO_CACHE/hub.
 
     Args:
-        url: `hf://datasets/OWNER/NAME`, with a configuration or the path of a file behind it.
+        url: `hf://datasets/OWNER/NAME`, followed by a configuration or the path of a file.
         split: Name of the split; `train` if empty.
-        suffixes: Suffixes of files that are rows.
+        suffixes: Suffixes of files of rows.
 
     Raises:
-        UserError: The hub cannot be reached, or has no such data set, or no such files in it.
+        UserError: The hub cannot be reached, or has no such data set or files.
     """
-    owner, name, *rest = [*filter(None, url.removeprefix(SCHEME).split("/")), ""][:-1] or ["", ""]
-    repository, config = f"{owner}/{name}", "/".join(rest)
-    hashes = _listed(repository)
+    owner, name, *path = [*filter(None, url.removeprefix(SCHEME).split("/")), ""][:-1] or ["", ""]
+    repository, config = f"{owner}/{name}", "/".join(path)
+    hashes = _file_hashes(repository)
     rows = sorted(file for file in hashes if file.endswith(suffixes))
     wanted = split or "train"
     if config in hashes:
-        found = [config]
+        matching = [config]
     else:
         card = _card(repository, hashes)
-        found = _by_card(card, config, wanted, rows) or _by_name(rows, config, wanted)
-    if not found:
+        matching = _by_card(card, config, wanted, rows) or _by_name(rows, config, wanted)
+    if not matching:
         of = f"split {wanted!r}" + (f" of {config!r}" if config else "")
         shown = ", ".join(rows[:8]) + (", …" if len(rows) > 8 else "") or "none"  # noqa: PLR2004
-        raise UserError(f"{url}: has no files of rows for {of}; files that could be: {shown}")
-    return tuple(_fetched(repository, file, hashes) for file in found)
+        raise UserError(f"{url}: has no files of rows for {of}; other files of rows: {shown}")
+    return tuple(_fetched(repository, file, hashes) for file in matching)
 
 
-def _listed(repository: str) -> dict[str, str]:
+def _file_hashes(repository: str) -> dict[str, str]:
     """Returns the hashes of the files of a data set, by name."""
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
@@ -128,12 +127,12 @@ def _fetched(repository: str, file: str, hashes: Mapping[str, str]) -> Path:
     folder = cache_directory() / "hub" / repository.replace("/", "--") / hashes[file][:16]
     path = folder / Path(file).name
     if path.exists():
-        os.utime(folder)  # when it was used last, for `cache gc`
+        os.utime(folder)  # `cache gc` reads the time of the last use
     return fetch_file(repository, Published(repository, file, path.name), path).path
 
 
 def _card(repository: str, hashes: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
-    """Returns what a data set's card says of its configurations."""
+    """Returns the configurations in a data set's card."""
     from huggingface_hub import metadata_load
 
     card = metadata_load(_fetched(repository, _CARD, hashes)) if _CARD in hashes else {}
@@ -144,17 +143,17 @@ def _card(repository: str, hashes: Mapping[str, str]) -> Sequence[Mapping[str, A
 def _by_card(
     configs: Sequence[Mapping[str, Any]], config: str, split: str, files: Sequence[str]
 ) -> list[str]:
-    named = [one for one in configs if one.get("config_name") == (config or "default")]
-    if not named and not config:
-        named = [one for one in configs if one.get("default")] or [*configs][:1]
-    found: list[str] = []
-    for pattern in (p for one in named for p in _patterns(one.get("data_files"), split)):
-        found += [file for file in fnmatch.filter(files, pattern) if file not in found]
-    return found
+    chosen = [entry for entry in configs if entry.get("config_name") == (config or "default")]
+    if not chosen and not config:
+        chosen = [entry for entry in configs if entry.get("default")] or [*configs][:1]
+    matching: list[str] = []
+    for pattern in (p for entry in chosen for p in _patterns(entry.get("data_files"), split)):
+        matching += [file for file in fnmatch.filter(files, pattern) if file not in matching]
+    return matching
 
 
 def _patterns(data_files: Any, split: str) -> Iterator[str]:  # noqa: ANN401 -- YAML
-    if isinstance(data_files, str) and split == "train":  # which all is without a name
+    if isinstance(data_files, str) and split == "train":  # the default name of a single split
         yield data_files
     for entry in data_files if isinstance(data_files, list) else ():
         if isinstance(entry, str) and split == "train":
@@ -165,7 +164,7 @@ def _patterns(data_files: Any, split: str) -> Iterator[str]:  # noqa: ANN401 -- 
 
 
 def _by_name(files: Sequence[str], config: str, split: str) -> list[str]:
-    """Returns files that have the split's name in theirs, and lie under the configuration's."""
-    named = re.compile(rf"(^|.*[/_.-]){re.escape(split)}([/_.-].*)")
+    """Returns files whose names contain the split, in a folder named after the configuration."""
+    pattern = re.compile(rf"(^|.*[/_.-]){re.escape(split)}([/_.-].*)")
     under = [file for file in files if not config or config in file.split("/")[:-1]]
-    return [file for file in under if named.fullmatch(file)]
+    return [file for file in under if pattern.fullmatch(file)]

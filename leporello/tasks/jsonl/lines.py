@@ -1,4 +1,4 @@
-"""The lines of a JSON Lines file, read in bounded memory."""
+"""Reads the lines of a JSON Lines file in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from leporello.core.files import opened
 from leporello.text.looks import looks_like
 
 _BLOCK = 1 << 20  # bytes that are skipped at once
-_HEAD = 1 << 12  # bytes that tell the encoding
+_HEAD = 1 << 12  # bytes from which the encoding is detected
 
 
 class Line(NamedTuple):
-    """A row as it stands in its file.
+    """A row of a file.
 
     Attributes:
-        number: Number of the line, or of the row, from 1.
-        offset: Where reading begins to find it: a byte, or the number of a group of rows.
+        number: Number of the line or row, from 1.
+        offset: Position where reading must start to find the row: a byte, or a row group.
         size: Size in bytes.
-        content: JSON of an object, or the object; None for a row that is larger than it may be.
-        given: Fields that the file gives the row beside its own, which go first.
+        content: JSON of an object, or the object; None for a row above the size limit.
+        given: Fields that the file adds to the row; fields of the row take precedence.
     """
 
     number: int
@@ -36,13 +36,13 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class FileRows:
-    """The rows of a file of one format.
+    """Rows of a file.
 
     Attributes:
         local: Path of the file on this machine.
-        path: Path of the file as the user names it.
-        limit: Bytes of a row at most; a larger one has no content.
-        seeks: Whether reading can begin in the middle without reading the rows before it.
+        path: Path of the file as in the config.
+        limit: Largest size of a row in bytes; larger rows have no content.
+        seeks: Whether reading can start at any row without reading earlier rows.
     """
 
     seeks: ClassVar[bool] = True
@@ -52,19 +52,19 @@ class FileRows:
     limit: int
 
     def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
-        """Yields the row of this number, which a `Line` had with this offset, and all after it.
+        """Yields the rows from one on, given its number and offset as in `Line`.
 
         Raises:
-            UserError: The file is damaged, or not of this format.
+            UserError: The file is damaged, or has another format.
         """
         raise NotImplementedError
 
 
 class LineRows(FileRows):
-    """A JSON Lines file, read in the memory of the largest line that may be read."""
+    """Lines of a JSON Lines file; at most one line is in memory."""
 
     def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
-        """Yields the lines that are not blank; see `FileRows.rows`."""
+        """Yields the lines, except blank ones; see `FileRows.rows`."""
         with opened(self.local) as file:
             if not offset:
                 self._check_encoding(file.read(_HEAD))
@@ -79,9 +79,9 @@ class LineRows(FileRows):
                 number, offset = number + 1, offset + size
 
     def _check_encoding(self, head: bytes) -> None:
-        found = looks_like(head)
-        if found.startswith(("UTF-16", "UTF-32")):
+        encoding = looks_like(head)
+        if encoding.startswith(("UTF-16", "UTF-32")):
             raise UserError(
-                f"{self.path}: is in {found}, and JSON lines are UTF-8; convert it:"
-                f" iconv -f {found} -t UTF-8 {self.path.name} > utf8.jsonl"
+                f"{self.path}: is in {encoding}, but JSON Lines must be UTF-8; convert it:"
+                f" iconv -f {encoding} -t UTF-8 {self.path.name} > utf8.jsonl"
             )

@@ -1,4 +1,4 @@
-"""Files of rows as one, whatever each is: lines, a table, an archive; compressed or not."""
+"""Reads several files of rows, in any format, as one sequence."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from leporello.tasks.jsonl.tables import ArrowRows, ArrowStream, ParquetRows
 from leporello.tasks.jsonl.tars import PACKED, TarRows
 from leporello.tasks.jsonl.unpacked import unpacked
 
-LINES = 40  # bits of a number that tell the row in its file; those above tell the file
+LINES = 40  # lower bits of a number, which are the row in its file; higher bits are the file
 _LINE = (1 << LINES) - 1
-_USTAR = 257  # where a tar has its mark
+_USTAR = 257  # offset of a tar's magic bytes
 
 
 _MARKS: Mapping[bytes, type[ArrowRows]] = {
@@ -31,13 +31,13 @@ _MARKS: Mapping[bytes, type[ArrowRows]] = {
 
 @dataclass(frozen=True, slots=True)
 class RowFiles:
-    """The rows of files, in their order; a row's number tells its file too.
+    """The rows of several files, in order; a row's number includes the number of its file.
 
     Attributes:
         files: Paths of the files.
-        limit: Bytes of a row at most, expanded; of a larger one there is no content.
-        ignore: Fields that the files have and nobody reads.
-        columns: Columns by field, as `renamed` takes them; empty if the fields have our names.
+        limit: Largest size of a row in bytes, expanded; larger rows have no content.
+        ignore: Fields to ignore.
+        columns: Columns by field, as for `renamed`; empty if the columns have the names of fields.
     """
 
     files: tuple[Path, ...]
@@ -46,10 +46,10 @@ class RowFiles:
     columns: Mapping[str, str] = field(default_factory=dict)
 
     def row(self, line: Line) -> Row:
-        """Returns a row; one that is larger than it may be has no text.
+        """Returns a row; a row above the size limit has no text.
 
         Raises:
-            RowError: All that is wrong with it.
+            RowError: All faults of the row.
         """
         if line.content is None:
             name = f"row {self.name(line.number)}"
@@ -65,58 +65,58 @@ class RowFiles:
         """Yields all rows.
 
         Raises:
-            UserError: A file cannot be read, or is none of rows.
+            UserError: A file cannot be read, or is not a file of rows.
         """
         for number in range(len(self.files)):
             yield from self.numbered(self.opened(number).rows(), number)
 
     def numbered(self, rows: Iterator[Line], file: int) -> Iterator[Line]:
-        """Returns rows of a file, whose numbers then tell the file too."""
+        """Returns the rows of a file, with the number of the file added to their numbers."""
         return (
             (line._replace(number=file << LINES | line.number) for line in rows) if file else rows
         )
 
     def opened(self, number: int) -> FileRows:
-        """Returns a file by what its content says that it is; not by its suffix."""
+        """Returns the rows of a file, whose format is detected from the content, not the suffix."""
         path = self.files[number]
         local = unpacked(path)
         with opened(local) as file:
             head = file.read(_USTAR + 5)
-        read = dict.fromkeys(path.partition(".")[0] for path in self.columns.values())
+        columns = dict.fromkeys(path.partition(".")[0] for path in self.columns.values())
         for mark, table in _MARKS.items():
             if head.startswith(mark):
-                return table(local, path, self.limit, tuple(read))
+                return table(local, path, self.limit, tuple(columns))
         if head[_USTAR:] == b"ustar":
             return TarRows(local, path, self.limit, number)
         return LineRows(local, path, self.limit)
 
     def packed(self, text: str) -> tuple[Path, bytes] | None:
-        """Returns name and content of a tar's member that a text refers to; None if it does not."""
-        found = PACKED.fullmatch(text)
-        file = int(found[1]) if found else len(self.files)
+        """Returns name and content of the tar member to which a text refers, or None."""
+        match = PACKED.fullmatch(text)
+        file = int(match[1]) if match else len(self.files)
         rows = self.opened(file) if file < len(self.files) else None
-        return rows.member(found) if found and isinstance(rows, TarRows) else None
+        return rows.member(match) if match and isinstance(rows, TarRows) else None
 
     def place(self, number: int) -> tuple[Path, int]:
-        """Returns the file and the line, or the row, of a number."""
+        """Returns the file, and the line or row, of a number."""
         return self.files[number >> LINES], number & _LINE
 
     def name(self, number: int) -> str:
-        """Returns what a row without an id is called: its number; behind its file if of several."""
+        """Returns the id of a row without one: its number, after the file if there are several."""
         file, line = self.place(number)
         return f"{file.name}:{line}" if len(self.files) > 1 else str(line)
 
-    def told(self, number: int) -> str:
-        """Returns where a row stands, for messages."""
+    def location(self, number: int) -> str:
+        """Returns the line of a row, for messages."""
         file, line = self.place(number)
         return f"line {line}" + (f" of {file.name}" if len(self.files) > 1 else "")
 
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
-        """Returns what differs when other files lie there: inodes, bytes, times."""
+        """Returns inodes, sizes and times of the files, which change if the files do."""
         return tuple(map(stamp, self.files))
 
     def sha256(self) -> str:
-        """Returns the hash of the files; of several, of their names too."""
+        """Returns the hash of the files, which includes the names of several files."""
         if len(self.files) == 1:
             return sha256(self.files[0])
         names = (f"{path.name}\0{sha256(path)}\n" for path in self.files)
@@ -125,7 +125,7 @@ class RowFiles:
 
 @dataclass(slots=True)
 class RowReader:
-    """Rows by their places; going on from the last one is quick in every format.
+    """Reader of rows by number; reading in order is fast in every format.
 
     Attributes:
         source: The files.
@@ -138,7 +138,7 @@ class RowReader:
     _next: int = field(init=False)
 
     def read(self, number: int, offset: int, count: int) -> Iterator[Line]:
-        """Yields so many rows; fewer if the file has changed.
+        """Yields `count` rows, or fewer if the file has changed.
 
         Raises:
             UserError: The file cannot be read.

@@ -1,4 +1,4 @@
-"""One pass over the rows of files: their faults, and the places of each document's rows."""
+"""Checks all rows of files in one pass, and finds the rows of each document."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from leporello.core.records import JSON, DocumentRows
 from leporello.tasks.jsonl.row_files import RowFiles
 from leporello.tasks.jsonl.schema import RowError
 
-_MOST_FAULTS = 500  # after which no more are looked for
-_REMEMBERED = 10_000  # adjacent documents whose later rows are noticed
+_MOST_FAULTS = 500  # the scan stops after more
+_REMEMBERED = 10_000  # adjacent documents for which separate rows are detected
 _TABLE = """
 CREATE TABLE rows (
     line INTEGER PRIMARY KEY, offset INTEGER, size INTEGER,
@@ -32,7 +32,7 @@ INSERT INTO documents SELECT min(line), document FROM rows GROUP BY document;
 
 
 class RowPlace(NamedTuple):
-    """A row without its texts: its place as in `Line`, and what `Row` says of its document."""
+    """A row without its texts: its position from `Line`, and the document's fields from `Row`."""
 
     line: int
     offset: int
@@ -45,24 +45,24 @@ class RowPlace(NamedTuple):
 
 
 class PlaceTable:
-    """A table of rows that ends with this object; SQLite moves a large one to a temporary file."""
+    """Temporary table of rows; SQLite moves a large table to a temporary file."""
 
     def __init__(self, path: Path, places: Iterable[RowPlace]) -> None:
-        """Takes the rows of a file, in their order.
+        """Fills the table with rows, in their order.
 
         Raises:
-            UserError: There is no room for them on the disk.
+            UserError: The disk is full.
         """
-        # SQLite locks its own calls, so that the reader of examples may change its thread.
+        # SQLite locks its own calls, so that examples may be read in another thread.
         self._table = sqlite3.connect("", check_same_thread=False)
         weakref.finalize(self, self._table.close)
-        with disk_errors(f"{path}: where its rows stand"):
+        with disk_errors(f"{path}: the table of its rows"):
             self._table.executescript(UNPROTECTED + _TABLE)
             self._table.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?)", places)
             self._table.executescript(_INDEXES)
 
     def repeats(self) -> Iterator[tuple[int, str, int]]:
-        """Yields line, id and the id's first line of each row whose id an earlier row has."""
+        """Yields line, id and first line of the id, for each row with the id of an earlier row."""
         yield from self._table.execute(
             "SELECT line, rows.id, first FROM rows JOIN"
             " (SELECT id, min(line) AS first FROM rows GROUP BY id HAVING count(*) > 1) AS twice"
@@ -70,8 +70,8 @@ class PlaceTable:
         )
 
     def rows(self) -> Iterator[RowPlace]:
-        """Yields the rows by document, in the file's order, documents as they first appear."""
-        # CROSS JOIN: so SQLite keeps the loops in this order, and sorts nothing.
+        """Yields the rows grouped by document; documents and their rows are in the file's order."""
+        # With CROSS JOIN, SQLite keeps the order of the loops, and sorts nothing.
         rows = self._table.execute(
             "SELECT rows.* FROM documents CROSS JOIN rows ON rows.document = documents.id"
             " ORDER BY documents.first, line"
@@ -80,31 +80,31 @@ class PlaceTable:
 
 
 class Scan:
-    """One pass over all rows, which checks each of them."""
+    """One pass over all rows, which checks them."""
 
     def __init__(self, files: RowFiles) -> None:
         """Takes the files of the rows."""
         self._files = files
         self._faults: list[Fault] = []
-        self._reads_all = True  # until a row cannot be read, which may give any document's text
+        self._reads_all = True  # False after an unreadable row, which may contain any document
 
     def documents(self, *, adjacent: bool) -> Iterator[DocumentRows]:
-        """Yields the documents, as they first appear.
+        """Yields the documents in the order of their first rows.
 
         Args:
-            adjacent: Whether the rows of a document follow each other; then the memory of its
-                places is enough, and ids that come twice are not noticed.
+            adjacent: Whether the rows of each document follow each other; then no table of rows is
+                needed, but duplicate ids are not detected.
 
         Raises:
-            ConfigError: Faults of rows, and between rows; after the last document.
-            UserError: As `RowFiles.rows`; or there is no room for the places of rows.
+            ConfigError: Faults of rows, and contradictions between rows; after the last document.
+            UserError: A file cannot be read, or the disk is full.
         """
         if adjacent:
             rows = self._rows()
         else:
             table = PlaceTable(self._files.files[0], self._rows())
             for line, row_id, first in table.repeats():
-                self._fault(line, f"id {row_id!r} stands on {self._files.told(first)} already")
+                self._fault(line, f"id {row_id!r} is a duplicate of {self._files.location(first)}")
             rows = table.rows()
         first_lines: dict[str, int] = {}
         for name, together in groupby(rows, key=lambda row: row.document):
@@ -114,9 +114,9 @@ class Scan:
                 adjacent
                 and (first := first_lines.setdefault(name, places[0].line)) < places[0].line
             ):
-                hint = "`adjacent` rows of a document have to stand together"
-                before = self._files.told(first)
-                self._fault(places[0].line, f"document {name!r} has rows from {before} on; {hint}")
+                hint = "with `adjacent`, they must follow each other"
+                earlier = self._files.location(first)
+                self._fault(places[0].line, f"document {name!r} has rows from {earlier} on; {hint}")
             if len(first_lines) > _REMEMBERED:
                 first_lines.clear()
             yield _document_rows(places)
@@ -143,7 +143,7 @@ class Scan:
                 yield RowPlace(line.number, line.offset, line.size, *texts)
 
     def _compare(self, rows: Sequence[RowPlace]) -> None:
-        """Notes contradictions between the rows on a document."""
+        """Reports contradictions between the rows on a document."""
         name = f"document {rows[0].document!r}"
         source = next((row for row in rows if row.content), None)
         if source is None and not self._reads_all:
@@ -154,15 +154,15 @@ class Scan:
         title = next((row.title for row in rows if row.title), "")
         for row in rows:
             if source and row.content not in ("", source.content):
-                other = f"{self._files.told(source.line)} has another"
-                self._fault(row.line, f"{name} is given a second text; {other}")
+                earlier = f"{self._files.location(source.line)} has another"
+                self._fault(row.line, f"{name} has a second text; {earlier}")
             if row.title not in ("", title):
-                text = f"is given a second title, {row.title!r}; a line above has {title!r}"
+                text = f"has a second title, {row.title!r}; an earlier row has {title!r}"
                 self._fault(row.line, f"{name} {text}")
 
 
 def _document_rows(rows: Sequence[RowPlace]) -> DocumentRows:
-    """Returns rows on a document as [line, offset, count] of those that follow each other."""
+    """Returns the rows on a document, as [line, offset, count] of each run of adjacent rows."""
     runs: list[Any] = []
     for row in rows:
         if runs and row.line == runs[-1][0] + runs[-1][2]:

@@ -1,4 +1,4 @@
-"""A row of a JSON Lines file: one question, and the document or how to find it."""
+"""Schema of a row: one question, with its document or a reference to the document."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from leporello.text.looks import looks_like
 from leporello.text.typed.schema import schema_of
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-SOURCES = ("document", "document_path", "documents", "collection")  # of which a row has one
-_BEFORE = "\n"  # each of several paths
-_COLLECTION = "\n\n"
-_SHOWN = 60  # characters of a faulty value that a message repeats
+SOURCES = ("document", "document_path", "documents", "collection")  # a row has one of them
+_BEFORE_PATH = "\n"
+_BEFORE_COLLECTION = "\n\n"
+_SHOWN = 60  # most characters of a faulty value in a message
 
 
 class RowError(Exception):
-    """What is wrong with one row; `faults` are texts for the person who wrote it."""
+    """Faults of one row; `faults` are messages for its author."""
 
     def __init__(self, faults: Sequence[str]) -> None:
         self.faults = tuple(faults)
@@ -68,27 +68,26 @@ def _check_answer(answer: JsonValue) -> JsonValue:
 
 
 class Row(BaseModel):
-    """One row as it stands in the file.
+    """One row of a file.
 
     Attributes:
         id: Id of the example.
-        document: The text; official data has empty ones, which are read like any other.
-        document_path: A file that holds it, counted from the folder of the JSON Lines file; or a
-            URL.
-        documents: Files, folders, patterns, archives or URLs that are one document.
-        collection: Name of such in a config's `collections`.
-        document_id: Id shared by the rows on one document; one of them gives the text or the path.
+        document: Text of the document; may be empty, as in official data.
+        document_path: Path of the document, relative to the folder of the JSON Lines file; or URL.
+        documents: Files, folders, patterns, archives or URLs that form one document.
+        collection: Name of a collection in a config's `collections`.
+        document_id: Id that the rows on a document share; one of them has its text or path.
         question: The question; empty for summarisation.
         references: Accepted answers.
         choices: Allowed answers.
         evidence: [start, end] in characters of the document, or exact quotes from it.
         title: Title of the document.
         group: Name under which the example is reported.
-        metadata: Values that have no other place here.
+        metadata: Any other values.
         answer: Type of the answer: `date`, `{type: number, minimum: 0}`.
     """
 
-    # The validator is made for the first row: a config is checked without one.
+    # The validator is built for the first row, so that checking a config stays fast.
     model_config = ConfigDict(
         strict=True, extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True
     )
@@ -100,7 +99,7 @@ class Row(BaseModel):
     collection: Annotated[str, Field(min_length=1)] | None = None
     document_id: Annotated[str, Field(min_length=1)] | None = None
     question: str = ""
-    references: list[str] = Field(default_factory=list)  # of `[]` pydantic makes deep copies
+    references: list[str] = Field(default_factory=list)  # pydantic would deep-copy `[]`
     choices: list[str] = Field(default_factory=list)
     evidence: Annotated[list[JsonValue], AfterValidator(_check_evidence)] = Field(
         default_factory=list
@@ -112,53 +111,55 @@ class Row(BaseModel):
 
     @model_validator(mode="after")
     def _has_document(self) -> Row:
-        given = [name for name in SOURCES if getattr(self, name) is not None]
-        if not given and self.document_id is None:
+        used = [name for name in SOURCES if getattr(self, name) is not None]
+        if not used and self.document_id is None:
             raise ValueError("needs `document`, `document_path` or `document_id`")
-        if len(given) > 1:
-            raise ValueError(f"has both `{given[0]}` and `{given[1]}`; give one of them")
+        if len(used) > 1:
+            raise ValueError(f"has both `{used[0]}` and `{used[1]}`; give only one")
         return self
 
     @property
     def key(self) -> str:
-        """The document's id: as given, else its path, else a hash of its text."""
-        named = ", ".join(self.documents or ()) or self.collection
-        return self.document_id or named or spelled(self.source) or self.content
+        """The document's id: `document_id`, or its path or collection, or a hash of its text."""
+        path = ", ".join(self.documents or ()) or self.collection
+        return self.document_id or path or as_posix_path(self.source) or self.content
 
     @property
     def source(self) -> str:
-        """What a document is read from, as one text that `sources` takes apart; may be empty."""
+        """Path, paths or collection of the document as one text for `sources`; may be empty."""
         if self.collection:
-            return f"{_COLLECTION}{self.collection}"
-        return self.document_path or "".join(f"{_BEFORE}{path}" for path in self.documents or ())
+            return f"{_BEFORE_COLLECTION}{self.collection}"
+        return self.document_path or "".join(
+            f"{_BEFORE_PATH}{path}" for path in self.documents or ()
+        )
 
     @cached_property
     def content(self) -> str:
-        """What tells one text from another: a path, or a hash; empty where the row gives none."""
+        """Path or hash that identifies the document's text; empty if the row has no document."""
         if self.source:
-            return f"path-{spelled(self.source)}"
+            return f"path-{as_posix_path(self.source)}"
         if self.document is None:
             return ""
         return f"text-{hashlib.sha256(self.document.encode()).hexdigest()[:16]}"
 
 
-def spelled(path: str) -> str:
-    """Returns a path in one spelling."""
+def as_posix_path(path: str) -> str:
+    """Returns a path in normalised form."""
     return path if not path or is_url(path) else Path(path).as_posix()
 
 
 def sources(source: str) -> tuple[str, tuple[str, ...]]:
-    """Returns the name of a collection, else the paths, that `Row.source` was made of."""
-    if source.startswith(_COLLECTION):
-        return source.removeprefix(_COLLECTION), ()
-    return "", tuple(source.split(_BEFORE)[1:])
+    """Returns the collection or the paths in a `Row.source`."""
+    if source.startswith(_BEFORE_COLLECTION):
+        return source.removeprefix(_BEFORE_COLLECTION), ()
+    return "", tuple(source.split(_BEFORE_PATH)[1:])
 
 
 def validated(fields: Mapping[str, Any], ignore: Collection[str] = ()) -> Row:
-    """Returns the row of these fields.
+    """Returns a row with these fields.
 
     Raises:
-        RowError: All that is wrong with it.
+        RowError: All faults of the row.
     """
     try:
         return Row.model_validate({k: v for k, v in fields.items() if k not in ignore})
@@ -171,11 +172,10 @@ def decode(line: bytes, *, strict: bool = True) -> Mapping[str, Any]:
 
     Args:
         line: One line of a file.
-        strict: Whether NaN and fields that are given twice are faults; published files are read as
-            they are.
+        strict: Whether NaN and duplicate fields are faults; official files may have them.
 
     Raises:
-        RowError: It is not an object in UTF-8.
+        RowError: The line is not a JSON object in UTF-8.
     """
     try:
         text = line.removeprefix(codecs.BOM_UTF8).rstrip().decode()
@@ -184,17 +184,17 @@ def decode(line: bytes, *, strict: bool = True) -> Mapping[str, Any]:
         raise RowError(
             [
                 f"byte {error.start} of the line is not UTF-8, but looks like"
-                f" {(found := looks_like(line))}; convert the file: iconv -f {found} -t UTF-8"
+                f" {(encoding := looks_like(line))}; convert the file: iconv -f {encoding} -t UTF-8"
             ]
         ) from None
     except json.JSONDecodeError as error:
-        hint = "; one object a line, not one list" if line.lstrip().startswith(b"[") else ""
+        hint = "; write one object per line, not a list" if line.lstrip().startswith(b"[") else ""
         problem = f"{error.msg.removesuffix(' at')} at character {error.pos + 1}{hint}"
         raise RowError([f"not JSON: {problem}"]) from None
     except (ValueError, RecursionError) as error:
         raise RowError([f"not JSON: {error}"]) from None
     if not isinstance(fields, dict):
-        raise RowError([f"a row is an object {{…}}, not {_shown(fields)}"])
+        raise RowError([f"a row must be an object {{…}}, got {_shown(fields)}"])
     return in_utf8(fields) if _SURROGATE.search(line) else fields
 
 
@@ -203,12 +203,12 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in fields if names.count(name) > 1)
-        raise ValueError(f"field {twice!r} is given twice")
+        raise ValueError(f"field {twice!r} is duplicated")
     return fields
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 _STRICT = json.JSONDecoder(object_pairs_hook=_without_repeats, parse_constant=_no_constant)
@@ -220,7 +220,7 @@ def _describe(error: ErrorDetails) -> str:
     match error["type"]:
         case "extra_forbidden":
             hint = did_you_mean(field, Row.model_fields)
-            return f"unknown field {field!r}{hint}; what nobody reads can stand in `ignore`"
+            return f"unknown field {field!r}{hint}; add it to `ignore` to skip it"
         case "missing":
             return f"field {field!r} is missing"
         case "value_error":
@@ -235,10 +235,10 @@ def _shown(value: object) -> str:
 
 
 def located(items: Sequence[JsonValue], document: Document) -> tuple[Span, ...]:
-    """Returns the spans of evidence, its quotes found in the document.
+    """Returns the spans of evidence, whose quotes are searched in the document.
 
     Raises:
-        RowError: Evidence that does not lie in the document, or stands in it more than once.
+        RowError: Evidence is not in the document, or a quote is not unique.
     """
     spans: list[Span] = []
     faults: list[str] = []
@@ -257,24 +257,24 @@ def _locate(item: JsonValue, document: Document) -> Span:
     match item:
         case [int() as start, int() as end]:
             if end > len(text):
-                raise ValueError(f"ends beyond document {document.id!r} of {len(text)} characters")
+                raise ValueError(f"ends after document {document.id!r} of {len(text)} characters")
             return Span(start, end)
     quote = str(item)
     start = text.find(quote)
     if start < 0:
-        raise ValueError(f"is not in document {document.id!r}{_nearly(quote, text)}")
+        raise ValueError(f"is not in document {document.id!r}{_near_match(quote, text)}")
     if text.find(quote, start + 1) >= 0:
         raise ValueError(
-            f"is {text.count(quote)} times in document {document.id!r}; quote more of it, or give"
+            f"is {text.count(quote)} times in document {document.id!r}; give a longer quote or"
             " [start, end]"
         )
     return Span(start, start + len(quote))
 
 
-def _nearly(quote: str, text: str) -> str:
-    """Says what keeps a quote from being found, where it is only that."""
+def _near_match(quote: str, text: str) -> str:
+    """Returns a hint if a quote differs from the text only in white space or case."""
     if " ".join(quote.split()) in " ".join(text.split()):
-        return "; it is there with other white space or line breaks"
+        return "; it occurs with other white space or line breaks"
     if quote.casefold() in text.casefold():
-        return "; it is there in other letter case"
+        return "; it occurs in other letter case"
     return ""

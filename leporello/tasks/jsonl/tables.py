@@ -1,4 +1,4 @@
-"""Tables of columns: Parquet files, and Arrow's files and streams (Feather, `datasets`)."""
+"""Reads rows of Parquet files, and of Arrow files and streams (Feather, `datasets`)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from leporello.core.environment.input_limits import EXPANDED_BYTES, EXPANDED_TIM
 from leporello.core.errors import UserError, did_you_mean
 from leporello.tasks.jsonl.lines import FileRows, Line
 
-_TOGETHER = 8  # rows that are decoded at once: each may be as large as a row may be
+_BATCH_ROWS = 8  # rows that are decoded at once, each up to the size limit
 
 
 @dataclass(frozen=True)
 class ArrowRows(FileRows):
-    """An Arrow file (which is Feather too) or stream, in record batches that are read one by one.
+    """An Arrow or Feather file, whose record batches are read one by one.
 
-    An offset is the number of a batch, or of a row group.
+    Offsets are numbers of record batches, or of row groups.
 
     Attributes:
-        columns: Names of the columns that are read; all if empty.
+        columns: Names of the columns to read; all if empty.
     """
 
     seeks: ClassVar[bool] = False
@@ -40,26 +40,26 @@ class ArrowRows(FileRows):
                     yield Line(first + i, group, row.nbytes, content)
 
     def batches(self, offset: int) -> Iterator[tuple[int, int, Any]]:
-        """Yields batches with the number of their first row, and of their group, from one on."""
+        """Yields batches from an offset on: number of the first row, number of the group, batch."""
         import pyarrow
 
         with pyarrow.memory_map(str(self.local)) as mapped:
-            names, every = self._opened(mapped)
-            columns, first = self._named(names), 1
-            for group, batch in enumerate(every):  # mapped, and not read, before the offset
+            names, batches = self._open(mapped)
+            columns, first = self._selected(names), 1
+            for group, batch in enumerate(batches):  # batches before the offset are not read
                 if group >= offset:
                     yield first, group, batch.select(columns)
                 first += batch.num_rows
 
-    def _opened(self, mapped: Any) -> tuple[list[str], Iterable[Any]]:  # noqa: ANN401 -- pyarrow has no types
+    def _open(self, mapped: Any) -> tuple[list[str], Iterable[Any]]:  # noqa: ANN401 -- pyarrow has no types
         """Returns the names of the columns, and all batches."""
         import pyarrow
 
         reader = pyarrow.ipc.open_file(mapped)
         return reader.schema.names, map(reader.get_batch, range(reader.num_record_batches))
 
-    def _named(self, names: list[str]) -> list[str]:
-        """Returns the columns to read; raises UserError where one is not there."""
+    def _selected(self, names: list[str]) -> list[str]:
+        """Returns the columns to read; raises UserError for an unknown column."""
         for name in self.columns:
             if name not in names:
                 raise UserError(f"{self.path}: has no column {name!r}{did_you_mean(name, names)}")
@@ -73,13 +73,13 @@ class ArrowRows(FileRows):
             yield
         except (pyarrow.ArrowException, OSError) as error:
             text = str(error).partition("\n")[0]
-            raise UserError(f"{self.path}: is damaged, or no table: {text}") from None
+            raise UserError(f"{self.path}: is damaged, or is not a table: {text}") from None
 
 
 class ArrowStream(ArrowRows):
-    """An Arrow stream, as `datasets` saves them."""
+    """An Arrow stream, as `datasets` saves it."""
 
-    def _opened(self, mapped: Any) -> tuple[list[str], Iterable[Any]]:  # noqa: ANN401 -- pyarrow has no types
+    def _open(self, mapped: Any) -> tuple[list[str], Iterable[Any]]:  # noqa: ANN401 -- pyarrow has no types
         import pyarrow
 
         reader = pyarrow.ipc.open_stream(mapped)
@@ -87,29 +87,31 @@ class ArrowStream(ArrowRows):
 
 
 class ParquetRows(ArrowRows):
-    """A Parquet file, of whose row groups some rows at a time are decoded."""
+    """A Parquet file, which is decoded a few rows at a time."""
 
     def batches(self, offset: int) -> Iterator[tuple[int, int, Any]]:
         """Yields batches of the row groups; see `ArrowRows`."""
         from pyarrow import parquet
 
         with parquet.ParquetFile(self.local, memory_map=True, pre_buffer=False) as file:
-            columns, first = self._named(file.schema_arrow.names), 1
+            columns, first = self._selected(file.schema_arrow.names), 1
             for group in range(file.num_row_groups):
                 metadata, at = file.metadata.row_group(group), first
                 first += metadata.num_rows
                 if group >= offset:
                     self._check_size(metadata)
-                    for batch in file.iter_batches(_TOGETHER, row_groups=[group], columns=columns):
+                    for batch in file.iter_batches(
+                        _BATCH_ROWS, row_groups=[group], columns=columns
+                    ):
                         yield at, group, batch
                         at += batch.num_rows
 
     def _check_size(self, group: Any) -> None:  # noqa: ANN401 -- pyarrow has no types
-        """Refuses a bomb by what the file says of itself: a page is unpacked whole."""
+        """Refuses decompression bombs by the sizes in the metadata, before unpacking a page."""
         parts = [group.column(n) for n in range(group.num_columns)]
         packed = sum(part.total_compressed_size for part in parts)
         size = sum(part.total_uncompressed_size for part in parts)
         if size > max(EXPANDED_BYTES, EXPANDED_TIMES * packed):
             raise UserError(
-                f"{self.path}: {packed:,} bytes of a row group expand to {size:,}, as no text does"
+                f"{self.path}: {packed:,} bytes of a row group expand to {size:,}, too much text"
             )

@@ -1,4 +1,4 @@
-"""WebDataset's archives: members of one name are a row, one of them the document."""
+"""Reads WebDataset archives, in which members with the same key form a row."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from leporello.core.errors import UserError
 from leporello.core.files import opened
 from leporello.tasks.jsonl.lines import FileRows, Line
 
-_NAME = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)")  # what WebDataset takes for key and extension
+_NAME = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)")  # key and extension, as WebDataset defines them
 PACKED = re.compile("\0(\\d+) (\\d+) (\\d+) (.*)", re.DOTALL)  # file, offset, size and name
-_BLOCK = 512  # bytes of a tar's blocks: what an offset has beyond them tells the row of a list
+_BLOCK = 512  # bytes of a tar's blocks; an offset modulo this is the number of a row in a list
 
 
 @dataclass(frozen=True)
 class TarRows(FileRows):
-    """A tar without compression, in which the members of each row follow each other.
+    """An uncompressed tar, in which the members of each row are adjacent.
 
-    `KEY.json` has the fields of a row, or a list of rows on the document; another member is the
-    document, of a format by its content and suffix. Rows without an id are called by the key.
+    `KEY.json` has the fields of a row, or a list of rows on the document. The document is another
+    member, whose format follows from its content and suffix. The default id of a row is the key.
 
     Attributes:
-        file: Number of the file among the task's.
+        file: Number of the file in the task.
     """
 
     file: int
@@ -40,20 +40,20 @@ class TarRows(FileRows):
             with opened(self.local) as file:
                 file.seek(offset - offset % _BLOCK)
                 with tarfile.open(fileobj=file, mode="r:") as archive:
-                    together = itertools.groupby(_members(archive), lambda named: named[0])
-                    found = (
+                    groups = itertools.groupby(_members(archive), lambda pair: pair[0])
+                    lines = (
                         line
-                        for key, named in together
-                        for line in self._lines(archive, key, [member for _, member in named])
+                        for key, pairs in groups
+                        for line in self._lines(archive, key, [member for _, member in pairs])
                     )
-                    for line in itertools.islice(found, offset % _BLOCK, None):
+                    for line in itertools.islice(lines, offset % _BLOCK, None):
                         yield line._replace(number=number)
                         number += 1
         except (tarfile.TarError, EOFError) as error:
-            raise UserError(f"{self.path}: is cut off or damaged: {error}") from None
+            raise UserError(f"{self.path}: is truncated or damaged: {error}") from None
 
     def member(self, packed: re.Match[str]) -> tuple[Path, bytes]:
-        """Returns name and content of the document that `PACKED` matched."""
+        """Returns name and content of the document in a match of `PACKED`."""
         with opened(self.local) as file:
             file.seek(int(packed[2]))
             return Path(packed[4]), file.read(int(packed[3]))
@@ -61,15 +61,15 @@ class TarRows(FileRows):
     def _lines(
         self, archive: tarfile.TarFile, key: str, members: Sequence[tarfile.TarInfo]
     ) -> Iterator[Line]:
-        at, size = members[0].offset, sum(member.size for member in members)
+        offset, size = members[0].offset, sum(member.size for member in members)
         if size > self.limit:
-            yield Line(0, at, size, None)
+            yield Line(0, offset, size, None)
             return
         described = [member for member in members if member.name.lower().endswith(".json")]
         documents = [member for member in members if member not in described]
         if len(documents) > 1 or len(described) > 1:
             names = ", ".join(member.name for member in members)
-            raise UserError(f"{self.path}: {key!r} has more than one document, or JSON: {names}")
+            raise UserError(f"{self.path}: {key!r} has several documents or JSON files: {names}")
         shared: dict[str, Any] = {"id": key, "document_id": key}
         for member in documents:
             place = f"{self.file} {member.offset_data} {member.size} {member.name}"
@@ -82,17 +82,17 @@ class TarRows(FileRows):
         rows = value if isinstance(value, list) else [value]
         if len(rows) >= _BLOCK:
             raise UserError(
-                f"{self.path}: {described[0].name} has {len(rows)} rows; {_BLOCK - 1} is the most"
+                f"{self.path}: {described[0].name} has {len(rows)} rows; {_BLOCK - 1} are allowed"
             )
         for i, row in enumerate(rows):
             content = row if isinstance(row, dict | bytes) else json.dumps(row).encode()
-            named = {"id": f"{key}-{i}"} if len(rows) > 1 else {}
-            yield Line(0, at + i, size, content, {**shared, **named})
+            numbered = {"id": f"{key}-{i}"} if len(rows) > 1 else {}
+            yield Line(0, offset + i, size, content, {**shared, **numbered})
 
 
 def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:
-    """Yields files behind their keys, in the memory of one."""
+    """Yields keys with files, of which one at a time is in memory."""
     while member := archive.next():
-        archive.members.clear()  # type: ignore[attr-defined]  # which grows without end
-        if member.isfile() and (found := _NAME.fullmatch(member.name)):
-            yield found[1], member
+        archive.members.clear()  # type: ignore[attr-defined]  # would grow without bound
+        if member.isfile() and (match := _NAME.fullmatch(member.name)):
+            yield match[1], member

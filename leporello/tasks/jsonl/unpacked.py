@@ -1,4 +1,4 @@
-"""Compressed files, each unpacked once: rows in the middle of one are then found at once."""
+"""Unpacks compressed files once, to a cache, so that reading can start at any row."""
 
 from __future__ import annotations
 
@@ -22,18 +22,17 @@ from leporello.models.locate import cache_directory
 SUFFIXES = (".gz", ".bz2", ".zst", ".xz")
 
 _BLOCK = 1 << 20
-_FRAGMENT = 1 << 10  # bytes of a frame that are expanded at once, to 32 MiB at most
-_MEMORY = 1 << 28  # bytes that unpacking xz may take
+_FRAGMENT = 1 << 10  # bytes of a frame that are expanded at once; the result is up to 32 MiB
+_MEMORY = 1 << 28  # most bytes of memory for unpacking xz
 
 
 def unpacked(path: Path) -> Path:
-    """Returns a file of this machine with the content of a file, unpacked if it is compressed.
+    """Returns the path of a local file, unpacked if it is compressed.
 
-    Copies lie in LEPORELLO_CACHE/unpacked/HASH/HASH/NAME.
+    Copies are stored as LEPORELLO_CACHE/unpacked/HASH/HASH/NAME.
 
     Raises:
-        UserError: The file cannot be read, is damaged, or expands beyond all measure; or there is
-            no room for the copy.
+        UserError: The file cannot be read, is damaged or expands too much, or the disk is full.
     """
     with opened(path) as file:
         magic = file.read(6)
@@ -43,7 +42,7 @@ def unpacked(path: Path) -> Path:
     folder = cache_directory() / "unpacked" / digest[:16] / digest[16:32]
     copy = folder / Path(path.name).stem
     if copy.exists():
-        os.utime(folder)  # when it was used last, for `cache gc`
+        os.utime(folder)  # `cache gc` reads the time of the last use
         return copy
     part = folder.with_name(f".{secrets.token_hex(4)}.part")
     try:
@@ -52,8 +51,8 @@ def unpacked(path: Path) -> Path:
         return part.replace(copy)
     except OSError as error:
         raise UserError(
-            f"{path}: cannot be unpacked to {folder}: {error}; make room, or name another place"
-            " with LEPORELLO_CACHE"
+            f"{path}: cannot be unpacked to {folder}: {error}; free disk space, or set"
+            " LEPORELLO_CACHE to another folder"
         ) from None
     finally:
         part.unlink(missing_ok=True)
@@ -72,8 +71,8 @@ def _unpack(path: Path, to: Path) -> None:
             written += target.write(block)
             if written > most:
                 raise UserError(
-                    f"{path}: {size:,} bytes expand to more than {most >> 20:,} MiB, as no text"
-                    " does; unpack it yourself if it is to be read"
+                    f"{path}: {size:,} bytes expand to more than {most >> 20:,} MiB, too many for"
+                    " text; unpack the file yourself to read it anyway"
                 )
 
 
@@ -90,12 +89,12 @@ def _blocks(path: Path) -> Iterator[bytes]:
                 yield block
         except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
             raise UserError(
-                f"{path}: what is compressed is cut off or damaged: {error}; fetch it again"
+                f"{path}: the compressed data is truncated or damaged: {error}; fetch it again"
             ) from None
 
 
 class _Frames(io.RawIOBase):
-    """The content of frames, one after another, each by a decompressor with a bound of memory."""
+    """Content of consecutive frames, decompressed in bounded memory."""
 
     def __init__(self, file: IO[bytes], decompressor: Callable[[], Any]) -> None:
         self._file, self._decompressor = file, decompressor
@@ -103,11 +102,11 @@ class _Frames(io.RawIOBase):
         self._packed, self._content = b"", memoryview(b"")
 
     def readable(self) -> bool:
-        """Says that it is read from."""
+        """Returns True: the stream is readable."""
         return True
 
-    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 -- as RawIOBase has it
-        """Fills a buffer as far as it goes."""
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 -- as in RawIOBase
+        """Fills a buffer, and returns the number of bytes."""
         while not self._content:
             data = self._packed or self._file.read(_FRAGMENT)
             if not data:

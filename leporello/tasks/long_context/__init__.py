@@ -1,4 +1,4 @@
-"""The newer benchmarks of long documents: a class each, and their prompts as data beside it.
+"""Newer benchmarks of long documents, with their prompts in YAML files.
 
-Begin with `templates` (a prompt taken apart at its document), then `longbench`.
+Begin with `templates` (splits a prompt at its document), then `longbench`.
 """

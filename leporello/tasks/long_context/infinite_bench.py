@@ -1,4 +1,4 @@
-"""InfiniteBench (Zhang et al. 2024): twelve tasks on documents of 100,000 tokens and more."""
+"""InfiniteBench (Zhang et al. 2024): twelve tasks on documents of over 100,000 tokens."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _NUMBERS = ("code_run", "math_find")
 
 @dataclass(frozen=True)
 class InfiniteBench(Benchmark):
-    """A task of InfiniteBench, from the benchmark's own file.
+    """A task of InfiniteBench, from the benchmark's official file.
 
     The document is the row's `context`, the question its `input`; `OfficialPrompt.of(example)` has
-    the authors' prompt. Numbers are references as JSON; of a choice both the option and its letter
-    are.
+    the authors' prompt. Numbers become references as JSON; in multiple-choice tasks both the option
+    and its letter are references.
 
     Attributes:
-        name: Name of the task, as the benchmark's files are named.
-        prompts: Whose prompts: `yarn-mistral`, which the authors give to all open models, or
-            `gpt4`, whose system messages are left out.
+        name: Name of the task in the benchmark's file names.
+        prompts: Set of prompts: `yarn-mistral`, which the authors use for all open models, or
+            `gpt4`, without its system messages.
         split: Always `test`.
-        data: Directory of the benchmarks' files: `infinite_bench/NAME.jsonl` in it. None stands for
-            `LEPORELLO_DATA`, else `data`.
+        data: Directory of the benchmarks' files, with `infinite_bench/NAME.jsonl`. None means
+            `LEPORELLO_DATA` or `data`.
     """
 
     name: Literal[
@@ -54,23 +54,23 @@ class InfiniteBench(Benchmark):
 
     @property
     def metrics(self) -> tuple[MetricEntry, ...]:
-        """The benchmark's own; of GPT-4's calculations the first number is left out."""
+        """The official metric; for GPT-4's calculations it skips the first number."""
         entry: dict[str, JSON] = {"class": "infinite_bench", "task": self.name}
         is_chat = (self.name, self.prompts) == ("math_calc", "gpt4")
         return ({**entry, "skip": 1},) if is_chat else (entry,)
 
     @property
     def published(self) -> Published:
-        """The task's own file."""
+        """The task's file on the hub."""
         file = f"{self.name}.jsonl"
         return Published("xinrongzhang2022/InfiniteBench", file, f"infinite_bench/{file}")
 
     def normalise(self, text: str, example: Example) -> str:
-        """Returns an answer in the form that the metric reads."""
+        """Returns an answer in the form that the metric requires."""
         return answers.option_letter(text, example.choices) if self.name in _CHOICES else text
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example:
-        """Takes a row apart; see `Benchmark.take`."""
+        """Parses one row; see `Benchmark.take`."""
         template, question = (
             data_of("infinite_bench")[self.name][self.prompts],
             text_of(row, "input"),
@@ -87,42 +87,42 @@ class InfiniteBench(Benchmark):
         )
 
     def _fields(self, question: str, choices: tuple[str, ...]) -> dict[str, str]:
-        """Returns what the authors put in the prompt, beside the document.
+        """Returns the fields of the authors' prompt, except the document.
 
         Raises:
-            RowError: There are not four options, or the question lacks what they look for.
+            RowError: The row does not have four options, or the question lacks a required text.
         """
         fields = {"input": question, "question": question}
         if self.name in _CHOICES:
             if len(choices) != len(_LETTERS):
                 raise RowError([f"field 'options' must be four texts, got {len(choices)}"])
-            named = zip(_LETTERS, choices, strict=True)
-            fields |= {f"OPTION_{letter}": choice for letter, choice in named}
+            options = zip(_LETTERS, choices, strict=True)
+            fields |= {f"OPTION_{letter}": choice for letter, choice in options}
         if self.name == "code_run":
-            call = _found(_CALL, question, "a call, `func_1(2)`")
+            call = _extracted(_CALL, question, "a call, `func_1(2)`")
             fields |= {"func_call": call, "func": call.partition("(")[0]}
         if self.name == "math_find":
-            rank = _found(_RANK, question, "what is looked for, `The largest number of`")
+            rank = _extracted(_RANK, question, "a goal, `The largest number of`")
             fields["prefix"] = f"What is {rank.lower()[:-3]} in the following list?"
         return fields
 
 
-def _found(pattern: re.Pattern[str], question: str, what: str) -> str:
+def _extracted(pattern: re.Pattern[str], question: str, what: str) -> str:
     if match := pattern.search(question):
         return match[match.lastindex or 0]
-    raise RowError([f"field 'input' must name {what}, got {question!r:.60}"])
+    raise RowError([f"field 'input' must contain {what}, got {question!r:.60}"])
 
 
 def references(task: str, answer: Any, options: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ANN401 -- any JSON
-    """Returns the references that a row's answer comes to, as the metric reads them.
+    """Returns the references in a row's answer, in the form that the metric requires.
 
     Args:
         task: Name of the task.
         answer: The row's `answer`: a text, a number, or a list of them.
-        options: The row's options, where it has some.
+        options: The row's options; may be empty.
 
     Raises:
-        RowError: It is no answer of this task.
+        RowError: The answer has a wrong type.
     """
     listed = answer if isinstance(answer, list) else [answer]
     kind: type | tuple[type, ...] = str
@@ -130,7 +130,7 @@ def references(task: str, answer: Any, options: tuple[str, ...]) -> tuple[str, .
         listed = listed[0] if listed and isinstance(listed[0], list) else listed
         kind = int
     elif task in _NUMBERS:
-        # Copies in Parquet have numbers as texts.
+        # Copies in Parquet store numbers as texts.
         listed = [_number(item) if isinstance(item, str) else item for item in listed]
         kind = (int, float)
     if not listed or not all(isinstance(i, kind) and not isinstance(i, bool) for i in listed):
@@ -151,7 +151,7 @@ def _number(text: str) -> Any:  # noqa: ANN401 -- any JSON
 
 
 def _labelled(answer: list[str], options: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the text of an option, and its letter."""
+    """Returns the text of the correct option, and its letter."""
     if len(answer) > 1 and answer[1] in tuple(_LETTERS):
         return tuple(answer[:2])
     if answer[0] not in options:

@@ -19,25 +19,25 @@ from leporello.tasks.official.fields import one_of, text_of, texts_of
 from leporello.text import answers
 
 _PARAGRAPH = re.compile(r"(?:Paragraph |段落)\d")
-_LENGTHS = ((4000, "0-4k"), (8000, "4-8k"))  # of LongBench-E: characters or words, by language
+_LENGTHS = ((4000, "0-4k"), (8000, "4-8k"))  # groups of LongBench-E, in words or characters
 _LONGEST = "8k+"
 _OPTIONS = ("A", "B", "C", "D")
 
 
 @dataclass(frozen=True)
 class LongBench(Benchmark):
-    """A task of LongBench or LongBench-E, from the benchmark's own file.
+    """A task of LongBench or LongBench-E, from the benchmark's official file.
 
     The document is the row's `context`, the question its `input`; labels of trec and lsht are
-    `choices`. What the prompt tells is the instruction; `OfficialPrompt.of(example)` has the prompt
-    unaltered.
+    `choices`. The instruction is taken from the prompt; `OfficialPrompt.of(example)` has the
+    original prompt.
 
     Attributes:
-        name: Name of the task, as the benchmark names it.
-        extended: Whether it is LongBench-E's, whose examples are in groups by length.
+        name: Name of the task in the benchmark.
+        extended: Whether to use the task of LongBench-E, whose examples are grouped by length.
         split: Always `test`.
-        data: Directory of the benchmarks' files: `longbench/data.zip` in it, or
-            `longbench/data/NAME.jsonl`. None stands for `LEPORELLO_DATA`, else `data`.
+        data: Directory of the benchmarks' files, with `longbench/data.zip` or
+            `longbench/data/NAME.jsonl`. None means `LEPORELLO_DATA` or `data`.
     """
 
     name: Literal[
@@ -61,22 +61,22 @@ class LongBench(Benchmark):
 
     @property
     def metrics(self) -> tuple[MetricEntry, ...]:
-        """The benchmark's own."""
+        """The official metric."""
         first_line: Mapping[str, JSON] = {"first_line": True} if "first_line" in self._data else {}
         return ({"class": "longbench", "score_by": self._data["score_by"], **first_line},)
 
     @property
     def full_name(self) -> str:
-        """The name with the benchmark's."""
+        """Name of the benchmark and of the task."""
         return f"longbench{self._suffix}/{self.name}"
 
     def places(self, folder: Path) -> Sequence[Archive]:
-        """Returns the zip of all tasks, or what was in it."""
+        """Returns the unpacked file of the task, and the zip of all tasks."""
         file = f"{self.name}{self._suffix}.jsonl"
         return zip_or_folder(folder, "data.zip", f"data/{file}", file)
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example:  # noqa: ARG002 -- part of `Benchmark`
-        """Takes a row apart; see `Benchmark.take`."""
+        """Parses one row; see `Benchmark.take`."""
         question, gold = text_of(row, "input"), texts_of(row, "answers")
         prompt = prompt_of(self._data["prompt"], {"input": question})
         return Example(
@@ -92,10 +92,10 @@ class LongBench(Benchmark):
         )
 
     def _unfit(self, gold: tuple[str, ...]) -> str:
-        """Returns why the benchmark's metric could not score by these references, if so."""
+        """Returns why the official metric cannot use these references; empty if it can."""
         wrong = [text for text in gold if not _PARAGRAPH.search(text)]
         if self._data["score_by"] == "retrieval" and wrong:
-            return f"gold answer {wrong[0]!r:.60} names no `Paragraph N` or `段落N`"
+            return f"gold answer {wrong[0]!r:.60} has no `Paragraph N` or `段落N`"
         return ""
 
     @property
@@ -116,15 +116,15 @@ def _length(row: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class LongBenchV2(Benchmark):
-    """LongBench v2's questions with four options each, from the benchmark's own file.
+    """LongBench v2: questions with four options, from the benchmark's official file.
 
-    The options are `choices`, the gold is a letter; `group` is the difficulty, and both difficulty
-    and length are in `metadata`. As the authors do, white space around texts is taken away.
+    The options are `choices`, the reference is a letter; `group` is the difficulty, and `metadata`
+    contains difficulty and length. White space around texts is removed, as in the authors' code.
 
     Attributes:
-        split: Always `test`; the hub calls it `train`.
-        data: Directory of the benchmarks' files: `longbench_v2/data.json` in it. None stands for
-            `LEPORELLO_DATA`, else `data`.
+        split: Always `test`, which is `train` on the hub.
+        data: Directory of the benchmarks' files, with `longbench_v2/data.json`. None means
+            `LEPORELLO_DATA` or `data`.
     """
 
     split: str = "test"
@@ -137,12 +137,12 @@ class LongBenchV2(Benchmark):
     )
 
     def normalise(self, text: str, example: Example) -> str:
-        """Returns an answer in the words that the metric looks for."""
+        """Returns an answer in the form that the metric requires."""
         letter = answers.option_letter(text, example.choices)
         return f"The correct answer is ({letter})" if letter in _OPTIONS else text
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example:  # noqa: ARG002 -- part of `Benchmark`
-        """Takes a row apart; see `Benchmark.take`."""
+        """Parses one row; see `Benchmark.take`."""
         question = text_of(row, "question").strip()
         options = {letter: text_of(row, f"choice_{letter}").strip() for letter in _OPTIONS}
         template = data_of("longbench_v2")["longbench_v2"]["prompt"]

@@ -1,4 +1,4 @@
-"""LooGLE (Li et al. 2023): questions near and far, masks to fill, and summaries."""
+"""LooGLE (Li et al. 2023): questions with short and long dependencies, clozes and summaries."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from leporello.tasks.official.archives import Archive
 from leporello.tasks.official.benchmark import Benchmark, Published
 from leporello.tasks.official.fields import text_of
 
-# Fields of rows with one question -> those of a question among several.
+# Fields in rows with several questions -> fields in rows with one question.
 _FLAT = {"Q": "question", "A": "answer", "S": "evidence"}
 
 
 @dataclass(frozen=True)
 class LooGLE(Benchmark):
-    """A task of LooGLE, from the benchmark's own file.
+    """A task of LooGLE, from the benchmark's official file.
 
-    A row is a document with its questions (`input`, `qa_pairs`), or in the hub's newer files a
-    question with its document (`context`, `question`, `answer`).
-    The gold of a cloze is the dictionary of its masks, as JSON. Proofs that stand in the document
-    as the file has them are the example's evidence; the kind of a question is its group.
+    A row is a document with its questions (`input`, `qa_pairs`), or in newer files of the hub a
+    question with its document (`context`, `question`, `answer`). The reference of a cloze is the
+    dictionary of its masks, as JSON. Proofs that occur in the document are the evidence; the type
+    of a question is its group.
 
     Attributes:
-        name: Name of the task, as the benchmark names it.
+        name: Name of the task in the benchmark.
         split: Always `test`.
-        data: Directory of the benchmarks' files: `loogle/NAME.jsonl` in it, or the former
-            `loogle/data.zip`. None stands for `LEPORELLO_DATA`, else `data`.
+        data: Directory of the benchmarks' files, with `loogle/NAME.jsonl` or the older
+            `loogle/data.zip`. None means `LEPORELLO_DATA` or `data`.
     """
 
     name: Literal["shortdep_qa", "longdep_qa", "longdep_summarization", "shortdep_cloze"]
@@ -46,22 +46,22 @@ class LooGLE(Benchmark):
 
     @property
     def metrics(self) -> tuple[MetricEntry, ...]:
-        """Those of the benchmark's own that are arithmetic."""
+        """The official metrics that need no model."""
         return (self._data["metric"],)
 
     @property
     def published(self) -> Published:
-        """The task's own file, whose rows have a question each."""
+        """The task's file on the hub, with one question per row."""
         file = self.name.removeprefix("longdep_") if "summ" in self.name else self.name
         return Published("bigai-nlco/LooGLE", f"data/{file}.jsonl", f"loogle/{self.name}.jsonl")
 
     def places(self, folder: Path) -> Sequence[Archive]:
-        """Returns the task's own file, and the former zip."""
+        """Returns the task's file, and the older zip."""
         file = f"{self.name}.jsonl"
         return Archive(folder / file), Archive(folder / "data.zip", (f"data/{file}", file))
 
     def take_all(self, number: int, row: Mapping[str, Any]) -> Sequence[Example]:
-        """Takes a row apart into its questions; see `Benchmark.take_all`."""
+        """Parses one row with its questions; see `Benchmark.take_all`."""
         is_flat, title = "context" in row, str(row.get("title") or "")
         document = Document("", text_of(row, "context" if is_flat else "input"), title=title)
         if is_flat:
@@ -102,7 +102,7 @@ class LooGLE(Benchmark):
 
 
 def _pairs(value: Any) -> Sequence[Mapping[str, Any]]:  # noqa: ANN401 -- any JSON
-    """Returns the questions of a row; copies have the list as Python writes it."""
+    """Returns the questions of a row, which may be a Python literal."""
     value = _literal(value)
     if isinstance(value, list) and value and all(isinstance(pair, dict) for pair in value):
         return value
@@ -110,7 +110,7 @@ def _pairs(value: Any) -> Sequence[Mapping[str, Any]]:  # noqa: ANN401 -- any JS
 
 
 def _literal(value: Any) -> Any:  # noqa: ANN401 -- any JSON
-    """Returns what a text says in Python's writing; anything else as it is."""
+    """Returns the value of a text that is a Python literal; other values unchanged."""
     if isinstance(value, str):
         with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
             return ast.literal_eval(value)

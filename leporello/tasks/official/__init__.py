@@ -1,5 +1,5 @@
-"""What the benchmarks' official files share: archives, answers, prompts, downloads.
+"""Shared code of benchmarks with official files: archives, fields, checks and downloads.
 
-Begin with `benchmark`: a class that takes one row apart, and gets checks, merging of rows and
-layouts from here.
+Begin with `benchmark`: its subclasses parse one row, and inherit checks, merging of rows and
+layouts.
 """

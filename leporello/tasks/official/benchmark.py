@@ -1,9 +1,9 @@
-"""What the benchmarks' tasks share: rows to examples, each document once, in flat memory.
+"""Base class of the benchmarks' tasks, which turns rows into examples in constant memory.
 
-Two passes over a split. The first checks every row and keeps, of those on a document seen before,
-all but the document: a zip or a bz2 cannot be sought, but whichever row comes first on a document
-brings its text when the second pass meets it. So no text is ever kept, in memory or on the disk.
-What the first pass finds is kept between runs, and is all that the second needs on any machine.
+A split is read in two passes. The first checks every row, and stores everything but the documents
+in a layout, which is cached between runs. The second reads the text of each document from the first
+row that has it. So documents are never stored, although a zip or bz2 file can only be read in
+order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from leporello.tasks.official.validate import DocumentGroup, RowIndex, document_
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Where a split's file is published, and where it belongs.
+    """Source of a split's file, and its place in the data directory.
 
     Attributes:
         repository: A data set on the hub.
@@ -41,14 +41,14 @@ class Published:
 
 
 class Benchmark(LaidOut):
-    """A task whose examples stand in the rows of a benchmark's file, one split a file.
+    """A task whose examples are rows of a benchmark's file, with one file per split.
 
-    A class of it is a frozen dataclass with `split`, `data` and `take` or `take_all`, and with
-    these attributes, or with an `archive` instead of them.
+    Subclasses are frozen dataclasses with `split`, `data` and `take` or `take_all`, and with these
+    attributes or an `archive`.
 
     Attributes:
         benchmark: Name of the benchmark, and of its folder in the data directory.
-        by_hand: URL of files that `fetch` does not download.
+        by_hand: URL for a manual download; empty if `fetch` downloads the files.
     """
 
     benchmark: ClassVar[str]
@@ -61,7 +61,7 @@ class Benchmark(LaidOut):
 
     @property
     def full_name(self) -> str:
-        """The name of the benchmark, and of the task in it."""
+        """Name of the benchmark and of the task."""
         return "/".join(filter(None, (self.benchmark, getattr(self, "name", ""))))
 
     @property
@@ -69,7 +69,7 @@ class Benchmark(LaidOut):
         """The split's rows.
 
         Raises:
-            UserError: There is no such split, or no such file.
+            UserError: The split or the file does not exist.
         """
         task: Any = self
         check_split(self.full_name, task.split, self.splits)
@@ -77,87 +77,87 @@ class Benchmark(LaidOut):
         return present(self.full_name, self.places(folder), self.by_hand)
 
     def places(self, folder: Path) -> Sequence[Archive]:
-        """Returns where the split may lie in the benchmark's folder: where `fetch` puts it."""
+        """Returns the possible archives of the split; `fetch` downloads to the first."""
         task: Any = self
         return (Archive(folder.parent / task.published.place),)
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example | None:
-        """Takes a row apart; None for one that is not of the task.
+        """Parses one row, and returns its example; None if the row does not belong to the task.
 
         Args:
             number: Number of the row, from 0.
-            row: The row as the file has it.
+            row: Fields of the row.
 
         Returns:
-            The example, its document without an id. What is wrong with its data is its `fault`.
+            The example, with a document without id. Faults of the data are in its `fault`.
 
         Raises:
-            RowError: The row is none of this task: fields are missing, or of another type.
+            RowError: Fields are missing or have wrong types.
         """
         raise NotImplementedError
 
     def take_all(self, number: int, row: Mapping[str, Any]) -> Sequence[Example]:
-        """Takes a row apart that may hold several examples on its document; as `take`."""
-        taken = self.take(number, row)
-        return [] if taken is None else [taken]
+        """Parses one row with any number of examples on its document; see `take`."""
+        example = self.take(number, row)
+        return [] if example is None else [example]
 
     def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:  # noqa: ARG002 -- part of `Sharded`
-        """Yields the examples on documents of the layout; quick if they are later ones each time.
+        """Yields the examples on documents of the layout; fast if documents are in ascending order.
 
-        An example whose data are faulty has a `fault`, and no references to be scored against.
+        An example with faulty data has a `fault` and no references.
 
         Raises:
-            UserError: The file is not there, damaged, or has changed.
+            UserError: The file is missing, damaged, or has changed.
         """
-        archive, [groups, ahead] = self.archive, tee(map(DocumentGroup.of, documents))
-        rows = _row_reader(archive, stamp(archive.path)).items(group.number for group in ahead)
+        archive, [groups, numbered] = self.archive, tee(map(DocumentGroup.of, documents))
+        rows = _row_reader(archive, stamp(archive.path)).items(group.number for group in numbered)
         for group in groups:
             _, content = next(rows, (0, b""))
-            yield from _together(group, self._first(group, content), archive.path.name)
+            yield from _examples(group, self._first(group, content), archive.path.name)
 
     def fingerprint(self) -> str:
-        """Returns the SHA-256 of the split's rows: the same from a zip as from a folder."""
+        """Returns the SHA-256 of the split's rows, which is the same for a zip and a folder."""
         return str(self._layout().facts["sha256"])
 
     def _layout(self) -> Layout:
-        """Returns all that is known of the examples on each document, but for its text.
+        """Returns the examples on each document, without its text.
 
-        `bytes` is the size of the row that brings the text.
+        `bytes` is the size of the row with the text.
         """
         archive = self.archive
         return _cached_layout(self, archive, stamp(archive.path))
 
     def _first(self, group: DocumentGroup, content: bytes) -> Example:
-        """Returns the example whose row brings a document's text."""
+        """Returns the example of the row with a document's text."""
         try:
-            taken = self.take_all(group.number, decode(content, strict=False))
+            examples = self.take_all(group.number, decode(content, strict=False))
         except RowError:
-            taken = ()
+            examples = ()
         first = next(iter(group.examples))
-        for example in taken:
+        for example in examples:
             if (example.id, document_key(example.document)) == (first, group.key):
                 return example
         raise _changed(self.archive)
 
 
 @lru_cache(maxsize=16)
-def _cached_layout(task: Benchmark, archive: Archive, stamp: tuple[int, int, int]) -> Layout:  # noqa: ARG001 -- a file with another stamp is read again
+def _cached_layout(task: Benchmark, archive: Archive, stamp: tuple[int, int, int]) -> Layout:  # noqa: ARG001 -- changed files have another stamp
     index = RowIndex(task.take_all, archive)
-    is_own = type(task).__module__.startswith("leporello.")  # a plug-in's code is not looked at
-    key: JSON = [repr(task), str(archive), sha256(archive.path)] if is_own else None
+    is_built_in = type(task).__module__.startswith("leporello.")  # the key lacks a plug-in's code
+    key: JSON = [repr(task), str(archive), sha256(archive.path)] if is_built_in else None
     return cached_layout(key, index.read(), index.facts)
 
 
 @lru_cache(maxsize=16)
-def _row_reader(archive: Archive, stamp: tuple[int, int, int]) -> ForwardReader[tuple[int, bytes]]:  # noqa: ARG001 -- a file with another stamp is opened again
+def _row_reader(archive: Archive, stamp: tuple[int, int, int]) -> ForwardReader[tuple[int, bytes]]:  # noqa: ARG001 -- changed files have another stamp
     return ForwardReader(archive.rows)
 
 
-def _together(group: DocumentGroup, first: Example, file: str) -> Iterator[Example]:
+def _examples(group: DocumentGroup, first: Example, file: str) -> Iterator[Example]:
     """Yields the examples on a document, in the order of their first rows."""
     document = dataclasses.replace(first.document, id=f"text-{group.key[:16]}")
-    for line, known in group.examples.values():
-        example = merged(first, known) if known.id == first.id else known
+    for line, stored in group.examples.values():
+        example = merged(first, stored) if stored.id == first.id else stored
         fault = f"{file}:{line}: {example.fault}" if example.fault else ""
         references = () if fault else example.references
         yield dataclasses.replace(example, document=document, references=references, fault=fault)

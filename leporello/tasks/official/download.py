@@ -1,4 +1,4 @@
-"""The benchmarks' files from the hub, into the data directory."""
+"""Downloads the benchmarks' files from the hub to the data directory."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from leporello.tasks.official.benchmark import Published
 if TYPE_CHECKING:
     from huggingface_hub import HfFileMetadata
 
-_TIMEOUT = 20.0  # seconds in which the hub must say what it has
-_SHA256 = re.compile(r"[0-9a-f]{64}")  # what the hub tells large files by
+_TIMEOUT = 20.0  # seconds to wait for the hub's metadata
+_SHA256 = re.compile(r"[0-9a-f]{64}")  # the hub's ETag of large files
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A file that is there now.
+    """A file in the data directory.
 
     Attributes:
         task: Name of the task for which it was fetched.
         path: Path of the file.
         size: Size in bytes.
         sha256: SHA-256 of its bytes.
-        downloaded: Whether it was downloaded; False if it was there already.
+        downloaded: Whether it was downloaded; False if it existed already.
     """
 
     task: str
@@ -44,22 +44,22 @@ class Fetched:
 
 
 def fetch(tasks: Mapping[str, Task], data: Path | None = None) -> Iterator[Fetched]:
-    """Downloads the files of benchmarks' tasks, each when the next one is asked for.
+    """Downloads the files of benchmarks' tasks, one per iteration.
 
-    A file that is there is left alone, and the hub not asked. A download that was cut off goes on
-    where it was; a file stands in its place only when it is whole and its checksum is right. The
-    hub is that of `HF_ENDPOINT`.
+    Existing files are skipped without a request to the hub. An interrupted download is resumed; a
+    file has its final name only if it is complete and its checksum is right. `HF_ENDPOINT` sets the
+    hub.
 
     Args:
-        tasks: Tasks by name, as a config builds them.
-        data: The data directory; None stands for each task's own.
+        tasks: Tasks by name.
+        data: The data directory; None means the directory of each task.
 
     Yields:
-        Each file once, though several tasks may read it.
+        Each file once, even if several tasks read it.
 
     Raises:
-        UserError: A task whose files are not on the hub, a hub that cannot be reached or has no
-            such file, a download that breaks off, no room for it, or a wrong checksum.
+        UserError: A task's files are not on the hub, the hub cannot be reached or has no such file,
+            a download is interrupted, the disk is full, or a checksum is wrong.
     """
     files = {name: _published(name, task) for name, task in tasks.items()}
     paths: set[Path] = set()
@@ -75,12 +75,12 @@ def _published(name: str, task: Task) -> Published:
     published = getattr(task, "published", None)
     if not isinstance(published, Published):
         kind = type(task).__name__
-        raise UserError(f"task {name!r} ({kind}) reads no file that is on the hub")
+        raise UserError(f"task {name!r} ({kind}) has no file on the hub to fetch")
     return published
 
 
 def fetch_file(name: str, published: Published, path: Path) -> Fetched:
-    """Returns a file of the hub, downloaded to this path if it is not there; see `fetch`."""
+    """Returns a file of the hub, downloaded to this path if it does not exist; see `fetch`."""
     try:
         downloaded = not path.exists()
         if downloaded:
@@ -93,7 +93,7 @@ def fetch_file(name: str, published: Published, path: Path) -> Fetched:
 
 
 def _download(published: Published, path: Path) -> None:
-    """Puts a file in its place, by way of one beside it, with which the next call goes on."""
+    """Downloads a file to a partial file next to it, which the next call resumes."""
     from filelock import FileLock, Timeout
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
 
@@ -109,13 +109,13 @@ def _download(published: Published, path: Path) -> None:
             partial.replace(path)
     except Timeout:
         raise UserError(f"{path}: another process is fetching it") from None
-    for old in (lock, *path.parent.glob(f".{path.name}.*.part")):  # of an older file on the hub
+    for old in (lock, *path.parent.glob(f".{path.name}.*.part")):  # for an older version on the hub
         old.unlink(missing_ok=True)
 
 
 def _complete(url: str, remote: HfFileMetadata, partial: Path) -> None:
-    """Appends to a file what it lacks of one on the hub."""
-    # hf_hub_download begins anew in every process; 8 GB should not.
+    """Appends the missing part of a file on the hub to a partial file."""
+    # hf_hub_download would start again in every process, which is slow for 8 GB.
     from huggingface_hub.file_download import http_get
     from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]  # not listed
 
@@ -123,10 +123,10 @@ def _complete(url: str, remote: HfFileMetadata, partial: Path) -> None:
     with partial.open("ab") as file:
         if file.tell() > size:
             file.truncate(0)
-        if (lacking := size - file.tell()) > (free := shutil.disk_usage(partial.parent).free):
+        if (missing := size - file.tell()) > (free := shutil.disk_usage(partial.parent).free):
             raise UserError(
-                f"{partial.parent}: {lacking / 1e6:,.0f} MB are to be written, and there are"
-                f" {free / 1e6:,.0f} MB; make room, or name another place with --data"
+                f"{partial.parent}: {missing / 1e6:,.0f} MB are needed, but only"
+                f" {free / 1e6:,.0f} MB are free; free disk space, or set another folder by --data"
             )
         http_get(
             url,
@@ -143,15 +143,15 @@ def _check(remote: HfFileMetadata, partial: Path) -> None:
     if (digest := sha256(partial)) != remote.etag:
         partial.unlink()
         raise UserError(
-            f"{partial.parent}: what was downloaded has the SHA-256 {digest}, and should have"
-            f" {remote.etag}; it was removed: fetch it again"
+            f"{partial.parent}: the downloaded file has the SHA-256 {digest} instead of"
+            f" {remote.etag} and was removed: fetch it again"
         )
 
 
 @contextlib.contextmanager
 def explained(published: Published, path: Path) -> Iterator[None]:
-    """Turns what the hub's library raises into words for the user."""
-    from httpx2 import HTTPError  # what the hub's library speaks HTTP with
+    """Turns exceptions of the hub's library into messages for the user."""
+    from httpx2 import HTTPError  # the HTTP client of the hub's library
     from huggingface_hub.errors import (
         EntryNotFoundError,
         HfHubHTTPError,
@@ -160,21 +160,21 @@ def explained(published: Published, path: Path) -> Iterator[None]:
     )
 
     file = f"{published.file} of the data set {published.repository}"
-    by_hand = f"get {file} from elsewhere and put it at {path}"
+    by_hand = f"get {file} in another way and save it as {path}"
     try:
         yield
     except (EntryNotFoundError, RepositoryNotFoundError):
         raise UserError(f"the hub{_endpoint()} has no {file}; {by_hand}") from None
     except HfHubHTTPError as error:
-        why = str(error).strip().partition("\n")[0]
-        raise UserError(f"the hub{_endpoint()} does not give {file}: {why}; run it again") from None
+        reason = str(error).strip().partition("\n")[0]
+        raise UserError(f"the hub{_endpoint()} refuses {file}: {reason}; run it again") from None
     except OfflineModeIsEnabled:
         raise UserError(f"HF_HUB_OFFLINE is set: unset it, or {by_hand}") from None
     except (HTTPError, ConnectionError, TimeoutError) as error:
-        why = str(error) or type(error).__name__
+        reason = str(error) or type(error).__name__
         raise UserError(
-            f"the hub{_endpoint()} cannot be reached: {why}. Once there is a connection, the same"
-            f" command goes on where it was; HF_ENDPOINT names another hub; or {by_hand}"
+            f"the hub{_endpoint()} cannot be reached: {reason}. Run the command again to resume,"
+            f" or set HF_ENDPOINT to another hub; or {by_hand}"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Fields of the rows of the benchmarks' files."""
+"""Reads and checks fields of benchmarks' rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def text_of(row: Mapping[str, Any], name: str) -> str:
     """Returns a field that must be text.
 
     Raises:
-        RowError: It is missing, or something else.
+        RowError: The field is missing, or has another type.
     """
     if not isinstance(value := _field(row, name), str):
         raise RowError([f"field {name!r} must be text, got {json.dumps(value):.60}"])
@@ -27,10 +27,10 @@ def _field(row: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 -- any JSO
 
 
 def outputs(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns the gold answers of a row; none where the benchmark keeps them to itself.
+    """Returns the gold answers of a row; empty if the benchmark does not publish them.
 
     Raises:
-        RowError: The field is neither text, nor a list of texts, nor null, nor left out.
+        RowError: The field is neither text, nor a list of texts, nor null, nor missing.
     """
     value = row.get("output")
     listed = [] if value is None else value if isinstance(value, list) else [value]
@@ -40,10 +40,10 @@ def outputs(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def texts_of(row: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Returns a field that must be a list of texts; none where it is null.
+    """Returns a field that must be a list of texts; null counts as empty.
 
     Raises:
-        RowError: It is missing, or something else.
+        RowError: The field is missing, or has another type.
     """
     value = [] if _field(row, name) is None else row[name]
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
@@ -52,10 +52,10 @@ def texts_of(row: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def one_of(row: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> str:
-    """Returns a field that must be one of some words.
+    """Returns a field that must have an allowed value.
 
     Raises:
-        RowError: It is missing, or none of them.
+        RowError: The field is missing, or has another value.
     """
     if (value := row.get(name)) not in allowed:
         raise RowError([f"field {name!r} must be one of {', '.join(allowed)}, got {value!r:.60}"])

@@ -1,4 +1,4 @@
-"""The first of two passes over a benchmark's rows: faults, and the examples on each document."""
+"""First of two passes over a benchmark's rows: checks them, and groups examples by document."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from leporello.core.records import JSON, Document, DocumentRows, Example, Span
 from leporello.tasks.jsonl.schema import RowError, decode
 from leporello.tasks.official.archives import Archive
 
-# Takes a row apart, given its number from 0: see `Benchmark.take_all`.
+# Parses one row, given its number from 0: see `Benchmark.take_all`.
 Take: TypeAlias = Callable[[int, Mapping[str, Any]], Sequence[Example]]
 
-_MOST = 20  # faults after which a file is given up
+_MOST_FAULTS = 20  # reading stops after as many
 _NOWHERE = Document("", "")
-_FIELDS = tuple(each.name for each in dataclasses.fields(Example) if each.name != "document")
+_FIELDS = tuple(f.name for f in dataclasses.fields(Example) if f.name != "document")
 
 
 @dataclass(slots=True)
@@ -26,12 +26,12 @@ class DocumentGroup:
     """The examples on a document, without its text.
 
     Attributes:
-        number: Number of the row that has the text, from 0; blank lines do not count.
+        number: Number of the row with the text, from 0; blank lines do not count.
         size: Size of that row, in bytes.
-        key: Key of the document, as `document_key` returns it.
-        examples: The examples by id, in the order of their rows, each with the line of its first
-            row. Of the first example only id, question, and what further rows added; its row,
-            which has the document, is read again.
+        key: Key of the document, from `document_key`.
+        examples: Lines of first rows, with examples, by id in the order of the rows. The first
+            example has only id, question and data of further rows; its first row, which has the
+            document, is read again.
     """
 
     number: int
@@ -40,25 +40,25 @@ class DocumentGroup:
     examples: dict[str, tuple[int, Example]]
 
     def rows(self) -> DocumentRows:
-        """Returns the group as a task's layout has it."""
+        """Returns the group for a task's layout."""
         examples: list[JSON] = [[line, _packed(e)] for line, e in self.examples.values()]
         values: list[JSON] = [self.number, self.size, self.key, examples]
         return DocumentRows(len(examples), self.size, values)
 
     @classmethod
     def of(cls, document: DocumentRows) -> DocumentGroup:
-        """Returns the group that `rows` was called on."""
+        """Returns the group of a document in a layout; the inverse of `rows`."""
         values: Any = document.rows
         number, size, key, examples = values
-        known = {packed["id"]: (line, _unpacked(packed)) for line, packed in examples}
-        return cls(number, size, key, known)
+        by_id = {packed["id"]: (line, _unpacked(packed)) for line, packed in examples}
+        return cls(number, size, key, by_id)
 
 
 class RowIndex:
-    """Checks rows, and notes what stands on which document.
+    """Checks rows, and groups examples by document.
 
     Attributes:
-        facts: SHA-256 of all rows as `sha256`, when they have been read.
+        facts: SHA-256 of all rows as `sha256`, set after reading.
     """
 
     def __init__(self, take: Take, archive: Archive) -> None:
@@ -69,10 +69,10 @@ class RowIndex:
         self._ids: dict[str, DocumentGroup] = {}
 
     def read(self) -> Iterator[DocumentRows]:
-        """Reads all rows, then yields the documents, as they first appear.
+        """Reads all rows, then yields the documents in the order of their first rows.
 
         Raises:
-            ConfigError: Rows that are none, or that contradict each other; the first of them.
+            ConfigError: The first rows that are faulty or contradict each other.
             UserError: The file is damaged, or has no rows.
         """
         digest, number = hashlib.sha256(), 0
@@ -86,7 +86,7 @@ class RowIndex:
         if not self._documents:
             if number:
                 raise EmptySubsetError(
-                    f"{self._archive}: none of its {number} rows is of this task"
+                    f"{self._archive}: none of its {number} rows belongs to this task"
                 )
             raise UserError(f"{self._archive}: has no rows")
         self.facts["sha256"] = digest.hexdigest()
@@ -95,14 +95,14 @@ class RowIndex:
     def _row(self, line: int, number: int, content: bytes) -> None:
         try:
             for example in self._take(number, decode(content, strict=False)):
-                self._note(line, number, len(content), example)
+                self._group(line, number, len(content), example)
         except RowError as error:
             self._faults += [Fault(self._archive.path, line, text) for text in error.faults]
-            if len(self._faults) >= _MOST:
-                last = Fault(self._archive.path, line, "… and what follows was not looked at")
+            if len(self._faults) >= _MOST_FAULTS:
+                last = Fault(self._archive.path, line, "… reading stopped here")
                 raise ConfigError([*self._faults, last]) from None
 
-    def _note(self, line: int, number: int, size: int, example: Example) -> None:
+    def _group(self, line: int, number: int, size: int, example: Example) -> None:
         if not example.id:
             raise RowError(["the row's id is empty"])
         key = document_key(example.document)
@@ -110,25 +110,25 @@ class RowIndex:
             _add(earlier, key, example)
             return
         if group := self._documents.get(key):
-            known = dataclasses.replace(example, document=_NOWHERE)
+            stored = dataclasses.replace(example, document=_NOWHERE)
         else:
             group = self._documents[key] = DocumentGroup(number, size, key, {})
-            known = Example(example.id, _NOWHERE, example.question)
-        group.examples[example.id] = line, known
+            stored = Example(example.id, _NOWHERE, example.question)
+        group.examples[example.id] = line, stored
         self._ids[example.id] = group
 
 
 def _add(group: DocumentGroup, key: str, further: Example) -> None:
-    """Adds the references and the fault of a further row of an example."""
-    line, known = group.examples[further.id]
-    differing = "question" if known.question != further.question else ""
+    """Adds the references and fault of another row of an example."""
+    line, stored = group.examples[further.id]
+    differing = "question" if stored.question != further.question else ""
     if differing := "document" if group.key != key else differing:
-        raise RowError([f"id {further.id!r} stands on line {line} with another {differing}"])
-    group.examples[further.id] = line, merged(known, further)
+        raise RowError([f"id {further.id!r} has another {differing} on line {line}"])
+    group.examples[further.id] = line, merged(stored, further)
 
 
 def document_key(document: Document) -> str:
-    """Returns a hash of a document's text and parts, by which rows share it."""
+    """Returns a hash of a document's text and parts; rows with the same hash share it."""
     digest = hashlib.sha256(document.text.encode())
     for part in document.parts:
         digest.update(b"%d-%d " % (part.start, part.end))
@@ -136,13 +136,13 @@ def document_key(document: Document) -> str:
 
 
 def merged(example: Example, further: Example) -> Example:
-    """Returns an example with the references and the fault of a further row."""
+    """Returns an example with the references and fault of another row added."""
     references = example.references + further.references
     return dataclasses.replace(example, references=references, fault=example.fault or further.fault)
 
 
 def _packed(example: Example) -> dict[str, JSON]:
-    """Returns an example without its document as JSON, empty fields left out."""
+    """Returns an example as JSON, without its document and empty fields."""
     fields = {name: value for name in _FIELDS if (value := getattr(example, name))}
     if example.evidence:
         fields["evidence"] = [[span.start, span.end] for span in example.evidence]

@@ -1,4 +1,4 @@
-"""A first task that needs no download: a play, a report, and Python's own language reference.
+"""A first task without downloads: a play, a report, and Python's language reference.
 
 The play and the report were written for Leporello.
 """
@@ -31,14 +31,14 @@ logger = logging.getLogger("leporello")
 
 @dataclass(frozen=True)
 class Sample:
-    """Three long documents with some thirty questions; where each answer stands is known.
+    """Three long documents with about thirty questions, each with evidence.
 
-    The third document is the reference in the running Python, whose wording changes between
-    versions: questions whose evidence it does not have are left out, and named in a warning.
+    The third document is the language reference of the running Python, which differs between
+    versions: questions whose evidence is not in it are skipped and listed in a warning.
 
     Attributes:
-        metrics: Metrics that predictions are scored with: names, `./file.py:Class`, or mappings of
-            `class` and its parameters.
+        metrics: Metrics that score predictions: names, `./file.py:Class`, or mappings of `class`
+            and parameters.
     """
 
     metrics: tuple[MetricEntry, ...] = field(default=("f1", "exact_match", "recall"), hash=False)
@@ -48,21 +48,21 @@ class Sample:
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:
-        """Ids of the questions whose evidence this Python's reference does not have."""
+        """Ids of the questions whose evidence is not in this Python's reference."""
         ids = tuple(
             row.id for document, rows in _by_document() for row in rows if not _fits(row, document)
         )
         if ids:
             logger.warning(
-                "task Sample: %d questions are left out, for this Python's language reference"
-                " words their evidence otherwise: %s",
+                "task Sample: %d questions are skipped, because this Python's language reference"
+                " does not contain their evidence: %s",
                 len(ids),
                 ", ".join(ids),
             )
         return ids
 
     def examples(self) -> Iterator[Example]:
-        """Yields the examples, document by document."""
+        """Yields the examples, grouped by document."""
         for document, rows in _by_document():
             for row in rows:
                 if row.id not in self.left_out:
@@ -77,7 +77,7 @@ class Sample:
                     )
 
     def __len__(self) -> int:
-        """Returns how many examples there are."""
+        """Returns the number of examples."""
         return sum(len(rows) for _, rows in _by_document()) - len(self.left_out)
 
     def fingerprint(self) -> str:

@@ -1,1 +1,1 @@
-"""What English questions and texts say by their words: what is asked for, opinions, clauses."""
+"""Word-based analysis of English: kinds of questions, content terms, clauses, scripts."""

@@ -1,4 +1,4 @@
-"""Clauses: sentences, with the items of a list taken apart, and their terms in numbers."""
+"""Splits sentences and lists into clauses, and computes vectors of their terms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NUMBER = r"\(?(?:[a-zA-Z]|[ivx]{1,4}|\d{1,2}(?:\.\d+)*)"
 _ITEM = re.compile(rf";\s++|(?<=[:,.])\s++(?={_NUMBER}\)\s)|(?<=\n)[^\S\n]*+(?={_NUMBER}[).]\s)")
 _WORD = re.compile(r"\S+")
 _TERM = r"[^\W\d_]+(?:['’]t\b)?|\d+"
-_NOWHERE = -7.0  # log odds of what no clause says
+_ABSENT = -7.0  # log odds of a label that no clause has
 
 
 def clause_spans(text: str, longest: int = 60) -> list[tuple[int, int]]:
@@ -29,28 +29,28 @@ def clause_spans(text: str, longest: int = 60) -> list[tuple[int, int]]:
 
     Args:
         text: Text of any kind.
-        longest: Number of words of a clause at most; a longer one is cut into even parts.
+        longest: Number of words of a clause at most; longer clauses are cut into even parts.
     """
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for start, end in sentence_spans(text):
         cuts = [start, *(item.end() for item in _ITEM.finditer(text, start, end)), end]
         for first, last in pairwise(cuts):
             words = [word.span() for word in _WORD.finditer(text, first, last)]
             parts = -(-len(words) // longest)
             size = -(-len(words) // max(parts, 1))
-            found += [
+            spans += [
                 (words[i][0], words[min(i + size, len(words)) - 1][1])
                 for i in range(0, len(words), max(size, 1))
             ]
-    return found
+    return spans
 
 
 def clause_vectors(clauses: Sequence[str], size: int) -> csr_matrix:
-    """Returns which terms and pairs of neighbouring terms each clause has, in rows of length 1.
+    """Returns unit vectors of the terms, and pairs of neighbouring terms, of each clause.
 
     Args:
         clauses: Clauses.
-        size: Number of columns; terms are hashed, so that no vocabulary is kept.
+        size: Number of columns; terms are hashed, which needs no vocabulary.
     """
     from sklearn.feature_extraction.text import HashingVectorizer
 
@@ -68,19 +68,21 @@ def strongest(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Returns the greatest score of each column, then the mean of each column's two greatest.
 
     Args:
-        scores: Log odds of clauses, shape (clauses, columns); there may be no clauses.
+        scores: Log odds of clauses, shape (clauses, columns); may have zero clauses.
     """
     import numpy as np
 
-    padded = np.vstack([scores, np.full((2, scores.shape[1]), _NOWHERE)])
+    padded = np.vstack([scores, np.full((2, scores.shape[1]), _ABSENT)])
     two = np.sort(padded, axis=0)[-2:]
     return np.concatenate([two[1], two.mean(axis=0)])
 
 
-def nearest(text: str, others: Sequence[str], count: int) -> list[int]:
-    """Returns which texts share most terms with one, terms of few texts weighing more, in order."""
-    wanted = set(terms(text))
-    sets = [wanted.intersection(terms(other)) for other in others]
-    having = Counter(term for each in sets for term in each)
-    shared = [fsum(log1p(len(others) / having[term]) for term in each) for each in sets]
-    return sorted(range(len(others)), key=lambda i: -shared[i])[:count]
+def nearest(text: str, candidates: Sequence[str], count: int) -> list[int]:
+    """Returns indices of the texts that share most terms with a text; rare terms weigh more."""
+    text_terms = set(terms(text))
+    sets = [text_terms.intersection(terms(candidate)) for candidate in candidates]
+    frequencies = Counter(term for common in sets for term in common)
+    shared = [
+        fsum(log1p(len(candidates) / frequencies[term]) for term in common) for common in sets
+    ]
+    return sorted(range(len(candidates)), key=lambda i: -shared[i])[:count]

@@ -1,6 +1,6 @@
-"""Terms that say what a text is about, in a form that several forms of a word share.
+"""Extracts stems of the terms that describe the topic of a text.
 
-English words that say little are left out, and so are those of requests (`discuss`, `summary`).
+Common English words are left out, and so are words of requests (`discuss`, `summary`).
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from leporello.text.tokens import terms
 
 
-def _words(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
+def _words(words: str) -> frozenset[str]:
+    return frozenset(words.split())
 
 
 EMPTY_TERMS = _words(
@@ -29,7 +29,7 @@ _STEM = 6  # characters
 
 
 def stem(term: str) -> str:
-    """Returns what several forms of a word have in common, roughly."""
+    """Returns a rough stem: the same string for most forms of a word."""
     return term.rstrip("s")[:_STEM] or term
 
 
@@ -37,6 +37,6 @@ EMPTY_STEMS = frozenset(map(stem, EMPTY_TERMS))
 
 
 def content_terms(text: str) -> list[str]:
-    """Returns the stems of a text's terms that say what it is about, each once."""
-    found = dict.fromkeys(terms(text))
-    return list(dict.fromkeys(stem(t) for t in found if t not in EMPTY_TERMS and len(t) > 1))
+    """Returns the stems of the terms that describe a text's topic, without repetitions."""
+    distinct = dict.fromkeys(terms(text))
+    return list(dict.fromkeys(stem(t) for t in distinct if t not in EMPTY_TERMS and len(t) > 1))

@@ -1,4 +1,4 @@
-"""Kinds of questions: yes or no, one of two names, a statement to judge, a span, a summary."""
+"""Classifies questions: yes or no, a choice of two names, a statement, a span, a summary."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _BY_WORD: tuple[tuple[QuestionKind, str], ...] = (
     ("where", "where|(?:what|which) (?:city|country|state|town|place)"),
     ("how_many", "how (?:many|much|long|old|far|often|large|big|high|tall)"),
 )
-_WORDS = {  # behind a preposition at most
+_WORDS = {  # perhaps after a preposition
     kind: re.compile(
         rf"\W*(?:(?:in|on|at|by|from|to|of|since|until|for|with|under)\s+)?(?:{words})\b", re.I
     )
     for kind, words in _BY_WORD
 }
 
-# `How` without a verb behind it asks for a measure: how many, how quickly.
+# `How` without a verb after it asks for a measure: how many, how quickly.
 _NAME = re.compile(
     r"\W*(?:(?:in|on|at|by|from|to|of|since|until|for|with|under)\s+)?"
     r"(?:(?:who|whom|whose|when|where|which)\b"
@@ -94,12 +94,12 @@ _REQUEST = frozenset(  # stems
 
 
 def asks_for_a_name(question: str) -> bool:
-    """Returns whether a question asks for a name, a date, a place or a number: a few words."""
+    """Returns whether a question asks for a few words: a name, a date, a place or a number."""
     return bool(_NAME.match(question))
 
 
 def asks_for_a_reason(question: str) -> bool:
-    """Returns whether a question asks for a reason or a manner, which take a sentence."""
+    """Returns whether a question asks for a reason or a manner, which need a sentence."""
     return bool(_REASON.match(question))
 
 
@@ -110,12 +110,12 @@ def asks_yes_no(question: str) -> bool:
 
 
 def is_statement(text: str) -> bool:
-    """Returns whether a text states something, rather than asks or orders."""
+    """Returns whether a text is a statement, not a question or an instruction."""
     return text.rstrip().endswith(".") and not _ORDER.match(text) and not asks_yes_no(text)
 
 
 def kind_of(question: str) -> QuestionKind:
-    """Returns what kind of answer a question asks for; `none` if it is blank."""
+    """Returns the kind of answer that a question asks for; `none` if it is blank."""
     if not question.strip():
         return "none"
     if is_statement(question):
@@ -133,14 +133,14 @@ def named_choices(question: str) -> tuple[str, str] | None:
     parts = _OR.split(question.strip().rstrip("?. "))
     if len(parts) != 2:  # noqa: PLR2004
         return None
-    left = _name_at_end(parts[0])
-    right = _name_at_start(parts[1])
-    return (left, right) if left and right else None
+    first = _name_at_end(parts[0])
+    second = _name_at_start(parts[1])
+    return (first, second) if first and second else None
 
 
 def _name_at_end(text: str) -> str:
-    """Returns the name that a text ends in."""
-    cut = [found.end() for found in _CUT.finditer(text)]
+    """Returns the name at the end of a text."""
+    cut = [match.end() for match in _CUT.finditer(text)]
     if cut and _is_name(text[cut[-1] :].split()):
         return text[cut[-1] :].strip(" '\"")
     words = text.split()
@@ -153,7 +153,7 @@ def _name_at_end(text: str) -> str:
 
 
 def _name_at_start(text: str) -> str:
-    """Returns the name that a text begins with."""
+    """Returns the name at the beginning of a text."""
     text = re.split(r"[,;]", text)[0]
     words = text.split()
     if not words or not (_is_capital(words[0]) or words[0].lower() in _SMALL):
@@ -166,17 +166,17 @@ def _is_name(words: list[str]) -> bool:
 
 
 def _is_capital(word: str) -> bool:
-    bare = word.lstrip("'\"(")
-    return bool(bare) and (bare[0].isupper() or bare[0].isdigit())
+    stripped = word.lstrip("'\"(")
+    return bool(stripped) and (stripped[0].isupper() or stripped[0].isdigit())
 
 
 class Wanted(Enum):
-    """What kind of answer a question wants.
+    """Length and scope of the answer that a question asks for.
 
     Attributes:
         SHORT: A short answer, not a summary.
-        WHOLE: A summary of the whole document, all of which should be read.
-        TOPIC: A summary of what is said about a topic, for which passages about it suffice.
+        WHOLE: A summary of the complete document, all of which should be read.
+        TOPIC: A summary on a topic, for which passages on the topic suffice.
     """
 
     SHORT = "short"
@@ -185,17 +185,17 @@ class Wanted(Enum):
 
 
 def wanted(question: str, instruction: str = "", texts: Sequence[str] = ()) -> Wanted:
-    """Returns whether a question wants a summary, by English words; one of the whole if empty.
+    """Returns whether a question asks for a summary, by English words; an empty question does.
 
     Args:
         question: Question; may be empty.
         instruction: Instruction; may be empty.
-        texts: Passages; where they are turns of a meeting or a script, questions about views and
-            discussions want a summary too.
+        texts: Passages; if they are turns of a meeting or a script, questions about views and
+            discussions ask for a summary too.
     """
     if not question.strip():
-        asks_otherwise = "?" in instruction and not _INSTRUCTED.search(instruction)
-        return Wanted.SHORT if asks_otherwise else Wanted.WHOLE
+        has_other_question = "?" in instruction and not _INSTRUCTED.search(instruction)
+        return Wanted.SHORT if has_other_question else Wanted.WHOLE
     summary = bool(_INSTRUCTED.search(instruction) or _ASKED.match(question))
     views = _VIEWS.search(question) is not None and not _SHORT.match(question)
     summary = summary or (views and is_script(texts))

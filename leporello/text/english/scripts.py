@@ -1,19 +1,19 @@
-"""Meetings' transcripts and plays: lines that begin with who speaks."""
+"""Recognises transcripts of meetings and plays by speakers' names at the start of lines."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-LINE = re.compile(r"(?:(?<![^\S\n])[^\S\n]++)?+\S[^\n]*+")  # with ink
+LINE = re.compile(r"(?:(?<![^\S\n])[^\S\n]++)?+\S[^\n]*+")  # not blank
 
 _LABEL = re.compile(r"[^\S\n]*(?P<name>[^\W_][^:\n]{0,40}?)[^\S\n]*:(?=\s)")
 _NAME_WORDS = 5
-_LABELLED = 0.5  # part of the lines that begin with a speaker's name, in a script
+_LABELLED = 0.5  # share of the lines of a script that begin with a speaker's name
 
 
 def is_script(texts: Sequence[str]) -> bool:
-    """Returns whether lines begin with who speaks, in half of the lines or more."""
+    """Returns whether at least half of the lines begin with a speaker's name."""
     lines = labelled = 0
     for text in texts:
         for line in LINE.finditer(text):
@@ -23,6 +23,6 @@ def is_script(texts: Sequence[str]) -> bool:
 
 
 def label(text: str, start: int, end: int) -> re.Match[str] | None:
-    """Returns the speaker's name and the colon behind it, if the line has them; group `name`."""
-    found = _LABEL.match(text, start, min(end + 1, len(text)))
-    return found if found and len(found["name"].split()) <= _NAME_WORDS else None
+    """Matches a speaker's name, group `name`, and a colon at the start of a line."""
+    match = _LABEL.match(text, start, min(end + 1, len(text)))
+    return match if match and len(match["name"].split()) <= _NAME_WORDS else None

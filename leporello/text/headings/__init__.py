@@ -1,7 +1,7 @@
-"""Headings: what they are, where their sections end, what they are called.
+"""Headings of plain text: detection, sections and labels.
 
-`detect` is where to start: it asks for what is marked (`markup`), else guesses by looks
-(`heuristics`), and keeps the numbers that go on from each other (`numbering`). Nothing is learnt.
+Start with `detect`: it takes marked headings (`markup`), and otherwise guesses from the lines
+(`lines`, `runs`) and keeps consecutive numbers (`numbering`). Rules decide, not a trained model.
 """
 
 from leporello.text.headings.detect import headings, is_bare

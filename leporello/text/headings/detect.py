@@ -1,8 +1,8 @@
-"""Headings of plain text: what a reader would take for one, with where each section ends.
+"""Detects headings in plain text, and where the section under each heading ends.
 
-Marks decide where there are any: those that a loader has read (Markdown, HTML), or `#`, underlines
-and LaTeX's commands in the text itself. Otherwise headings are told by their words, by what stands
-around them, and by numbers that go on from one to the next. docs/decisions/0013-sections.md
+Markup decides where there is any: sections that a loader read (Markdown, HTML), or `#`, underlines
+and LaTeX commands in the text itself. Otherwise headings are recognised by their words, by blank
+lines and indentation around them, and by consecutive numbers. docs/decisions/0013-sections.md
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from leporello.text.headings.numbering import numbered
 from leporello.text.headings.runs import joined, rank, without_headers, without_lists
 from leporello.text.outline import Heading, outline
 
-_FEW = 2  # marks, or sections of a loader; fewer may be a title, or chance
-_MARKS = 40  # characters that a heading's lines may have besides its title
-# Of the known names those that stand inside chapters too; the others are beside chapters.
+_FEW = 2  # marked headings or loaded sections; a single match may be the title, or chance
+_MARKS = 40  # characters that a heading's lines may have in addition to its title
+# Known names that also occur inside chapters; the other known names are siblings of chapters.
 _INNER = frozenset({
     "introduction", "background", "conclusion", "conclusions", "discussion", "results", "methods",
     "methodology", "summary", "related work", "notation", "future work", "results and discussion",
     "materials and methods", "literature review", "einleitung", "einführung", "fazit",
     "zusammenfassung",
 })  # fmt: skip
-_SHORTEST = 4  # letters of capitals that are a heading; initials are none
+_SHORTEST = 4  # letters of a heading in capitals; fewer are initials
 _CAPTION = re.compile(
     r"(?:fig(?:ure)?|tab(?:le)?|listing|plate|exhibit|chart|box|abb(?:ildung)?|tabelle|tableau)"
     r"\b[. ]*[\dIVX]",
@@ -50,31 +50,31 @@ def headings(document: Document) -> tuple[Section, ...]:
     """Returns the sections that headings open, in document order, outer ones before inner ones.
 
     A section begins with its heading's line and ends where the next heading of its level or above
-    begins; level 1 is at the top. It is worked out once a document.
+    begins; level 1 is at the top. Sections are cached per document.
 
     Returns:
-        Empty where no heading is found.
+        Sections; empty if the document has no headings.
     """
     return document.memo("headings", lambda: _headings(document))
 
 
 def is_bare(document: Document, section: Section) -> bool:
-    """Says whether a section has no text of its own: its first subsection follows its heading."""
-    return section in document.memo("bare headings", lambda: _bare(document))
+    """Returns whether a section's heading is directly followed by its first subsection."""
+    return section in document.memo("bare headings", lambda: _bare_sections(document))
 
 
-def _bare(document: Document) -> frozenset[Section]:
+def _bare_sections(document: Document) -> frozenset[Section]:
     return frozenset(
         above
         for above, below in pairwise(headings(document))
         if below.level > above.level
         and below.start - above.start < len(above.title) + _MARKS
-        and _is_heading_alone(document.text[above.start : below.start], above.title)
+        and _is_only_heading(document.text[above.start : below.start], above.title)
     )
 
 
-def _is_heading_alone(text: str, title: str) -> bool:
-    """Says whether a text has no words but a title's, and before it those of LaTeX's command."""
+def _is_only_heading(text: str, title: str) -> bool:
+    """Returns whether a text contains only a title, perhaps with the LaTeX command before it."""
     line = text.strip()
     if line.startswith("\\") and len(line.splitlines()) == 1:
         return _letters(line).endswith(_letters(title))
@@ -90,34 +90,33 @@ def _headings(document: Document) -> tuple[Section, ...]:
         return loaded
     lines = TextLines(document.text)
     candidates = marked(lines)
-    # A single `#` may be a comment, or the title alone (decision 13).
+    # A single `#` may be a comment or the document's title (decision 13).
     if len(candidates) < _FEW:
         candidates = _unmarked(lines)
     levels = {level: n for n, level in enumerate(sorted({c.level for c in candidates}), start=1)}
-    listed = [Heading(c.title, lines.starts[c.line], levels[c.level]) for c in candidates]
-    return outline(listed, len(document.text))
+    ordered = [Heading(c.title, lines.starts[c.line], levels[c.level]) for c in candidates]
+    return outline(ordered, len(document.text))
 
 
 def _loaded(document: Document) -> tuple[Section, ...] | None:
-    """Returns a loader's sections if they are headings: their titles stand where they begin.
-
-    Pages and cues are none.
-    """
+    """Returns a loader's sections if each begins with its title, unlike pages and cues."""
     sections = document.sections
     titled = [section for section in sections if section.title]
-    if len(titled) < _FEW or not all(_stands(document.text, section) for section in titled):
+    if len(titled) < _FEW or not all(
+        _begins_with_title(document.text, section) for section in titled
+    ):
         return None
     return sections
 
 
-def _stands(text: str, section: Section) -> bool:
-    """Says whether a section's title is what its text begins with, marks and breaks aside."""
+def _begins_with_title(text: str, section: Section) -> bool:
+    """Returns whether a section begins with its title, ignoring marks and line breaks."""
     beginning = text[section.start : section.start + 2 * len(section.title) + 100].lstrip("# \t")
     return " ".join(beginning.split()).startswith(section.title)
 
 
 def _unmarked(lines: TextLines) -> list[HeadingCandidate]:
-    """Returns the headings of a text without marks."""
+    """Returns the headings of a text without markup."""
     candidates = joined(lines, without_headers(lines, [*guessed(lines)]))
     candidates = without_lists(lines, candidates)
     chained = numbered(candidates)
@@ -134,10 +133,10 @@ def _unnumbered(candidate: HeadingCandidate) -> HeadingCandidate:
 
 
 def _ranked(candidates: Sequence[HeadingCandidate]) -> Iterator[HeadingCandidate]:
-    """Gives each heading its level; names and capitals lie beside what is numbered.
+    """Sets each heading's level; known names and capitals rank next to numbered headings.
 
-    Where there are chapters, known names stand beside them or inside, and capitals are left out:
-    they are a letter's signature, or a sign on a wall.
+    In a text with chapters, known names are siblings of chapters or inside them. Capitals are
+    skipped there: they are often the signature of a letter, or a sign on a wall.
     """
     words = {c.label.word for c in candidates if c.kind == "word" and c.label}
     chapters = "chapter" in words
@@ -161,7 +160,7 @@ def _ranked(candidates: Sequence[HeadingCandidate]) -> Iterator[HeadingCandidate
 
 
 def guessed(lines: TextLines) -> Iterator[HeadingCandidate]:
-    """Yields the lines that look like headings, by their words and by what stands around them."""
+    """Yields the lines that look like headings, judging by their words and neighbouring lines."""
     for line, text in enumerate(lines.texts):
         if not text or len(text) > LONGEST or text[0].islower() or line in lines.fenced:
             continue
@@ -184,7 +183,7 @@ def _guessed(lines: TextLines, line: int, text: str) -> HeadingCandidate | None:
 
 
 def _kind(lines: TextLines, line: int, text: str) -> str:
-    """Returns what a line looks like whatever number it has; nothing, if it is no heading."""
+    """Returns the kind of heading that a line looks like without its number; empty if none."""
     if is_name(text) and text[-1] not in ",;!?":
         return "name"
     if lines.at(line - 1) or not is_title(text):
@@ -196,33 +195,33 @@ def _kind(lines: TextLines, line: int, text: str) -> str:
 
 
 def _depth(lines: TextLines, line: int) -> float:
-    """Returns how deep a heading lies where blanks before it say so, or `A ::: B` in it."""
+    """Returns the depth of a heading by its indentation, or by `A ::: B` in it."""
     return lines.indents[line] + lines.texts[line].count(" ::: ") / 10
 
 
 def _labelled(lines: TextLines, line: int, label: Label) -> HeadingCandidate | None:
     text = lines.texts[line]
-    sound = is_title(label.title) if label.title else bool(label.word or label.style == "I")
-    if not sound or not (lines.is_after_clear(line) or is_name(label.title)):
+    is_plausible = is_title(label.title) if label.title else bool(label.word or label.style == "I")
+    if not is_plausible or not (lines.is_after_clear(line) or is_name(label.title)):
         return None
     apart = lines.apart(line)
     if label.word:
         return HeadingCandidate(line, text, "word", 0, label, apart) if apart else None
-    bare = not label.title or (label.style != "1" and label.depth == 1)
-    if lines.indents[line] > INDENT * (4 if bare else 1) or (bare and apart < ALONE):
+    is_bare = not label.title or (label.style != "1" and label.depth == 1)
+    if lines.indents[line] > INDENT * (4 if is_bare else 1) or (is_bare and apart < ALONE):
         return None
     return HeadingCandidate(line, text, "number", 0, label, apart)
 
 
 def _is_shouted(text: str) -> bool:
-    """Says whether a line is all capitals, and no scene of a screenplay."""
+    """Returns whether a line is in capitals and is not a scene heading of a screenplay."""
     letters = sum(character.isalpha() for character in text)
     enough = letters >= _SHORTEST and 2 * letters > len(text)
     return enough and text[0].isalnum() and text.isupper() and not _SCENE.match(text)
 
 
 def _heads_text(lines: TextLines, line: int) -> bool:
-    """Says whether a blank line follows, or text that is indented more, as in a manual's page."""
+    """Returns whether a blank line or more indented text follows, as in a manual page."""
     below = line + 1
     return not lines.at(below) or (
         lines.indents[below] > lines.indents[line] and lines.at(below)[:1] != "("

@@ -1,4 +1,4 @@
-"""What stands before a heading's own words: `1.2`, `Chapter IV`, `Appendix A`; and known names."""
+"""Labels before the words of a heading (`1.2`, `Chapter IV`, `Appendix A`), and known names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-_LONGEST = 200  # characters of a title that are looked at
+_LONGEST = 200  # characters of a title that are examined
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +16,9 @@ class Label:
     """The numbering of a heading.
 
     Attributes:
-        word: `part`, `chapter`, `section`, `appendix`, or empty where no word stands before it.
+        word: `part`, `chapter`, `section`, `appendix`, or empty without such a word.
         style: `1` for figures, `I` for Roman ones, `A` for letters.
-        path: The numbers, outermost first; letters count from 1.
+        path: Numbers, outermost first; letters count from 1.
         title: Text after the number; may be empty.
     """
 
@@ -29,12 +29,12 @@ class Label:
 
     @property
     def depth(self) -> int:
-        """How many numbers there are."""
+        """Number of levels."""
         return len(self.path)
 
 
-def _words(meaning: str, listed: str) -> dict[str, str]:
-    return dict.fromkeys(listed.split(), meaning)
+def _words(meaning: str, words: str) -> dict[str, str]:
+    return dict.fromkeys(words.split(), meaning)
 
 
 _WORDS: Mapping[str, str] = {
@@ -46,7 +46,7 @@ _WORDS: Mapping[str, str] = {
 }
 _NUMBERS: Mapping[str, int] = {
     word: number
-    for listed in (
+    for words in (
         "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
         " sixteen seventeen eighteen nineteen twenty",
         "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth",
@@ -57,11 +57,11 @@ _NUMBERS: Mapping[str, int] = {
         "erster zweiter dritter vierter fünfter sechster siebter achter neunter zehnter",
         "erstes zweites drittes viertes fünftes sechstes siebtes achtes neuntes zehntes",
     )
-    for number, word in enumerate(listed.split(), start=1)
+    for number, word in enumerate(words.split(), start=1)
 }
 _TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60}
 
-# Names that are headings where they stand on a line of their own.
+# Names that are headings if they fill a line.
 NAMES = frozenset({
     "abstract", "acknowledgement", "acknowledgements", "acknowledgment", "acknowledgments",
     "afterword", "appendices", "appendix", "background", "bibliography", "conclusion",
@@ -95,22 +95,22 @@ _EDGES = " \t*_`\"'“”‘’.:;,!?()[]–—-"
 
 @lru_cache(4096)
 def label_of(title: str) -> Label | None:
-    """Returns what a title's words begin with, if that is a number of any form."""
+    """Returns the number of any form that a title begins with; None without a number."""
     title = title[:_LONGEST].strip()
     return _after_word(title) or _before_word(title) or _figures(title) or _letters(title)
 
 
 def name_of(title: str) -> str:
-    """Returns a title's own words as they are compared: without label, case and outer marks."""
-    bare = _ATTRIBUTES.sub("", title[:_LONGEST].strip(_EDGES + "#"))
-    if is_name(bare):
-        return _folded(bare)
-    label = label_of(bare)
-    return _folded(label.title) if label else _folded(bare)
+    """Returns a title's words for comparison: without label, case and surrounding punctuation."""
+    stripped = _ATTRIBUTES.sub("", title[:_LONGEST].strip(_EDGES + "#"))
+    if is_name(stripped):
+        return _folded(stripped)
+    label = label_of(stripped)
+    return _folded(label.title) if label else _folded(stripped)
 
 
 def is_name(title: str) -> bool:
-    """Says whether a title, without a label, is one of those that are known."""
+    """Returns whether a title, without a label, is a known name."""
     return _folded(title) in NAMES
 
 
@@ -146,7 +146,7 @@ def _figures(title: str) -> Label | None:
 
 
 def _letters(title: str) -> Label | None:
-    """Reads `IV. …` and `A.1 …`; what can be both is Roman."""
+    """Reads `IV. …` and `A.1 …`; ambiguous letters are Roman."""
     if not (match := _LETTERS.match(title)) or not (value := _number(match[1], letters=False)):
         return None
     style, number = value
@@ -156,7 +156,7 @@ def _letters(title: str) -> Label | None:
 
 
 def _number(text: str, *, letters: bool) -> tuple[str, int] | None:
-    """Returns the style and value of one number: `3`, `IV`, `Three`, `TWENTY-ONE`, `B`."""
+    """Returns the style and value of a number: `3`, `IV`, `Three`, `TWENTY-ONE`, `B`."""
     if text.isdecimal():
         return "1", int(text)
     if len(text) == 1 and text.isascii() and text.isupper() and (letters or text not in "IVX"):
@@ -174,5 +174,5 @@ def _roman(text: str) -> int:
     if not _ROMAN.fullmatch(text):
         return 0
     values = [_ROMAN_VALUES[letter] for letter in text]
-    # A letter before a greater one is taken off: IV.
-    return sum(-one if one < then else one for one, then in pairwise([*values, 0]))
+    # A letter before a greater one is subtracted: IV.
+    return sum(-value if value < after else value for value, after in pairwise([*values, 0]))

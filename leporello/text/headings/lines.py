@@ -1,4 +1,4 @@
-"""The lines of a text, and which of them may be headings."""
+"""Lines of a text, and tests whether a line may be a heading."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from leporello.text.headings.labels import Label
 
 ALONE = 2  # blank lines around a line: one above, one below
 LONGEST = 120  # characters of a heading
-INDENT = 3  # blanks before a heading that nothing marks; more is a list or code
-PARAGRAPH = 200  # characters of a line that is a whole paragraph
+INDENT = 3  # blanks before a heading without markup; more indicate a list or code
+PARAGRAPH = 200  # characters; a longer line is a complete paragraph
 
-_WORDS = 15  # of a heading that nothing marks
+_WORDS = 15  # of a heading without markup
 _STOPS = tuple(".!?:;…”\"')]’»")
 
 _FENCE = re.compile(r"(`{3,}|~{3,})")
@@ -29,14 +29,14 @@ class HeadingCandidate:
     """A line that may be a heading.
 
     Attributes:
-        line: Its number.
-        title: Its text, marks left out.
-        kind: `mark`; or what it looks like: `word` (Chapter 3), `number`, `name`, `caps`, `title`.
-        level: Level by its mark, or by how deep it is indented.
-        label: Its number, if it has one.
-        apart: Number of the two lines around it that are blank.
-        otherwise: Kind of heading that it looks like if its number is none: `caps`, `title`, or
-            nothing.
+        line: Index of the line.
+        title: Text without markup.
+        kind: `mark`, or by its looks: `word` (Chapter 3), `number`, `name`, `caps`, `title`.
+        level: Level by its markup or indentation.
+        label: Number of the heading, if it has one.
+        apart: Number of blank lines directly around it, 0 to 2.
+        otherwise: Kind of heading if the number belongs to a list: `name`, `caps`, `title`, or
+            empty.
     """
 
     line: int
@@ -49,12 +49,12 @@ class HeadingCandidate:
 
 
 class TextLines:
-    """The lines of a text, and what stands around each.
+    """The lines of a text, and tests of their surroundings.
 
     Attributes:
-        starts: Offsets at which the lines begin, and the end of the text.
-        texts: Texts of the lines, without the white space around them.
-        indents: Number of white-space characters before each.
+        starts: Offsets where the lines begin, and the end of the text.
+        texts: Texts of the lines, without surrounding white space.
+        indents: Numbers of white-space characters before each line.
     """
 
     def __init__(self, text: str) -> None:
@@ -72,19 +72,19 @@ class TextLines:
 
     @cached_property
     def width(self) -> int:
-        """How long the lines are that are full: four of five lines are no longer."""
+        """Length of a full line: four of five lines are at most this long."""
         lengths = sorted(map(len, filter(None, self.texts)))
         return lengths[len(lengths) * 4 // 5] if lengths else 0
 
     @cached_property
     def has_long_paragraphs(self) -> bool:
-        """Whether most of the text stands in lines that are whole paragraphs."""
+        """Whether most of the text is in lines that are complete paragraphs."""
         lengths = [len(text) for text in self.texts]
         return 2 * sum(length for length in lengths if length > PARAGRAPH) > sum(lengths)
 
     @cached_property
     def fenced(self) -> frozenset[int]:
-        """The lines of code between fences; a fence that is not closed opens nothing."""
+        """Indices of lines in fenced code; a fence without an end is ignored."""
         inside: set[int] = set()
         opened, mark = -1, ""
         for line, text in enumerate(self.texts):
@@ -98,12 +98,12 @@ class TextLines:
         return frozenset(inside)
 
     def is_before_clear(self, line: int) -> bool:
-        """Says whether what stands above is blank, or has come to an end."""
+        """Returns whether the line above is blank, a page number, or ends a sentence."""
         above = self.at(line - 1)
         return not above or above.endswith(_STOPS) or bool(_PAGE_NUMBER.match(above))
 
     def is_after_clear(self, line: int) -> bool:
-        """Says whether a line does not run on into the next one."""
+        """Returns whether the text of a line does not continue in the next line."""
         below = self.at(line + 1)
         return not below or (4 * len(self.texts[line]) < 3 * self.width and not below[0].islower())
 
@@ -112,7 +112,7 @@ class TextLines:
         return (not self.at(line - 1)) + (not self.at(line + 1))
 
     def is_listed(self, line: int) -> bool:
-        """Says whether a line ends as those of a table of contents do: with a page's number."""
+        """Returns whether a line ends with a page number, as in a table of contents."""
         text = self.texts[line]
         if _LEADER.search(text):
             return True
@@ -123,12 +123,12 @@ class TextLines:
 
 
 def has_leader(text: str) -> bool:
-    """Says whether a line leads to a page's number, or on with dots."""
+    """Returns whether a line contains dots, or wide space, that lead to a page number."""
     return bool(_LEADER.search(text))
 
 
 def is_title(text: str) -> bool:
-    """Says whether words can be a heading: no sentence, no list item, no row of a table."""
+    """Returns whether a text can be a heading: not a sentence, list item or table row."""
     if text[0].islower() or text[-1] in ".,;:!-" or "  " in text or "\t" in text:
         return False
     if len(text.split()) > _WORDS or text.endswith(("”", '."', '!"', '?"', ".)")):

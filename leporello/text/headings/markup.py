@@ -1,4 +1,4 @@
-"""Headings that are marked as such: `#`, underlines, LaTeX's commands."""
+"""Headings with markup: `#`, underlines, LaTeX commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from leporello.text.headings.labels import is_name, label_of
 from leporello.text.headings.lines import INDENT, LONGEST, HeadingCandidate, TextLines, has_leader
 
-_ENVIRONMENT = -1  # the level of LaTeX's environments, which stand beside the topmost command
+_ENVIRONMENT = -1  # placeholder level of LaTeX environments, replaced by the topmost level
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*))?$")
 _CLOSING = re.compile(r"(?<![ \t])[ \t]++#++$|^#++$")
 _LATEX = re.compile(
@@ -16,12 +16,12 @@ _LATEX = re.compile(
     r"|\\begin\{(abstract|thebibliography)\}|\\(appendix)\b"
 )
 _LATEX_LEVELS = {"part": 0, "chapter": 2, "section": 3, "subsection": 4, "subsubsection": 5}
-_RULE = 3  # marks of `=` that are enough under a longer title
+_RULE = 3  # characters `=` that suffice under a longer title
 _UNDERLINES = "=-~^*+\"'`.:_#"
 
 
 def marked(lines: TextLines) -> list[HeadingCandidate]:
-    """Returns the headings that are marked, with their levels; lower ones are further out."""
+    """Returns the headings with markup and their levels; lower levels enclose higher ones."""
     candidates: list[HeadingCandidate] = []
     styles: dict[str, int] = {}
     for line, text in enumerate(lines.texts):
@@ -40,14 +40,14 @@ def _heading(lines: TextLines, line: int, styles: dict[str, int]) -> HeadingCand
 
 
 def _without_commands(candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
-    """Leaves out what a single `#` before small letters marks alone: commands, comments."""
+    """Leaves out lines with `#` before a small letter if no heading has `##`: they are comments."""
     if any(heading.level > 1 for heading in candidates):
         return candidates
     return [h for h in candidates if h.level != 1 or not h.title[:1].islower()]
 
 
 def _atx(lines: TextLines, line: int) -> HeadingCandidate | None:
-    """Reads `## Title`; several such lines of one level, one after the other, are comments."""
+    """Reads `## Title`; consecutive lines of the same level are comments."""
     mark = _ATX.match(lines.texts[line][: 4 * LONGEST])
     if not mark or lines.indents[line] > INDENT or lines.at(line - 1)[:1] not in ("", "#", "-"):
         return None
@@ -74,7 +74,7 @@ def _latex(text: str, line: int) -> HeadingCandidate | None:
 
 
 def _underlined(lines: TextLines, line: int, styles: dict[str, int]) -> HeadingCandidate | None:
-    """Reads a line of one mark below a title that stands alone; styles rank as they come."""
+    """Reads an underline below a title with a blank line above; styles rank by first occurrence."""
     rule, title, over = (lines.at(line - up) for up in (0, 1, 2))
     if not _is_rule(rule) or not 0 < len(title) <= LONGEST or not _can_be_underlined(title):
         return None
@@ -89,12 +89,12 @@ def _underlined(lines: TextLines, line: int, styles: dict[str, int]) -> HeadingC
 
 
 def _is_rule(text: str) -> bool:
-    """Says whether a line is of one mark throughout, and no heading of Markdown without a title."""
+    """Returns whether a line repeats one character, and is not an empty Markdown heading."""
     return not text.strip(text[0]) and not _ATX.match(text[:LONGEST])
 
 
 def _can_be_underlined(title: str) -> bool:
-    """Says whether a line can be a title, rather than a table's head, a list item, a sentence."""
+    """Returns whether a line can be a title, not the head of a table, a list item, a sentence."""
     label = label_of(title)
     words = (label and label.title) or title
     gaps = any(gap in words for gap in ("  ", "\t", "|"))
@@ -104,20 +104,20 @@ def _can_be_underlined(title: str) -> bool:
 
 
 def _levelled(candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
-    """Mends the level of a first heading that stands above all others without being a title.
+    """Corrects the level of a first heading that is above all others but is not a title.
 
-    The maker of MuLD's theses cut one `#` off it.
+    In MuLD's theses, the first heading lacks one `#`.
     """
     if len(candidates) > 1:
-        first, *others = candidates
-        deeper = min(heading.level for heading in others)
+        first, *following = candidates
+        deeper = min(heading.level for heading in following)
         if first.level < deeper and (first.label or is_name(first.title)):
-            return [replace(first, level=deeper), *others]
+            return [replace(first, level=deeper), *following]
     return candidates
 
 
 def _with_environments(candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
-    r"""Sets LaTeX's environments beside its topmost command; what follows `\appendix`, inside."""
+    r"""Puts LaTeX environments on the topmost level, and headings after `\appendix` below it."""
     top = min((h.level for h in candidates if h.level != _ENVIRONMENT), default=1)
     inside, levelled = 0, []
     for heading in candidates:

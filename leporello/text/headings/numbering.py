@@ -1,7 +1,7 @@
-"""Numbers that go on from one heading to the next: what tells them from lists and sentences.
+"""Separates numbered headings from numbered lists and sentences by their consecutive numbers.
 
-Of all numbered lines those are headings that make up the heaviest chain: `1`, `1.1`, `1.2`, `2`, …
-A list within section 3 is no part of it, since 3.1 does not follow the list's 1.
+The numbered lines that form the heaviest chain are headings: `1`, `1.1`, `1.2`, `2`, …
+A list within section 3 is not in that chain, since 3.1 does not follow the list's 1.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from dataclasses import dataclass, field
 from leporello.text.headings.labels import is_name
 from leporello.text.headings.lines import ALONE, HeadingCandidate
 
-_LEAST = (
-    3  # what a chain must weigh: two lines of which one stands apart, or a known name; 3.1 less
-)
-_MISSING = 3  # numbers that may be missing between two
-_RESTART = 4  # weight that beginning anew at 1 costs
+# Least weight of a chain: two lines, one with blank lines around it, or a known name. Chains that
+# begin with an inner number such as 3.1 may weigh one less.
+_LEAST = 3
+_MISSING = 3  # numbers that may be missing between two lines
+_RESTART = 4  # weight that a restart at 1 costs
 
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The heaviest chain that ends with some line.
+    """The heaviest chain that ends with a certain line.
 
     Attributes:
-        weight: Weight of the whole chain.
+        weight: Weight of the complete chain.
         place: Index of the line.
-        before: The chain that it goes on from, if any.
-        begins: Whether its number does not follow that chain's, but begins anew.
+        before: Chain before this line, if any.
+        begins: Whether the line restarts the numbering instead of continuing that chain.
     """
 
     weight: float
@@ -41,8 +41,8 @@ class _Chains:
     """The heaviest chains so far.
 
     Attributes:
-        at: Heaviest chain by the number that it ends with.
-        within: Heaviest chain by its last number, or any outer one of it.
+        at: Heaviest chain for each number that a chain ends with.
+        within: Heaviest chain for each last number, and for each number that encloses it.
         best: The heaviest chain of all.
     """
 
@@ -50,23 +50,23 @@ class _Chains:
     within: dict[tuple[int, ...], _End] = field(default_factory=dict)
     best: _End | None = None
 
-    def add(self, candidate: HeadingCandidate, index: int, *, anew: bool) -> None:
-        """Prolongs the chain that this line follows best; `anew` makes beginning cost nothing."""
+    def add(self, candidate: HeadingCandidate, index: int, *, may_restart: bool) -> None:
+        """Extends the best chain for this line; with `may_restart` a restart costs nothing."""
         assert candidate.label is not None
         path = candidate.label.path
         weight = _weight(candidate)
         ends = [_End(end.weight - cost + weight, index, end) for end, cost in self._before(path)]
-        if path[-1] <= 1 or (anew and len(path) > 1):
-            left = self.best.weight - (0 if anew else _RESTART) if self.best else 0
-            previous = self.best if left > 0 else None
-            ends.append(_End(weight + max(left, 0), index, previous, begins=True))
+        if path[-1] <= 1 or (may_restart and len(path) > 1):
+            carried = self.best.weight - (0 if may_restart else _RESTART) if self.best else 0
+            previous = self.best if carried > 0 else None
+            ends.append(_End(weight + max(carried, 0), index, previous, begins=True))
         elif path[-1] <= _MISSING and not self.best:
             ends.append(_End(weight - path[-1] + 1, index, begins=True))
         if ends:
             self._keep(path, max(ends, key=lambda option: option.weight))
 
     def _before(self, path: tuple[int, ...]) -> Iterable[tuple[_End, int]]:
-        """Yields the chains that a number may go on from, and what the gap costs."""
+        """Yields the chains that a number may continue, with the cost of the gap."""
         outer, last = path[:-1], path[-1]
         for missing in range(min(last, _MISSING)):
             if end := self.within.get((*outer, last - 1 - missing)):
@@ -85,27 +85,27 @@ class _Chains:
 
 
 def numbered(candidates: Sequence[HeadingCandidate]) -> set[int]:
-    """Returns which candidates have a number that goes on from others, by their places.
+    """Returns the indices of the candidates whose numbers form a chain.
 
-    Each style (1, I, A) makes a chain of its own. Behind `Chapter 3`, numbers may begin anew.
+    Each style (1, I, A) has a separate chain. After `Chapter 3`, numbers may restart.
     """
     roman = _chain(candidates, "I", set())
     return roman | _chain(candidates, "1", set()) | _chain(candidates, "A", roman)
 
 
 def _chain(candidates: Sequence[HeadingCandidate], style: str, above: set[int]) -> set[int]:
-    chains, anew = _Chains(), True
+    chains, may_restart = _Chains(), True
     for index, candidate in enumerate(candidates):
         if candidate.kind == "word" or index in above:
-            anew = True
+            may_restart = True
         elif candidate.kind == "number" and candidate.label and candidate.label.style == style:
-            chains.add(candidate, index, anew=anew)
-            anew = False
+            chains.add(candidate, index, may_restart=may_restart)
+            may_restart = False
     return _links(candidates, chains.best)
 
 
 def _links(candidates: Sequence[HeadingCandidate], end: _End | None) -> set[int]:
-    """Returns the places of a chain's lines; a part that begins anew must be heavy by itself."""
+    """Returns the indices of a chain's lines; each restarted part must be heavy enough itself."""
     indices: set[int] = set()
     part: list[int] = []
     while end is not None:
@@ -121,6 +121,6 @@ def _links(candidates: Sequence[HeadingCandidate], end: _End | None) -> set[int]
 
 
 def _weight(candidate: HeadingCandidate) -> int:
-    """Returns how likely a numbered line is a heading by itself: up to 4."""
+    """Returns how likely a numbered line is a heading, without regard to others: 1 to 4."""
     assert candidate.label is not None
     return 1 + (candidate.apart == ALONE) + 2 * is_name(candidate.label.title)

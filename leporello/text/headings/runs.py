@@ -1,4 +1,4 @@
-"""What looks like headings by itself, and is none beside others: contents, lists, page headers."""
+"""Drops lines that only look like headings: tables of contents, lists, page headers, speakers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from itertools import pairwise
 from leporello.text.headings.labels import name_of
 from leporello.text.headings.lines import ALONE, HeadingCandidate, TextLines, is_title
 
-_REPEATED = 3  # times that a line stands in a text which is a page's header, or a speaker's name
-_DENSE = 600  # characters; capitals that stand closer are mostly speakers
-_BODY = 60  # characters of a line that is text, with or without a stop
-_NEAR = 12  # lines within which an outer heading is followed by its first inner one
-_LISTED = 2  # headings without text between them that are a list
+_REPEATED = 3  # occurrences that make a line a page header or a speaker's name
+_DENSE = 600  # characters between lines in capitals; closer lines are mostly speakers
+_BODY = 60  # characters; longer lines are text even without a stop at the end
+_NEAR = 12  # lines between an outer heading and its first inner heading at most
+_LISTED = 2  # headings without text between them that make a list
 _STOPS = (".", "!", "?", ":", ";", "”", '"')
 _CONTENTS = frozenset({
     "contents", "table of contents", "list of figures", "list of tables", "list of symbols",
@@ -27,7 +27,7 @@ _CONTENTS = frozenset({
 def without_headers(
     lines: TextLines, candidates: Sequence[HeadingCandidate]
 ) -> list[HeadingCandidate]:
-    """Leaves out what stands on every page, and the names of speakers."""
+    """Leaves out page headers and the names of speakers."""
     texts = Counter(map(_without_page, candidates))
     repeated = {text for text, times in texts.items() if times >= _REPEATED}
     loud = [candidate for candidate in candidates if candidate.kind == "caps"]
@@ -46,9 +46,9 @@ def _without_page(candidate: HeadingCandidate) -> str:
 
 
 def _once(candidates: Iterable[HeadingCandidate]) -> Iterator[HeadingCandidate]:
-    """Leaves out a chapter or a known name that comes again before another one: a page's header.
+    """Leaves out a chapter or known name that repeats before the next one: it is a page header.
 
-    Inside the next chapter everything may come again.
+    Inside the next chapter any name may repeat.
     """
     latest: dict[str, object] = {}
     for candidate in candidates:
@@ -56,11 +56,11 @@ def _once(candidates: Iterable[HeadingCandidate]) -> Iterator[HeadingCandidate]:
             latest.pop("name", None)
         elif candidate.kind in ("word", "name"):
             kind = candidate.label.word if candidate.label else "name"
-            same = candidate.label.path if candidate.label else name_of(candidate.title)
-            if latest.get(kind) == same:
+            identity = candidate.label.path if candidate.label else name_of(candidate.title)
+            if latest.get(kind) == identity:
                 continue
             latest = {key: latest[key] for key in _outer(kind) if key in latest}
-            latest[kind] = same
+            latest[kind] = identity
         yield candidate
 
 
@@ -70,7 +70,7 @@ def _outer(word: str) -> Sequence[str]:
 
 
 def joined(lines: TextLines, candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
-    """Gives `Chapter 1` the title that stands below it, on a line of its own."""
+    """Adds to `Chapter 1` the title on the separate line below it."""
     numbers = {
         candidate.line for candidate in candidates if candidate.label and not candidate.otherwise
     }
@@ -85,7 +85,7 @@ def joined(lines: TextLines, candidates: list[HeadingCandidate]) -> list[Heading
             )
             if below >= 0 and below not in numbers and _is_title_line(lines, below):
                 used.add(below)
-                candidate = replace(candidate, title=f"{candidate.title} {lines.at(below)}")  # noqa: PLW2901 -- the heading has grown
+                candidate = replace(candidate, title=f"{candidate.title} {lines.at(below)}")  # noqa: PLW2901 -- the heading with its title
         result.append(candidate)
     return result
 
@@ -95,38 +95,38 @@ def _is_title_line(lines: TextLines, line: int) -> bool:
 
 
 def without_lists(lines: TextLines, candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
-    """Leaves out tables of contents, and lists: headings that follow each other without text.
+    """Leaves out tables of contents and lists: runs of headings without text between them.
 
-    Of such a run the end is kept, as far as each lies deeper than the one before: Part, Chapter.
-    Not so if it only counts on: it is a list's last item.
+    The end of a run stays, as far as each heading is deeper than the one before: Part, Chapter.
+    It goes too if it only continues the numbering, since it is the list's last item then.
     """
     result: list[HeadingCandidate] = []
     run: list[HeadingCandidate] = []
     for candidate in candidates:
         if run and _has_text(lines, run[-1], candidate):
-            result += _of_run(run)
+            result += _kept_of_run(run)
             run = []
         run.append(candidate)
-    return result + _of_run(run)
+    return result + _kept_of_run(run)
 
 
-def _of_run(run: Sequence[HeadingCandidate]) -> list[HeadingCandidate]:
+def _kept_of_run(run: Sequence[HeadingCandidate]) -> list[HeadingCandidate]:
     begin = len(run) - 1
     while begin > 0 and rank(run[begin - 1]) < rank(run[begin]):
         if run[begin].line - run[begin - 1].line > _NEAR:
             break
         begin -= 1
-    # Contents list every heading once more, and must not open sections (decision 13).
+    # Tables of contents repeat every heading, but must not open sections (decision 13).
     close = any(b.line - a.line == 1 for a, b in pairwise(run[: begin + 1]))
     if begin < _LISTED and not close:
         return [*run]
-    titled = [candidate for candidate in run[:begin] if name_of(candidate.title) in _CONTENTS]
-    goes_on = begin > 0 and _follows(run[begin], run[begin - 1])
-    return titled if goes_on else [*titled, *run[begin:]]
+    contents = [candidate for candidate in run[:begin] if name_of(candidate.title) in _CONTENTS]
+    is_last_item = begin > 0 and _follows(run[begin], run[begin - 1])
+    return contents if is_last_item else [*contents, *run[begin:]]
 
 
 def _follows(candidate: HeadingCandidate, before: HeadingCandidate) -> bool:
-    """Says whether a number is the next one of a list."""
+    """Returns whether a heading has the next number after another one."""
     if not candidate.label or not before.label:
         return False
     path, last = candidate.label.path, before.label.path
@@ -134,13 +134,13 @@ def _follows(candidate: HeadingCandidate, before: HeadingCandidate) -> bool:
 
 
 def _has_text(lines: TextLines, above: HeadingCandidate, below: HeadingCandidate) -> bool:
-    """Says whether there is text between two headings, and not only pages and broken lines."""
+    """Returns whether text is between two headings, not only page numbers and broken lines."""
     between = (lines.texts[n] for n in range(above.line + 1, below.line))
     return any(len(text) > _BODY or (text.endswith(_STOPS) and " " in text) for text in between)
 
 
 def rank(candidate: HeadingCandidate) -> float:
-    """Returns how deep a heading lies by what it looks like: parts, chapters, 1, 1.1, names."""
+    """Returns the depth of a heading by its kind: parts, chapters, 1, 1.1, names."""
     if candidate.kind == "word" and candidate.label:
         outer = {"part": 0, "chapter": 10, "appendix": 10, "section": 15}[candidate.label.word]
         return outer + 10 * (candidate.label.depth - 1)

@@ -1,5 +1,5 @@
 """Typed answers: a type as JSON Schema, and values in texts.
 
-Begin with `schema`, which makes JSON Schema of `{type: date}`; `json_schema` checks a schema;
-`parse` makes a value of a text; `values` finds numbers and dates.
+Begin with `schema`, which converts `{type: date}` to JSON Schema; `json_schema` checks a schema;
+`parse` converts a text to a value; `values` finds numbers and dates.
 """

@@ -1,4 +1,4 @@
-"""The fields of an object, for readers that answer one question at a time."""
+"""Fields of an object, for readers that answer one question at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from leporello.core.records import JSON
-from leporello.text.typed.parse import bare, kind_of
+from leporello.text.typed.parse import kind_of, without_null
 
 _DEEPEST = 5  # objects within objects
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\W]+")
@@ -22,7 +22,7 @@ class AnswerField:
 
     Attributes:
         pointer: JSON Pointer of the field.
-        question: Question that asks for it: its description, else its name in words.
+        question: Question that asks for the field: its description, or its name in words.
         schema: JSON Schema of its value, as text.
         nullable: Whether it may be null.
     """
@@ -35,7 +35,7 @@ class AnswerField:
 
 @lru_cache(maxsize=256)
 def fields_of(schema: str) -> tuple[AnswerField, ...]:
-    """Returns the fields of an object that are no objects; none if it is none."""
+    """Returns the innermost fields of an object; empty if the type is not an object."""
     root = json.loads(schema)
     return (*_fields(root, root, "", 0),) if kind_of(root) == "object" else ()
 
@@ -43,38 +43,38 @@ def fields_of(schema: str) -> tuple[AnswerField, ...]:
 def _fields(
     schema: Mapping[str, Any], root: Mapping[str, Any], pointer: str, depth: int
 ) -> Iterator[AnswerField]:
-    for name, inner in bare(schema, root).get("properties", {}).items():
-        own = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+    for name, inner in without_null(schema, root).get("properties", {}).items():
+        field_pointer = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
         if kind_of(inner, root) == "object" and depth < _DEEPEST:
-            yield from _fields(inner, root, own, depth + 1)
+            yield from _fields(inner, root, field_pointer, depth + 1)
             continue
-        plain = bare(inner, root)
+        plain = without_null(inner, root)
         shared = {"$defs": root["$defs"]} if "$defs" in root else {}
         question = inner.get("description") or plain.get("description") or in_words(name)
         text = json.dumps({**shared, **plain}, ensure_ascii=False)
-        yield AnswerField(own, question, text, plain is not inner and "$ref" not in inner)
+        yield AnswerField(field_pointer, question, text, plain is not inner and "$ref" not in inner)
 
 
 def in_words(name: str) -> str:
-    """Returns a field's name as a person would say it: `governing_law` is governing law."""
+    """Returns a field's name in words: `governing_law` becomes `governing law`."""
     return " ".join(word.lower() if word.istitle() else word for word in _WORDS.split(name) if word)
 
 
 def filled(fields: Sequence[AnswerField], values: Sequence[JSON]) -> JSON:
-    """Returns the object of these values; None where all of them are null.
+    """Returns the object with these values; None if all of them are null.
 
-    A field that is null and may not be is left out, if it is not required.
+    A null value of a field that may not be null is left out.
     """
     if all(value is None for value in values):
         return None
-    whole: dict[str, Any] = {}
+    root: dict[str, Any] = {}
     for field, value in zip(fields, values, strict=True):
         *above, name = [
             p.replace("~1", "/").replace("~0", "~") for p in field.pointer[1:].split("/")
         ]
-        node = whole
+        node = root
         for part in above:
             node = node.setdefault(part, {})
         if value is not None or field.nullable:
             node[name] = value
-    return whole
+    return root

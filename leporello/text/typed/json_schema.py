@@ -1,4 +1,4 @@
-"""JSON Schema: what is wrong with a schema itself, and what checks values by it."""
+"""Checks JSON Schemas themselves, and builds validators of values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TYPES = frozenset(("null", "boolean", "object", "array", "number", "string", "i
 
 @dataclass(frozen=True, slots=True)
 class SchemaFault:
-    """One thing wrong with a schema: the keys that lead to it, and what it is."""
+    """Fault of a schema: the keys that lead to it, and a description."""
 
     path: tuple[str, ...]
     text: str
@@ -30,9 +30,9 @@ class SchemaFault:
 
 
 def faults_of(schema: JSON) -> list[SchemaFault]:
-    """Returns why a schema is not JSON Schema; nothing if it is.
+    """Returns why a schema is not valid JSON Schema; empty if it is valid.
 
-    A schema that no value fits is not found here: the first answer that is checked fails.
+    A schema that no value can match is not reported: the first answer fails its check.
     """
     from jsonschema import Draft202012Validator, FormatChecker
 
@@ -41,16 +41,16 @@ def faults_of(schema: JSON) -> list[SchemaFault]:
     meta = Draft202012Validator(
         Draft202012Validator.META_SCHEMA, format_checker=FormatChecker(("regex",))
     )
-    wrong = sorted(meta.iter_errors(schema), key=str)
-    if wrong:
-        return [SchemaFault(tuple(map(str, e.absolute_path)), _message(e)) for e in wrong]
+    errors = sorted(meta.iter_errors(schema), key=str)
+    if errors:
+        return [SchemaFault(tuple(map(str, e.absolute_path)), _message(e)) for e in errors]
     return [*_lost_references(schema, schema, ())]
 
 
-def _message(error: Any) -> str:  # noqa: ANN401 -- jsonschema's own
+def _message(error: Any) -> str:  # noqa: ANN401 -- jsonschema's error
     key = [*error.absolute_path][-1:]
     if key == ["type"] and isinstance(error.instance, str):
-        return f"there is no type {error.instance!r}{did_you_mean(error.instance, _TYPES)}"
+        return f"unknown type {error.instance!r}{did_you_mean(error.instance, _TYPES)}"
     if error.validator == "format":
         return f"is not a regular expression: {error.cause}"
     return f"{error.message:.300}"
@@ -69,14 +69,14 @@ def _lost_references(
             try:
                 resolve(root, inner)
             except (LookupError, TypeError):
-                text = f"there is no {inner!r} in this schema, and others are not looked for"
+                text = f"this schema has no {inner!r}; references to other files do not work"
                 yield SchemaFault(below, text)
         elif key not in ("enum", "const"):
             yield from _lost_references(inner, root, below)
 
 
 def validator(schema: Mapping[str, Any]) -> Draft202012Validator:
-    """Returns what checks values: formats as well, and nothing is fetched."""
+    """Returns a validator of values that also checks formats, and fetches no remote schemas."""
     from jsonschema import Draft202012Validator, FormatChecker
     from referencing import Registry
 
@@ -95,10 +95,10 @@ def _is_iso(value: object) -> bool:
 
 
 def resolve(root: Mapping[str, Any], reference: str) -> Any:  # noqa: ANN401 -- any JSON
-    """Returns what `#/…` names in a schema.
+    """Returns the part of a schema that `#/…` refers to.
 
     Raises:
-        LookupError: There is nothing there, or it is elsewhere.
+        LookupError: The schema has no such part, or the reference is to another file.
     """
     if not reference.startswith("#"):
         raise LookupError(reference)

@@ -1,4 +1,4 @@
-"""From a text to a value of a type, and from a text to where such values stand in it."""
+"""Parses texts into values of a type, and finds such values in texts."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ _KINDS: Mapping[str, Kind] = {
 _FENCE = re.compile(r"```(?:json)?+(.*?)```", re.DOTALL)
 _NOTHING = frozenset(("", "null", "none", "n/a", "not mentioned", "not stated", "unknown"))
 _ITEMS = re.compile(r"[;\n•]|,(?!\d{3}\b)(?:\s*+and\b)?|\band\b")
-_MOST = 50_000  # characters of an answer that are looked at
+_MOST_CHARACTERS = 50_000  # of an answer; the remainder is ignored
 
 
 def kind_of(schema: Mapping[str, Any], root: Mapping[str, Any] | None = None) -> Kind:
-    """Returns the type of an answer that a schema is, one that may also be null left aside."""
-    schema = bare(schema, root or schema)
+    """Returns the answer type of a schema, ignoring null as an alternative."""
+    schema = without_null(schema, root or schema)
     if "enum" in schema or "const" in schema:
         return "enum"
     name = schema.get("type", "object" if "properties" in schema else "")
     if isinstance(name, list):
-        name = next((one for one in name if one != "null"), "") if len(name) <= 2 else ""  # noqa: PLR2004 -- one and null
+        name = next((option for option in name if option != "null"), "") if len(name) <= 2 else ""  # noqa: PLR2004 -- a type and null
     if name == "string" and schema.get("format") == "date":
         return "date"
     return _KINDS.get(name, "other")
 
 
-def bare(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns what a schema is besides null, a reference followed."""
+def without_null(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Follows references, and returns the schema without the alternative null."""
     for _ in range(10):
         if "$ref" in schema:
             schema = resolve(root, schema["$ref"])
             continue
-        ways = schema.get("anyOf") or schema.get("oneOf") or ()
-        own = [way for way in ways if way != {"type": "null"}]
-        if len(own) != 1 or len(ways) < 2:  # noqa: PLR2004 -- the type and null
+        alternatives = schema.get("anyOf") or schema.get("oneOf") or ()
+        non_null = [option for option in alternatives if option != {"type": "null"}]
+        if len(non_null) != 1 or len(alternatives) < 2:  # noqa: PLR2004 -- the type and null
             break
-        schema = own[0]
+        schema = non_null[0]
     return schema if isinstance(schema, dict) else {}
 
 
@@ -60,12 +60,12 @@ def choices_of(schema: str) -> tuple[str, ...]:
     """Returns the answers that a type allows, if they are few: of an enum, or yes and no."""
     if not schema:
         return ()
-    known = json.loads(schema)
-    match kind_of(known):
+    loaded = json.loads(schema)
+    match kind_of(loaded):
         case "yes_no":
             return ("yes", "no")
         case "enum":
-            values = bare(known, known).get("enum", ())
+            values = without_null(loaded, loaded).get("enum", ())
             return tuple(values) if values and all(isinstance(v, str) for v in values) else ()
     return ()
 
@@ -77,7 +77,7 @@ def _checked(schema: str) -> tuple[dict[str, Any], Draft202012Validator]:
 
 
 def written_schema(schema: str) -> str:
-    """Returns what a model writes of a type, as JSON Schema: a value or null; empty for texts."""
+    """Returns the JSON Schema of a model's output, a value or null; empty if the type is text."""
     if not schema or kind_of(json.loads(schema)) == "text":
         return ""
     nullable = f'{{"anyOf": [{schema}, {{"type": "null"}}]}}'
@@ -85,7 +85,7 @@ def written_schema(schema: str) -> str:
 
 
 def fault_of(value: JSON, schema: str) -> str:
-    """Returns what keeps a value from fitting a schema; empty if nothing does."""
+    """Returns why a value does not match a schema; empty if it matches."""
     try:
         error = next(_checked(schema)[1].iter_errors(value), None)
     except RecursionError:
@@ -97,31 +97,31 @@ def fault_of(value: JSON, schema: str) -> str:
 
 
 def parse(text: str, schema: str) -> JSON:
-    """Returns the value that a text says.
+    """Returns the value that a text states.
 
-    Numbers may have units and separators, dates any common spelling, objects and lists text around
-    them. A text with several values of which one is wanted says none.
+    Numbers may have units and separators, dates may have any common spelling, and text may
+    surround objects and lists. A text with several numbers or dates is ambiguous and has no value.
 
     Raises:
-        ValueError: It is no such value; the text says why.
+        ValueError: The text has no value that matches the schema; the message gives the reason.
     """
     root = _checked(schema)[0]
-    value = _coerced(_read(text[:_MOST], root), root, root)
+    value = _coerced(_read(text[:_MOST_CHARACTERS], root), root, root)
     if fault := fault_of(value, schema):
         raise ValueError(fault)
     return value
 
 
-def found_in(text: str, schema: str) -> Iterator[FoundValue]:
-    """Yields the values of a type that stand in a text, as they come; of text and lists, all."""
+def values_in(text: str, schema: str) -> Iterator[FoundValue]:
+    """Yields the values of a type in a text, in order; for texts and lists, the entire text."""
     root = _checked(schema)[0]
-    for found in _candidates(text, root, root):
-        if not fault_of(found.value, schema):
-            yield found
+    for candidate in _candidates(text, root, root):
+        if not fault_of(candidate.value, schema):
+            yield candidate
 
 
 def as_answer(value: JSON) -> str:
-    """Returns a value as it is scored and shown: `yes`, `1200`, `2020-03-01`, JSON for the rest."""
+    """Returns a value as metrics and users see it: `yes`, `1200`, `2020-03-01`; otherwise JSON."""
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, bool):
@@ -130,7 +130,7 @@ def as_answer(value: JSON) -> str:
 
 
 def leaves(value: JSON, pointer: str = "") -> Iterator[tuple[str, JSON]]:
-    """Yields what a value is made of, each with its JSON Pointer (RFC 6901)."""
+    """Yields the scalars inside a value, each with its JSON Pointer (RFC 6901)."""
     if isinstance(value, dict):
         pairs: Iterable[tuple[str, JSON]] = value.items()
     elif isinstance(value, list):
@@ -143,7 +143,7 @@ def leaves(value: JSON, pointer: str = "") -> Iterator[tuple[str, JSON]]:
 
 
 def _read(text: str, schema: Mapping[str, Any]) -> JSON:
-    """Returns the JSON that a text is, or has in it; else the text."""
+    """Returns the JSON value that a text is or contains; otherwise the text."""
     if fenced := _FENCE.search(text):
         text = fenced[1]
     text = text.strip()
@@ -159,95 +159,97 @@ def _read(text: str, schema: Mapping[str, Any]) -> JSON:
         except (ValueError, RecursionError):
             continue
         if start or not text[end:].strip():
-            return value  # type: ignore[no-any-return]  # of a decoder
+            return value  # type: ignore[no-any-return]  # the decoder returns Any
     return text
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def _coerced(value: JSON, schema: Any, root: Mapping[str, Any]) -> JSON:  # noqa: ANN401 -- any JSON
-    """Returns a value in the form of its type, where it is plainly meant so."""
+    """Converts a value to the form of its type, where the meaning is unambiguous."""
     if not isinstance(schema, dict):
         return value
-    own = bare(schema, root)
-    if value is None or (own is not schema and str(value).strip().casefold() in _NOTHING):
+    non_null = without_null(schema, root)
+    if value is None or (non_null is not schema and str(value).strip().casefold() in _NOTHING):
         return None
-    kind = kind_of(own, root)
+    kind = kind_of(non_null, root)
     if isinstance(value, dict):
-        fields = own.get("properties", {})
+        fields = non_null.get("properties", {})
         return {k: _coerced(v, fields.get(k), root) for k, v in value.items()}
     if kind == "list":
-        return [_coerced(item, own.get("items"), root) for item in _listed(value)]
-    return _scalar(value, kind, own)
+        return [_coerced(item, non_null.get("items"), root) for item in _list_items(value)]
+    return _scalar(value, kind, non_null)
 
 
-def _listed(value: JSON) -> list[JSON]:
+def _list_items(value: JSON) -> list[JSON]:
     if isinstance(value, str):
         items = map(str.strip, _ITEMS.split(value.strip("[]")))
         return [*filter(None, items)] or [value]
     return value if isinstance(value, list) else [value]
 
 
-def _scalar(value: JSON, kind: Kind, own: Mapping[str, Any]) -> JSON:
+def _scalar(value: JSON, kind: Kind, schema: Mapping[str, Any]) -> JSON:
     if isinstance(value, float) and value.is_integer() and kind == "integer":
         return int(value)
     if isinstance(value, (int, float)) and kind in ("text", "enum") and not isinstance(value, bool):
-        return value if kind == "enum" and value in own.get("enum", ()) else json.dumps(value)
-    return _of_text(value, kind, own) if isinstance(value, str) else value
+        return value if kind == "enum" and value in schema.get("enum", ()) else json.dumps(value)
+    return _from_text(value, kind, schema) if isinstance(value, str) else value
 
 
-def _of_text(text: str, kind: Kind, schema: Mapping[str, Any]) -> JSON:
+def _from_text(text: str, kind: Kind, schema: Mapping[str, Any]) -> JSON:
     match kind:
         case "yes_no":
-            said = yes_or_no(text)
-            return text if said is None else said
+            answer = yes_or_no(text)
+            return text if answer is None else answer
         case "enum":
             return _choice(text, schema.get("enum", [schema.get("const")]))
         case "number" | "integer" | "date":
-            return _only(text, dates(text) if kind == "date" else numbers(text))
+            return _only_value(text, dates(text) if kind == "date" else numbers(text))
     return text.strip() if kind == "text" else text
 
 
-def _only(text: str, found: Iterator[FoundValue]) -> JSON:
-    """Returns the value of a text that says one; the text if it says none or several."""
-    values = dict.fromkeys(each.value for each in found)
+def _only_value(text: str, matches: Iterator[FoundValue]) -> JSON:
+    """Returns the value if a text has exactly one, and the text otherwise."""
+    values = dict.fromkeys(match.value for match in matches)
     return next(iter(values)) if len(values) == 1 else text
 
 
 def _choice(text: str, choices: Sequence[JSON]) -> JSON:
-    """Returns the choice that a text is, or the only one that it names."""
+    """Returns the choice that equals the text, or the only choice that the text mentions."""
     normal = normalise(text)
     for choice in choices:
         if choice == text or normalise(as_answer(choice)) == normal:
             return choice
-    named = [
+    mentioned = [
         c for c in choices if re.search(rf"\b{re.escape(as_answer(c))}\b", text, re.IGNORECASE)
     ]
-    return named[0] if len(named) == 1 else text
+    return mentioned[0] if len(mentioned) == 1 else text
 
 
 def _candidates(
     text: str, schema: Mapping[str, Any], root: Mapping[str, Any]
 ) -> Iterator[FoundValue]:
-    own = bare(schema, root)
-    match kind_of(own, root):
+    non_null = without_null(schema, root)
+    match kind_of(non_null, root):
         case "number" | "integer":
             yield from numbers(text)
         case "date":
             yield from dates(text)
         case "enum":
-            for choice in own.get("enum", ()):
-                for at in re.finditer(rf"\b{re.escape(as_answer(choice))}\b", text, re.IGNORECASE):
-                    yield FoundValue(*at.span(), choice)
+            for choice in non_null.get("enum", ()):
+                for match in re.finditer(
+                    rf"\b{re.escape(as_answer(choice))}\b", text, re.IGNORECASE
+                ):
+                    yield FoundValue(*match.span(), choice)
         case "yes_no":
-            if (said := yes_or_no(text)) is not None:
-                yield FoundValue(0, len(text), said)
+            if (answer := yes_or_no(text)) is not None:
+                yield FoundValue(0, len(text), answer)
         case "list":
-            yield FoundValue(0, len(text), _coerced(text, own, root))
+            yield FoundValue(0, len(text), _coerced(text, non_null, root))
         case _:
             yield FoundValue(0, len(text), text)

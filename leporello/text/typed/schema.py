@@ -1,4 +1,4 @@
-"""The type of an answer, as a person writes it, made JSON Schema."""
+"""Converts the type of an answer, as users write it, to JSON Schema."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PLAIN: Mapping[str, dict[str, JSON]] = {
 
 
 class AnswerTypeError(ValueError):
-    """What is wrong with the type of an answer.
+    """Raised for an invalid answer type.
 
     Attributes:
         faults: Each fault, with the keys that lead to it.
@@ -44,14 +44,14 @@ class AnswerTypeError(ValueError):
 
 
 def schema_of(answer: JSON) -> str:
-    """Returns a type as JSON Schema in one line; nothing for no type.
+    """Returns a type as JSON Schema in one line; empty without a type.
 
     Args:
         answer: `date`, `{type: number, minimum: 0}`, `{type: object, fields: {...}}`, or
             `{schema: ...}` with JSON Schema.
 
     Raises:
-        AnswerTypeError: There is no such type, or it is not JSON Schema.
+        AnswerTypeError: The type is unknown, or the schema is not JSON Schema.
     """
     return "" if answer is None else _schema_of(json.dumps(answer, default=str))
 
@@ -65,14 +65,14 @@ def _schema_of(answer: str) -> str:
 
 
 def json_schema(value: JSON) -> dict[str, Any]:
-    """Returns what a file holds as JSON Schema: one itself, a type, or `fields` by their names.
+    """Returns the JSON Schema of a file's value: a schema, a type, or fields by name.
 
     Raises:
-        AnswerTypeError: It is none of them, or not valid.
+        AnswerTypeError: The value has none of these forms, or is not valid.
     """
-    known = ("$schema", "properties", "anyOf", "oneOf", "allOf", "$ref", "enum", "const")
+    schema_keys = ("$schema", "properties", "anyOf", "oneOf", "allOf", "$ref", "enum", "const")
     is_schema = isinstance(value, dict) and (
-        any(key in value for key in known)
+        any(key in value for key in schema_keys)
         or value.get("type") in ("string", "boolean", "array", "null")
         or isinstance(value.get("type"), list)
     )
@@ -90,29 +90,29 @@ def _typed(answer: JSON, path: tuple[str, ...]) -> JSON:
         return answer["schema"]
     name = answer.get("type", "object" if "fields" in answer else "text")
     if not isinstance(name, str) or name not in _KEYS:
-        raise _fault(path, f"there is no type {name!r}{did_you_mean(str(name), _KEYS)}")
+        raise _fault(path, f"unknown type {name!r}{did_you_mean(str(name), _KEYS)}")
     _check_keys(answer, _KEYS[name], path)
-    told: dict[str, JSON] = {"description": d} if (d := answer.get("description")) else {}
-    own = {key: answer[key] for key in _KEYS[name] if key in answer}
+    described: dict[str, JSON] = {"description": d} if (d := answer.get("description")) else {}
+    options = {key: answer[key] for key in _KEYS[name] if key in answer}
     if name in _PLAIN:
-        return {**_PLAIN[name], **own, **told}
+        return {**_PLAIN[name], **options, **described}
     if name == "enum":
-        return {"enum": _choices(answer, path), **told}
+        return {"enum": _choices(answer, path), **described}
     if name == "list":
         items = _typed(answer.get("items", "text"), (*path, "items"))
-        return {"type": "array", **own, "items": items, **told}
-    return {**_object(answer, path), **told}
+        return {"type": "array", **options, "items": items, **described}
+    return {**_object(answer, path), **described}
 
 
 def _choices(answer: Mapping[str, JSON], path: tuple[str, ...]) -> JSON:
     choices = answer.get("choices")
     if not isinstance(choices, list) or not choices:
-        raise _fault((*path, "choices"), "an enum needs `choices`, a list with at least one")
+        raise _fault((*path, "choices"), "an enum needs `choices`, a list with at least one value")
     return [choice if isinstance(choice, str) else json.dumps(choice) for choice in choices]
 
 
 def _object(answer: Mapping[str, JSON], path: tuple[str, ...]) -> dict[str, JSON]:
-    """Returns an object all of whose fields are there; what is not in a document is null."""
+    """Returns the schema of an object with all its fields; fields not in a document are null."""
     fields = answer.get("fields")
     if not isinstance(fields, dict) or not fields:
         raise _fault((*path, "fields"), "an object needs `fields`, types by name, or `schema`")
@@ -121,9 +121,9 @@ def _object(answer: Mapping[str, JSON], path: tuple[str, ...]) -> dict[str, JSON
         if not name.strip():
             raise _fault((*path, "fields"), "a field needs a name")
         schema = _typed(field, (*path, "fields", name))
-        said = schema.get("description") if isinstance(schema, dict) else None
-        told: dict[str, JSON] = {"description": said} if said else {}
-        properties[name] = {"anyOf": [schema, {"type": "null"}], **told}
+        description = schema.get("description") if isinstance(schema, dict) else None
+        described: dict[str, JSON] = {"description": description} if description else {}
+        properties[name] = {"anyOf": [schema, {"type": "null"}], **described}
     return {
         "type": "object",
         "properties": properties,

@@ -1,4 +1,4 @@
-"""Where values of a type stand in passages."""
+"""Locates values of a type in passages."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import NamedTuple
 from leporello.core.coverage import Span
 from leporello.core.records import JSON, Chunk
 from leporello.text.sentences import sentence_spans
-from leporello.text.typed.parse import as_answer, found_in, kind_of, parse
+from leporello.text.typed.parse import as_answer, kind_of, parse, values_in
 from leporello.text.typed.values import dates, numbers
 
-_SENTENCES = 10  # around spans, in which a value is looked for
+_SENTENCES = 10  # best spans whose sentences are searched for a value
 
 
 class TypedSpan(NamedTuple):
-    """A value in a passage, by whose span it was found.
+    """A value in a passage, and the span in which it was found.
 
     Attributes:
-        rank: Place of that span among those that were given.
+        rank: Rank of that span.
         passage: Index of the passage.
         start: First character in the passage.
         end: One past the last.
-        value: Value that stands there.
+        value: Value of these characters.
     """
 
     rank: int
@@ -37,34 +37,34 @@ class TypedSpan(NamedTuple):
 def best_typed(
     schema: str, spans: Iterable[tuple[int, int, int]], texts: Sequence[str]
 ) -> TypedSpan | None:
-    """Returns the value of a type that the best span has, else the sentence of the best span.
+    """Returns the value in the best span that has one, otherwise in the sentence of a span.
 
     Args:
         schema: JSON Schema of the value.
-        spans: Spans as (passage, start, end), the best first.
+        spans: Spans as (passage, start, end), best first.
         texts: Passages.
     """
-    known = [*spans]
-    for rank, (passage, start, end) in enumerate(known):
-        if found := _within(schema, texts[passage], start, end):
-            return TypedSpan(rank, passage, *found)
+    ranked = [*spans]
+    for rank, (passage, start, end) in enumerate(ranked):
+        if typed := _within(schema, texts[passage], start, end):
+            return TypedSpan(rank, passage, *typed)
     if kind_of(json.loads(schema)) in ("text", "list"):
         return None
-    for rank, (passage, start, end) in enumerate(known[:_SENTENCES]):
+    for rank, (passage, start, end) in enumerate(ranked[:_SENTENCES]):
         for first, last in sentence_spans(texts[passage]):
             if first <= start < last and (
-                found := _within(schema, texts[passage], first, max(last, end))
+                typed := _within(schema, texts[passage], first, max(last, end))
             ):
-                return TypedSpan(rank, passage, *found)
+                return TypedSpan(rank, passage, *typed)
     return None
 
 
 def _within(schema: str, text: str, start: int, end: int) -> tuple[int, int, JSON] | None:
-    """Returns the value that a stretch of a text says, else the first that stands in it."""
+    """Returns the first value in a span of a text, otherwise the value that the span states."""
     part = text[start:end]
-    found = next(found_in(part, schema), None)
-    if found is not None:
-        return start + found.start, start + found.end, found.value
+    first = next(values_in(part, schema), None)
+    if first is not None:
+        return start + first.start, start + first.end, first.value
     try:
         return start, end, parse(part, schema)
     except ValueError:
@@ -72,23 +72,23 @@ def _within(schema: str, text: str, start: int, end: int) -> tuple[int, int, JSO
 
 
 def located(value: JSON, passages: Sequence[Chunk]) -> Span | None:
-    """Returns where a value stands in passages: the first place that says the same."""
+    """Returns the first span in the passages that has a certain value."""
     if isinstance(value, bool):
         return None
     for chunk in passages:
         text = chunk.document.text[chunk.start : chunk.end]
         if isinstance(value, str):
-            at = re.search(_spelled(value), text, re.IGNORECASE) if value.strip() else None
-            if at:
-                return Span(chunk.start + at.start(), chunk.start + at.end())
-        found = dates(text) if isinstance(value, str) else numbers(text)
-        for each in found:
-            if each.value == value:
-                return Span(chunk.start + each.start, chunk.start + each.end)
+            match = re.search(_spelled(value), text, re.IGNORECASE) if value.strip() else None
+            if match:
+                return Span(chunk.start + match.start(), chunk.start + match.end())
+        candidates = dates(text) if isinstance(value, str) else numbers(text)
+        for candidate in candidates:
+            if candidate.value == value:
+                return Span(chunk.start + candidate.start, chunk.start + candidate.end)
     return None
 
 
 def _spelled(value: str) -> str:
-    """Returns a pattern for a text, whatever white space parts its words."""
+    """Returns a pattern that matches a text with any white space between its words."""
     words = r"\s+".join(map(re.escape, as_answer(value).split()))
     return rf"(?<!\w){words}(?!\w)"

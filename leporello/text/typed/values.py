@@ -1,4 +1,4 @@
-"""Numbers, dates, and yes or no, as they are written in English texts."""
+"""Numbers, dates, and yes or no in English texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leporello.core.records import JSON
 
 
 class FoundValue(NamedTuple):
-    """A value and the characters of a text where it stands."""
+    """A value and its characters in a text."""
 
     start: int
     end: int
@@ -50,20 +50,20 @@ _DATES = tuple(
         r"(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.\s?(?P<y>\d{4})",  # the European one
     )
 )
-_CENTURY = 70  # two digits of a year from here on are of the last century
+_CENTURY = 70  # two-digit years from here on are in the 20th century
 _YES = re.compile(r"\W*(?:(yes|true|y)|(no|false|n))\b(?!\w)", re.IGNORECASE)
 
 
 def numbers(text: str) -> Iterator[FoundValue]:
     """Yields the numbers of a text: digits, words, separators of thousands, `3.5 million`.
 
-    Signs of money and what is counted are left out; `12 %` is 12. A comma parts thousands where
-    three digits follow it, else it is the decimal one.
+    Currency signs and units are left out; `12 %` is 12. A comma separates thousands if three
+    digits follow it, and decimals otherwise.
     """
     for match in _NUMBER.finditer(text):
         if match["words"]:
             if match["words"].casefold() == "one" and text.strip().casefold() != "one":
-                continue  # a pronoun, or as good as one
+                continue  # mostly a pronoun
             yield FoundValue(*match.span(), _from_words(match["words"]))
         elif (value := _from_digits(match["digits"], match["sep"])) is not None:
             scale = (match["scale"] or "").casefold()
@@ -75,21 +75,21 @@ def numbers(text: str) -> Iterator[FoundValue]:
 
 
 def dates(text: str) -> Iterator[FoundValue]:
-    """Yields the dates of a text, in order, as YYYY-MM-DD; one without a day is none."""
-    found: dict[int, FoundValue] = {}
+    """Yields the dates of a text, in order, as YYYY-MM-DD; dates without a day are skipped."""
+    matches: dict[int, FoundValue] = {}
     for pattern in _DATES:
         for match in pattern.finditer(text):
             if iso := _iso(match.groupdict()):
-                found.setdefault(match.start(), FoundValue(*match.span(), iso))
+                matches.setdefault(match.start(), FoundValue(*match.span(), iso))
     end = -1
-    for start in sorted(found):
+    for start in sorted(matches):
         if start >= end:
-            yield found[start]
-            end = found[start].end
+            yield matches[start]
+            end = matches[start].end
 
 
 def yes_or_no(text: str) -> bool | None:
-    """Returns what a text begins with: yes or no; None if with neither."""
+    """Returns whether a text begins with yes or no; None if with neither."""
     match = _YES.match(text)
     return None if match is None else bool(match[1])
 
@@ -131,11 +131,11 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _iso(parts: dict[str, str]) -> str:
-    """Returns a date in ISO 8601; empty if there is no such day."""
-    year, named = int(parts["y"]), parts.get("n")
+    """Returns a date in ISO 8601; empty if the day does not exist."""
+    year, month_name = int(parts["y"]), parts.get("n")
     if len(parts["y"]) == len("yy"):
         year += 1900 if year >= _CENTURY else 2000
-    month = int(parts["m"]) if not named else 1 + _MONTHS.index(named[:3].lower())
+    month = int(parts["m"]) if not month_name else 1 + _MONTHS.index(month_name[:3].lower())
     try:
         return datetime.date(year, month, int(parts["d"])).isoformat()
     except ValueError:

@@ -1,5 +1,5 @@
-"""CTranslate2: models converted once, then read in int8 or float32.
+"""Backend CTranslate2: models are converted once, and run in int8 or float32.
 
-Nothing but the registry imports it. Begin with `models`; `conversion` compares what it has
-converted with the original.
+Only the registry imports it. Begin with `models`; `conversion` compares a converted model with the
+original.
 """

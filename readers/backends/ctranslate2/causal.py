@@ -1,4 +1,4 @@
-"""What a decoder-only model computes for a batch, by CTranslate2."""
+"""Batches of decoder-only models, computed by CTranslate2."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 _TYPES = ("gpt2", "llama", "mistral", "qwen2", "qwen3")
 
 
-def check(model: str, dtype: Precision, decoding: Decoding) -> None:  # noqa: ARG001 -- as each backend
-    """Raises ValueError for what CTranslate2 cannot do as transformers would."""
+def check(model: str, dtype: Precision, decoding: Decoding) -> None:  # noqa: ARG001 -- the protocol of backends
+    """Raises ValueError for settings with which CTranslate2 differs from transformers."""
     models.check(model, _KIND, decoding)
     models.refuse(
-        "CTranslate2 does not count the prompt's tokens",
+        "CTranslate2 ignores the tokens of the prompt",
         no_repeat_ngram_size=decoding.no_repeat_ngram_size,
         repetition_penalty=decoding.repetition_penalty - 1,
     )
@@ -38,12 +38,12 @@ def load(model: str, dtype: Precision, device: str) -> ConvertedModel:
 def write(
     model: ConvertedModel, tokens: Tokens, decoding: Decoding, prompts: Sequence[ModelInput]
 ) -> list[Generation]:
-    """Returns what the model writes."""
+    """Returns the texts that the model generates."""
     room = model.room(decoding)
     if not room:
         return [Generation(output_tokens=1)] * len(prompts)
     replies: list[Generation] = []
-    for batch in _level(prompts, decoding):
+    for batch in _similar(prompts, decoding):
         pending = model.engine.generate_batch(
             [model.words(prompt.tokens) for prompt in batch],
             max_length=room,
@@ -58,12 +58,13 @@ def write(
     return replies
 
 
-def _level(prompts: Sequence[ModelInput], decoding: Decoding) -> Iterator[list[ModelInput]]:
-    """Yields the prompts, longest first, in batches of about one length.
+def _similar(prompts: Sequence[ModelInput], decoding: Decoding) -> Iterator[list[ModelInput]]:
+    """Yields the prompts, longest first, in batches of similar length.
 
-    The engine reads at once as much as the shortest has, and the rest of the others token by token,
-    as slowly as it writes: worth it where that is little beside what is written. Beams are ranked
-    otherwise beside a shorter prompt, so they stand with their equals.
+    The engine reads the length of the shortest prompt at once, and the remaining tokens of longer
+    prompts one by one, as slowly as it generates. This is acceptable if they are few in relation to
+    the new tokens. With beams, a shorter prompt in the batch changes their ranking, so all prompts
+    of a batch have equal length.
     """
     slack = decoding.max_new_tokens // 3 if decoding.num_beams == 1 else 0
     batch: list[ModelInput] = []
@@ -76,23 +77,23 @@ def _level(prompts: Sequence[ModelInput], decoding: Decoding) -> Iterator[list[M
     yield batch
 
 
-def score(model: ConvertedModel, tokens: Tokens, prompts: Sequence[ModelInput]) -> list[Generation]:  # noqa: ARG001 -- as each backend
-    """Returns the choices' scores; each prompt is read once."""
+def score(model: ConvertedModel, tokens: Tokens, prompts: Sequence[ModelInput]) -> list[Generation]:  # noqa: ARG001 -- the protocol of backends
+    """Returns the scores of the choices; each prompt is read once."""
     return [Generation(scores=tuple(_scores(model, prompt))) for prompt in prompts]
 
 
 def _scores(model: ConvertedModel, prompt: ModelInput) -> Iterator[float]:
-    """Yields each choice's mean log-probability: it is forced, and what was likely is asked for.
+    """Yields the mean log-probability of each choice, from the logits of a forced decoding.
 
-    All but the prompt's last token is read once, and its state repeated for the choices.
+    The prompt without its last token is read once; its state is repeated for the choices.
     """
     import torch
     from torch.nn.functional import cross_entropy
 
-    *begun, last = model.words(prompt.tokens)
+    *prefix, last = model.words(prompt.tokens)
     pending = model.engine.generate_batch(
         [[last, *model.words(choice)] for choice in prompt.choices],
-        static_prompt=begun or None,
+        static_prompt=prefix or None,
         cache_static_prompt=False,
         max_length=max(map(len, prompt.choices)),
         return_logits_vocab=True,

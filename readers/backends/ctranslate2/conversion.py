@@ -1,7 +1,7 @@
-"""Models in CTranslate2's format: converted once, compared with the original, and kept.
+"""Conversion of models to CTranslate2's format, with a comparison to the original and a cache.
 
-CTranslate2's own converter knows models by tokens; here a token is its id in digits, so that no
-token of any tokenizer is lost or taken for another.
+CTranslate2's converter stores tokens as texts; here the text of a token is its id in digits, so
+that no token of any tokenizer is lost or confused with another.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from leporello.readers.batching.micro_batches import Generation, ModelInput
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-_FORMAT = 1  # of what is written here; another is converted anew
+_FORMAT = 1  # of the written files; models in another format are converted again
 _FACTS = "leporello.json"
-# What the converter asks of models that do not say it themselves: whether layers are normalised
-# before, and whether embeddings are.
+# Settings that the converter needs and some models lack: whether layers are normalised before
+# attention, and whether embeddings are normalised.
 _NORMALISED = {"bart": (False, True), "mbart": (True, True), "pegasus": (True, False)}
-# How far a choice's mean log-probability may be from the original's: rounding stays far below, a
-# part that is left out or scaled wrongly far above.
+# Largest difference of a choice's mean log-probability to the original's: rounding is far below,
+# missing or wrongly scaled weights are far above.
 _TOLERANCE = {"float32": 0.01, "bfloat16": 0.5, "float16": 0.5}
 
 _FAULTS = (ValueError, RuntimeError, NotImplementedError, AttributeError, KeyError, TypeError)
 
 _log = logging.getLogger("leporello")
 
-# Scores choices with a model as it is loaded: the original, or what was converted.
+# Scores choices with a loaded model, the original or the converted one.
 Score: TypeAlias = Callable[[Any, Tokens, Sequence[ModelInput]], list[Generation]]
 
 
 @dataclass(frozen=True)
 class ModelKind:
-    """A kind of model, and how its conversion is compared with the original.
+    """A kind of model, with functions to compare its conversion with the original.
 
     Attributes:
-        architecture: The class of transformers that loads the original.
-        engine: The class of CTranslate2 that runs it.
-        types: Names of the model types that were tried, as config.json has them.
-        original: A function that scores choices with transformers.
-        score: A function that scores them with CTranslate2.
+        architecture: Class of transformers that loads the original.
+        engine: Class of CTranslate2 that runs the converted model.
+        types: Names of the tested model types, as in config.json.
+        original: Function that scores choices with transformers.
+        score: Function that scores choices with CTranslate2.
     """
 
     architecture: Architecture
@@ -62,25 +62,25 @@ class ModelKind:
     score: Score
 
     def check_type(self, model: str, model_type: object) -> None:
-        """Raises ValueError for a model type that CTranslate2 lacks, or that was never tried."""
+        """Raises ValueError for a model type that CTranslate2 lacks, or that was not tested."""
         if model_type not in self.types:
             raise ValueError(
                 f"backend: ctranslate2 does not run {model_type!r}, the type of model {model!r}; it"
-                f" runs {', '.join(self.types)}. Leave backend out: transformers runs it"
+                f" runs {', '.join(self.types)}. Omit backend to use transformers"
             )
 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What a model's own settings say of its tokens.
+    """Special tokens of a model, from its settings.
 
     Attributes:
-        vocabulary: Number of known ids: those below it.
-        ends: Ids that end a text; the first is the model's own.
-        start: Token with which the decoder of an encoder-decoder begins.
-        first: Token with which every text begins; None leaves it to the model.
-        last: Token put at the end of a text that is as long as allowed.
-        wraps: Whether a target's last token is its decoder's first, whatever it is.
+        vocabulary: Number of ids that the model has.
+        ends: Ids that end a text; the first one is that of the model.
+        start: First token of the decoder of an encoder-decoder.
+        first: First token of every text; None lets the model choose it.
+        last: Token that ends a text of maximum length.
+        wraps: Whether the last token of a target is also the decoder's first one.
     """
 
     vocabulary: int
@@ -94,34 +94,34 @@ class ModelFacts:
 def conversion(model: str, kind: ModelKind, load: Callable[[Path], Any]) -> Path:
     """Returns the folder with a model in CTranslate2's format; converts it at most once.
 
-    It is named by the model's content and what converts it.
+    The name of the folder depends on the model's content and on the versions of the libraries.
 
     Args:
         model: Path, hub id, or name of a wheel.
-        kind: Kind that it must be.
-        load: A function that loads a folder for a comparison with the original.
+        kind: Required kind of the model.
+        load: Function that loads a folder, for the comparison with the original.
 
     Raises:
-        UserError: There is no such model, it has no safetensors, or it cannot be converted.
+        UserError: The model does not exist, has no safetensors, or cannot be converted.
     """
     versions = version("ctranslate2"), version("transformers")
-    made_of = json.dumps([model_fingerprint(model), *versions, _FORMAT]).encode()
-    name = f"{Path(model).name}-ctranslate2-{sha256(made_of).hexdigest()[:16]}"
+    identity = json.dumps([model_fingerprint(model), *versions, _FORMAT]).encode()
+    name = f"{Path(model).name}-ctranslate2-{sha256(identity).hexdigest()[:16]}"
     try:
         return filled_once(name, lambda folder: _fill(folder, model, kind, load))
     except OSError as error:
         raise UserError(
             f"model {model!r} cannot be converted for CTranslate2 in {cache_directory()}:"
-            f" {error.strerror or error}; LEPORELLO_CACHE names another place"
+            f" {error.strerror or error}; set LEPORELLO_CACHE to use another folder"
         ) from error
 
 
 def config_of(model: str) -> dict[str, Any]:
-    """Returns the settings of a model that lies in a folder; nothing of others."""
+    """Returns the settings of a model in a folder; empty for other models."""
     file = at_home(model) / "config.json"
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # a hub id, or what is told when the model is loaded
+    except (OSError, ValueError):  # a hub id, or an error that loading the model reports
         return {}
     return config if isinstance(config, dict) else {}
 
@@ -134,14 +134,14 @@ def _fill(folder: Path, model: str, kind: ModelKind, load: Callable[[Path], Any]
         shutil.rmtree(folder, ignore_errors=True)
         raise UserError(
             f"model {model!r} cannot be converted for CTranslate2: {error}."
-            f" Leave backend out: transformers runs it"
+            " Omit backend to use transformers"
         ) from error
     for file in folder.iterdir():
         file.chmod(0o444)
 
 
 def facts_of(folder: Path) -> ModelFacts:
-    """Returns what was written of a converted model."""
+    """Returns the stored facts about a converted model."""
     values = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
     return ModelFacts(**{**values, "ends": tuple(values["ends"])})
 
@@ -152,19 +152,19 @@ def _convert(folder: Path, model: str, kind: ModelKind, load: Callable[[Path], A
         converter.convert(str(folder))
     facts: ModelFacts = converter.facts
     (folder / _FACTS).write_text(json.dumps(asdict(facts), indent=2), encoding="utf-8")
-    # Compared, since converters have misread models in silence: Flan-T5 and mT5 (decision 18).
+    # Compared, since converters silently misread Flan-T5 and mT5 (decision 18).
     replies = kind.score(load(folder), Tokens(model), [_sample(facts)])
     pairs = zip(replies[0].scores, converter.expected[0].scores, strict=True)
     error = max(abs(a - b) for a, b in pairs)
-    if not error <= _TOLERANCE[converter.dtype]:  # NaN is not
+    if not error <= _TOLERANCE[converter.dtype]:  # also true for NaN
         raise ValueError(
-            f"the converted model differs from the original, by {error:.2g} in the mean"
-            " log-probability of a text"
+            "the mean log-probability of a text differs from that of the original model by"
+            f" {error:.2g}"
         )
 
 
 def _sample(facts: ModelFacts) -> ModelInput:
-    """Returns ids by which a model is compared with its conversion."""
+    """Returns a prompt with choices, for the comparison of a model with its conversion."""
 
     def ids(count: int, step: int) -> tuple[int, ...]:
         return tuple(3 + i * step % (facts.vocabulary - 4) for i in range(count))
@@ -177,14 +177,14 @@ def _converter(model: str, kind: ModelKind) -> Any:  # noqa: ANN401 -- a class o
     from ctranslate2.converters import TransformersConverter
 
     class Converter(TransformersConverter):  # type: ignore[misc]  # as above
-        """Loads the model as every reader does: from safetensors, whole, without foreign code."""
+        """Loads the model as readers do: complete, from safetensors, without remote code."""
 
         facts: ModelFacts
         expected: list[Generation]
         dtype: str
 
         def load_model(self, *_: object, **__: object) -> PreTrainedModel:
-            # A copy of its own, past the cache: the converter takes it apart.
+            # Not from the cache, since the converter changes the model.
             loaded: PreTrainedModel = load_model.__wrapped__(
                 model, kind.architecture, "auto", "cpu"
             )
@@ -217,13 +217,13 @@ def _facts(model: PreTrainedModel) -> ModelFacts:
         raise ValueError("it has no end token")
     reach = getattr(config, "sliding_window", None)
     if reach is not None and reach < config.max_position_embeddings:
-        raise ValueError("it looks back through a sliding window, and CTranslate2 does otherwise")
+        raise ValueError("its sliding-window attention differs from that of CTranslate2")
     if config.model_type == "marian" and config.pad_token_id != config.vocab_size - 1:
         raise ValueError("its padding is not its last token")
     start = settings.decoder_start_token_id
     start = settings.bos_token_id if start is None else start
     return ModelFacts(
-        # Marian's last id is padding, which stands for no input at all in CTranslate2.
+        # Marian's last id is padding, which is never an input in CTranslate2.
         vocabulary=config.vocab_size - (config.model_type == "marian"),
         ends=ends,
         start=start if config.is_encoder_decoder else None,
@@ -233,16 +233,16 @@ def _facts(model: PreTrainedModel) -> ModelFacts:
     )
 
 
-def _prepare(config: Any) -> None:  # noqa: ANN401 -- each model's has attributes of its own
-    """Puts what the converter looks for where transformers 5 no longer has it."""
+def _prepare(config: Any) -> None:  # noqa: ANN401 -- attributes differ between models
+    """Adds settings for the converter that transformers 5 removed."""
     if norms := _NORMALISED.get(config.model_type):
         config.normalize_before, config.normalize_embedding = norms
-    if config.model_type in ("t5", "mt5"):  # "tied" is read as "scaled", and is always true
+    if config.model_type in ("t5", "mt5"):  # the converter takes "tied", always true, for "scaled"
         config.tie_word_embeddings = getattr(config, "scale_decoder_outputs", False)
 
 
 class _Ids:
-    """Stands for the tokenizer before the converter: each token is its id in digits."""
+    """Replaces the tokenizer in the converter: the text of each token is its id in digits."""
 
     unk_token, unk_token_id = "0", 0
     special_tokens_map: Mapping[str, Any] = {}
@@ -250,7 +250,7 @@ class _Ids:
 
     def __init__(self, config: Any, facts: ModelFacts) -> None:  # noqa: ANN401 -- as above
         self.size = config.vocab_size
-        # The converter takes Marian's padding away by this name.
+        # The converter removes Marian's padding by this name.
         self.names = {self.size - 1: "<pad>"} if config.model_type == "marian" else {}
         self.eos_token = str(facts.ends[0])
         self.bos_token = str(facts.ends[0] if facts.start is None else facts.start)

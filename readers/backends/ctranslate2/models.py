@@ -1,4 +1,4 @@
-"""Models that CTranslate2 runs: loaded, asked, and answering as transformers would."""
+"""Models that CTranslate2 runs, with the answers that transformers would give."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _POLL = 0.002  # seconds
 
 @dataclass(frozen=True)
 class ConvertedModel:
-    """A converted model, loaded.
+    """A loaded converted model.
 
     Attributes:
         engine: CTranslate2's Translator or Generator.
@@ -43,22 +43,22 @@ class ConvertedModel:
         """Returns ids as the engine takes them.
 
         Raises:
-            ValueError: The model does not know one of them: the engine would read it as another.
+            ValueError: The model does not have one of the ids, which the engine would misread.
         """
         if max(ids, default=0) >= self.facts.vocabulary:
             raise ValueError(
-                f"the tokenizer gave the id {max(ids)} and the model knows"
-                f" {self.facts.vocabulary} ids: they do not belong together"
+                f"the tokenizer returned the id {max(ids)}, but the model has only"
+                f" {self.facts.vocabulary} ids: use the tokenizer of the model"
             )
         return list(map(str, ids))
 
     def room(self, decoding: Decoding) -> int:
-        """Returns how many tokens it writes itself, before the one that is put at the end."""
+        """Returns how many tokens the model generates before a forced last one."""
         return decoding.max_new_tokens - (self.facts.last is not None)
 
 
 def check(model: str, kind: ModelKind, decoding: Decoding) -> None:
-    """Refuses, by a ValueError, models of another type, and what beams would do differently."""
+    """Raises ValueError for models of another type, and for settings that beams treat otherwise."""
     if config := config_of(model):
         kind.check_type(model, config.get("model_type"))
     if decoding.num_beams == 1:
@@ -66,35 +66,35 @@ def check(model: str, kind: ModelKind, decoding: Decoding) -> None:
     if not decoding.early_stopping:
         raise ValueError(
             "num_beams: CTranslate2's beam search always stops early; set early_stopping: true,"
-            " which either backend follows, or num_beams: 1"
+            " which both backends support, or num_beams: 1"
         )
     refuse(
-        "CTranslate2's beams are ranked by other probabilities than transformers' then",
+        "CTranslate2 ranks beams differently from transformers with this setting",
         min_new_tokens=decoding.min_new_tokens,
         no_repeat_ngram_size=decoding.no_repeat_ngram_size,
         repetition_penalty=decoding.repetition_penalty - 1,
     )
-    refuse("CTranslate2's beam search cannot be stopped so", stop=decoding.stop)
+    refuse("CTranslate2's beam search does not support stop strings", stop=decoding.stop)
 
 
 def refuse(why: str, **settings: object) -> None:
-    """Raises ValueError for parameters that are set."""
+    """Raises ValueError if any of the settings has a true value."""
     if names := [name for name, value in settings.items() if value]:
-        raise ValueError(f"{', '.join(names)}: {why}; leave this out, or backend: ctranslate2")
+        raise ValueError(f"{', '.join(names)}: {why}; omit it, or backend: ctranslate2")
 
 
-@lru_cache(maxsize=1)  # readers that differ in their prompt or window share one copy
+@lru_cache(maxsize=1)  # readers that differ only in prompt or input window share the model
 def load(model: str, kind: ModelKind, dtype: Precision, device: str) -> ConvertedModel:
     """Returns the model, ready to read; converts it before its first use.
 
     Args:
         model: Path, hub id, or name of a wheel.
-        kind: Kind that it must be.
-        dtype: Type that is computed in; `auto` is the checkpoint's own where the device has it.
-        device: Device: `cpu`, `cuda`, `cuda:1`; `auto` is CUDA where there is any, else the CPU.
+        kind: Required kind of the model.
+        dtype: Type of the computation; `auto` is that of the checkpoint if the device supports it.
+        device: `cpu`, `cuda`, `cuda:1`; `auto` is CUDA if available, otherwise the CPU.
 
     Raises:
-        UserError: It cannot be had, converted, or run in this precision on this device.
+        UserError: The model cannot be loaded, converted, or run in this precision on this device.
     """
     require("backend: ctranslate2", "ctranslate2")
 
@@ -119,18 +119,18 @@ def _loaded(folder: Path, kind: ModelKind, dtype: Precision, device: str) -> Con
         first = str(error).partition("\n")[0].removesuffix(".")
         raise UserError(
             f"CTranslate2 cannot run a model with device {device!r} and dtype {dtype!r}: {first}."
-            " Device 'auto' takes what there is, and dtype 'float32' and 'int8' run everywhere"
+            " Device 'auto' uses an available device; dtype 'float32' and 'int8' run everywhere"
         ) from error
     return ConvertedModel(engine, facts_of(folder))
 
 
 def options(model: ConvertedModel, tokens: Tokens, decoding: Decoding) -> dict[str, Any]:
-    """Returns what a Translator and a Generator are both told of how to write."""
+    """Returns the options that a Translator and a Generator share."""
     greedy = decoding.num_beams == 1
     return {
         "beam_size": decoding.num_beams,
         "num_hypotheses": decoding.num_beams,
-        "length_penalty": 1 if greedy else decoding.length_penalty,  # greedy scores are means
+        "length_penalty": 1 if greedy else decoding.length_penalty,  # 1 makes greedy scores means
         "repetition_penalty": decoding.repetition_penalty,
         "no_repeat_ngram_size": decoding.no_repeat_ngram_size,
         "end_token": [*model.facts.ends],
@@ -142,11 +142,11 @@ def options(model: ConvertedModel, tokens: Tokens, decoding: Decoding) -> dict[s
 
 
 def _stopper(tokens: Tokens, decoding: Decoding) -> Callable[[Any], bool]:
-    """Returns what says, token by token, whether a prompt's text has come to a stop string."""
-    written: dict[int, list[int]] = {}
+    """Returns a callback that reports, for each new token, whether the text has a stop string."""
+    ids_of: dict[int, list[int]] = {}
 
     def stopped(step: Any) -> bool:  # noqa: ANN401 -- CTranslate2 has no types
-        ids = written.setdefault(step.batch_id, [])
+        ids = ids_of.setdefault(step.batch_id, [])
         ids.append(step.token_id)
         return decoding.stops(ids, tokens)
 
@@ -154,7 +154,7 @@ def _stopper(tokens: Tokens, decoding: Decoding) -> Callable[[Any], bool]:
 
 
 def waited(pending: Sequence[Any]) -> list[Any]:
-    """Returns the results; a signal is heard meanwhile, which inside the library it is not."""
+    """Waits for results and returns them; polls, since the library would block signals."""
     while not all(result.done() for result in pending):
         time.sleep(_POLL)
     return [result.result() for result in pending]
@@ -167,25 +167,25 @@ def reply(
     texts: Sequence[Sequence[str]],
     scores: Sequence[float],
 ) -> Generation:
-    """Returns what was written, of several texts the one that transformers would choose.
+    """Returns the text that transformers would choose.
 
     Args:
-        model: Model that wrote.
+        model: Model that generated the texts.
         tokens: Tokenizer of the model.
-        decoding: Settings of the writing.
+        decoding: Settings of the generation.
         texts: Ids of the texts, in digits, best first; one if greedy.
-        scores: Scores, one a text, by its length.
+        scores: Score of each text, divided by its length.
     """
     ends, last = model.facts.ends, model.facts.last
     scored = [(score, [*map(int, text)]) for score, text in zip(scores, texts, strict=True)]
-    whole = [(score, ids) for score, ids in scored if ids and ids[-1] in ends]
-    if last is not None and len(whole) < decoding.num_beams:
-        scored = [pair if pair in whole else _ended(last, decoding, *pair) for pair in scored]
+    ended = [(score, ids) for score, ids in scored if ids and ids[-1] in ends]
+    if last is not None and len(ended) < decoding.num_beams:
+        scored = [pair if pair in ended else _ended(last, decoding, *pair) for pair in scored]
     score, ids = max(scored, key=lambda pair: pair[0])
     return Generation(decoding.cut_off(tokens.decode(ids)), score, output_tokens=len(ids))
 
 
 def _ended(last: int, decoding: Decoding, score: float, ids: list[int]) -> tuple[float, list[int]]:
-    """Returns a text that filled its room, ended by a token that costs nothing."""
+    """Returns a text of maximum length with a last token that does not change its sum."""
     power = 1 if decoding.num_beams == 1 else decoding.length_penalty
     return score * (len(ids) / (len(ids) + 1)) ** power, [*ids, last]

@@ -1,4 +1,4 @@
-"""What an encoder-decoder model computes for a batch, by CTranslate2."""
+"""Batches of encoder-decoder models, computed by CTranslate2."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from leporello.readers.batching.micro_batches import Generation, ModelInput
 _TYPES = ("bart", "m2m_100", "marian", "mbart", "mt5", "pegasus", "t5")
 
 
-def check(model: str, dtype: Precision, decoding: Decoding) -> None:  # noqa: ARG001 -- as each backend
-    """Raises ValueError for what CTranslate2 cannot do as transformers would."""
+def check(model: str, dtype: Precision, decoding: Decoding) -> None:  # noqa: ARG001 -- the protocol of backends
+    """Raises ValueError for settings with which CTranslate2 differs from transformers."""
     models.check(model, _KIND, decoding)
     config = config_of(model)
     start = config.get("decoder_start_token_id")
@@ -36,19 +36,19 @@ def load(model: str, dtype: Precision, device: str) -> ConvertedModel:
 def write(
     model: ConvertedModel, tokens: Tokens, decoding: Decoding, prompts: Sequence[ModelInput]
 ) -> list[Generation]:
-    """Returns what the model writes."""
+    """Returns the texts that the model generates."""
     facts, room = model.facts, model.room(decoding)
     if facts.start in facts.ends:
         try:
             _refuse_repetition(decoding)
-        except ValueError as error:  # a hub id was not looked into before
+        except ValueError as error:  # `check` did not read the settings of a hub id
             raise UserError(str(error)) from error
     if not room:
         return [Generation(output_tokens=1)] * len(prompts)
-    begun = None if facts.first is None else [model.words([facts.first])] * len(prompts)
+    prefix = None if facts.first is None else [model.words([facts.first])] * len(prompts)
     pending = model.engine.translate_batch(
         [model.words(prompt.tokens) for prompt in prompts],
-        target_prefix=begun,
+        target_prefix=prefix,
         max_input_length=0,
         max_decoding_length=room,
         min_decoding_length=min(decoding.min_new_tokens, room),
@@ -60,15 +60,15 @@ def write(
     ]
 
 
-def score(model: ConvertedModel, tokens: Tokens, prompts: Sequence[ModelInput]) -> list[Generation]:  # noqa: ARG001 -- as each backend
-    """Returns the choices' scores; the engine encodes a prompt anew for each of its choices."""
+def score(model: ConvertedModel, tokens: Tokens, prompts: Sequence[ModelInput]) -> list[Generation]:  # noqa: ARG001 -- the protocol of backends
+    """Returns the scores of the choices; the engine encodes the prompt again for each choice."""
     pending = [_pending_scores(model, prompt) for prompt in prompts]
     return [Generation(scores=tuple(_means(*pair))) for pair in zip(prompts, pending, strict=True)]
 
 
 def _pending_scores(model: ConvertedModel, prompt: ModelInput) -> Sequence[Any]:
-    """Returns what will be the results for each choice; rows of one prompt need no padding."""
-    # CTranslate2 takes no encoder states, so each choice encodes the prompt anew (decision 18).
+    """Returns the pending results of each choice; rows of one prompt need no padding."""
+    # CTranslate2 does not take encoder states, so each choice encodes the prompt (decision 18).
     pending: Sequence[Any] = model.engine.score_batch(
         [model.words(prompt.tokens)] * len(prompt.choices),
         [model.words(_without_end(model, choice)) for choice in prompt.choices],
@@ -85,19 +85,19 @@ def _means(prompt: ModelInput, pending: Sequence[Any]) -> Iterator[float]:
 
 
 def _without_end(model: ConvertedModel, choice: Sequence[int]) -> Sequence[int]:
-    """Returns a target without its end token, which the engine puts there itself."""
+    """Returns a target without its end token, which the engine adds."""
     facts = model.facts
     if facts.wraps and choice[-1] != facts.start:
         raise ValueError(
-            "this model begins an answer with the token that ends it, which CTranslate2 cannot"
-            " score: leave backend out"
+            "the answers of this model begin with their end token, which CTranslate2 cannot"
+            " score: omit backend"
         )
     return choice[:-1] if choice[-1] == facts.ends[0] else choice
 
 
 def _refuse_repetition(decoding: Decoding) -> None:
     models.refuse(
-        "this model begins a text with its end token, which CTranslate2 does not count",
+        "the texts of this model begin with their end token, which CTranslate2 ignores",
         repetition_penalty=decoding.repetition_penalty - 1,
         no_repeat_ngram_size=decoding.no_repeat_ngram_size == 1,
     )

@@ -1,4 +1,4 @@
-"""The chunkers: what holds for each of them, and what each does with a text by hand."""
+"""Tests of all chunkers: properties on random texts, and examples."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from leporello.text.tokens import tokenizer
 
 @dataclass(frozen=True)
 class Entry:
-    """How the properties are tried on a chunker: how it is built, and what it promises."""
+    """Chunker to test: its constructor, and properties that it guarantees."""
 
     build: Callable[[int, int, str], Chunker]
     bounded: bool = True
@@ -47,12 +47,12 @@ ENTRIES: Mapping[str, tuple[Entry, ...]] = {
         Entry(lambda size, _, model: Lines(size, model)),
         Entry(lambda size, _, model: Lines(size, model, split_long=False), bounded=False),
     ),
-    "MentionWindows": (),  # takes a question and leaves text out: see test_mention_windows.py
+    "MentionWindows": (),  # depends on the question: see test_mention_windows.py
     "Paragraphs": (
         Entry(lambda size, _, model: Paragraphs(size, model)),
         Entry(lambda _size, _overlap, model: Paragraphs(0, model), bounded=False),
     ),
-    "Parts": (),  # takes a document's own parts: tests/stages/combiners/test_authors.py
+    "Parts": (),  # returns the parts of a document: see tests/stages/combiners/test_authors.py
     "Recursive": (
         Entry(Recursive),
         Entry(Recursive, overlaps=True),
@@ -66,7 +66,7 @@ ENTRIES: Mapping[str, tuple[Entry, ...]] = {
     ),
     "Sentences": (Entry(Sentences), Entry(Sentences, overlaps=True)),
     "Whole": (Entry(lambda *_: Whole(), bounded=False),),
-    "Windows": (),  # keeps white space: tests/stages/readers/test_likelihood.py
+    "Windows": (),  # keeps white space: see tests/stages/readers/test_likelihood.py
 }
 CASES = [
     pytest.param(entry, id=f"{name}-{number}")
@@ -88,35 +88,37 @@ SAMPLE = [
 
 
 def _train(name: str) -> Tokenizer:
-    """Trains one of the kinds of tokenizer that there are on a few words."""
+    """Trains a tokenizer of some kind on a few words."""
     if name == "word_piece":
-        made = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # noqa: S106 -- a token of text
-        made.normalizer = normalizers.BertNormalizer()
-        made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        kind: Any = trainers.WordPieceTrainer(vocab_size=90, special_tokens=["[UNK]"])
+        trained = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # noqa: S106 -- a token of text
+        trained.normalizer = normalizers.BertNormalizer()
+        trained.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        trainer: Any = trainers.WordPieceTrainer(vocab_size=90, special_tokens=["[UNK]"])
     elif name == "unigram":
-        made = Tokenizer(models.Unigram())
-        made.normalizer = normalizers.NFKC()
-        made.pre_tokenizer = pre_tokenizers.Metaspace()
-        kind = trainers.UnigramTrainer(
+        trained = Tokenizer(models.Unigram())
+        trained.normalizer = normalizers.NFKC()
+        trained.pre_tokenizer = pre_tokenizers.Metaspace()
+        trainer = trainers.UnigramTrainer(
             vocab_size=80,
             special_tokens=["<unk>"],
             unk_token="<unk>",  # noqa: S106 -- a token of text
             show_progress=False,
         )
     else:
-        made = Tokenizer(models.BPE())
-        made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        made.post_processor = processors.ByteLevel(trim_offsets=name.endswith("trimmed"))
+        trained = Tokenizer(models.BPE())
+        trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        trained.post_processor = processors.ByteLevel(trim_offsets=name.endswith("trimmed"))
         alphabet = pre_tokenizers.ByteLevel.alphabet()
-        kind = trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet, show_progress=False)
-    made.train_from_iterator(SAMPLE, kind)
-    return made
+        trainer = trainers.BpeTrainer(
+            vocab_size=300, initial_alphabet=alphabet, show_progress=False
+        )
+    trained.train_from_iterator(SAMPLE, trainer)
+    return trained
 
 
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The tokenizers, by name, as a pipeline would name them."""
+    """Values of the parameter `tokenizer` by kind of tokenizer."""
     places: dict[str, str] = {"words": "words"}
     for name in MODELS[1:]:
         folder: Path = tmp_path_factory.mktemp(name)
@@ -126,17 +128,17 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def largest_cluster(tokens: list[tuple[int, int]]) -> int:
-    """Returns the most tokens that share characters, one with the next."""
-    largest = count = reached = 0
+    """Returns the length of the longest sequence of tokens in which neighbours share characters."""
+    largest = count = last_end = 0
     for start, end in tokens:
-        count = count + 1 if start < reached else 1
-        reached = max(reached, end)
+        count = count + 1 if start < last_end else 1
+        last_end = max(last_end, end)
         largest = max(largest, count)
     return largest
 
 
 def check(entry: Entry, text: str, size: int, overlap: int, model: str) -> None:
-    """Asserts everything that every chunker promises."""
+    """Asserts the properties of all chunkers."""
     document = Document("d", text)
     chunker = entry.build(size, overlap if entry.overlaps else 0, model)
     spans = list(chunker.chunk(document))
@@ -151,7 +153,9 @@ def check(entry: Entry, text: str, size: int, overlap: int, model: str) -> None:
     covered = np.zeros(len(text), dtype=bool)
     for span in spans:
         covered[span.start : span.end] = True
-    assert not "".join(c for c, seen in zip(text, covered, strict=True) if not seen).strip()
+    assert not "".join(
+        c for c, is_covered in zip(text, covered, strict=True) if not is_covered
+    ).strip()
     if entry.bounded:
         tokens = [(int(start), int(end)) for start, end in document.tokens(tokenizer(model))]
         bound = max(size, largest_cluster(tokens))
@@ -162,8 +166,8 @@ def check(entry: Entry, text: str, size: int, overlap: int, model: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("entry", CASES)
-def test_promises(entry: Entry, model: str, folders: dict[str, str]) -> None:
-    """Spans ascend, cover all but white space, are not blank, keep the bound, and repeat."""
+def test_properties_of_all_chunkers(entry: Entry, model: str, folders: dict[str, str]) -> None:
+    """Spans ascend, cover all but white space, are not blank or too long, and are reproducible."""
 
     @settings(max_examples=40, suppress_health_check=list(HealthCheck))
     @given(text=TEXTS, size=st.integers(1, 12), share=st.floats(0, 0.99))
@@ -174,7 +178,7 @@ def test_promises(entry: Entry, model: str, folders: dict[str, str]) -> None:
 
 
 def texts(chunker: Chunker, text: str) -> list[str]:
-    """Returns the chunks' texts."""
+    """Returns the texts of chunks."""
     document = Document("d", text)
     return [document.chunk(span.start, span.end).text for span in chunker.chunk(document)]
 
@@ -209,8 +213,10 @@ EXAMPLES: tuple[tuple[Chunker, str, list[str]], ...] = (
 @pytest.mark.parametrize(
     ("chunker", "text", "expected"), EXAMPLES, ids=lambda value: repr(value)[:60]
 )
-def test_examples(chunker: Chunker, text: str, expected: list[str]) -> None:
-    """Chunks are what a person would write down."""
+def test_a_chunker_divides_a_text_as_a_person_would(
+    chunker: Chunker, text: str, expected: list[str]
+) -> None:
+    """Checks the texts of all chunks."""
     assert texts(chunker, text) == expected
 
 
@@ -237,15 +243,15 @@ SENTENCES: tuple[list[str], ...] = (
 
 
 @pytest.mark.parametrize("expected", SENTENCES, ids=lambda value: value[0][:30])
-def test_sentences_end_where_a_reader_says(expected: list[str]) -> None:
-    """Sentences survive abbreviations, quotes, decimals, lists and scripts without spaces."""
+def test_sentences_end_where_a_person_ends_them(expected: list[str]) -> None:
+    """Examples contain abbreviations, quotes, decimals, lists and scripts without spaces."""
     text = "".join(expected)
     bounds = [0, *sentence_starts(text), len(text)]
     assert [text[a:b] for a, b in pairwise(bounds) if a < b] == expected
 
 
-def test_characters_of_several_tokens_stay_whole(folders: dict[str, str]) -> None:
-    """An emoji that is four byte-level tokens is one chunk even where a chunk has one token."""
+def test_characters_of_several_tokens_are_not_divided(folders: dict[str, str]) -> None:
+    """An emoji of four byte-level tokens is one chunk, even with a size of one token."""
     assert texts(FixedTokens(1, tokenizer=folders["byte_bpe"]), "👍🦄") == ["👍", "🦄"]
 
 
@@ -258,14 +264,13 @@ CODE = "".join(
 
 @pytest.mark.parametrize("size", [3, 8, 20])
 @pytest.mark.parametrize("language", ["python", "go", "markdown"])
-def test_code_is_divided_where_langchain_divides_it(language: Any, size: int) -> None:
-    """By a language's own separators, whether it is named or told by the file's suffix."""
-    from langchain_text_splitters import Language as Known
-    from langchain_text_splitters import RecursiveCharacterTextSplitter
+def test_code_is_divided_at_the_same_places_as_by_langchain(language: Any, size: int) -> None:
+    """The language is a parameter, or is recognised by the suffix of the file."""
+    from langchain_text_splitters import Language, RecursiveCharacterTextSplitter
 
     token = len(CODE) + 2
     splitter = RecursiveCharacterTextSplitter.from_language(
-        Known(language),
+        Language(language),
         chunk_size=token * (size + 1) - 1,
         chunk_overlap=0,
         strip_whitespace=False,
@@ -273,21 +278,21 @@ def test_code_is_divided_where_langchain_divides_it(language: Any, size: int) ->
     )
     expected = [piece.strip() for piece in splitter.split_text(CODE) if piece.strip()]
     suffix = {"python": "py", "go": "go", "markdown": "md"}[language]
-    named = Recursive(size, language=language).chunk(Document("d", CODE))
-    told = Recursive(size, language="auto").chunk(Document(f"src/a.{suffix}", CODE))
-    for spans in (named, told):
+    explicit = Recursive(size, language=language).chunk(Document("d", CODE))
+    recognised = Recursive(size, language="auto").chunk(Document(f"src/a.{suffix}", CODE))
+    for spans in (explicit, recognised):
         assert [CODE[span.start : span.end] for span in spans] == expected
 
 
 @pytest.mark.parametrize("chunker", [FixedTokens, Recursive])
 def test_overlap_must_be_less_than_size(chunker: type[FixedTokens | Recursive]) -> None:
-    """Chunks that would not advance are refused when the chunker is made."""
+    """Otherwise chunks would not advance; the constructor refuses it."""
     with pytest.raises(ValueError, match=r"overlap \(5\) must be less than size \(5\)"):
         chunker(5, 5)
 
 
 def test_only_a_language_needs_langchain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A config that names one is sound without the package; a run and a question are refused."""
+    """Without the package, a config with a language loads, but runs and questions are refused."""
     monkeypatch.setitem(sys.modules, "langchain_text_splitters", None)
     assert texts(Recursive(1), "a b") == ["a", "b"]
     chunker, document = Recursive(language="python"), Document("d", "a b")

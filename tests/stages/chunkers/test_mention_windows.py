@@ -1,4 +1,4 @@
-"""Windows around the mentions of a name, and the chunks that have the first, last and most."""
+"""Tests of chunks around mentions, and of the retriever of the first, last and densest chunk."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ PIECES = (
 
 @pytest.fixture(scope="session")
 def byte_level(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The folder of a tokenizer for which one character may be several tokens."""
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    """Folder of a tokenizer with several tokens per emoji."""
+    trained = Tokenizer(models.BPE())
+    trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    kind = trainers.BpeTrainer(vocab_size=280, initial_alphabet=alphabet, show_progress=False)
-    made.train_from_iterator(["Jack Sparrow said some words. "] * 9, kind)
+    trainer = trainers.BpeTrainer(vocab_size=280, initial_alphabet=alphabet, show_progress=False)
+    trained.train_from_iterator(["Jack Sparrow said some words. "] * 9, trainer)
     folder = tmp_path_factory.mktemp("bytes")
-    made.save(str(folder / "tokenizer.json"))
+    trained.save(str(folder / "tokenizer.json"))
     return str(folder)
 
 
 def windows(chunker: MentionWindows, text: str, name: str) -> list[str]:
-    """Returns the windows' texts."""
+    """Returns the texts of chunks."""
     document = Document("d", text)
     with collect_notes():
         return [chunk.text for chunk in divide(chunker, document, name)]
 
 
 def tokens_in(document: Document, model: str, start: int, end: int) -> list[int]:
-    """Returns the starts of the tokens that start within a span."""
+    """Returns the starts of tokens that start in a span."""
     return [int(s) for s, _ in document.tokens(tokenizer(model)) if start <= s < end]
 
 
 @pytest.mark.parametrize("model", ["words", "byte_level"])
-def test_promises(model: str, byte_level: str) -> None:
-    """Windows ascend, lie apart, keep the bound, and have all mentions' beginnings; they repeat."""
+def test_properties_of_chunks_around_mentions(model: str, byte_level: str) -> None:
+    """Chunks do not overlap or exceed the size, contain all mentions, and are reproducible."""
     model = byte_level if model == "byte_level" else model
 
     @settings(max_examples=150, suppress_health_check=list(HealthCheck))
@@ -61,19 +61,19 @@ def test_promises(model: str, byte_level: str) -> None:
     )
     def holds(text: str, size: int) -> None:
         document, chunker = Document("d", text), MentionWindows(size, model)
-        found = mentions(text, "Jack Sparrow")
+        names = mentions(text, "Jack Sparrow")
         with collect_notes() as notes:
             chunks = divide(chunker, document, "Jack Sparrow")
             again = divide(chunker, Document("d", text), "Jack Sparrow")
         assert [c.span for c in chunks] == [c.span for c in again]
-        assert bool(notes) == (not chunks) == (not found)
+        assert bool(notes) == (not chunks) == (not names)
         assert all(chunk.text and chunk.text == chunk.text.strip() for chunk in chunks)
-        assert all(one.end <= other.start for one, other in pairwise(chunks))
+        assert all(before.end <= after.start for before, after in pairwise(chunks))
         for chunk in chunks:
-            inside = tokens_in(document, model, chunk.start, chunk.end)
-            assert len(inside) <= max(size, 12 if model == byte_level else 0)  # bytes of an emoji
-            assert any(chunk.start <= mention.start < chunk.end for mention in found)
-        for mention in found:
+            tokens = tokens_in(document, model, chunk.start, chunk.end)
+            assert len(tokens) <= max(size, 12 if model == byte_level else 0)  # bytes of an emoji
+            assert any(chunk.start <= mention.start < chunk.end for mention in names)
+        for mention in names:
             assert sum(c.start <= mention.start < c.end for c in chunks) == 1
 
     holds()
@@ -94,21 +94,21 @@ def test_promises(model: str, byte_level: str) -> None:
         (3, "a b c d", []),
     ],
 )
-def test_windows_are_around_mentions(size: int, text: str, expected: list[str]) -> None:
-    """In the middle where there is room; those that would overlap are one, or side by side."""
+def test_mentions_are_in_the_middle_of_chunks(size: int, text: str, expected: list[str]) -> None:
+    """At the edge of a text they are not; chunks that would overlap are joined, or adjoin."""
     assert windows(MentionWindows(size), text, "Captain Jack Sparrow") == expected
 
 
-def test_a_name_that_is_never_mentioned_is_noted() -> None:
-    """There is no window; the note says why."""
+def test_a_name_that_is_never_mentioned_is_reported_by_a_note() -> None:
+    """There are no chunks; the note contains the reason."""
     document = Document("d", "Nobody is here.")
-    for question, told in (("Harry", "never mentioned"), (" ", "is empty")):
+    for question, reason in (("Harry", "never mentioned"), (" ", "is empty")):
         with collect_notes() as notes:
             assert divide(MentionWindows(), document, question) == ()
-        assert told in notes[0]
+        assert reason in notes[0]
 
 
-# -- the retriever -------------------------------------------------------------------------------
+# -- Retriever -----------------------------------------------------------------------------------
 
 STORY = (
     "The rain fell. Harry came.\nHe sat.\nSo Harry saw Harry's boat.\nHe left.\n"
@@ -117,31 +117,35 @@ STORY = (
 
 
 def picked(retriever: Mentions, chunker: Any, name: str, text: str = STORY) -> list[Hit]:
-    """Returns the hits of a name."""
+    """Returns the hits for a name."""
     document = Document("d", text)
     return retrieve(retriever, [Example("e", document, name)], divide(chunker, document, name))[0]
 
 
-def told(hits: Sequence[Hit]) -> list[tuple[str, float]]:
-    """Returns the hits' texts and scores."""
+def texts_and_scores(hits: Sequence[Hit]) -> list[tuple[str, float]]:
+    """Returns the texts and scores of hits."""
     return [(hit.chunk.text, hit.score) for hit in hits]
 
 
-def test_first_last_and_densest_are_picked() -> None:
-    """Scores are numbers of mentions, best first."""
+def test_the_first_last_and_densest_chunks_are_hits() -> None:
+    """Scores are numbers of mentions; hits are sorted by score."""
     first, most = "The rain fell. Harry came.", "So Harry saw Harry's boat."
     last = "We saw Harry at the gate."
     assert len(picked(Mentions(), FixedTokens(4), "HARRY")) == 3
-    assert told(picked(Mentions(), Lines(6), "HARRY")) == [(most, 2.0), (first, 1.0), (last, 1.0)]
-    assert told(picked(Mentions(("last",)), Lines(6), "HARRY")) == [(last, 1.0)]
-    assert told(picked(Mentions(("densest", "first")), Lines(6), "HARRY")) == [
+    assert texts_and_scores(picked(Mentions(), Lines(6), "HARRY")) == [
+        (most, 2.0),
+        (first, 1.0),
+        (last, 1.0),
+    ]
+    assert texts_and_scores(picked(Mentions(("last",)), Lines(6), "HARRY")) == [(last, 1.0)]
+    assert texts_and_scores(picked(Mentions(("densest", "first")), Lines(6), "HARRY")) == [
         (most, 2.0),
         (first, 1.0),
     ]
 
 
-def test_nobody_mentioned_selects_nothing() -> None:
-    """And is noted, unless there was nothing to select from."""
+def test_without_mentions_there_are_no_hits() -> None:
+    """A note reports it, unless there were no chunks."""
     with collect_notes() as notes:
         assert picked(Mentions(), Lines(), "Sally") == []
     assert len(notes) == 1
@@ -150,7 +154,7 @@ def test_nobody_mentioned_selects_nothing() -> None:
     assert notes == []
 
 
-def test_to_pick_nothing_is_refused() -> None:
-    """It is a mistake, told when the retriever is made."""
+def test_an_empty_list_of_picks_is_refused() -> None:
+    """The constructor raises the error."""
     with pytest.raises(ValueError, match="pick is empty"):
         Mentions(())

@@ -1,4 +1,4 @@
-"""The chunker Sections: what holds for every document, and what it does with one by hand."""
+"""Tests of the chunker Sections."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NOTE = "no headings found: divided at paragraphs"
 
 
 def chunks(chunker: Sections, text: str) -> list[str]:
-    """Returns the chunks' texts; no note is told."""
+    """Returns the texts of chunks; asserts that there are no notes."""
     document = Document("d", text)
     with collect_notes() as notes:
         spans = list(chunker.chunk(document))
@@ -43,7 +43,7 @@ def chunks(chunker: Sections, text: str) -> list[str]:
 
 
 def test_a_section_is_a_chunk_with_its_heading() -> None:
-    """What stands before the first is one too; deeper sections stay with what is around them."""
+    """Text before the first heading is a chunk too; deeper sections belong to their parents."""
     assert chunks(Sections(), THESIS) == [
         "A thesis",
         "# Ropes\n\nOn ropes.",
@@ -52,8 +52,8 @@ def test_a_section_is_a_chunk_with_its_heading() -> None:
     ]
 
 
-def test_the_level_says_how_deep_sections_are_divided() -> None:
-    """1 leaves the outermost sections whole; a large one divides at every heading."""
+def test_sections_are_divided_down_to_the_level() -> None:
+    """Level 1 does not divide the outermost sections; a large level divides at every heading."""
     assert [text.splitlines()[0] for text in chunks(Sections(level=1), THESIS)] == [
         "A thesis",
         "# Ropes",
@@ -68,8 +68,8 @@ def test_the_level_says_how_deep_sections_are_divided() -> None:
     ]
 
 
-def test_a_heading_without_text_goes_with_its_first_subsection() -> None:
-    """Nobody summarises a heading alone; where the level leaves subsections in, nothing changes."""
+def test_a_heading_without_text_is_joined_to_its_first_subsection() -> None:
+    """A heading without text cannot be summarised; subsections below the level stay inside."""
     assert chunks(Sections(level=2), THESIS)[-1] == "# Chains\n\n## Links\n\nA link."
     text = "# Ropes\n\n## Knots\n\n### Bends\n\nA bend.\n\n## Ends\n\nAn end.\n"
     assert chunks(Sections(level=3), text) == [
@@ -78,11 +78,11 @@ def test_a_heading_without_text_goes_with_its_first_subsection() -> None:
     ]
 
 
-def test_long_sections_stay_whole_unless_asked() -> None:
-    """Then they are divided at paragraphs, sentences, tokens, and never across a heading."""
+def test_long_sections_are_divided_only_with_split_long() -> None:
+    """Then they are divided at paragraphs, sentences and tokens; no chunk contains two headings."""
     text = "Ropes\n===\n\nOne two. Six ten.\n\nOdd few all six\n\nChains\n===\n\nEnd\n"
-    whole = ["Ropes\n===\n\nOne two. Six ten.\n\nOdd few all six", "Chains\n===\n\nEnd"]
-    assert chunks(Sections(4), text) == whole
+    sections = ["Ropes\n===\n\nOne two. Six ten.\n\nOdd few all six", "Chains\n===\n\nEnd"]
+    assert chunks(Sections(4), text) == sections
     assert chunks(Sections(4, split_long=True), text) == [
         *("Ropes\n===", "One two. Six ten.", "Odd few all six"),
         "Chains\n===\n\nEnd",
@@ -95,9 +95,9 @@ def test_long_sections_stay_whole_unless_asked() -> None:
 
 @pytest.mark.parametrize("split_long", [False, True])
 def test_a_document_without_headings_is_divided_at_paragraphs(split_long: bool) -> None:
-    """Packed to the size; a note says so."""
+    """Paragraphs are joined up to the size; a note reports it."""
     document = Document("d", "One two. Three.\n\nfour five\n\nsix seven eight nine\n")
     with collect_notes() as notes:
-        found = list(Sections(4, split_long=split_long).chunk(document))
-    assert found == list(Paragraphs(4).chunk(document))
+        spans = list(Sections(4, split_long=split_long).chunk(document))
+    assert spans == list(Paragraphs(4).chunk(document))
     assert notes == [NOTE]

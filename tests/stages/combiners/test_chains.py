@@ -1,4 +1,4 @@
-"""Combiners that read in steps: what each step is given, and what comes of it."""
+"""Tests of combiners that read in rounds, each of which depends on the one before."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ def _drive(
     answer: Callable[[Read], Output],
     hits: Sequence[Hit] = HITS,
     example: Example = EXAMPLE,
-    **window: Any,
+    **reader: Any,
 ) -> tuple[Any, list[list[Read]]]:
-    """Runs a combiner to its end; returns its value and the reads of every round."""
-    return drive(combiner, example, hits, answer, **window)
+    """Runs a combiner to its end; returns its value and the reads of each round."""
+    return drive(combiner, example, hits, answer, **reader)
 
 
 def _join(read: Read) -> Output:
     return Output("+".join(texts_of(read)))
 
 
-def test_a_chain_of_agents_hands_its_unit_on_in_document_order() -> None:
-    """Each worker has the unit before it; the manager has the last one alone."""
+def test_agents_of_a_chain_read_the_summary_of_the_agent_before() -> None:
+    """They read in document order; the manager reads only the last summary."""
     value, rounds = _drive(ChainOfAgents(hits=1, worker="W"), _join)
     first, second, third = (hit.chunk.text for hit in (HITS[2], HITS[0], HITS[1]))
     assert [texts_of(read) for [read] in rounds] == [
@@ -66,25 +66,25 @@ def test_a_chain_of_agents_hands_its_unit_on_in_document_order() -> None:
     assert [read.instruction for [read] in rounds] == ["W Answer."] * 3 + ["Answer."]
 
 
-def test_workers_read_as_many_hits_as_fit_with_the_unit() -> None:
-    """Two to the first; beside its unit, one to the second; one even where none fits."""
+def test_workers_read_as_many_hits_as_fit_beside_the_summary() -> None:
+    """Two fit for the first worker, one beside a summary; a worker reads at least one."""
     _, rounds = _drive(ChainOfAgents(), _join, fits=2)
     assert [len(read.passages) for [read] in rounds] == [2, 2, 1]
     _, rounds = _drive(ChainOfAgents(), _join, fits=0)
     assert len(rounds) == len(HITS) + 1
 
 
-def test_a_worker_that_says_nothing_hands_on_what_it_was_given() -> None:
-    """If none says anything, the manager reads the question alone."""
-    said = iter(["red", " ", "none", "done"])
-    value, rounds = _drive(ChainOfAgents(hits=1), lambda _: Output(next(said)))
+def test_an_empty_output_of_a_worker_leaves_the_summary_unchanged() -> None:
+    """If all outputs are empty, the manager reads only the question."""
+    texts = iter(["red", " ", "none", "done"])
+    value, rounds = _drive(ChainOfAgents(hits=1), lambda _: Output(next(texts)))
     assert (value, texts_of(rounds[-1][0])) == ("done", ["red"])
     _, rounds = _drive(ChainOfAgents(hits=1), lambda _: Output(""))
     assert rounds[-1][0].passages == ()
 
 
-def test_of_copied_answers_the_sentences_are_handed_on() -> None:
-    """A name alone would say nothing to the next; a sentence that is there is not repeated."""
+def test_workers_that_copy_pass_on_complete_sentences() -> None:
+    """A name without its sentence would not help the next worker; sentences are not repeated."""
 
     def copy(read: Read) -> Output:
         chunk: Any = read.passages[-1]
@@ -96,29 +96,29 @@ def test_of_copied_answers_the_sentences_are_handed_on() -> None:
     assert texts_of(rounds[-1][0]) == ["Bert is blue."]
 
 
-def test_notes_stand_before_the_passages_that_they_are_on() -> None:
-    """What is noted as irrelevant, or as saying nothing, is not read again."""
-    said = {"Bert": "Irrelevant.", "Carl": "Carl is.", "Anna": "Anna is."}
-    note: Callable[[Read], Output] = lambda read: Output(said[texts_of(read)[-1].split()[0]])  # noqa: E731 -- typed
+def test_each_note_precedes_its_passage() -> None:
+    """Passages with empty or irrelevant notes are not read again."""
+    texts = {"Bert": "Irrelevant.", "Carl": "Carl is.", "Anna": "Anna is."}
+    note: Callable[[Read], Output] = lambda read: Output(texts[texts_of(read)[-1].split()[0]])  # noqa: E731 -- typed
     _, [notes, [read]] = _drive(ChainOfNotes(note="N", order="document"), note)
-    assert [one.instruction for one in notes] == ["N"] * 3
+    assert [note_read.instruction for note_read in notes] == ["N"] * 3
     assert texts_of(read) == ["Anna is.", "Anna is red.", "Carl is.", "Carl is red."]
     _, [_, [read]] = _drive(ChainOfNotes(), note, fits=3)
     assert texts_of(read) == ["Carl is.", "Carl is red."]  # the worst pair does not fit
 
 
-def test_self_consistency_keeps_the_answer_that_most_runs_agree_on() -> None:
-    """Case, articles and stops aside; between equals the first run's."""
-    said = iter(["red", "The blue.", "Blue", "red", "blue"])
-    assert _drive(SelfConsistency(Stuff()), lambda _: Output(next(said)))[0] == "The blue."
-    said = iter(["A", "B"])
-    assert _drive(SelfConsistency(Stuff(), runs=2), lambda _: Output(next(said)))[0] == "A"
+def test_self_consistency_returns_the_most_frequent_answer() -> None:
+    """Case, articles and full stops are ignored; of equally frequent answers the first wins."""
+    texts = iter(["red", "The blue.", "Blue", "red", "blue"])
+    assert _drive(SelfConsistency(Stuff()), lambda _: Output(next(texts)))[0] == "The blue."
+    texts = iter(["A", "B"])
+    assert _drive(SelfConsistency(Stuff(), runs=2), lambda _: Output(next(texts)))[0] == "A"
 
 
-def test_a_vote_weighs_as_much_as_the_reader_is_sure() -> None:
-    """One sure answer outweighs two wild guesses."""
-    said = iter([("red", -9.0), ("red", -9.0), ("blue", 3.0)])
-    value, _ = _drive(SelfConsistency(Stuff(), runs=3), lambda _: Output(*next(said)))
+def test_votes_are_weighted_by_scores() -> None:
+    """An answer with a high score outweighs two with low scores."""
+    outputs = iter([("red", -9.0), ("red", -9.0), ("blue", 3.0)])
+    value, _ = _drive(SelfConsistency(Stuff(), runs=3), lambda _: Output(*next(outputs)))
     assert value == "blue"
 
 
@@ -131,25 +131,25 @@ Confidence: {}"""
 
 
 @pytest.mark.parametrize(
-    ("written", "confidence"),
+    ("number", "confidence"),
     [("4", 0.8), ("4/5", 0.8), ("80 %", 0.8), ("High.", 0.75), ("99", 1.0), ("?", 0.5), ("", 0.5)],
 )
-def test_fields_are_read_with_patience(written: str, confidence: float) -> None:
-    """Marks, numbers and line breaks around them; a confidence in several forms, or none."""
-    found = finding(Output(WRITTEN.format(written)), DOCUMENT)
-    assert (found.information, found.rationale) == ("Bert is blue.", "it\n says so")
-    assert found.answer == "blue"
-    assert found.confidence == pytest.approx(confidence)
+def test_fields_are_parsed_in_several_formats(number: str, confidence: float) -> None:
+    """Fields have marks, numbers and line breaks; confidences have several forms or are missing."""
+    parsed = finding(Output(WRITTEN.format(number)), DOCUMENT)
+    assert (parsed.information, parsed.rationale) == ("Bert is blue.", "it\n says so")
+    assert parsed.answer == "blue"
+    assert parsed.confidence == pytest.approx(confidence)
 
 
-def test_a_structured_reduction_is_given_all_fields() -> None:
-    """Of what says nothing, nothing; missing fields are left out; its answer is the last one's."""
+def test_a_structured_reduction_reads_all_fields() -> None:
+    """Empty findings and missing fields are left out; the answer is that of the last read."""
 
     def write(read: Read) -> Output:
         if read.instruction.startswith("R"):
             return Output("Answer: red\nConfidence: 5")
-        said = {"Bert": "Answer: none", "Carl": "Answer: red", "Anna": WRITTEN.format(2)}
-        return Output(said[texts_of(read)[0].split()[0]])
+        texts = {"Bert": "Answer: none", "Carl": "Answer: red", "Anna": WRITTEN.format(2)}
+        return Output(texts[texts_of(read)[0].split()[0]])
 
     value, [_, [read]] = _drive(StructuredMapReduce(reduce="R"), write)
     assert value == "red"
@@ -161,17 +161,17 @@ def test_a_structured_reduction_is_given_all_fields() -> None:
 
 
 def test_findings_are_collapsed_in_groups_that_fit() -> None:
-    """Three, two to a window: a round for the hits, one to collapse, one to reduce."""
+    """Two of three fit: one round for the hits, one to collapse, one to reduce."""
     _, rounds = _drive(StructuredMapReduce(), lambda _: Output("Answer: x"), fits=2)
     assert [len(reads) for reads in rounds] == [3, 2, 1]
     _, rounds = _drive(StructuredMapReduce(), lambda _: Output("Answer: x"), fits=0)
     assert [len(reads) for reads in rounds] == [3, 2, 1]
 
 
-def test_without_fields_equal_answers_sum_up_their_confidence() -> None:
-    """No further read is needed; nothing found is nothing said, until nothing else is."""
-    said = {"Bert": ("blue", 0.5), "Carl": ("Red.", 0.0), "Anna": ("red", 0.0)}
-    reader: Callable[[Read], Output] = lambda read: Output(*said[texts_of(read)[0].split()[0]])  # noqa: E731 -- typed
+def test_without_fields_confidences_of_equal_answers_are_added() -> None:
+    """There is no second round; an answer without content is used only if all are such."""
+    outputs = {"Bert": ("blue", 0.5), "Carl": ("Red.", 0.0), "Anna": ("red", 0.0)}
+    reader: Callable[[Read], Output] = lambda read: Output(*outputs[texts_of(read)[0].split()[0]])  # noqa: E731 -- typed
     value, rounds = _drive(StructuredMapReduce(), reader)
     assert (value, len(rounds)) == ("red", 1)
     assert _drive(StructuredMapReduce(), lambda _: Output("Unanswerable"))[0] == "Unanswerable"
@@ -203,28 +203,26 @@ def test_without_fields_equal_answers_sum_up_their_confidence() -> None:
         ("谁？", []),
     ],
 )
-def test_a_plan_by_rule_asks_first_what_the_question_leaves_open(
-    question: str, plan: list[str]
-) -> None:
-    """The innermost first; a question of one clause needs none."""
+def test_a_plan_by_rule_asks_for_the_innermost_clause_first(question: str, plan: list[str]) -> None:
+    """A question of one clause needs no plan."""
     assert plan_by_rule(question, 4) == plan
     assert len(plan_by_rule(question, 1)) <= 1
 
 
 @pytest.mark.parametrize("writes", [True, False])
-def test_a_plan_that_is_not_written_is_made_by_rule(writes: bool) -> None:
-    """A reader that does not generate is not even asked for one."""
+def test_a_rule_makes_the_plan_if_the_reader_writes_none(writes: bool) -> None:
+    """A reader that does not generate text is not asked for a plan."""
     example = dataclasses.replace(EXAMPLE, question="Who is beside the one that is blue?")
     _, rounds = _drive(PlanThenRead(), lambda _: Output("Bert"), example=example, writes=writes)
     questions = ["What is the one that is blue?", "Who is beside Bert?", example.question]
     assert [read.question for [read] in rounds] == [example.question] * writes + questions
 
 
-def test_steps_see_the_results_of_those_before() -> None:
-    """Each is searched with them; one that says nothing is left out of the last read."""
+def test_steps_of_a_plan_contain_earlier_results() -> None:
+    """Searches use them too; the last read leaves out steps without a result."""
     plan = "1. Who is red?\n2. Who is beside #1?\n3. Who is green?"
-    said = iter([plan, "Anna", "Bert", "none", "done"])
-    value, rounds = _drive(PlanThenRead(answer="A"), lambda _: Output(next(said)))
+    texts = iter([plan, "Anna", "Bert", "none", "done"])
+    value, rounds = _drive(PlanThenRead(answer="A"), lambda _: Output(next(texts)))
     assert value == "done"
     assert [(read.question, texts_of(read)) for [read] in rounds[1:4]] == [
         ("Who is red?", []),

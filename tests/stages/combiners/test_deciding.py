@@ -1,4 +1,4 @@
-"""Combiners that decide: how far a cascade goes, what is best, and what a mistake tells."""
+"""Tests of combiners that decide between readers, combiners or answers."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ TALE = Document(
 
 
 @dataclass(frozen=True)
-class Says:
-    """Answers every read alike."""
+class Constant:
+    """Reader whose outputs are all equal."""
 
     text: str
     probability: float | None = None
@@ -48,26 +48,26 @@ class Says:
         return [1 for _ in texts]
 
 
-SURE, UNSURE = Says("red", 0.9), Says("blue", 0.2)
+SURE, UNSURE = Constant("red", 0.9), Constant("blue", 0.2)
 TWO = (ByRole(Stuff(), "cheap", hits=1), Stuff())
 
 
-def finished(combiner: Any, answer: Says, /, **roles: Says) -> ActiveExample:
-    """Runs a question to its end."""
+def finished(combiner: Any, answer: Constant, /, **roles: Constant) -> ActiveExample:
+    """Returns the finished example of a question."""
     stages = Pipeline(Paragraphs(size=12), BM25(k=3), answer, combiner, roles=roles)
     example = Example("e", TALE, question="What colour were the boots of the cat?")
     return run_example(stages, example)[0]
 
 
-def told(combiner: Any, answer: Says, /, **roles: Says) -> Any:
-    """Returns what a combiner returned."""
+def value_of(combiner: Any, answer: Constant, /, **roles: Constant) -> Any:
+    """Returns the value of a combiner."""
     return finished(combiner, answer, **roles).value
 
 
-def test_a_role_is_asked_with_its_own_number_of_hits() -> None:
-    """What names a role of its own keeps it."""
-    cheap = Says("red")
-    assert told(ByRole(Stuff(), "cheap", hits=1), SURE, cheap=cheap) == "red"
+def test_by_role_sets_the_role_and_the_number_of_hits() -> None:
+    """Reads of the inner combiner with an explicit role keep it."""
+    cheap = Constant("red")
+    assert value_of(ByRole(Stuff(), "cheap", hits=1), SURE, cheap=cheap) == "red"
     assert [len(read.passages) for read in cheap.reads] == [1]
     inner = ByRole(MapReduce(map_role="answer"), "cheap")
     assert {read.role for read in _reads(finished(inner, SURE, cheap=cheap))} == {"answer", "cheap"}
@@ -79,11 +79,11 @@ def _reads(active: ActiveExample) -> list[Read]:
 
 @pytest.mark.parametrize(
     ("cheap", "step"),
-    [(SURE, 1), (UNSURE, 2), (Says("unanswerable", 0.9), 2), (Says("", 0.9), 2)],
+    [(SURE, 1), (UNSURE, 2), (Constant("unanswerable", 0.9), 2), (Constant("", 0.9), 2)],
 )
-def test_a_cascade_goes_on_from_what_is_unlikely_or_says_nothing(cheap: Says, step: int) -> None:
-    """And only then does the dearer reader read."""
-    active = finished(Cascade(TWO), Says("green", 0.7), cheap=cheap)
+def test_a_cascade_continues_after_improbable_or_empty_answers(cheap: Constant, step: int) -> None:
+    """The more expensive reader reads only then."""
+    active = finished(Cascade(TWO), Constant("green", 0.7), cheap=cheap)
     value: Any = active.value
     assert (value["step"], len(active.calls)) == (step, step)
     assert value["way"] == [f"step {step} of 2"]
@@ -94,33 +94,38 @@ def test_a_cascade_goes_on_from_what_is_unlikely_or_says_nothing(cheap: Says, st
     )
 
 
-def test_an_answer_of_unknown_probability_is_not_taken_and_noted() -> None:
-    """Nobody is silently confident; the last step's answer has no confidence then."""
-    active = finished(Cascade(TWO), Says("green"), cheap=Says("red", score=5.0))
+def test_a_cascade_continues_after_an_answer_without_probability_with_a_note() -> None:
+    """If the last answer has no probability either, the value has no confidence."""
+    active = finished(Cascade(TWO), Constant("green"), cheap=Constant("red", score=5.0))
     assert active.value == {
         "answer": "green", "confidence": None, "step": 2, "way": ["step 2 of 2"],
     }  # fmt: skip
-    assert active.notes == ["Cascade went on after step 1: no probability of its answer is known"]
+    assert active.notes == ["Cascade continued after step 1: its answer has no probability"]
 
 
-def test_steps_that_must_agree_go_on_where_they_do_not() -> None:
-    """Each is compared with the one before."""
+def test_a_cascade_with_agree_continues_after_different_answers() -> None:
+    """The answer of each step is compared with the one before."""
     three = (ByRole(Stuff(), "cheap"), ByRole(Stuff(), "middle"), Stuff())
     cascade = Cascade(three, each=(1.0, 0.0), agree=True)
-    same = told(cascade, SURE, cheap=Says("the red", 0.3), middle=Says("Red.", 0.3))
+    same = value_of(cascade, SURE, cheap=Constant("the red", 0.3), middle=Constant("Red.", 0.3))
     assert (same["step"], same["answer"]) == (2, "Red.")
-    assert told(cascade, SURE, cheap=Says("blue", 0.3), middle=Says("green", 0.9))["step"] == 3
+    assert (
+        value_of(cascade, SURE, cheap=Constant("blue", 0.3), middle=Constant("green", 0.9))["step"]
+        == 3
+    )
 
 
-def test_the_best_is_the_likeliest_the_best_scored_or_the_judges() -> None:
-    """What says nothing is not kept, whoever is sure of it."""
-    likely = told(BestOf(TWO), UNSURE, cheap=SURE)
-    assert (likely["answer"], likely["confidence"]) == ("red", 0.9)
-    assert [one["answer"] for one in likely["candidates"]] == ["red", "blue"]
+def test_best_of_chooses_by_probability_by_score_or_by_a_judge() -> None:
+    """An answer without content is not chosen, whatever its probability."""
+    probable = value_of(BestOf(TWO), UNSURE, cheap=SURE)
+    assert (probable["answer"], probable["confidence"]) == ("red", 0.9)
+    assert [candidate["answer"] for candidate in probable["candidates"]] == ["red", "blue"]
     scored = BestOf(TWO, by="score")
-    assert told(scored, Says("b", score=2.0), cheap=Says("a", score=1.0))["answer"] == "b"
-    assert told(BestOf(TWO), UNSURE, cheap=Says("none", 0.99))["answer"] == "blue"
-    judged = finished(BestOf(TWO, "judge", "judge"), UNSURE, cheap=SURE, judge=Says("Blue"))
+    assert (
+        value_of(scored, Constant("b", score=2.0), cheap=Constant("a", score=1.0))["answer"] == "b"
+    )
+    assert value_of(BestOf(TWO), UNSURE, cheap=Constant("none", 0.99))["answer"] == "blue"
+    judged = finished(BestOf(TWO, "judge", "judge"), UNSURE, cheap=SURE, judge=Constant("Blue"))
     assert judged.value["answer"] == "blue"  # type: ignore[call-overload, index]
     assert _reads(judged)[-1].choices == ("red", "blue")
 
@@ -140,8 +145,8 @@ def test_the_best_is_the_likeliest_the_best_scored_or_the_judges() -> None:
         (" ", "none"),
     ],
 )
-def test_questions_are_of_kinds(question: str, kind: str) -> None:
-    """By their words, in English."""
+def test_the_words_of_a_question_determine_its_kind(question: str, kind: str) -> None:
+    """Only English is supported."""
     assert kind_of(question) == kind
 
 
@@ -150,21 +155,23 @@ def _route(example: Example, *routes: When) -> str:
     return str(value["way"][0])
 
 
-def test_the_first_route_that_matches_is_taken() -> None:
-    """By kind or words of the question, group, choices and length; all that is given must hold."""
+def test_the_first_matching_route_is_used() -> None:
+    """A route matches if all its conditions do: on question, group, choices and length."""
     who = When(Stuff(), kind=("who", "when"))
     words = When(Stuff(), question=r"\bcat\b", longest=50)
     group = When(Stuff(), group=("dev",), choices=False)
-    asked = Example("e", TALE, "Who had the cat?", group="dev")
-    assert _route(asked, who, words, group) == "kind who|when"
-    assert _route(asked, words, group) == "group dev, choices False"
-    chosen = Example("e", Document("s", "Short."), "Which CAT?", choices=("a", "b"), group="dev")
-    assert _route(chosen, who, group, words) == "question \\bcat\\b, longest 50"
-    assert _route(chosen, who, group) == "otherwise"
+    plain = Example("e", TALE, "Who had the cat?", group="dev")
+    assert _route(plain, who, words, group) == "kind who|when"
+    assert _route(plain, words, group) == "group dev, choices False"
+    multiple_choice = Example(
+        "e", Document("s", "Short."), "Which CAT?", choices=("a", "b"), group="dev"
+    )
+    assert _route(multiple_choice, who, group, words) == "question \\bcat\\b, longest 50"
+    assert _route(multiple_choice, who, group) == "otherwise"
 
 
-def test_what_was_read_must_bear_an_answer_out() -> None:
-    """A short answer is checked as a statement of the question; a summary by its sentences."""
+def test_verify_drops_or_marks_claims_that_the_passages_do_not_support() -> None:
+    """A short answer becomes a statement with the question; a summary is checked by sentences."""
     question = Example("e", TALE, question="Who painted the boots?")
     checks = Verify(Stuff(), "check", "drop", nothing="?")
     good: Any = _verified(checks, question, "Anna")
@@ -174,51 +181,51 @@ def test_what_was_read_must_bear_an_answer_out() -> None:
     assert (bad["answer"], bad["way"], bad["confidence"]) == ("?", ["unsupported"], 0.9)
     story = Example("e", TALE, instruction="Summarise.")
     text = "The miller had three sons. Anna bought a castle in Rome."
-    told: Any = _verified(Verify(Stuff(), "check", mark=" (?)"), story, text)
-    assert told["answer"] == "The miller had three sons. Anna bought a castle in Rome. (?)"
-    assert told["way"] == ["supported in part"]
+    marked: Any = _verified(Verify(Stuff(), "check", mark=" (?)"), story, text)
+    assert marked["answer"] == "The miller had three sons. Anna bought a castle in Rome. (?)"
+    assert marked["way"] == ["supported in part"]
 
 
 def _verified(combiner: Verify, example: Example, answer: str) -> object:
     stages = Pipeline(
-        Paragraphs(size=12), BM25(k=3), Says(answer, 0.9), combiner, roles={"check": Embedded()}
+        Paragraphs(size=12), BM25(k=3), Constant(answer, 0.9), combiner, roles={"check": Embedded()}
     )
     return run_example(stages, example)[0].value
 
 
-def test_pairs_of_premise_and_hypothesis_are_one_a_passage() -> None:
-    """For readers that compare two texts; one passage that bears it out is enough."""
+def test_verify_with_pairs_reads_one_pair_per_passage() -> None:
+    """Readers that compare two texts need pairs; one supporting passage is enough."""
     checks = Verify(Stuff(), "check", labels=("same",), pairs=True)
-    active = finished(checks, Says("red"), check=Says("same", 0.8))
+    active = finished(checks, Constant("red"), check=Constant("same", 0.8))
     pairs = [read.pair for read in _reads(active) if read.pair]
     assert len(pairs) == len(active.hits)
-    assert {said for _, said in pairs} == {"The boots of the cat were red."}
+    assert {claim for _, claim in pairs} == {"The boots of the cat were red."}
     assert active.value["way"] == ["supported"]  # type: ignore[call-overload, index]
 
 
 MISTAKES: Mapping[str, str] = {
-    "{class: Cascade, steps: [Stuff]}": "a cascade needs two steps at least, got 1",
+    "{class: Cascade, steps: [Stuff]}": "a cascade needs at least two steps, got 1",
     "{class: Cascade, steps: [Stuff, Stuff], below: 1.5}": "less than or equal to 1, got 1.5",
     "{class: Cascade, steps: [Stuff, Stuff], each: [0.1, 0.2]}": "each step but the last: 1, got 2",
     "{class: ByRole, combiner: Stuff, role: cheep}": "no reader has the role 'cheep'; did you mean",
     "{class: Route, routes: [], otherwise: Stuff}": "routes is empty",
-    "{class: Route, routes: [Stuff], otherwise: Stuff}": "route 1 is a Stuff, and must be",
+    "{class: Route, routes: [Stuff], otherwise: Stuff}": "route 1 is a Stuff, not a When: write",
     "{class: Route, routes: [{class: When, combiner: Stuff}], otherwise: Stuff}": "no condition",
     "{class: When, combiner: Stuff, shortest: 9, longest: 5}": "this route can never match",
-    "{class: When, combiner: Stuff, question: '(a'}": "question is no regular expression",
+    "{class: When, combiner: Stuff, question: '(a'}": "question is not a valid regular expression",
     "{class: When, combiner: Stuff, kind: [whom]}": "Input should be 'none'".lower(),
     "&a {class: Route, routes: [{class: When, kind: [who], combiner: *a}], otherwise: Stuff}": (
         "an alias may not point to a value that contains it"
     ),
     "{class: Verify, combiner: Stuff, threshold: -1}": "greater than or equal to 0, got -1",
-    "{class: Verify, combiner: Stuff, labels: [yes]}": "labels needs two at least",
-    "{class: BestOf, combiners: []}": "the best of two combiners at least, got 0",
+    "{class: Verify, combiner: Stuff, labels: [yes]}": "labels needs at least two",
+    "{class: BestOf, combiners: []}": "combiners needs at least two, got 0",
 }
 
 
 @pytest.mark.parametrize("combiner", MISTAKES)
-def test_mistakes_are_told_with_their_line(tmp_path: Path, combiner: str) -> None:
-    """Before any work."""
+def test_faults_in_a_config_are_reported_with_their_line(tmp_path: Path, combiner: str) -> None:
+    """Loading the config finds them."""
     file = tmp_path / "mine.yaml"
     readers = "{answer: Lead, cheap: BestSentence}"
     file.write_text(f"pipelines:\n  mine:\n    readers: {readers}\n    combiner: {combiner}\n")
@@ -227,8 +234,8 @@ def test_mistakes_are_told_with_their_line(tmp_path: Path, combiner: str) -> Non
     assert MISTAKES[combiner] in str(raised.value)
 
 
-def test_a_run_tells_how_many_went_how_far_and_what_it_saved(tmp_path: Path) -> None:
-    """In its summary and in the report; the counts are those of the predictions."""
+def test_a_run_reports_how_often_each_step_answered_and_the_savings(tmp_path: Path) -> None:
+    """The summary and the report have the counts of the predictions."""
     file = tmp_path / "mine.yaml"
     file.write_text(
         "pipelines:\n  mine:\n    extends: default\n    combiner:\n      class: Cascade\n"
@@ -243,13 +250,13 @@ def test_a_run_tells_how_many_went_how_far_and_what_it_saved(tmp_path: Path) -> 
     task = "{class: JsonLines, path: rows.jsonl}"
     file.write_text(f"{file.read_text()}tasks: {{tale: {task}}}\n")
     out = tmp_path / "out"
-    shown = leporello("run", "mine", "--task", "tale", "--config", str(file), "--out", str(out))
-    [written] = out.glob("**/predictions.jsonl")
-    steps = [json.loads(line)["raw"]["step"] for line in written.read_text().splitlines()]
+    process = leporello("run", "mine", "--task", "tale", "--config", str(file), "--out", str(out))
+    [predictions] = out.glob("**/predictions.jsonl")
+    steps = [json.loads(line)["raw"]["step"] for line in predictions.read_text().splitlines()]
     assert sorted(steps) == [1, 2]
-    assert "Ways of tale" in shown.stdout
+    assert "Ways of tale" in process.stdout
     saved = "saved compared with the most expensive way: 25% of the reads, "
-    assert saved in shown.stdout
+    assert saved in process.stdout
     page = tmp_path / "report.html"
     leporello("report", str(out), "--out", str(page))
     assert "step 1 of 2" in page.read_text()

@@ -1,4 +1,4 @@
-"""LineByLine: as many lines out as in, each in its place."""
+"""Tests that LineByLine returns as many lines as the document has, in the same places."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ CHUNKS, LINES = LineByLine(), Lines()
 
 
 def shout(text: str) -> str:
-    """Returns the text in capitals, line breaks and all."""
+    """Returns the text in capitals, with its line breaks."""
     return text.upper()
 
 
 def flat(text: str) -> str:
-    """Returns the text in capitals without line breaks, as T5 would."""
+    """Returns the text in capitals without line breaks, like T5."""
     return " ".join(text.upper().split())
 
 
 def drive(
     combiner: LineByLine, document: Document, hits: Sequence[Hit], answer: Answer = shout
 ) -> tuple[str, list[list[str]], list[str]]:
-    """Returns what is made of the answers, what each round read, and the notes."""
+    """Returns the value of a combiner, the texts of each round, and the notes."""
     example = Example("e", document, instruction="Translate.")
 
-    def said(read: Read) -> Output:
+    def output(read: Read) -> Output:
         assert read.instruction == "Translate."
         return Output(answer("".join(texts_of(read))))
 
     with collect_notes() as notes:
-        value, rounds = one_example.drive(combiner, example, hits, said)
+        value, rounds = one_example.drive(combiner, example, hits, output)
     return value, [["".join(texts_of(read)) for read in reads] for reads in rounds], notes
 
 
 def translated(
     text: str, answer: Answer = shout, combiner: LineByLine = CHUNKS, chunker: Any = LINES
 ) -> str:
-    """Returns what becomes of a text whose chunks are all read."""
+    """Returns the value for a text whose chunks are all selected."""
     document = Document("d", text)
     hits = [Hit(chunk, 0.0) for chunk in divide(chunker, document)]
     return drive(combiner, document, hits, answer)[0]
@@ -66,77 +66,77 @@ def translated(
 @pytest.mark.parametrize("unit", ["chunk", "line"])
 @pytest.mark.parametrize("chunker", [Lines(), Lines(2), Lines(1), FixedTokens(4, 2)])
 def test_every_line_stays_in_its_place(chunker: Any, unit: Any, answer: Answer) -> None:
-    """A reader that shouts makes the text in capitals, to the character."""
+    """If the reader capitalises texts, the value is the capitalised document."""
 
     @given(text=st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
     def holds(text: str) -> None:
-        said = translated(text, answer, LineByLine(unit), chunker)
-        lines, given = said.splitlines(keepends=True), text.splitlines(keepends=True)
-        for line, before in zip(lines, given, strict=True):
+        value = translated(text, answer, LineByLine(unit), chunker)
+        lines, originals = value.splitlines(keepends=True), text.splitlines(keepends=True)
+        for line, before in zip(lines, originals, strict=True):
             assert "".join(line.split()) == "".join(before.upper().split())
             assert line[len(line.rstrip()) :] == before[len(before.rstrip()) :]
             assert len(line) - len(line.lstrip()) == len(before) - len(before.lstrip())
-        assert [not line.strip() for line in lines] == [not line.strip() for line in given]
+        assert [not line.strip() for line in lines] == [not line.strip() for line in originals]
 
     holds()
 
 
-def test_a_chunk_is_read_as_a_whole_first() -> None:
-    """Its lines are context for each other; if the count is right there is no second round."""
+def test_the_lines_of_a_chunk_are_read_together_first() -> None:
+    """They are context for each other; a complete output needs no second round."""
     document = Document("d", "a\n\nb c\nd e f\n")
     hits = [Hit(chunk, 0.0) for chunk in divide(Lines(3), document)]
-    said, rounds, notes = drive(LineByLine(), document, hits)
-    assert (said, rounds, notes) == ("A\n\nB C\nD E F\n", [["a\n\nb c", "d e f"]], [])
+    value, rounds, notes = drive(LineByLine(), document, hits)
+    assert (value, rounds, notes) == ("A\n\nB C\nD E F\n", [["a\n\nb c", "d e f"]], [])
 
 
 def test_chunks_with_another_number_of_lines_are_read_line_by_line() -> None:
-    """In a second round, and only those; a line that was alone is not read twice."""
+    """This happens in a second round; a chunk of one line is not read twice."""
     document = Document("d", "a\nb\nc d\ne\nf f f f\n")
     hits = [Hit(chunk, 0.0) for chunk in divide(Lines(3), document)]
     wrong = {"a\nb": "A B", "c d\ne": "C D\nE"}
     answer: Answer = lambda text: wrong.get(text, text.upper())  # noqa: E731 -- typed
-    said, rounds, notes = drive(LineByLine(), document, hits, answer)
-    assert said == document.text.upper()
+    value, rounds, notes = drive(LineByLine(), document, hits, answer)
+    assert value == document.text.upper()
     assert (rounds, len(notes)) == ([["a\nb", "c d\ne", "f f f", "f"], ["a", "b"]], 1)
 
 
-def test_a_line_in_several_chunks_is_one_line_again() -> None:
-    """Its stretches are joined by a blank where there was one."""
+def test_the_parts_of_a_divided_line_are_joined() -> None:
+    """They are joined by a blank if the document has one there."""
     assert translated("a b c d e\nf\n", chunker=Lines(2)) == "A B C D E\nF\n"
     assert translated("你好世界\n", lambda text: f"<{text}>", chunker=Lines(2)) == "<你好><世界>\n"
 
 
-def test_dashes_and_indentation_are_kept_and_not_read() -> None:
-    """Whether the reader says them or not, they stand there once."""
+def test_dashes_and_indentation_are_restored_and_not_read() -> None:
+    """They occur once in the value, whether the output contains them or not."""
     text = "- Who?\n  – Me.\n-- No\n- 5\n-\n---\n"
     document = Document("d", text)
     hits = [Hit(chunk, 0.0) for chunk in divide(Lines(), document)]
     for answer in (shout, lambda line: f"- {line.upper()}", flat):
-        said, rounds, _ = drive(LineByLine("line"), document, hits, answer)
-        assert said.splitlines()[:4] == ["- WHO?", "  – ME.", "-- NO", "- 5"]
+        value, rounds, _ = drive(LineByLine("line"), document, hits, answer)
+        assert value.splitlines()[:4] == ["- WHO?", "  – ME.", "-- NO", "- 5"]
         assert rounds[0][:4] == ["Who?", "Me.", "No", "5"]
     without: Answer = lambda text: text.upper().replace("- ", "").replace("– ", "")  # noqa: E731 -- typed
     assert drive(LineByLine(), document, hits, without)[0].startswith("- WHO?\n  – ME.\n")
 
 
-def test_what_was_not_selected_is_left_empty_and_noted() -> None:
-    """An untranslated line would pass for a translation."""
+def test_lines_that_were_not_selected_are_empty_with_a_note() -> None:
+    """An untranslated line could be mistaken for a translation."""
     document = Document("d", "a a\nb b\nc c\n")
     chunks = divide(Lines(2), document)
     hits = [Hit(chunks[2], 1.0), Hit(chunks[0], 0.5)]
-    said, rounds, notes = drive(LineByLine(), document, hits)
-    assert (said, rounds) == ("A A\n\nC C\n", [["a a", "c c"]])
+    value, rounds, notes = drive(LineByLine(), document, hits)
+    assert (value, rounds) == ("A A\n\nC C\n", [["a a", "c c"]])
     assert notes == ["lines that were not selected are left empty"]
     assert drive(LineByLine(), document, [])[:2] == ("\n\n\n", [])
 
 
-def test_cues_are_wanted_of_subtitles_only() -> None:
-    """The error says what was asked for."""
-    with pytest.raises(ValueError, match="cues: true makes subtitle files, and document 'd'"):
+def test_cues_require_a_subtitle_file() -> None:
+    """The error names the parameter and the document."""
+    with pytest.raises(ValueError, match="cues: true makes subtitle files, but document 'd'"):
         translated("a\n", combiner=LineByLine(cues=True))
 
 
-# -- subtitle files ------------------------------------------------------------------------------
+# -- Subtitle files ------------------------------------------------------------------------------
 
 SRT = (
     "1\n00:00:01,000 --> 00:00:02,500\n<i>hello\nyou</i>\n\n"
@@ -162,71 +162,71 @@ VTT = (
 
 
 def subtitled(folder: Path, name: str, data: bytes, answer: Answer, unit: Any = "chunk") -> str:
-    """Returns the subtitle file that becomes of a file."""
+    """Returns the subtitle file that LineByLine makes from a file."""
     (folder / name).write_bytes(data)
     document = load(folder / name)
     hits = [Hit(chunk, 0.0) for chunk in divide(Lines(9), document)]
-    said, rounds, _ = drive(LineByLine(unit, cues=True), document, hits, answer)
+    value, rounds, _ = drive(LineByLine(unit, cues=True), document, hits, answer)
     read = "\n".join(text for texts in rounds for text in texts)
     assert "-->" not in read
     assert "NOTE" not in read
-    return said
+    return value
 
 
 @pytest.mark.parametrize("answer", [shout, flat])
 @pytest.mark.parametrize("unit", ["chunk", "line"])
 @pytest.mark.parametrize(("newline", "mark"), [("\n", ""), ("\r\n", "\ufeff"), ("\r", "")])
-def test_a_subrip_file_becomes_one_again(
+def test_a_subrip_file_keeps_all_but_its_texts(
     tmp_path: Path, newline: str, mark: str, unit: Any, answer: Answer
 ) -> None:
-    """Numbers, missing ones, positions, times out of order and empty cues are the file's own."""
+    """It keeps numbers, positions, unordered times and empty cues; missing numbers stay missing."""
     data = (mark + SRT.replace("\n", newline)).encode()
     assert subtitled(tmp_path, "a.srt", data, answer, unit) == SHOUTED.replace("\n", newline)
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_a_webvtt_file_becomes_one_again(tmp_path: Path, newline: str) -> None:
-    """With its header, styles, comments, names, settings and entities."""
+def test_a_webvtt_file_keeps_all_but_its_texts(tmp_path: Path, newline: str) -> None:
+    """It keeps the header, styles, comments, names, settings and entities."""
     data = VTT.replace("\n", newline).encode()
-    said = subtitled(tmp_path, "a.vtt", data, lambda text: text.replace("hi", "HI"))
-    assert said == VTT.replace("hi &amp;", "HI &amp;").replace("\n", newline)
-    said = subtitled(tmp_path, "a.vtt", data, lambda text: text.replace("hi", "a --> b"))
-    assert "a --&gt; b &amp; you" in said
+    value = subtitled(tmp_path, "a.vtt", data, lambda text: text.replace("hi", "HI"))
+    assert value == VTT.replace("hi &amp;", "HI &amp;").replace("\n", newline)
+    value = subtitled(tmp_path, "a.vtt", data, lambda text: text.replace("hi", "a --> b"))
+    assert "a --&gt; b &amp; you" in value
 
 
 @pytest.mark.parametrize("cues", [False, True])
 @pytest.mark.parametrize("unit", ["chunk", "line"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_subtitles_that_stand_in_a_row_keep_what_is_no_text(
+def test_subtitles_in_a_row_keep_all_but_their_texts(
     newline: str, mark: str, unit: Any, cues: bool
 ) -> None:
-    """The text of the row is the file's: only the lines of the cues are sent, and replaced."""
-    for text, wanted in ((SRT, SHOUTED.replace("ONE\nTWO", "ONE</i>\n<i>TWO")), (VTT, None)):
-        given = mark + text.replace("\n", newline)
-        document = Document("d", given)
+    """The text of the row is a subtitle file; only the lines of its cues are read and replaced."""
+    for text, expected in ((SRT, SHOUTED.replace("ONE\nTWO", "ONE</i>\n<i>TWO")), (VTT, None)):
+        content = mark + text.replace("\n", newline)
+        document = Document("d", content)
         hits = [Hit(chunk, 0.0) for chunk in divide(Lines(), document)]
-        said, [lines], _ = drive(LineByLine(unit, cues), document, hits)
+        value, [lines], _ = drive(LineByLine(unit, cues), document, hits)
         read = "\n".join(lines)
         assert not any(mark in read for mark in ("-->", "NOTE", "<i>", "an8", "7\n"))
-        assert len(said.splitlines()) == len(given.splitlines())
-        if wanted:
-            assert said == mark + wanted.replace("\n", newline)
+        assert len(value.splitlines()) == len(content.splitlines())
+        if expected:
+            assert value == mark + expected.replace("\n", newline)
 
 
-def test_lines_are_taught_in_their_places() -> None:
-    """Each read learns the reference's lines that stand where its own do, without their frames."""
+def test_the_targets_of_a_read_are_the_lines_of_the_reference_in_the_same_places() -> None:
+    """They have no dashes or indentation."""
     document = Document("d", "Hello.\n- Who is it?\n\nIt is me.")
-    said = "Hallo.\n- Wer da?\n\nIch."
+    reference = "Hallo.\n- Wer da?\n\nIch."
     reads = [Read((document.chunk(0, 19),)), Read((document.chunk(21, 30),))]
-    taught = CHUNKS.supervise(Example("e", document, references=(said,)), reads)
-    assert taught == [("Hallo.\nWer da?",), ("Ich.",)]
+    targets = CHUNKS.supervise(Example("e", document, references=(reference,)), reads)
+    assert targets == [("Hallo.\nWer da?",), ("Ich.",)]
     part = [Read((document.chunk(21, 26),))]
-    assert CHUNKS.supervise(Example("e", document, references=(said,)), part) == [None]
+    assert CHUNKS.supervise(Example("e", document, references=(reference,)), part) == [None]
     assert CHUNKS.supervise(Example("e", document, references=("Hallo.",)), reads) == [None, None]
 
 
-def test_an_answer_of_several_lines_to_one_line_is_one_line() -> None:
-    """Whatever the reader breaks."""
-    said = translated("a\nb\n", lambda text: f"{text}\n\n {text}!", LineByLine("line"))
-    assert said == "a a!\nb b!\n"
+def test_an_output_of_several_lines_for_one_line_is_joined() -> None:
+    """Line breaks become blanks."""
+    value = translated("a\nb\n", lambda text: f"{text}\n\n {text}!", LineByLine("line"))
+    assert value == "a a!\nb b!\n"

@@ -1,4 +1,4 @@
-"""Lists and counts over all passages: what is an item, which are the same, what supports each."""
+"""Tests of lists and counts over all passages: parsing, equality and support of items."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ WHERE = ((0, 25), (26, 36), (37, len(TEXT)))
 
 
 def _run(
-    combiner: Any, said: Sequence[str], where: Sequence[tuple[int, int]] = WHERE
+    combiner: Any, outputs: Sequence[str], where: Sequence[tuple[int, int]] = WHERE
 ) -> tuple[Any, list[Read]]:
-    """Returns what a combiner answers where a reader says this of the chunks, and the reads."""
+    """Returns the value of a combiner for some outputs of chunks, and its reads."""
     hits = [Hit(DOCUMENT.chunk(*span), 1.0) for span in where]
-    texts = iter(said)
+    texts = iter(outputs)
     value, rounds = drive(combiner, EXAMPLE, hits[::-1], lambda _: Output(next(texts)))
     assert len(rounds) <= 1
     return value, [read for reads in rounds for read in reads]
@@ -44,35 +44,35 @@ def _run(
         "The names are: Ada, Bo, Cy", "Here are the names:\n\n• **Ada**\n• \"Bo\"\n• Cy",
     ],
 )  # fmt: skip
-def test_a_list_is_read_in_the_forms_that_models_write(text: str) -> None:
-    """Bullets, numbers, commas, semicolons, JSON, with words in front."""
+def test_a_list_is_parsed_in_the_formats_that_models_write(text: str) -> None:
+    """Formats are bullets, numbers, commas, semicolons and JSON, also after an introduction."""
     assert items(text) == ["Ada", "Bo", "Cy"]
 
 
-def test_one_item_is_not_taken_apart() -> None:
-    """`and` parts a list only behind a comma; bullets keep their commas; so do numbers."""
+def test_a_single_item_is_not_divided() -> None:
+    """`and` divides a list only after a comma; items with bullets and numbers keep commas."""
     assert items("Romeo and Juliet") == ["Romeo and Juliet"]
     assert items("- Paris, France\n- Oslo") == ["Paris, France", "Oslo"]
     assert items("1,000 and 2,000") == ["1,000 and 2,000"]
     assert items("猫、犬、鳥") == ["猫", "犬", "鳥"]
 
 
-def test_items_are_the_same_without_case_punctuation_and_articles() -> None:
-    """What tells things apart stays: signs, decimals, minus."""
-    same = [
+def test_items_are_compared_without_case_punctuation_and_articles() -> None:
+    """Signs, decimals and minus remain, since they distinguish items."""
+    equal = [
         ("The Marigold", "marigold."),
         ("Jean-Luc", "Jean Luc"),
         ("U.S.A.", "USA"),
         ("ﬁn", "Fin"),
     ]
-    assert all(key(one) == key(other) for one, other in same)
-    others = ["C", "C#", "C++", "5", "-5", "5%", "1.5", "15"]
-    assert len(set(map(key, others))) == len(others)
+    assert all(key(first) == key(second) for first, second in equal)
+    different = ["C", "C#", "C++", "5", "-5", "5%", "1.5", "15"]
+    assert len(set(map(key, different))) == len(different)
     assert similarity("persephone", "persephony") == similarity("persephony", "persephone") > 0.85
 
 
-def test_a_union_has_each_item_once_with_its_passages() -> None:
-    """In the order of the document, read under an instruction of its own."""
+def test_a_union_contains_each_item_once_with_its_passages() -> None:
+    """Items are in document order; the reads have the instruction of the combiner."""
     value, reads = _run(Union(), ["- the Marigold", "none", "Persephone, Marigold"])
     assert value["answer"] == "the Marigold, Persephone"
     assert items_of(value) == (
@@ -83,12 +83,12 @@ def test_a_union_has_each_item_once_with_its_passages() -> None:
     assert {read.instruction for read in reads} == {Union().instruction}
 
 
-def test_a_union_can_be_narrowed() -> None:
-    """By support, by what stands in the text, by what does not count."""
-    said = ["Marigold, Argo", "rain", "Persephone, Marigold, pumps"]
+def test_a_union_can_be_limited_to_some_items() -> None:
+    """Parameters require support or occurrence in the text, or list items to skip."""
+    outputs = ["Marigold, Argo", "rain", "Persephone, Marigold, pumps"]
 
-    def answer(**given: Any) -> str:
-        return str(_run(Union(**given), said)[0]["answer"])
+    def answer(**parameters: Any) -> str:
+        return str(_run(Union(**parameters), outputs)[0]["answer"])
 
     assert answer(verbatim=True) == "Marigold, rain, Persephone, pumps"
     assert answer(support=2) == "Marigold"
@@ -96,30 +96,30 @@ def test_a_union_can_be_narrowed() -> None:
     assert answer(order="support", separator="|") == "Marigold|Argo|rain|Persephone|pumps"
 
 
-def test_items_that_are_spelt_alike_are_one_if_that_is_wanted() -> None:
+def test_items_with_similar_spelling_are_joined_with_similar() -> None:
     """The first spelling is kept."""
-    said = ["Persephony", "", "Persephone"]
-    assert _run(Union(), said)[0]["answer"] == "Persephony, Persephone"
-    assert _run(Union(similar=0.85), said)[0]["answer"] == "Persephony"
+    outputs = ["Persephony", "", "Persephone"]
+    assert _run(Union(), outputs)[0]["answer"] == "Persephony, Persephone"
+    assert _run(Union(similar=0.85), outputs)[0]["answer"] == "Persephony"
 
 
-def test_what_stands_where_passages_overlap_is_in_one_of_them() -> None:
-    """The same place twice is no support; another place is."""
+def test_an_item_in_overlapping_passages_has_one_of_them() -> None:
+    """Only other places are further support."""
     where = ((0, 36), (0, 30), (26, len(TEXT)))
     value, _ = _run(Union(), ["Marigold"] * 3, where)
     [item] = items_of(value) or ()
     assert item.passages == (Span(0, 30), Span(26, len(TEXT)))
 
 
-def test_a_count_is_of_different_items() -> None:
-    """As the union has them."""
+def test_a_count_is_the_number_of_different_items() -> None:
+    """The items are those of the union."""
     value, _ = _run(Count(), ["- the Marigold", "none", "Persephone, Marigold"])
     assert value["answer"] == "2"
     assert [item.text for item in items_of(value) or ()] == ["the Marigold", "Persephone"]
 
 
-def test_a_count_of_passages_asks_each_for_a_choice() -> None:
-    """Those for which the first is chosen count, with words behind it too."""
+def test_a_count_of_passages_counts_outputs_of_the_first_choice() -> None:
+    """An output may have more words after the choice."""
     value, reads = _run(Count(unit="passages"), ["yes", "no", "Yes, one does."])
     assert value["answer"] == "2"
     assert {read.choices for read in reads} == {("yes", "no")}
@@ -127,15 +127,15 @@ def test_a_count_of_passages_asks_each_for_a_choice() -> None:
 
 
 @pytest.mark.parametrize("combiner", [Union(), Count(), Count(unit="passages")])
-def test_without_passages_there_is_nothing_and_nothing_is_read(combiner: Any) -> None:
-    """An empty list, or 0."""
+def test_without_passages_the_answer_is_empty_without_a_read(combiner: Any) -> None:
+    """The answer is an empty list, or 0."""
     value, reads = _run(combiner, [], [])
     assert (value["answer"] in ("", "0"), value["items"], reads) == (True, [], [])
 
 
-def test_choices_that_begin_alike_are_refused() -> None:
-    """A reader's words could be either."""
-    with pytest.raises(ValueError, match="give choices that differ there"):
+def test_choices_with_a_common_beginning_are_refused() -> None:
+    """An output could match both."""
+    with pytest.raises(ValueError, match="use choices with different first words"):
         Count(choices=("no", "no idea"))
 
 
@@ -145,8 +145,8 @@ def test_choices_that_begin_alike_are_refused() -> None:
      {"items": [{"text": "a", "passages": [[1]]}]},
      {"items": [{"text": "a", "passages": [[5, 2]]}]}],
 )  # fmt: skip
-def test_what_only_looks_like_items_is_none(raw: Any) -> None:
-    """A combiner of one's own may return anything."""
+def test_values_with_invalid_items_have_no_items(raw: Any) -> None:
+    """A combiner of a plug-in may return any value."""
     assert items_of(raw) is None
 
 
@@ -158,7 +158,7 @@ from leporello import Output
 @dataclass(frozen=True)
 class Capitals:
     def read(self, inputs):
-        texts = [one.passages[0].text for one in inputs]
+        texts = [read.passages[0].text for read in inputs]
         return [Output("\\n".join(re.findall(r"(?<=the )[A-Z]\\w+", t)) or "none") for t in texts]
 
     def count(self, texts):
@@ -167,7 +167,7 @@ class Capitals:
 
 
 def test_ask_shows_each_item_with_its_passages(tmp_path: Path) -> None:
-    """The prediction is the list; the passages of each item are shown in place of all of them."""
+    """The prediction is the list; passages are shown by item."""
     (tmp_path / "capitals.py").write_text(READER, encoding="utf-8")
     pipeline: Mapping[str, Any] = {
         "chunker": {"class": "Sentences", "size": 12},
@@ -178,12 +178,12 @@ def test_ask_shows_each_item_with_its_passages(tmp_path: Path) -> None:
     config.write_text(json.dumps({"pipelines": {"list": pipeline}}), encoding="utf-8")
     file = tmp_path / "log.txt"
     file.write_text(f"In May the Argo sank. {TEXT}", encoding="utf-8")
-    found = ask(file, "Which ships?", pipeline="list", config=[config], cached=False)
-    assert found.text == "Argo, Marigold"
-    assert [item.text for item in found.items or ()] == ["Argo", "Marigold"]
+    answer = ask(file, "Which ships?", pipeline="list", config=[config], cached=False)
+    assert answer.text == "Argo, Marigold"
+    assert [item.text for item in answer.items or ()] == ["Argo", "Marigold"]
     with Console(width=200, file=(tmp_path / "shown").open("w+", encoding="utf-8")) as console:
-        show_answer(console, found)
-    shown = (tmp_path / "shown").read_text(encoding="utf-8")
-    assert "1. Argo\n" in shown
-    assert "lent pumps to the Marigold" in shown
-    assert "(score" not in shown
+        show_answer(console, answer)
+    output = (tmp_path / "shown").read_text(encoding="utf-8")
+    assert "1. Argo\n" in output
+    assert "lent pumps to the Marigold" in output
+    assert "(score" not in output

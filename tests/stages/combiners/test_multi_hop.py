@@ -1,4 +1,4 @@
-"""Several hops: what is searched next, what is found, and what the ledger says of it."""
+"""Tests of several hops: their queries, hits and coverage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from one_example import run_example
 
 from leporello.combiners import MultiHop, Stuff
-from leporello.combiners.multi_hop import names, nearest_sentences, without
+from leporello.combiners.multi_hop import missing_terms, names, nearest_sentences
 from leporello.config import Pipeline
 from leporello.core.records import (
     Chunk,
@@ -47,37 +47,37 @@ EXAMPLE = Example("e", DOCUMENT, question=QUESTION)
 
 @dataclass(frozen=True)
 class Blocks:
-    """What blank lines part."""
+    """Chunker that divides a text at blank lines."""
 
     def chunk(self, document: Document) -> Iterator[Span]:
-        for found in re.finditer(r"\S(?:.|\n(?!\n))*", document.text):
-            yield Span(*found.span())
+        for block in re.finditer(r"\S(?:.|\n(?!\n))*", document.text):
+            yield Span(*block.span())
 
 
 @dataclass(frozen=True)
 class Copy:
-    """Reads what it gets; the instruction `fail` cannot be read."""
+    """Reader that copies the passages, or returns a text; it fails at the instruction `fail`."""
 
-    said: str = ""
+    text: str = ""
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        if any(one.instruction == "fail" for one in inputs):
+        if any(read.instruction == "fail" for read in inputs):
             raise RuntimeError("cannot read this")
-        return [Output(self.said or " | ".join(map(_text, one.passages))) for one in inputs]
+        return [Output(self.text or " | ".join(map(_text, read.passages))) for read in inputs]
 
     def count(self, texts: Sequence[str]) -> list[int]:
         return [len(text.split()) for text in texts]
 
 
 @dataclass(frozen=True)
-class Given:
-    """Answers at once with what it was given."""
+class FirstWords:
+    """Combiner that answers with the first words of the hits, without a read."""
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> str:
-        return _given(hits)
+        return _first_words(hits)
 
 
-def _given(hits: Sequence[Hit]) -> str:
+def _first_words(hits: Sequence[Hit]) -> str:
     return " ".join(hit.chunk.text.split()[0] for hit in hits)
 
 
@@ -86,10 +86,10 @@ def _text(passage: Chunk | str) -> str:
 
 
 def _finished(
-    combiner: Any, k: int = 2, said: str = "", example: Example = EXAMPLE
+    combiner: Any, k: int = 2, output: str = "", example: Example = EXAMPLE
 ) -> tuple[ActiveExample, list[list[Read]]]:
-    """Returns a finished example, and what was read in each round."""
-    stages = Pipeline(Blocks(), BM25(k=k), Copy(said), combiner)
+    """Returns a finished example, and the reads of each round."""
+    stages = Pipeline(Blocks(), BM25(k=k), Copy(output), combiner)
     return run_example(stages, example)
 
 
@@ -97,40 +97,40 @@ def _starts(active: ActiveExample) -> list[str]:
     return [" ".join(hit.chunk.text.split()[:2]) for hit in active.hits]
 
 
-def test_the_next_query_has_what_the_passage_lacks_and_what_it_names() -> None:
-    """What the passage says already is not searched again, nor a word that opened a sentence."""
+def test_the_next_query_contains_missing_words_and_new_names() -> None:
+    """It contains neither words of the passage, nor words that begin a sentence as names."""
     passage = "Scarlett was played by Vivien Leigh in 1939. She won; then she left. Then all left."
-    assert without("the spouse of the one that played Scarlett", passage) == (
+    assert missing_terms("the spouse of the one that played Scarlett", passage) == (
         "the spouse of the one that"
     )
     assert names(passage, "Who played Scarlett?") == "Vivien Leigh 1939"
     assert names("郝思嘉由费雯·丽饰演", "谁") == ""
 
 
-def test_a_second_hop_finds_what_the_first_passage_names() -> None:
-    """One hop finds the film, two the spouse; the passages are read in that order."""
-    one, _ = _finished(MultiHop(Stuff(), hops=1))
-    two, [[read]] = _finished(MultiHop(Stuff(), hops=2, beam=1, new=1))
-    assert _starts(one) == ["Scarlett was", "The screen"]
-    assert _starts(two) == ["Scarlett was", "The screen", "Vivien Leigh"]
+def test_a_second_hop_finds_a_passage_about_a_name_in_the_first() -> None:
+    """One hop finds the film, two find the spouse; the passages are read in that order."""
+    single, _ = _finished(MultiHop(Stuff(), hops=1))
+    double, [[read]] = _finished(MultiHop(Stuff(), hops=2, beam=1, new=1))
+    assert _starts(single) == ["Scarlett was", "The screen"]
+    assert _starts(double) == ["Scarlett was", "The screen", "Vivien Leigh"]
     firsts = [_text(passage).split()[0] for passage in read.passages]
     assert firsts == ["Scarlett", "Vivien", "The"]
     assert read.question == QUESTION
 
 
-def test_the_first_of_every_hop_is_read_before_the_second_of_any() -> None:
-    """What a short window cuts is the least that any hop found."""
-    active, _ = _finished(MultiHop(Given(), beam=1, new=2), k=2)
+def test_the_first_hits_of_all_hops_are_read_before_the_second_ones() -> None:
+    """A short input window therefore cuts the worst hits of each hop."""
+    active, _ = _finished(MultiHop(FirstWords(), beam=1, new=2), k=2)
     first, second = active.hits[:2], active.hits[2:]
     assert second
     ordered = [first[0], second[0], first[1], *second[1:]]
-    assert active.value == _given(ordered)
+    assert active.value == _first_words(ordered)
 
 
-def test_a_reader_may_say_what_is_searched_next() -> None:
-    """It reads each passage with those that led there, the last first, in one round a hop."""
+def test_a_reader_can_write_the_next_query() -> None:
+    """It reads each passage with those that led to it, last first, in one round per hop."""
     combiner = MultiHop(Stuff(), hops=3, beam=1, new=1, query="reader", ask="Go on.")
-    active, rounds = _finished(combiner, said="Laurence Olivier, Dorking, Surrey")
+    active, rounds = _finished(combiner, output="Laurence Olivier, Dorking, Surrey")
     assert [[read.instruction for read in reads] for reads in rounds] == [
         ["Go on."],
         ["Go on."],
@@ -141,21 +141,22 @@ def test_a_reader_may_say_what_is_searched_next() -> None:
     assert rounds[1][0].passages == (active.hits[2].chunk, active.hits[0].chunk)
 
 
-def test_hits_of_later_hops_are_in_the_prediction_and_the_ledger() -> None:
-    """What was found is what was selected; nothing is read that was not."""
+def test_hits_of_later_hops_are_in_the_prediction_and_the_coverage() -> None:
+    """All hits count as selected; only hits are read."""
     stages = Pipeline(Blocks(), BM25(k=2), Copy(), MultiHop(Stuff(), beam=1, new=1))
     [row] = rows_of(None, [EXAMPLE], stages)
-    found = row["prediction"]
+    prediction = row["prediction"]
     starts = [TEXT.index(name) for name in ("Scarlett was", "The screen", "Vivien Leigh had")]
-    assert [start for start, _, _ in found["hits"]] == starts
-    ledger = found["coverage"]
-    assert ledger["selected"] == ledger["read"] == sum(e - s for s, e, _ in found["hits"])
-    assert ledger["cut"] == 0
+    assert [start for start, _, _ in prediction["hits"]] == starts
+    coverage = prediction["coverage"]
+    characters = sum(end - start for start, end, _ in prediction["hits"])
+    assert coverage["selected"] == coverage["read"] == characters
+    assert coverage["cut"] == 0
 
 
 @dataclass(frozen=True)
-class Asks:
-    """Searches as it is told, and returns what it was sent."""
+class TwoSearches:
+    """Combiner that searches twice, and returns the starts of the hits."""
 
     question: str
     new: int | None
@@ -163,14 +164,14 @@ class Asks:
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         once = yield [Search(self.question, self.new)]
         again = yield [Search(self.question, self.new)]
-        return json.dumps([[hit.chunk.start for hit in found] for found in (*once, *again)])
+        return json.dumps([[hit.chunk.start for hit in hits] for hits in (*once, *again)])
 
 
-def test_a_search_for_what_is_new_gets_no_hit_twice() -> None:
-    """Without `new` the same hits come again; with it, those not found before, and no more."""
-    every, _ = _finished(Asks("market", None), k=3)
-    fresh, _ = _finished(Asks("market", 1), k=3)
-    once, again = json.loads(str(every.value))
+def test_a_search_for_new_hits_returns_no_hit_twice() -> None:
+    """Without `new` it returns the same hits again; with `new`, at most that many other hits."""
+    repeated, _ = _finished(TwoSearches("market", None), k=3)
+    fresh, _ = _finished(TwoSearches("market", 1), k=3)
+    once, again = json.loads(str(repeated.value))
     assert once == again
     first, second = json.loads(str(fresh.value))
     assert len(first) == 1
@@ -178,8 +179,8 @@ def test_a_search_for_what_is_new_gets_no_hit_twice() -> None:
     assert len({hit.chunk.span for hit in fresh.hits}) == len(fresh.hits)
 
 
-def test_only_the_sentences_nearest_to_the_question_count() -> None:
-    """In their own order; none asked for is all of them."""
+def test_the_sentences_nearest_to_the_question_are_returned() -> None:
+    """They are in document order; the number 0 returns all sentences."""
     text = "Rome is old. Oslo is cold in winter. Nobody counts. Oslo has a harbour."
     assert (
         nearest_sentences(text, "Oslo harbour", 2) == "Oslo is cold in winter. Oslo has a harbour."

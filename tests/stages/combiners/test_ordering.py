@@ -1,4 +1,4 @@
-"""Texts put in order: by pairs, by coherence, by their place in the source."""
+"""Tests of putting texts in order: by pairs, by coherence, and by place in the source."""
 
 from __future__ import annotations
 
@@ -30,134 +30,135 @@ WORDS = st.lists(st.sampled_from(["one", "two", "ox", ""]), max_size=7)
 
 
 def example(texts: Sequence[str], label: str = "") -> Example:
-    """Returns an example whose document's parts are these texts."""
+    """Returns an example whose document has the texts as parts, with optional labels."""
     parts, text = [], ""
-    for number, own in enumerate(texts, 1):
-        labelled = f"{label} {number}:\n{own}" if label else own
-        parts.append(Span(len(text), len(text) + len(labelled)))
-        text += labelled + "\n\n"
+    for number, content in enumerate(texts, 1):
+        part = f"{label} {number}:\n{content}" if label else content
+        parts.append(Span(len(text), len(text) + len(part)))
+        text += part + "\n\n"
     return Example("e", Document("d", text, parts=tuple(parts)))
 
 
-def hits(of: Example) -> list[Hit]:
-    """Returns its parts, the last one first: order is no rank here."""
-    return [Hit(chunk, 0.0) for chunk in reversed(divide(Parts(), of.document))]
+def hits(example: Example) -> list[Hit]:
+    """Returns the parts in reverse order, since the combiners ignore ranks."""
+    return [Hit(chunk, 0.0) for chunk in reversed(divide(Parts(), example.document))]
 
 
 def drive(
-    combiner: Any, of: Example, said: Callable[[Read], Output], found: Any = None
+    combiner: Any, example: Example, answer: Callable[[Read], Output], search: Any = None
 ) -> tuple[str, list[list[Read]]]:
-    """Runs a combiner to its end, without hits where it searches."""
-    return one_example.drive(combiner, of, [] if found else hits(of), said, found)
+    """Runs a combiner to its end, either with hits or with a search."""
+    first = [] if search else hits(example)
+    return one_example.drive(combiner, example, first, answer, search)
 
 
 def texts_of(read: Read) -> tuple[str, str]:
     """Returns the two texts of a read of `OrderByPairs`."""
     if read.pair:
         return read.pair
-    _, one, _, other = read.passages
-    return one.text, other.text  # type: ignore[union-attr]  # both are chunks
+    _, first, _, second = read.passages
+    return first.text, second.text  # type: ignore[union-attr]  # both are chunks
 
 
 def scored(odds: float) -> Output:
-    """Returns log-probabilities with these log odds, but for what they have in common."""
+    """Returns scores of two choices whose difference is the log odds."""
     return Output("", scores=(min(0.0, odds), min(0.0, -odds)))
 
 
 def by_alphabet(read: Read) -> Output:
-    """Says that the text which sorts first comes first, with a liking for the first named."""
-    one, other = texts_of(read)
-    return scored(0.5 if one < other else -2.5)
+    """Orders two texts by alphabet, with a bias towards one position."""
+    first, second = texts_of(read)
+    return scored(0.5 if first < second else -2.5)
 
 
-def ids(said: str) -> list[int]:
+def ids(answer: str) -> list[int]:
     """Returns the numbers of an answer."""
-    return [int(number) for number in said.split(",")] if said else []
+    return [int(number) for number in answer.split(",")] if answer else []
 
 
 @pytest.mark.parametrize("pairs", ["all", "sort"])
-def test_asking_both_ways_cancels_a_liking_for_the_first_named(pairs: Any) -> None:
-    """The order is right though the reader mostly says A or B by position."""
-    of = example(list("dbeac"))
+def test_asking_both_ways_cancels_a_bias_towards_the_first_text(pairs: Any) -> None:
+    """The order is correct although the reader always prefers the first text."""
+    shuffled = example(list("dbeac"))
 
-    def likes_a(read: Read) -> Output:
-        one, other = texts_of(read)
-        return scored(3.0 if one < other else 2.0)
+    def biased(read: Read) -> Output:
+        first, second = texts_of(read)
+        return scored(3.0 if first < second else 2.0)
 
-    assert drive(OrderByPairs(pairs), of, likes_a)[0] == "4, 2, 5, 1, 3"
-    assert drive(OrderByPairs(pairs, both_ways=False), of, likes_a)[0] == "1, 2, 3, 4, 5"
+    assert drive(OrderByPairs(pairs), shuffled, biased)[0] == "4, 2, 5, 1, 3"
+    assert drive(OrderByPairs(pairs, both_ways=False), shuffled, biased)[0] == "1, 2, 3, 4, 5"
 
 
-def test_all_pairs_are_one_round_and_outvote_a_wrong_comparison() -> None:
-    """One comparison that is wrong, and not surer than the others, changes nothing."""
+def test_all_pairs_are_read_in_one_round_and_outvote_a_wrong_comparison() -> None:
+    """A wrong comparison changes nothing if it is not more certain than the others."""
 
     def wrong_once(read: Read) -> Output:
-        one, other = texts_of(read)
-        flipped = {one, other} == {"a", "e"}
-        return scored(1.0 if (one < other) != flipped else -1.0)
+        first, second = texts_of(read)
+        flipped = {first, second} == {"a", "e"}
+        return scored(1.0 if (first < second) != flipped else -1.0)
 
-    said, rounds = drive(OrderByPairs(), example(list("dbeac")), wrong_once)
-    assert said == "4, 2, 5, 1, 3"
-    assert [len(each) for each in rounds] == [5 * 4]
+    answer, rounds = drive(OrderByPairs(), example(list("dbeac")), wrong_once)
+    assert answer == "4, 2, 5, 1, 3"
+    assert [len(reads) for reads in rounds] == [5 * 4]
 
 
-def test_sorting_asks_n_log_n_pairs_the_merges_of_a_level_side_by_side() -> None:
-    """64 texts take no more than 64 * 6 comparisons, the first half of these in one round."""
+def test_sorting_reads_n_log_n_pairs_with_the_merges_of_a_level_together() -> None:
+    """64 texts take at most 64 * 6 comparisons; the first 32 are one round."""
     texts = [f"{(n * 37) % 64:02}" for n in range(64)]
-    said, rounds = drive(OrderByPairs("sort", both_ways=False), example(texts), by_alphabet)
-    assert [texts[n - 1] for n in ids(said)] == sorted(texts)
+    answer, rounds = drive(OrderByPairs("sort", both_ways=False), example(texts), by_alphabet)
+    assert [texts[n - 1] for n in ids(answer)] == sorted(texts)
     assert sum(map(len, rounds)) <= 64 * 6
     assert len(rounds[0]) == 32
     assert len(rounds) <= 1 + 3 + 7 + 15 + 31 + 63
 
 
-def test_a_pair_classifier_is_given_pairs_and_their_chunks() -> None:
-    """With `ask: pair` a read has both texts, and the score is taken for a probability."""
+def test_a_pair_classifier_reads_pairs_and_their_chunks() -> None:
+    """With `ask: pair` a read has both texts, and the score is a probability."""
 
-    def likely(read: Read) -> Output:
-        one, other = texts_of(read)
-        return Output("", score=1.0 if one < other else 0.0)
+    def probability(read: Read) -> Output:
+        first, second = texts_of(read)
+        return Output("", score=1.0 if first < second else 0.0)
 
-    said, [[read, *_]] = drive(OrderByPairs(ask="pair"), example(list("ba")), likely)
-    assert said == "2, 1"
+    answer, [[read, *_]] = drive(OrderByPairs(ask="pair"), example(list("ba")), probability)
+    assert answer == "2, 1"
     assert read.pair == ("b", "a")
     assert [getattr(passage, "text", "") for passage in read.passages] == ["b", "a"]
-    with pytest.raises(ValueError, match="a pair of texts a probability, as PairClassifier"):
+    with pytest.raises(ValueError, match="a pair of texts, such as PairClassifier"):
         drive(OrderByPairs(ask="pair"), example(list("ba")), lambda _: Output("", score=-7.0))
-    with pytest.raises(ValueError, match="a reader that scores choices, as CausalLM"):
+    with pytest.raises(ValueError, match="a reader that scores choices, such as CausalLM"):
         drive(OrderByPairs(), example(list("ba")), lambda _: Output("A", score=0.1))
 
 
-def test_labels_that_tell_the_given_order_are_not_read() -> None:
-    """`Summary 1:` falls away where all have one; a chapter's own number does not."""
+def test_labels_that_reveal_the_given_order_are_not_read() -> None:
+    """`Summary 1:` is left out if all texts have a label in order; numbers of chapters stay."""
     _, [[read, *_]] = drive(OrderByPairs(), example(list("ab"), "Summary"), by_alphabet)
     assert texts_of(read) == ("a", "b")
     _, [[read, *_]] = drive(OrderByPairs(), example(["Act 2: a", "Act 1: b"]), by_alphabet)
     assert texts_of(read) == ("Act 2: a", "Act 1: b")
-    many = f"x {'1' * 5000}: a"  # more digits than Python makes a number of
+    many = f"x {'1' * 5000}: a"  # more digits than Python converts to a number
     _, [[read, *_]] = drive(OrderByPairs(), example([many, "b"]), by_alphabet)
     assert texts_of(read) == (many, "b")
 
 
 @pytest.mark.parametrize("combiner", [OrderByPairs(), OrderByCoherence()])
 def test_hits_that_are_not_all_parts_are_refused(combiner: Any) -> None:
-    """An order of some of the summaries would be no order of all."""
-    of = example(list("abc"))
+    """The order must include all texts."""
+    three = example(list("abc"))
     with pytest.raises(ValueError, match="use the chunker Parts and the retriever All"):
-        next(combiner.combine(of, hits(of)[:2]))
+        next(combiner.combine(three, hits(three)[:2]))
 
 
 @pytest.mark.parametrize("combiner", [OrderByPairs(), OrderByCoherence()])
-def test_very_many_are_not_compared_each_with_each(combiner: Any) -> None:
-    """Rather than to ask for millions of reads, it says what to do."""
-    of = example([f"text {n}" for n in range(301)])
+def test_too_many_texts_for_all_pairs_are_refused(combiner: Any) -> None:
+    """The error contains the fix; sorting has no such limit."""
+    many = example([f"text {n}" for n in range(301)])
     with pytest.raises(ValueError, match="301 passages are 90,300 pairs to read"):
-        next(combiner.combine(of, hits(of)))
-    assert next(OrderByPairs(pairs="sort").combine(of, hits(of)))
+        next(combiner.combine(many, hits(many)))
+    assert next(OrderByPairs(pairs="sort").combine(many, hits(many)))
 
 
 def chain(read: Read) -> Output:
-    """Finds a text likelier behind the one before it in the alphabet."""
+    """Scores a text higher after its predecessor in the alphabet."""
     [passage] = read.passages
     text = passage if isinstance(passage, str) else passage.text
     letters = text.split()
@@ -166,17 +167,17 @@ def chain(read: Read) -> Output:
 
 
 @pytest.mark.parametrize("count", [2, 5, 14])
-def test_coherence_finds_the_path_whose_steps_gain_most(count: int) -> None:
-    """What is likely by itself does not matter; up to 12 exactly, beyond with a beam."""
+def test_coherence_finds_the_order_with_the_largest_gain(count: int) -> None:
+    """The score of a single text does not matter; more than 12 texts are ordered with a beam."""
     letters = [chr(ord("a") + n * 3 % count) for n in range(count)]  # coprime: a shuffle
     assert len(set(letters)) == count
-    said, rounds = drive(OrderByCoherence(), example(letters), chain)
-    assert [letters[n - 1] for n in ids(said)] == sorted(letters)
-    assert [len(each) for each in rounds] == [count * count]
+    answer, rounds = drive(OrderByCoherence(), example(letters), chain)
+    assert [letters[n - 1] for n in ids(answer)] == sorted(letters)
+    assert [len(reads) for reads in rounds] == [count * count]
 
 
-def test_coherence_needs_scores() -> None:
-    """A reader that only writes cannot say how likely a text is."""
+def test_coherence_requires_scores() -> None:
+    """A reader that only generates text is refused."""
     with pytest.raises(ValueError, match="use the reader LogLikelihood"):
         drive(OrderByCoherence(), example(list("ab")), lambda _: Output("a"))
 
@@ -192,37 +193,37 @@ def test_coherence_needs_scores() -> None:
         OrderByCoherence(),
     ],
 )
-def test_whatever_the_reader_says_the_answer_is_a_permutation(
+def test_the_answer_is_a_permutation_for_any_outputs(
     combiner: Any, texts: list[str], seed: int, failing: int, label: bool
 ) -> None:
-    """Of no texts, of one, of equal ones, with scores from nowhere and reads that fail."""
+    """Texts may be equal, empty or missing, scores random, and reads may fail."""
     chance = np.random.default_rng(seed)
-    failed, answered = [0], [0]
+    failures, outputs = [0], [0]
 
     def nonsense(read: Read) -> Output:
         if crc32(repr([getattr(p, "span", p) for p in read.passages]).encode()) % 4 < failing:
-            failed[0] += 1
+            failures[0] += 1
             raise ReadError("cannot read this")
-        answered[0] += 1
+        outputs[0] += 1
         value = float(chance.choice([0.0, 0.5, 1.0]))
         return Output("", score=value, scores=(value, 1 - value))
 
-    of = example(texts, "Summary" if label else "")
-    with warnings.catch_warnings(record=True) as told:
+    examined = example(texts, "Summary" if label else "")
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
-            said, _ = drive(combiner, of, nonsense)
+            answer, _ = drive(combiner, examined, nonsense)
         except ReadError:
-            assert failed[0]
-            assert not answered[0]
+            assert failures[0]
+            assert not outputs[0]
             return
-    assert sorted(ids(said)) == list(range(1, len(texts) + 1))
-    assert bool(told) == bool(failed[0])
+    assert sorted(ids(answer)) == list(range(1, len(texts) + 1))
+    assert bool(warned) == bool(failures[0])
 
 
 @pytest.mark.parametrize("combiner", [OrderByPairs(), OrderByPairs("sort"), OrderByCoherence()])
-def test_what_cannot_be_read_decides_nothing_and_is_noted(combiner: Any) -> None:
-    """One failed read costs its own comparison; if all fail, so does the example."""
+def test_failed_reads_are_ignored_with_a_warning(combiner: Any) -> None:
+    """Other comparisons still count; if all reads fail, the example fails."""
 
     def no_b(read: Read) -> Output:
         text = "".join(getattr(passage, "text", str(passage)) for passage in read.passages)
@@ -233,95 +234,92 @@ def test_what_cannot_be_read_decides_nothing_and_is_noted(combiner: Any) -> None
     def never(_: Read) -> Output:
         raise ReadError("out of order")
 
-    with pytest.warns(UserWarning, match="could not be read, and decides nothing"):
-        said, _ = drive(combiner, example(list("dbc")), no_b)
-    assert sorted(ids(said)) == [1, 2, 3]
-    assert ids(said).index(3) < ids(said).index(1)
+    with pytest.warns(UserWarning, match="some reads of passages to compare failed"):
+        answer, _ = drive(combiner, example(list("dbc")), no_b)
+    assert sorted(ids(answer)) == [1, 2, 3]
+    assert ids(answer).index(3) < ids(answer).index(1)
     with pytest.raises(ReadError, match="out of order"):
         drive(combiner, example(list("dbc")), never)
 
 
-# -- with the source ----------------------------------------------------------------------------
+# -- With the source ----------------------------------------------------------------------------
 
 REPORT = "The fox sleeps. A mill burns down. The king of cats arrives. Nobody pays the miller."
 SUMMARIES = ("the king arrives", "nobody pays", "a fox is asleep: it sleeps", "burns: the mill")
 
 
-def located(of: Example, k: int = 20) -> Callable[[Search], tuple[Hit, ...]]:
-    """Returns how a search in the document is answered."""
-    chunks = divide(FixedTokens(4), of.document)
+def search_in(example: Example, k: int = 20) -> Callable[[Search], tuple[Hit, ...]]:
+    """Returns a function that answers searches in the document."""
+    chunks = divide(FixedTokens(4), example.document)
 
-    def found(search: Search) -> tuple[Hit, ...]:
-        asked = Example("s", of.document, question=search.question)
-        return tuple(retrieve(BM25(k), [asked], chunks)[0])
+    def answer(search: Search) -> tuple[Hit, ...]:
+        query = Example("s", example.document, question=search.question)
+        return tuple(retrieve(BM25(k), [query], chunks)[0])
 
-    return found
+    return answer
 
 
 def unread(read: Read) -> Output:
-    """Is never called."""
+    """Fails if it is called."""
     raise AssertionError(read)
 
 
-def test_matching_orders_choices_by_where_they_stand_in_the_document() -> None:
-    """Each is searched for by its own text, and nothing is read."""
-    of = Example("e", Document("d", REPORT), choices=SUMMARIES)
-    asked: list[str] = []
-    found = located(of)
+def test_matching_orders_choices_by_their_places_in_the_document() -> None:
+    """The text of each choice is the query; nothing is read."""
+    report = Example("e", Document("d", REPORT), choices=SUMMARIES)
+    queries: list[str] = []
+    search_report = search_in(report)
 
-    def noted(search: Search) -> tuple[Hit, ...]:
-        asked.append(search.question)
-        return found(search)
+    def answer(search: Search) -> tuple[Hit, ...]:
+        queries.append(search.question)
+        return search_report(search)
 
-    assert drive(OrderByMatch(), of, unread, noted)[0] == "3, 4, 1, 2"
-    assert asked == list(SUMMARIES)
+    assert drive(OrderByMatch(), report, unread, answer)[0] == "3, 4, 1, 2"
+    assert queries == list(SUMMARIES)
 
 
-def test_a_choice_that_is_not_found_stands_between_those_at_either_end() -> None:
-    """It might stand anywhere, which is noted; if none is found, they stay as they are."""
+def test_a_choice_that_is_not_found_is_ordered_as_if_in_the_middle() -> None:
+    """A warning reports it; if no choice is found, their order does not change."""
     choices = ("xyzzy", *SUMMARIES[:3])
-    of = Example("e", Document("d", REPORT), choices=choices)
+    report = Example("e", Document("d", REPORT), choices=choices)
     with pytest.warns(UserWarning, match="found no place for some of the texts"):
-        said, _ = drive(OrderByMatch(), of, unread, located(of))
-    assert said == "4, 1, 2, 3"
+        answer, _ = drive(OrderByMatch(), report, unread, search_in(report))
+    assert answer == "4, 1, 2, 3"
     with pytest.warns(UserWarning, match="found no place"):
-        assert drive(OrderByMatch(), of, unread, lambda _: ())[0] == "1, 2, 3, 4"
+        assert drive(OrderByMatch(), report, unread, lambda _: ())[0] == "1, 2, 3, 4"
 
 
 def test_matching_weighs_other_hits_by_their_scores() -> None:
-    """A best hit that is hardly better does not decide alone, unless sharpness says so."""
-    of = Example("e", Document("d", "abcdefgh"), choices=("x", "y"))
-    chunks = [of.document.chunk(n, n + 1) for n in range(8)]
-    said = {
+    """A best hit with a small lead decides only with a high sharpness."""
+    letters = Example("e", Document("d", "abcdefgh"), choices=("x", "y"))
+    chunks = [letters.document.chunk(n, n + 1) for n in range(8)]
+    answers = {
         "x": (Hit(chunks[0], 1.0), Hit(chunks[6], 0.99), Hit(chunks[7], 0.99)),
         "y": (Hit(chunks[4], 2.0), Hit(chunks[1], -3.0)),
     }
-    found = lambda search: said[search.question]  # noqa: E731 -- as short as it is
-    assert drive(OrderByMatch(), of, unread, found)[0] == "2, 1"
-    assert drive(OrderByMatch(sharpness=200.0), of, unread, found)[0] == "1, 2"
+    answer = lambda search: answers[search.question]  # noqa: E731 -- short
+    assert drive(OrderByMatch(), letters, unread, answer)[0] == "2, 1"
+    assert drive(OrderByMatch(sharpness=200.0), letters, unread, answer)[0] == "1, 2"
 
 
-def test_matching_without_choices_says_what_to_use() -> None:
-    """Parts of a document are not sought in it."""
+def test_matching_requires_choices() -> None:
+    """Parts of a document are not searched in the same document; the error contains the fix."""
     with pytest.raises(ValueError, match="use OrderByPairs or OrderByCoherence"):
         next(OrderByMatch().combine(example(list("ab")), []))
 
 
-# -- searches -----------------------------------------------------------------------------------
-
-
-# -- the task, and runs -------------------------------------------------------------------------
+# -- The task, and runs -------------------------------------------------------------------------
 
 
 def written(folder: Path, *rows: Any) -> Path:
     """Writes a file of rows."""
     path = folder / "rows.jsonl"
-    path.write_text("".join(f"{json.dumps(each)}\n" for each in rows), encoding="utf-8")
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     return path
 
 
 def test_the_task_has_the_report_as_document_and_summaries_as_choices(tmp_path: Path) -> None:
-    """Rows on one report share it; the prompt around it is whole."""
+    """Rows about the same report share a document; the official prompt is complete."""
     from leporello.core.official_prompt import OfficialPrompt
 
     first, second = (
@@ -329,31 +327,31 @@ def test_the_task_has_the_report_as_document_and_summaries_as_choices(tmp_path: 
         sorting_row("b", REPORT, "xy", "2, 1"),
     )
     task = ReportSumSort(written(tmp_path, first, second))
-    one, other = task.examples()
+    example_a, example_b = task.examples()
     assert len(task) == 2
-    assert one.document is other.document
-    assert (one.document.text, one.document.parts) == (REPORT, ())
-    assert one.choices == SUMMARIES
-    assert one.references == ("3, 4, 1, 2",)
-    prompt = OfficialPrompt.of(one)
+    assert example_a.document is example_b.document
+    assert (example_a.document.text, example_a.document.parts) == (REPORT, ())
+    assert example_a.choices == SUMMARIES
+    assert example_a.references == ("3, 4, 1, 2",)
+    prompt = OfficialPrompt.of(example_a)
     assert prompt
-    assert prompt.around(one.document.text) == first["input"]
-    assert task.normalise("3 > 4 > 1 > 2", one) == "3, 4, 1, 2"
+    assert prompt.around(example_a.document.text) == first["input"]
+    assert task.normalise("3 > 4 > 1 > 2", example_a) == "3, 4, 1, 2"
 
 
 def test_without_the_source_the_summaries_are_the_document(tmp_path: Path) -> None:
-    """As in BookSumSort: they are its parts."""
-    [alone] = ReportSumSort(
+    """As in BookSumSort, they are the parts of the document."""
+    [summaries] = ReportSumSort(
         written(tmp_path, sorting_row("a", REPORT, SUMMARIES, "3, 4, 1, 2")), source=False
     ).examples()
-    parts = [alone.document.text[part.start : part.end] for part in alone.document.parts]
+    parts = [summaries.document.text[part.start : part.end] for part in summaries.document.parts]
     assert parts == [f"Summary {n}:\n{text}" for n, text in enumerate(SUMMARIES, 1)]
-    assert "fox sleeps" not in alone.document.text
-    assert alone.choices == ()
+    assert "fox sleeps" not in summaries.document.text
+    assert summaries.choices == ()
 
 
-def test_a_row_that_is_no_ordering_fails_alone(tmp_path: Path) -> None:
-    """Summaries that are not told, gold of another length."""
+def test_an_invalid_row_does_not_affect_other_rows(tmp_path: Path) -> None:
+    """Examples: a row without summaries, a reference of another length."""
     bare, short = (
         sorting_row("a", REPORT, SUMMARIES, "1, 2"),
         sorting_row("b", REPORT, SUMMARIES, "1, 2"),
@@ -366,8 +364,8 @@ def test_a_row_that_is_no_ordering_fails_alone(tmp_path: Path) -> None:
     assert faults["c"] == ""
 
 
-def test_the_pipelines_order_what_the_task_has(tmp_path: Path) -> None:
-    """With the source by matching; without it by tiny models, whose answers are permutations."""
+def test_the_built_in_pipelines_for_ordering_run(tmp_path: Path) -> None:
+    """One uses the source; others use tiny models, whose answers are only permutations."""
     save("Llama", tmp_path / "tiny")
     data = written(tmp_path, sorting_row("a", REPORT, SUMMARIES, "3, 4, 1, 2"))
     config = tmp_path / "own.yaml"
@@ -377,7 +375,7 @@ def test_the_pipelines_order_what_the_task_has(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     four = ["chunker.size=4"]
-    done = run(
+    summary = run(
         ["report-sum-sort-bm25"],
         ["near"],
         config=[config],
@@ -385,10 +383,12 @@ def test_the_pipelines_order_what_the_task_has(tmp_path: Path) -> None:
         out=tmp_path / "near",
         workers=0,
     )
-    assert done.results[0].scores == {"concordance_index": 100.0}
+    assert summary.results[0].scores == {"concordance_index": 100.0}
     names = [f"zero-book-sum-sort-{name}" for name in ("pairs", "pairs-sorted", "coherence")]
     tiny = [f"reader.model={tmp_path / 'tiny'}", "reader.max_input_tokens=200"]
-    done = run(names, ["alone"], config=[config], overrides=tiny, out=tmp_path / "alone", workers=0)
+    summary = run(
+        names, ["alone"], config=[config], overrides=tiny, out=tmp_path / "alone", workers=0
+    )
     for name in names:
-        [said] = done.predictions(name, "alone")
-        assert sorted(ids(said.prediction)) == [1, 2, 3, 4]
+        [prediction] = summary.predictions(name, "alone")
+        assert sorted(ids(prediction.prediction)) == [1, 2, 3, 4]

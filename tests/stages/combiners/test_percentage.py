@@ -1,4 +1,4 @@
-"""The share of hits of which something is so: what is asked, counted, left out and written."""
+"""Tests of the percentage of hits for which a question is answered positively."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _example(parts: Sequence[str] = PARTS) -> tuple[Example, list[Hit]]:
 def _drive(
     combiner: Percentage, answer: Callable[[Read], Output], parts: Sequence[str] = PARTS
 ) -> tuple[Any, list[Read]]:
-    """Runs a combiner to its end; returns its value and all reads."""
+    """Runs a combiner to its end; returns its value and all its reads."""
     value, rounds = drive(combiner, *_example(parts), answer)
     return value, [read for reads in rounds for read in reads]
 
@@ -47,38 +47,38 @@ def _text(read: Read) -> str:
 
 
 def _judge(read: Read) -> Output:
-    """Scores `yes` at 0.8 for what is lovely, 0.4 for the rest."""
-    likely = 0.8 if "lovely" in _text(read) else 0.4
-    return Output("", scores=(math.log(likely), math.log(1 - likely)))
+    """Scores `yes` with probability 0.8 for lovely reviews, and 0.4 for others."""
+    probability = 0.8 if "lovely" in _text(read) else 0.4
+    return Output("", scores=(math.log(probability), math.log(1 - probability)))
 
 
 def _scored(odds: Sequence[float]) -> tuple[list[str], Callable[[Read], Output]]:
-    """Returns texts, and a reader that has these log odds for them."""
+    """Returns texts, and a function that returns the scores of reads with these log odds."""
     texts = [f"hit {place}" for place in range(len(odds))]
-    known = dict(zip(texts, odds, strict=True))
+    odds_of = dict(zip(texts, odds, strict=True))
 
     def answer(read: Read) -> Output:
-        value = known[_text(read)]
-        sure = max(value, 0.0) + math.log1p(math.exp(-abs(value)))
-        return Output("", scores=(value - sure, -sure))
+        value = odds_of[_text(read)]
+        total = max(value, 0.0) + math.log1p(math.exp(-abs(value)))
+        return Output("", scores=(value - total, -total))
 
     return texts, answer
 
 
-def test_each_hit_is_asked_the_same_on_its_own() -> None:
-    """The task's instruction, which is about all of them, is not read; no hits, no reads."""
+def test_each_hit_is_read_separately_with_the_same_question() -> None:
+    """The instruction of the task, which is about all hits, is left out; no hits mean no reads."""
     value, reads = _drive(Percentage(), _judge)
     assert value == "67%"
     assert [_text(read) for read in reads] == [*PARTS]
-    asked = {(r.question, r.instruction, r.choices, r.title) for r in reads}
-    assert asked == {("Is it good?", "", ("yes", "no"), "Films")}
+    requests = {(r.question, r.instruction, r.choices, r.title) for r in reads}
+    assert requests == {("Is it good?", "", ("yes", "no"), "Films")}
     _, reads = _drive(Percentage(question="Lovely?"), _judge)
     assert reads[0].question == "Lovely?"
     assert _drive(Percentage(neutral_texts=3), _judge, []) == (None, [])
 
 
 @pytest.mark.parametrize(
-    ("combiner", "wanted"),
+    ("combiner", "expected"),
     [
         (Percentage(), "67%"),
         (Percentage(digits=1), "66.7%"),
@@ -88,31 +88,29 @@ def test_each_hit_is_asked_the_same_on_its_own() -> None:
         (Percentage(share="likeliest"), "100%"),
     ],
 )
-def test_the_answer_is_a_percentage_as_the_metric_reads_it(
-    combiner: Percentage, wanted: str
-) -> None:
-    """Digits and a `%` directly behind them, of decisions, of probabilities or of log odds."""
+def test_the_metric_can_parse_the_percentage(combiner: Percentage, expected: str) -> None:
+    """The percentage is one of decisions, of probabilities or of log odds."""
     value, _ = _drive(combiner, _judge)
     metric: Any = metrics_of(["exponential_similarity"])["exponential_similarity"]
-    assert value == wanted
+    assert value == expected
     assert metric.parses(value, _example()[0])
 
 
-def test_a_reader_that_only_writes_decides() -> None:
-    """Case and stops do not matter; what names no choice, or both, abstains."""
-    said = {PARTS[0]: "Yes.", PARTS[1]: "no", PARTS[2]: "I cannot tell"}
+def test_texts_without_scores_count_as_decisions() -> None:
+    """Case and full stops are ignored; an output that names no choice or both abstains."""
+    outputs = {PARTS[0]: "Yes.", PARTS[1]: "no", PARTS[2]: "I cannot tell"}
     with collect_notes() as notes:
-        value, _ = _drive(Percentage(), lambda read: Output(said[_text(read)]))
+        value, _ = _drive(Percentage(), lambda read: Output(outputs[_text(read)]))
     assert value == "50%"
-    assert notes == ["some hits abstained: the percentage is of the others"]
+    assert notes == ["some hits abstained: the percentage is of the other hits"]
     with pytest.raises(ValueError, match="use share: decisions"):
         _drive(Percentage(share="pooled"), lambda _: Output("yes"))
     with pytest.raises(ValueError, match="neutral_texts calibrate by scores"):
         _drive(Percentage(neutral_texts=2), lambda _: Output("yes"))
 
 
-def test_hits_without_an_opinion_are_left_out_and_told() -> None:
-    """`neither` where it fits best; both choices as likely; if all abstain, no answer."""
+def test_hits_that_abstain_are_left_out_with_a_note() -> None:
+    """Hits abstain with `neither` or equal scores; if all abstain, there is no answer."""
     scores = {PARTS[0]: (-1.0, -3.0, -2.0), PARTS[1]: (-2.0, -3.0, -1.0)}
     with collect_notes() as notes:
         value, reads = _drive(
@@ -131,8 +129,8 @@ def test_hits_without_an_opinion_are_left_out_and_told() -> None:
     assert in_doubt == "50%"
 
 
-def test_a_read_that_fails_abstains() -> None:
-    """The other hits are counted; if all fail, the example does."""
+def test_a_failed_read_abstains() -> None:
+    """The other hits count; if all reads fail, the example fails."""
 
     def failing(read: Read) -> Output:
         if "dull" in _text(read):
@@ -148,69 +146,69 @@ def test_a_read_that_fails_abstains() -> None:
         _drive(Percentage(), failing, ["dull"])
 
 
-def test_neutral_texts_tell_where_the_reader_stands() -> None:
-    """They are made of the hits' words; a reader that is fond of one choice is set right."""
+def test_neutral_texts_correct_the_bias_of_a_reader() -> None:
+    """They consist of words of the hits, and depend on the seed but not on the order of hits."""
 
-    def fond(read: Read) -> Output:
+    def biased(read: Read) -> Output:
         odds = 2.0 + ("lovely" in _text(read)) - ("dull" in _text(read))
         return Output("", scores=(-1.0, -1.0 - odds))
 
     parts = ["lovely film here", "dull film here", "dull film again", "dull film indeed"]
-    assert _drive(Percentage(), fond, parts)[0] == "100%"
-    value, reads = _drive(Percentage(neutral_texts=30), fond, parts)
-    drawn = [_text(read) for read in reads[4:]]
+    assert _drive(Percentage(), biased, parts)[0] == "100%"
+    value, reads = _drive(Percentage(neutral_texts=30), biased, parts)
+    neutral = [_text(read) for read in reads[4:]]
     assert value == "25%"
-    assert len(drawn) == 30
-    assert {word for text in drawn for word in text.split()} <= set(" ".join(parts).split())
-    assert {len(text.split()) for text in drawn} == {3}
-    turned = _drive(Percentage(neutral_texts=30), fond, parts[::-1])[1][4:]
-    assert [_text(read) for read in turned] == drawn
-    other = _drive(Percentage(neutral_texts=30, seed=1), fond, parts)[1][4:]
-    assert [_text(read) for read in other] != drawn
+    assert len(neutral) == 30
+    assert {word for text in neutral for word in text.split()} <= set(" ".join(parts).split())
+    assert {len(text.split()) for text in neutral} == {3}
+    reversed_reads = _drive(Percentage(neutral_texts=30), biased, parts[::-1])[1][4:]
+    assert [_text(read) for read in reversed_reads] == neutral
+    reseeded = _drive(Percentage(neutral_texts=30, seed=1), biased, parts)[1][4:]
+    assert [_text(read) for read in reseeded] != neutral
 
 
 @given(st.lists(ODDS, min_size=1, max_size=20), st.randoms(), st.data())
-def test_the_share_is_one_and_rises_with_what_is_said(
+def test_the_percentage_rises_with_the_odds_of_a_hit(
     odds: list[float], chance: Any, data: st.DataObject
 ) -> None:
-    """Between 0 and 100, the same in any order of the hits, never lower where a hit says more."""
+    """It is between 0 and 100, and does not depend on the order of hits."""
     place = data.draw(st.integers(0, len(odds) - 1))
     raised = [*odds]
     raised[place] += data.draw(st.floats(0, 20))
-    turned = [*odds]
-    chance.shuffle(turned)
+    shuffled = [*odds]
+    chance.shuffle(shuffled)
     for share in ("decisions", "probabilities", "pooled"):
         combiner = replace(Percentage(digits=6), share=share)
-        with collect_notes():  # that hits abstain
+        with collect_notes():  # hits may abstain
             low, same, high = (
                 _drive(combiner, answer, texts)[0]
-                for texts, answer in map(_scored, (odds, turned, raised))
+                for texts, answer in map(_scored, (odds, shuffled, raised))
             )
         assert low == same
-        if low and high:  # else all abstain
+        if low and high:  # otherwise all abstain
             assert 0 <= float(low[:-1]) <= float(high[:-1]) + 2e-6 <= 100 + 2e-6
 
 
-def test_supervision_is_the_percentage_of_the_whole() -> None:
-    """For each hit; without references there is none."""
+def test_the_target_of_each_read_is_the_percentage_of_the_example() -> None:
+    """Without references there are no targets."""
     example, hits = _example()
     combination: Any = Percentage().combine(example, hits)
     reads = next(combination)
-    known = replace(example, references=("67%",))
-    assert Percentage().supervise(known, reads) == ["67%"] * 3
+    labelled = replace(example, references=("67%",))
+    assert Percentage().supervise(labelled, reads) == ["67%"] * 3
     assert Percentage().supervise(example, reads) == [None] * 3
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "message"),
     [
         ({"negative": "Yes"}, "must differ"),
         ({"neither": "no"}, "must differ"),
         ({"positive": ""}, "must differ"),
-        ({"heading": "("}, "no regular expression"),
+        ({"heading": "("}, "not a valid regular expression"),
     ],
 )
-def test_faulty_parameters_are_refused(parameters: dict[str, str], told: str) -> None:
-    """Before anything is read."""
-    with pytest.raises(ValueError, match=told):
+def test_faulty_parameters_are_refused(parameters: dict[str, str], message: str) -> None:
+    """The constructor raises the error."""
+    with pytest.raises(ValueError, match=message):
         Percentage(**parameters)  # type: ignore[arg-type]  # texts

@@ -1,4 +1,4 @@
-"""Other words than the question's: what is searched with, what is found, what is then read."""
+"""Tests of combiners that rewrite the question into queries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUESTION = "What colour were the boots of the cat?"
 
 @dataclass(frozen=True)
 class Scripted:
-    """Answers with texts, one after the other, the last one for ever."""
+    """Reader whose outputs are texts in turn; it repeats the last one."""
 
     texts: list[str]
     generates: bool = True
@@ -41,10 +41,15 @@ class Scripted:
 
 
 def _run(
-    combiner: Any, said: Sequence[str], question: str = QUESTION, k: int = 1, *, writes: bool = True
+    combiner: Any,
+    outputs: Sequence[str],
+    question: str = QUESTION,
+    k: int = 1,
+    *,
+    writes: bool = True,
 ) -> tuple[ActiveExample, list[Read]]:
-    """Runs an example to its end with a reader that says these texts; returns all that it read."""
-    reader: Any = Scripted([*said], writes)
+    """Runs an example with a reader with these outputs; returns it and all its reads."""
+    reader: Any = Scripted([*outputs], writes)
     stages = Pipeline(Paragraphs(size=15), BM25(k=k), reader, combiner)
     active, rounds = run_example(stages, Example("e", TALE, question=question))
     return active, [read for reads in rounds for read in reads]
@@ -60,16 +65,16 @@ ANNA = "Anna painted the boots"
 OGRE = "Bruges has a castle of an ogre"
 
 
-def test_a_made_up_passage_finds_what_shares_no_word_with_the_question() -> None:
-    """It is written before anything is read; as many hits are read as without it."""
-    active, [written, read] = _run(HyDE(Stuff()), ["Rare footwear of such hue was", "red"], k=2)
-    assert (written.passages, written.question) == ((), QUESTION)
+def test_hyde_finds_passages_that_share_no_word_with_the_question() -> None:
+    """The reader writes a query before it reads hits; their number does not change."""
+    active, [request, read] = _run(HyDE(Stuff()), ["Rare footwear of such hue was", "red"], k=2)
+    assert (request.passages, request.question) == ((), QUESTION)
     assert FOOTWEAR in _texts(read)
     assert (len(read.passages), active.value, active.notes) == (2, "red", [])
 
 
-def test_a_reader_that_does_not_write_answers_from_the_best_hits_first() -> None:
-    """That is searched with, and noted; where it says nothing, the question's hits are read."""
+def test_hyde_searches_with_a_first_answer_if_the_reader_does_not_generate() -> None:
+    """A note reports it; without an answer, the hits of the question are read."""
     active, [first, read] = _run(HyDE(Stuff(), hits=1), ["The cat ate an ogre."], k=2, writes=False)
     assert (_texts(first), first.instruction) == ([BOOTS], "")
     assert _texts(read) == [BOOTS, OGRE]
@@ -78,27 +83,27 @@ def test_a_reader_that_does_not_write_answers_from_the_best_hits_first() -> None
     assert _texts(read) == [BOOTS]
 
 
-def test_other_wordings_vote_by_rank() -> None:
-    """Two that agree outweigh the question; numbers and bullets of the list fall away."""
-    said = ["Here are two:\n1. Which ogre?\n- ogre of Bruges\n3. The miller?", "x"]
-    active, [written, read] = _run(MultiQuery(Stuff(), queries=2), said)
-    assert "2 other ways" in written.instruction
+def test_hits_of_several_queries_are_fused_by_rank() -> None:
+    """Two equal rankings outweigh the question; numbers and bullets of the list are removed."""
+    outputs = ["Here are two:\n1. Which ogre?\n- ogre of Bruges\n3. The miller?", "x"]
+    active, [request, read] = _run(MultiQuery(Stuff(), queries=2), outputs)
+    assert "2 other ways" in request.instruction
     assert _texts(read) == [OGRE]
     assert {hit.chunk.text.split(".")[0] for hit in active.hits} == {BOOTS, OGRE}
 
 
-def test_smaller_questions_are_searched_and_read_by_turns() -> None:
-    """Each adds what is new to it, at most so many."""
-    said = ["1. Where is the ogre?\n2. Who had sons, the miller?", "x"]
-    _, [split, read] = _run(Decompose(Stuff(), new=1), said)
+def test_hits_of_smaller_questions_are_read_in_turn() -> None:
+    """Each question adds at most a number of new hits."""
+    outputs = ["1. Where is the ogre?\n2. Who had sons, the miller?", "x"]
+    _, [split, read] = _run(Decompose(Stuff(), new=1), outputs)
     assert split.passages == ()
     assert _texts(read) == [BOOTS, OGRE, "The miller had three sons"]
 
 
-def test_answers_to_smaller_questions_stand_in_later_ones() -> None:
-    """They are passages of their own, which stand for what they were made from."""
-    said = ["Who painted the boots?\nWho ate the ogre in the town of #1?", "Bruges", "none", "x"]
-    active, [_, first, second, last] = _run(Decompose(Stuff(), answered=True), said)
+def test_answers_to_smaller_questions_are_inserted_into_later_ones() -> None:
+    """They are also passages, which represent the passages that they were read from."""
+    outputs = ["Who painted the boots?\nWho ate the ogre in the town of #1?", "Bruges", "none", "x"]
+    active, [_, first, second, last] = _run(Decompose(Stuff(), answered=True), outputs)
     assert (first.question, _texts(first)) == ("Who painted the boots?", [ANNA])
     assert second.question == "Who ate the ogre in the town of Bruges?"
     assert _texts(last)[0] == "Who painted the boots? Bruges"
@@ -107,10 +112,10 @@ def test_answers_to_smaller_questions_stand_in_later_ones() -> None:
     assert active.stood_for == [Span(start, TALE.text.index("\n\nBruges"))]
 
 
-def test_steps_of_reasoning_are_searched_until_enough_is_known() -> None:
-    """Each step sees those before it, in front of what was found; a last one only says so."""
-    said = ["Anna painted them. So what?", "Bruges has an ogre.", "So the answer is red.", "red"]
-    active, reads = _run(Iterative(Stuff(), rounds=9, new=1), said)
+def test_steps_of_reasoning_are_queries_until_an_answer() -> None:
+    """Each read contains the steps before, then the hits; the last step contains an answer."""
+    outputs = ["Anna painted them. So what?", "Bruges has an ogre.", "So the answer is red.", "red"]
+    active, reads = _run(Iterative(Stuff(), rounds=9, new=1), outputs)
     assert [_texts(read) for read in reads] == [
         [BOOTS],
         ["Anna painted them.", BOOTS, ANNA],
@@ -121,30 +126,30 @@ def test_steps_of_reasoning_are_searched_until_enough_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "count"),
+    ("outputs", "count"),
     [
-        (["The same ogre.", "The same ogre."], 3),  # says nothing new
+        (["The same ogre.", "The same ogre."], 3),  # contains nothing new
         (["The boots of the cat."], 2),  # finds nothing new
         ([""], 2),
         ([f"Anna {n}." for n in range(50)], 3),
         ([f"Ogre {n} " * 9999 for n in range(50)], 3),
     ],
 )
-def test_steps_come_to_an_end_whatever_is_said(said: list[str], count: int) -> None:
-    """At the latest after as many as were asked for."""
-    _, reads = _run(Iterative(Stuff(), rounds=2), said)
+def test_the_number_of_steps_is_limited_for_any_outputs(outputs: list[str], count: int) -> None:
+    """They end after `rounds` at the latest."""
+    _, reads = _run(Iterative(Stuff(), rounds=2), outputs)
     assert len(reads) <= count
     assert all(len(text.split()) <= 200 for read in reads for text in _texts(read))
 
 
-def test_without_a_question_nothing_is_searched() -> None:
-    """A summary is read as it is without them."""
+def test_without_a_question_there_is_no_search() -> None:
+    """Reads of a summary are the same as without these combiners."""
     for combiner in COMBINERS:
         assert len(_run(combiner, ["x"], question=" ")[1]) == 1
 
 
-def test_a_rule_rewords_a_question() -> None:
-    """Without function words, as a statement, by its names; what says nothing else is left out."""
+def test_a_rule_rewrites_a_question_in_three_ways() -> None:
+    """They are content words, a statement, and names; equal texts are left out."""
     assert rewordings("When was the mill of Anna Bly built in 1820?") == [
         "mill Anna Bly built 1820",
         "the mill of Anna Bly built in 1820",
@@ -165,8 +170,8 @@ COMBINERS = (
 
 @pytest.mark.integration
 @pytest.mark.parametrize("combiner", COMBINERS, ids=repr)
-def test_the_package_s_own_reader_answers_through_them(combiner: Any) -> None:
-    """By rule, and says so; every hit is of the document."""
+def test_the_embedded_reader_works_with_all_of_them(combiner: Any) -> None:
+    """Rules write the queries; a note reports it."""
     stages = Pipeline(Paragraphs(size=15), BM25(k=2), Embedded(), combiner)
     active, _ = run_example(stages, Example("e", TALE, question=QUESTION))
     assert "red" in str(active.value)

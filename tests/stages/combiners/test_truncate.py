@@ -1,4 +1,4 @@
-"""Truncate on the benchmarks' own input: what is kept, to the token where a reader can tell."""
+"""Tests that Truncate cuts official prompts of benchmarks at the same token as their code."""
 
 from __future__ import annotations
 
@@ -39,41 +39,43 @@ ASKED = OfficialPrompt(
     "\n\nAnswer:\n",
     SEPARATOR,
 )
-FIRST = OfficialPrompt("Who writes every soul down?\n\n")  # as in SCROLLS: the document stands last
+FIRST = OfficialPrompt(
+    "Who writes every soul down?\n\n"
+)  # as in SCROLLS, the document is at the end
 
 
 def example(prompt: OfficialPrompt, text: str = STORY) -> Example:
-    """Returns an example as a benchmark's task gives it."""
+    """Returns an example in the layout of a benchmark's task."""
     return Example("e", Document("d", text), "Who?", metadata=prompt.metadata())
 
 
-def asked_for(
+def final_read(
     combiner: Truncate | TruncateMiddle,
-    one: Example,
+    example: Example,
     fit: Callable[[Read], int],
-    made: Seq2Seq | None = None,
+    reader: Seq2Seq | None = None,
 ) -> tuple[Read, Any]:
-    """Returns what is read in the end, and what is made of the answer."""
-    generator = combiner.combine(one, ())
+    """Returns the last read of a combiner, and its value."""
+    generator = combiner.combine(example, ())
     assert not isinstance(generator, (str, int, float, list, dict))
     answers: Any = None
     while isinstance(request := cast(Any, generator).send(answers)[0], Fit):
         if request.behind is None:
             answers = [fit(request.read)]
         else:
-            answers = [made.sliced(request.read, request.behind) if made else -1]
+            answers = [reader.sliced(request.read, request.behind) if reader else -1]
     with pytest.raises(StopIteration) as stop:
-        cast(Any, generator).send([Output("said")])
+        cast(Any, generator).send([Output("answer")])
     return request, stop.value.value
 
 
 def text_of(read: Read) -> str:
-    """Returns what a reader that adds nothing is given."""
+    """Returns the prompt of a reader that adds nothing."""
     return "".join(map(passage_text, read.passages))
 
 
 def by_characters(limit: int) -> Callable[[Read], int]:
-    """Returns what fits a window that counts characters."""
+    """Returns a function that counts the passages that fit a number of characters."""
 
     def fit(read: Read) -> int:
         ends = [len(text_of(Read(read.passages[:n]))) for n in range(1, len(read.passages) + 1)]
@@ -84,7 +86,7 @@ def by_characters(limit: int) -> Callable[[Read], int]:
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Tiny models: a T5 with the tokenizer of its kind, and a BART."""
+    """Folder of tiny models: a T5 with a tokenizer like T5's, and a BART."""
     base = tmp_path_factory.mktemp("truncate")
     words = Counter(re.findall(r"\S+", STORY))
     pieces = Counter({f"▁{word}": count for word, count in words.items() if count > 1})
@@ -105,7 +107,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def reader(model: Path, limit: int, rule: Literal["slice", "error"] = "slice") -> Seq2Seq:
-    """Returns a reader that adds nothing, and slices or refuses what is too long."""
+    """Returns a reader that adds nothing to the prompt, and slices or refuses long prompts."""
     return Seq2Seq(
         str(model),
         prompt="{context}",
@@ -117,25 +119,25 @@ def reader(model: Path, limit: int, rule: Literal["slice", "error"] = "slice") -
     )
 
 
-def ids(made: Seq2Seq, read: Read) -> list[int]:
-    """Returns the tokens that the model is given."""
-    [prompt] = made._model_inputs(read, made._window.parts(read))
+def ids(reader: Seq2Seq, read: Read) -> list[int]:
+    """Returns the tokens of a read's prompt."""
+    [prompt] = reader._model_inputs(read, reader._window.parts(read))
     return list(prompt.tokens)
 
 
 def official_ids(model: Path, prompt: OfficialPrompt, text: str, limit: int) -> list[int]:
-    """Returns the tokens that the authors' T5 runner gives its model."""
+    """Returns the tokens of a prompt in the T5 runner of the benchmark's authors."""
     tokens: Any = AutoTokenizer.from_pretrained(str(model))
-    whole = list(tokens(prompt.around(text))["input_ids"])
-    if len(whole) <= limit:
-        return whole
+    uncut = list(tokens(prompt.around(text))["input_ids"])
+    if len(uncut) <= limit:
+        return uncut
     tail = list(tokens(prompt.separator + prompt.surviving)["input_ids"])
     return (
         list(tokens(prompt.before + text + prompt.between)["input_ids"])[: limit - len(tail)] + tail
     )
 
 
-# -- what is kept ------------------------------------------------------------------------------
+# -- Length ------------------------------------------------------------------------------------
 
 
 @given(
@@ -144,74 +146,74 @@ def official_ids(model: Path, prompt: OfficialPrompt, text: str, limit: int) -> 
     limit=st.integers(0, 140),
     joint=st.sampled_from(["", " "]),
 )
-def test_as_much_of_the_document_is_kept_as_fits(
+def test_the_document_is_cut_to_the_length_that_fits(
     text: str, pieces: tuple[str, str, str, str, str], limit: int, joint: str
 ) -> None:
-    """The official input if it fits; else its beginning up to the last character, and the tail."""
+    """A long prompt is cut to its beginning and its tail, with exactly the maximal length."""
     prompt = OfficialPrompt(*pieces)
-    whole = prompt.around(text)
+    uncut = prompt.around(text)
     tail = prompt.separator + prompt.surviving
     tail = joint + tail if tail else ""
-    one = example(prompt, text)
-    if len(whole) > limit < len(tail):
+    prompted = example(prompt, text)
+    if len(uncut) > limit < len(tail):
         with pytest.raises(ValueError, match="raise max_input_tokens"):
-            asked_for(Truncate(joint=joint), one, by_characters(limit))
+            final_read(Truncate(joint=joint), prompted, by_characters(limit))
         return
-    read, said = asked_for(Truncate(joint=joint), one, by_characters(limit))
-    assert said == "said"
+    read, value = final_read(Truncate(joint=joint), prompted, by_characters(limit))
+    assert value == "answer"
     head = prompt.before + text + prompt.between
     cut = head[: limit - len(tail)] + tail
-    assert text_of(read) == (whole if len(whole) <= limit else cut)
+    assert text_of(read) == (uncut if len(uncut) <= limit else cut)
     chunks = [passage for passage in read.passages if isinstance(passage, Chunk)]
-    left = len(text) if len(whole) <= limit else limit - len(tail) - len(prompt.before)
-    expected = text[: max(left, 0)]
+    length = len(text) if len(uncut) <= limit else limit - len(tail) - len(prompt.before)
+    expected = text[: max(length, 0)]
     assert "".join(chunk.text for chunk in chunks) == expected
     assert "" not in read.passages
 
 
-def test_an_input_may_be_cut_to_so_many_characters_first() -> None:
-    """As SCROLLS does for NarrativeQA, where the document stands last; a query is never cut."""
-    read, _ = asked_for(Truncate(characters=100), example(FIRST), by_characters(1000))
+def test_a_prompt_can_first_be_cut_to_a_number_of_characters() -> None:
+    """SCROLLS does so for NarrativeQA, where the document is at the end; queries are never cut."""
+    read, _ = final_read(Truncate(characters=100), example(FIRST), by_characters(1000))
     assert text_of(read) == FIRST.around(STORY)[:100]
-    read, _ = asked_for(Truncate(characters=100), example(FIRST), by_characters(40))
+    read, _ = final_read(Truncate(characters=100), example(FIRST), by_characters(40))
     assert text_of(read) == FIRST.around(STORY)[:40]
-    with pytest.raises(ValueError, match="here a query does"):
-        asked_for(Truncate(characters=100), example(ASKED), by_characters(1000))
+    with pytest.raises(ValueError, match="but this one ends with a query"):
+        final_read(Truncate(characters=100), example(ASKED), by_characters(1000))
 
 
-def test_a_task_without_official_input_is_refused() -> None:
-    """The user is told what cuts the same way."""
+def test_a_task_without_an_official_prompt_is_refused() -> None:
+    """The error names stages that cut in the same way."""
     with pytest.raises(UserError, match="on_overflow: truncate and the combiner Stuff"):
-        asked_for(Truncate(), Example("mine", Document("d", "text")), by_characters(9))
+        final_read(Truncate(), Example("mine", Document("d", "text")), by_characters(9))
 
 
-# -- to the token --------------------------------------------------------------------------------
+# -- Tokens --------------------------------------------------------------------------------------
 
 
-def test_the_cut_is_that_of_the_t5_runner(models: Path) -> None:
-    """Token by token, wherever in a word the cut is."""
+def test_tokens_equal_those_of_the_t5_runner(models: Path) -> None:
+    """The cut may be anywhere in a word."""
     for limit in range(60, 180):
-        made = reader(models / "t5", limit)
-        read, _ = asked_for(Truncate(), example(ASKED), made.fit, made)
-        assert ids(made, read) == official_ids(models / "t5", ASKED, STORY, limit)
+        t5 = reader(models / "t5", limit)
+        read, _ = final_read(Truncate(), example(ASKED), t5.fit, t5)
+        assert ids(t5, read) == official_ids(models / "t5", ASKED, STORY, limit)
 
 
-def test_the_cut_of_scrolls_is_the_tokenizers_own(models: Path) -> None:
-    """Token by token."""
+def test_tokens_equal_those_of_a_truncating_tokenizer(models: Path) -> None:
+    """SCROLLS cuts in this way."""
     tokens: Any = AutoTokenizer.from_pretrained(str(models / "bart"))
     for limit in range(20, 140):
-        made = reader(models / "bart", limit)
-        read, _ = asked_for(Truncate(), example(FIRST), made.fit, made)
-        theirs = tokens(FIRST.around(STORY), max_length=limit, truncation=True)["input_ids"]
-        assert ids(made, read) == theirs
+        bart = reader(models / "bart", limit)
+        read, _ = final_read(Truncate(), example(FIRST), bart.fit, bart)
+        expected = tokens(FIRST.around(STORY), max_length=limit, truncation=True)["input_ids"]
+        assert ids(bart, read) == expected
 
 
-# -- in a run ------------------------------------------------------------------------------------
+# -- Runs ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def written(models: Path, tmp_path: Path) -> Path:
-    """A ZeroSCROLLS file with one question on a story that exceeds the window."""
+    """Config of a run on one question about a story that exceeds the input window."""
     row = zero_scrolls_row(
         "a", before=ASKED.before, text=STORY, query="Who writes every soul down?",
         output="Grigor", truncation_seperator=SEPARATOR,
@@ -220,13 +222,13 @@ def written(models: Path, tmp_path: Path) -> Path:
     place = tmp_path / "zero_scrolls/squality/validation.jsonl"
     place.parent.mkdir(parents=True)
     place.write_text(json.dumps(row) + "\n", encoding="utf-8")
-    made = {
+    reader_settings = {
         "class": "Seq2Seq", "model": str(models / "t5"), "prompt": "{context}", "separator": "",
         "max_input_tokens": 120, "on_overflow": "slice", "max_new_tokens": 4, "device": "cpu",
     }  # fmt: skip
     config = {
         "pipelines": {
-            "cut": {"reader": made, "combiner": {"class": "Truncate"}},
+            "cut": {"reader": reader_settings, "combiner": {"class": "Truncate"}},
         },
         "tasks": {"story": {"class": "ZeroScrolls", "name": "squality", "data": str(tmp_path)}},
     }
@@ -235,41 +237,41 @@ def written(models: Path, tmp_path: Path) -> Path:
     return path
 
 
-def test_the_ledger_counts_what_is_left_of_the_document(
+def test_the_coverage_counts_the_characters_before_the_separator_as_read(
     written: Path, models: Path, tmp_path: Path
 ) -> None:
-    """What stands before the separator is read, the rest is cut; the prompt counts as neither."""
-    done = run(["cut"], ["story"], config=[written], out=tmp_path / "out", workers=0)
-    [prediction] = done.predictions("cut", "story")
-    assert done.failures == 0
-    [seen] = prediction.read
-    made = reader(models / "t5", 120)
-    read, _ = asked_for(Truncate(), example(ASKED), made.fit, made)
-    [part] = made._window.parts(read)
+    """Others count as cut; the characters of the prompt do not count."""
+    summary = run(["cut"], ["story"], config=[written], out=tmp_path / "out", workers=0)
+    [prediction] = summary.predictions("cut", "story")
+    assert summary.failures == 0
+    [span] = prediction.read
+    t5 = reader(models / "t5", 120)
+    read, _ = final_read(Truncate(), example(ASKED), t5.fit, t5)
+    [part] = t5._window.parts(read)
     [chunk] = [passage for passage in part.passages if isinstance(passage, Chunk)]
-    assert (seen.start, seen.end) == (0, chunk.end)
+    assert (span.start, span.end) == (0, chunk.end)
     assert prediction.coverage.selected == prediction.coverage.document == len(STORY)
     assert prediction.coverage.read == chunk.end
     assert prediction.coverage.cut == len(STORY) - chunk.end
 
 
-# -- The middle cut out ------------------------------------------------------------------------
+# -- Cutting the middle ------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def bytes_tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tokenizer of bytes with a special token in front, as Llama 3 has."""
-    made = RustTokenizer(BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
+    """Byte-level tokenizer that prepends a special token, like that of Llama 3."""
+    tokenizer = RustTokenizer(BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(
         vocab_size=600, special_tokens=["<s>"], initial_alphabet=alphabet, show_progress=False
     )
-    made.train_from_iterator([STORY], trainer)
-    made.post_processor = processors.TemplateProcessing("<s> $A", None, [("<s>", 0)])
+    tokenizer.train_from_iterator([STORY], trainer)
+    tokenizer.post_processor = processors.TemplateProcessing("<s> $A", None, [("<s>", 0)])
     path = tmp_path_factory.mktemp("bytes") / "tokenizer.json"
-    made.save(str(path))
+    tokenizer.save(str(path))
     return path
 
 
@@ -277,25 +279,25 @@ def bytes_tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     st.integers(2, 90),
     st.lists(st.sampled_from(["soul", " ", "\n", "  ", "é", "Who", "x1", ".", "灯"]), max_size=40),
 )
-def test_the_middle_is_cut_as_the_benchmarks_own_code_cuts_it(
+def test_the_middle_is_cut_as_by_the_code_of_the_benchmark(
     bytes_tokenizer: Path, tokens: int, words: list[str]
 ) -> None:
-    """Two halves of the tokens, decoded and joined, are what is read: but for halved characters."""
-    one = example(ASKED, "".join(words))
-    read, answer = asked_for(TruncateMiddle(tokens, str(bytes_tokenizer)), one, lambda _: 0)
-    theirs = RustTokenizer.from_file(str(bytes_tokenizer))
-    prompt, half = ASKED.around(one.document.text), tokens // 2
-    if len(ids := theirs.encode(prompt).ids) > tokens:
-        prompt = theirs.decode(ids[:half]) + theirs.decode(ids[-half:])
+    """The prompt is the decoded first and last tokens, unless a cut divides a character."""
+    prompted = example(ASKED, "".join(words))
+    read, answer = final_read(TruncateMiddle(tokens, str(bytes_tokenizer)), prompted, lambda _: 0)
+    official = RustTokenizer.from_file(str(bytes_tokenizer))
+    prompt, half = ASKED.around(prompted.document.text), tokens // 2
+    if len(ids := official.encode(prompt).ids) > tokens:
+        prompt = official.decode(ids[:half]) + official.decode(ids[-half:])
     if "\ufffd" not in prompt:
         assert text_of(read) == prompt
-    assert answer == "said"
-    for chunk in (each for each in read.passages if isinstance(each, Chunk)):
-        assert chunk.text == one.document.text[chunk.start : chunk.end]
+    assert answer == "answer"
+    for chunk in (passage for passage in read.passages if isinstance(passage, Chunk)):
+        assert chunk.text == prompted.document.text[chunk.start : chunk.end]
 
 
-def test_longbenchs_rows_write_as_much_as_the_authors_let_models_write() -> None:
-    """Each task has a pipeline of its own length."""
+def test_pipelines_of_longbench_have_the_output_lengths_of_its_authors() -> None:
+    """There is one pipeline per task."""
     rows = {name: row for name, [row] in load_config().pipelines.items() if "middle" in name}
     lengths = {
         task: row.stages["reader"].resolved()["max_new_tokens"]

@@ -1,4 +1,4 @@
-"""A reader corrected by percentages of whole documents: what it learns, and how it is used."""
+"""Tests of a reader that is calibrated with percentages of complete documents."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ CHOICES = ("yes", "no")
 
 
 @dataclass(frozen=True)
-class Told:
-    """A reader whose log odds are what a passage says, in numbers."""
+class Numbers:
+    """Reader whose log odds are the number in the passage."""
 
     certain: bool = False
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns scores one of which is 0."""
+        """Returns scores of which one is 0."""
         if self.certain:
             return [Output("yes", scores=(1.0, 0.0)) for _ in inputs]
         odds = [float(str(read.passages[0])) for read in inputs]
-        return [Output("", scores=(min(0.0, each), min(0.0, -each))) for each in odds]
+        return [Output("", scores=(min(0.0, value), min(0.0, -value))) for value in odds]
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns one token a text."""
+        """Returns one token per text."""
         return [1 for _ in texts]
 
 
 def _reads(odds: Sequence[float]) -> list[Read]:
-    return [Read((str(each),), choices=CHOICES) for each in odds]
+    return [Read((str(value),), choices=CHOICES) for value in odds]
 
 
 def _odds(output: Output) -> float:
     return output.scores[0] - output.scores[1]
 
 
-def test_log_odds_are_moved_and_stretched() -> None:
-    """The scores are log-probabilities of the choices; the answer is the likelier one."""
-    reader = Calibrated(Told(), offset=2.0, slope=3.0)
+def test_log_odds_are_shifted_and_scaled() -> None:
+    """The scores are log-probabilities of the choices; the answer is the more probable one."""
+    reader = Calibrated(Numbers(), offset=2.0, slope=3.0)
     outputs = checked_read(reader, _reads([1.5, 2.5, 30.0]))
     assert [output.text for output in outputs] == ["no", "yes", "yes"]
     assert [_odds(output) for output in outputs] == pytest.approx([-1.5, 1.5, 84.0])
@@ -59,48 +59,48 @@ def test_log_odds_are_moved_and_stretched() -> None:
     assert outputs[0].score == max(outputs[0].scores)
 
 
-def test_offset_and_slope_are_learnt_from_percentages_alone(tmp_path: Path) -> None:
-    """Of groups whose mean log odds follow their percentages, both are found again."""
+def test_offset_and_slope_are_learnt_from_percentages(tmp_path: Path) -> None:
+    """The mean log odds of groups depend on their percentages."""
     chance, inputs, targets = random.Random(0), list[Read](), list[str]()
     for percentage in (20, 35, 50, 65, 80):
         pooled = math.log(percentage / (100 - percentage)) / 4.0 + 1.9  # slope 4, offset 1.9
         noise = [chance.gauss(0, 0.7) for _ in range(60)]
-        inputs += _reads([pooled + each - fmean(noise) for each in noise])
+        inputs += _reads([pooled + deviation - fmean(noise) for deviation in noise])
         targets += [f"{percentage}%"] * 60
-    learnt = Calibrated(Told()).learn(inputs, targets, tmp_path)
+    learnt = Calibrated(Numbers()).learn(inputs, targets, tmp_path)
     assert learnt["offset"] == pytest.approx(1.9, abs=0.01)
     assert learnt["slope"] == pytest.approx(4.0, rel=0.03)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("odds", "targets", "told"),
+    ("odds", "targets", "message"),
     [
-        ([1, 2], ["50%", "50%"], "two percentages at least"),
-        ([1, 2], ["good", "50%"], "the combiner wants 'good'"),
-        ([1, 2], ["150%", "50%"], "the combiner wants '150%'"),
+        ([1, 2], ["50%", "50%"], "at least two different percentages"),
+        ([1, 2], ["good", "50%"], "the combiner's target is 'good'"),
+        ([1, 2], ["150%", "50%"], "the combiner's target is '150%'"),
         ([1, 2], ["80%", "20%"], "do not rise with the percentages"),
         ([1, 1], ["80%", "20%"], "do not rise with the percentages"),
     ],
 )
-def test_what_cannot_be_learnt_from_is_told(
-    odds: Sequence[float], targets: Sequence[str], told: str, tmp_path: Path
+def test_unsuitable_training_data_is_reported(
+    odds: Sequence[float], targets: Sequence[str], message: str, tmp_path: Path
 ) -> None:
-    """One percentage only, other targets, or a reader that knows nothing of it."""
-    with pytest.raises(UserError, match=told):
-        Calibrated(Told()).learn(_reads(odds), targets, tmp_path)
+    """Examples: a single percentage, other targets, a reader whose scores do not fit."""
+    with pytest.raises(UserError, match=message):
+        Calibrated(Numbers()).learn(_reads(odds), targets, tmp_path)
 
 
-def test_it_takes_two_choices_that_are_scored() -> None:
-    """Three choices, none, or a reader that only writes: each is told."""
+def test_two_choices_with_scores_are_required() -> None:
+    """Three choices, or a reader without scores, are refused."""
 
     @dataclass(frozen=True)
-    class Writes(Told):
+    class Writes(Numbers):
         def read(self, inputs: Sequence[Read]) -> list[Output]:
             return [Output("yes") for _ in inputs]
 
-    with pytest.raises(ValueError, match="give it two"):
-        Calibrated(Told()).read([Read(("1",), choices=("a", "b", "c"))])
+    with pytest.raises(ValueError, match="a combiner that gives two"):
+        Calibrated(Numbers()).read([Read(("1",), choices=("a", "b", "c"))])
     with pytest.raises(ValueError, match="Writes only writes"):
         Calibrated(Writes()).read(_reads([1.0]))
 
@@ -141,17 +141,17 @@ def _rows(texts: Sequence[Sequence[str]], shares: Sequence[int]) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A config with a tiny model and a tiny classifier, and digests that the model can tell apart.
+    """Folder with a config, a tiny model, a tiny classifier and digests.
 
-    The lines of a digest with a higher percentage are those that the model takes for likelier.
+    The model gives lines of digests with higher percentages higher scores.
     """
     save("gpt2", tmp_path / "lm")
     save_classifier("bert", tmp_path / "bert", ("NEGATIVE", "POSITIVE"))
     (tmp_path / "mine.yaml").write_text(CONFIG)
-    lines = [f"{one} {other} cat" for one in ("the", "boots", "mill") for other in "abcdefgh"]
+    lines = [f"{word} {letter} cat" for word in ("the", "boots", "mill") for letter in "abcdefgh"]
     reader = CausalLM(str(tmp_path / "lm"), prompt="{context} is", chat=False, max_input_tokens=128)
-    known = reader.read([Read((line,), choices=CHOICES) for line in lines])
-    ranked = [line for _, line in sorted(zip(map(_odds, known), lines, strict=True))]
+    outputs = reader.read([Read((line,), choices=CHOICES) for line in lines])
+    ranked = [line for _, line in sorted(zip(map(_odds, outputs), lines, strict=True))]
     low, middle, high = ranked[:8], ranked[8:16], ranked[16:]
     split = {"train": slice(0, 8, 2), "test": slice(1, 8, 2)}
     for name, half in split.items():
@@ -160,21 +160,19 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_pipelines_count_and_learn_percentages(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With a prompted model, a model of classes, and a reader that `train` calibrates."""
+def test_pipelines_return_percentages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their readers are a language model, a classifier, and a reader that `train` calibrates."""
     monkeypatch.chdir(folder)
     trained = train("learned", "shares", config=[Path("mine.yaml")])
     assert (trained.examples, trained.inputs) == (3, 12)
     names = (trained.pipeline, "counted", "sentiment")
     configs = [Path("mine.yaml"), trained.config]
-    done = run(names, ["shares"], config=configs, split="test", out=folder / "run", workers=0)
-    said = {
-        name: [float(p.prediction.removesuffix("%")) for p in done.predictions(name, "shares")]
+    summary = run(names, ["shares"], config=configs, split="test", out=folder / "run", workers=0)
+    percentages = {
+        name: [float(p.prediction.removesuffix("%")) for p in summary.predictions(name, "shares")]
         for name in names
     }
-    low, middle, high = said["learned-trained"]
+    low, middle, high = percentages["learned-trained"]
     assert low < middle < high
     assert high - low > 40
-    assert all(0 <= share <= 100 for shares in said.values() for share in shares)
+    assert all(0 <= share <= 100 for shares in percentages.values() for share in shares)

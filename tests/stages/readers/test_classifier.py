@@ -1,4 +1,4 @@
-"""The classifier of passages: trained, as a transformers model, and what it refuses."""
+"""Tests of the classifier of passages, with a trained model and with models of transformers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ LABELS = ("Hero", "Villain")
 
 def _inputs() -> tuple[list[Read], list[str]]:
     texts = [
-        (text, label) for label, told in zip(LABELS, (HEROIC, WICKED), strict=True) for text in told
+        (text, label)
+        for label, examples in zip(LABELS, (HEROIC, WICKED), strict=True)
+        for text in examples
     ]
     rows = [(f"In chapter {n} {text}.", label) for n in range(4) for text, label in texts]
     return [Read((text,)) for text, _ in rows], [label for _, label in rows]
@@ -36,7 +38,7 @@ def _inputs() -> tuple[list[Read], list[str]]:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a trained model."""
+    """Folder with a trained model."""
     folder = tmp_path_factory.mktemp("trained")
     assert Classifier().learn(*_inputs(), folder) == {"model": "./model"}
     return folder / "model"
@@ -44,14 +46,14 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A tiny BERT with a head for two labels."""
+    """Folder of a tiny BERT with a head for two labels."""
     folder = tmp_path_factory.mktemp("bert")
     save_classifier("bert", folder, LABELS)
     return str(folder)
 
 
-def test_a_trained_classifier_tells_what_it_was_taught(trained: Path) -> None:
-    """On sentences that it has not seen; the score is the label's probability."""
+def test_a_trained_classifier_recognises_its_labels_in_new_sentences(trained: Path) -> None:
+    """The score is the probability of the label."""
     reads = [
         Read(("The hero rescued the weak and saved a child.",)),
         Read(("He betrayed and burned.",)),
@@ -64,29 +66,29 @@ def test_a_trained_classifier_tells_what_it_was_taught(trained: Path) -> None:
 
 
 def test_choices_have_the_probabilities_of_their_labels(trained: Path) -> None:
-    """In the order of the choices; the likeliest is the answer, and only these can be."""
+    """The answer is the most probable choice; other labels are ignored."""
     classifier, text = Classifier(str(trained)), ("She betrayed the king.",)
-    [both, one] = checked_read(
+    [both, single] = checked_read(
         classifier, [Read(text, choices=("Villain", "Hero")), Read(text, choices=("Hero",))]
     )
     assert both.text == "Villain"
     assert sum(both.scores) == pytest.approx(1)
     assert both.scores[0] == both.score
-    assert (one.text, one.scores) == ("Hero", (both.scores[1],))
-    with pytest.raises(ValueError, match="'Clown' is no label of the model's"):
+    assert (single.text, single.scores) == ("Hero", (both.scores[1],))
+    with pytest.raises(ValueError, match="'Clown' is not a label of the model"):
         classifier.read([Read(text, choices=("Hero", "Clown"))])
 
 
-def test_training_is_the_same_to_the_byte(trained: Path, tmp_path: Path) -> None:
-    """So a model that is trained again makes no other run."""
+def test_training_is_reproducible_to_the_byte(trained: Path, tmp_path: Path) -> None:
+    """Therefore a model that is trained again does not change a run."""
     Classifier().learn(*_inputs(), tmp_path)
     assert (tmp_path / "model" / "model.skops").read_bytes() == (
         trained / "model.skops"
     ).read_bytes()
 
 
-def test_the_question_can_be_read_too(tmp_path: Path) -> None:
-    """Where only the question tells, only a classifier that reads it can learn."""
+def test_a_classifier_can_read_the_question(tmp_path: Path) -> None:
+    """Here the label depends only on the question."""
     inputs = [Read(("A long story.",), question=name) for name in ("Ann", "Bob") * 6]
     Classifier(question=True).learn(inputs, ["Hero", "Villain"] * 6, tmp_path)
     model = str(tmp_path / "model")
@@ -95,14 +97,14 @@ def test_the_question_can_be_read_too(tmp_path: Path) -> None:
     assert Classifier(model, question=True).render(inputs[0]) == "Ann\nA long story."
 
 
-def test_a_model_that_was_trained_another_way_is_refused(trained: Path) -> None:
-    """The question was not read in training."""
+def test_a_model_that_was_trained_with_other_settings_is_refused(trained: Path) -> None:
+    """The training did not read the question."""
     with pytest.raises(UserError, match="trained with question: false"):
         Classifier(str(trained), question=True).load()
 
 
-def test_an_untrained_classifier_says_how_to_train_it() -> None:
-    """When it is loaded, and when it reads."""
+def test_the_error_of_an_untrained_classifier_shows_how_to_train_it() -> None:
+    """Loading and reading raise it."""
     for call in (Classifier().load, lambda: Classifier().read([Read(("x",))])):
         with pytest.raises(UserError, match=r"run_pipeline\.py train PIPELINE --task TASK"):
             call()
@@ -110,30 +112,30 @@ def test_an_untrained_classifier_says_how_to_train_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("targets", "told"),
+    ("targets", "message"),
     [
-        (["Hero"] * 6, "two classes at least, and all of its 6 examples are 'Hero' 6"),
+        (["Hero"] * 6, "at least two classes, but all of its 6 examples are 'Hero' 6"),
         (["Hero"] * 5 + ["Villain"], "too few of 'Villain'"),
         ([], "there are none"),
     ],
 )
-def test_too_little_to_learn_from_is_told(tmp_path: Path, targets: list[str], told: str) -> None:
-    """One class, or too few examples of one."""
+def test_too_few_examples_are_refused(tmp_path: Path, targets: list[str], message: str) -> None:
+    """There must be two classes, with enough examples each."""
     reads = [Read((f"text {n}",)) for n in range(len(targets))]
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         Classifier().learn(reads, targets, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_pair_is_refused(trained: Path) -> None:
-    """It takes a pair classifier."""
+    """The error names the pair classifier."""
     with pytest.raises(ValueError, match="pair classifier"):
         Classifier(str(trained)).read([Read((), pair=("a", "b"))])
 
 
-def test_a_pickle_in_a_models_place_is_not_loaded(trained: Path, tmp_path: Path) -> None:
-    """Neither as the file, nor inside it."""
-    for name, spoil in {"whole": _as_pickle, "type": _with_foreign_type}.items():
+def test_a_pickle_in_place_of_a_model_is_not_loaded(trained: Path, tmp_path: Path) -> None:
+    """A file of the model that contains code is refused too."""
+    for name, spoil in {"pickle": _as_pickle, "type": _with_foreign_type}.items():
         place = tmp_path / name
         place.mkdir()
         (place / "settings.json").write_bytes((trained / "settings.json").read_bytes())
@@ -144,7 +146,7 @@ def test_a_pickle_in_a_models_place_is_not_loaded(trained: Path, tmp_path: Path)
 
 
 class _Runs:
-    """Touches a file when it is unpickled."""
+    """Object that creates a file when it is unpickled."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -158,18 +160,20 @@ def _as_pickle(_: Path, place: Path) -> None:
 
 
 def _with_foreign_type(model: Path, place: Path) -> None:
-    with zipfile.ZipFile(model) as given, zipfile.ZipFile(place, "w") as made:
-        for name in given.namelist():
-            content = given.read(name)
+    with zipfile.ZipFile(model) as original, zipfile.ZipFile(place, "w") as changed:
+        for name in original.namelist():
+            content = original.read(name)
             if name == "schema.json":
                 schema = json.loads(content)
                 schema["__class__"], schema["__module__"] = "Popen", "subprocess"
                 content = json.dumps(schema).encode()
-            made.writestr(name, content)
+            changed.writestr(name, content)
 
 
-def test_another_readers_model_or_a_damaged_one_is_told(trained: Path, tmp_path: Path) -> None:
-    """With what to do."""
+def test_models_of_other_readers_and_damaged_models_are_refused(
+    trained: Path, tmp_path: Path
+) -> None:
+    """The errors contain the fix."""
     (tmp_path / "model.skops").write_bytes(b"")
     with pytest.raises(UserError, match=r"settings\.json is missing or damaged"):
         Classifier(str(tmp_path)).load()
@@ -182,8 +186,10 @@ def test_another_readers_model_or_a_damaged_one_is_told(trained: Path, tmp_path:
         Classifier(str(tmp_path)).load()
 
 
-def test_a_changed_model_file_makes_another_run(trained: Path, tmp_path: Path) -> None:
-    """The content of the model is in the signature."""
+def test_a_change_of_a_model_file_changes_the_signature_of_a_run(
+    trained: Path, tmp_path: Path
+) -> None:
+    """The signature depends on the content of the files."""
     place = tmp_path / "model"
     place.mkdir()
     for file in trained.iterdir():
@@ -203,8 +209,8 @@ def test_a_changed_model_file_makes_another_run(trained: Path, tmp_path: Path) -
     assert changed[0].startswith("models.model")
 
 
-def test_bert_says_what_transformers_says(bert: str) -> None:
-    """Texts of different lengths in one batch; each is read whole."""
+def test_scores_of_bert_equal_those_of_transformers(bert: str) -> None:
+    """Texts of different lengths form one batch."""
     network = load_model(bert, "AutoModelForSequenceClassification", "float32", "cpu")
     texts = ["The cat took the boots.", "Why, said the cat, and the miller had three sons.", "x"]
     classifier = Classifier(bert, max_input_tokens=120, device="cpu")
@@ -218,24 +224,26 @@ def test_bert_says_what_transformers_says(bert: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "longformer"])
-def test_a_text_beyond_the_window_is_cut_split_or_refused(name: str, tmp_path: Path) -> None:
-    """The ledger tells what was not read; parts that are split are read to the last."""
+def test_a_text_longer_than_the_input_window_is_cut_split_or_refused(
+    name: str, tmp_path: Path
+) -> None:
+    """The output has the characters that were cut; a split text is read completely."""
     save_classifier(name, tmp_path, LABELS)
     document = Document("d", "The eldest took the mill. " * 40)
     read = Read((document.chunk(0, len(document.text)),), question="Which?")
-    given: dict[str, Any] = {"max_input_tokens": 60, "device": "cpu", "question": True}
-    [cut] = checked_read(Classifier(str(tmp_path), on_overflow="truncate", **given), [read])
+    parameters: dict[str, Any] = {"max_input_tokens": 60, "device": "cpu", "question": True}
+    [cut] = checked_read(Classifier(str(tmp_path), on_overflow="truncate", **parameters), [read])
     assert cut.input_tokens <= 60
     assert cut.read is not None
     assert cut.read[0].end + cut.cut == len(document.text)
-    [split] = checked_read(Classifier(str(tmp_path), on_overflow="split", **given), [read])
+    [split] = checked_read(Classifier(str(tmp_path), on_overflow="split", **parameters), [read])
     assert (split.cut, split.read and split.read[-1].end) == (0, len(document.text))
     with pytest.raises(ValueError, match="on_overflow is 'error'"):
-        Classifier(str(tmp_path), on_overflow="error", **given).read([read])
+        Classifier(str(tmp_path), on_overflow="error", **parameters).read([read])
 
 
 def test_longformer_attends_globally_to_the_first_token(tmp_path: Path) -> None:
-    """As it was trained to classify; without it, it would say something else."""
+    """Longformer is trained in this way; the scores would differ otherwise."""
     save_classifier("longformer", tmp_path, LABELS)
     text = "The miller had three sons, and when he died he left them a mill."
     classifier = Classifier(str(tmp_path), max_input_tokens=120, device="cpu")
@@ -245,16 +253,16 @@ def test_longformer_attends_globally_to_the_first_token(tmp_path: Path) -> None:
     first = torch.zeros_like(ids)
     first[:, 0] = 1
     with torch.inference_mode():
-        wanted = network(ids, global_attention_mask=first).logits.softmax(-1)[0].tolist()
+        expected = network(ids, global_attention_mask=first).logits.softmax(-1)[0].tolist()
         local = network(ids, global_attention_mask=first * 0).logits.softmax(-1)[0].tolist()
-    assert output.scores == pytest.approx(wanted, abs=1e-5)
+    assert output.scores == pytest.approx(expected, abs=1e-5)
     assert output.scores != pytest.approx(local, abs=1e-5)
 
 
 def test_models_of_other_tasks_and_pickles_are_refused(tmp_path: Path, bert: str) -> None:
-    """A language model has no head for classes; weights are safetensors."""
+    """A model must have a head for classes, and weights as safetensors."""
     save("gpt2", tmp_path / "gpt2")
-    with pytest.raises(UserError, match="made for another task"):
+    with pytest.raises(UserError, match="trained for another task"):
         Classifier(str(tmp_path / "gpt2"), max_input_tokens=100).load()
     network = load_model(bert, "AutoModelForSequenceClassification", "float32", "cpu")
     place = tmp_path / "pickle"
@@ -269,7 +277,7 @@ def test_models_of_other_tasks_and_pickles_are_refused(tmp_path: Path, bert: str
 
 
 def test_a_pipeline_runs_with_a_trained_classifier(trained: Path, tmp_path: Path) -> None:
-    """Through the engine, with the ledger; a classifier without a model stops the run."""
+    """The run has scores and coverage; a classifier without a model stops the run."""
     rows = [
         {"id": str(n), "document": text + ".", "references": [label]}
         for n, (text, label) in enumerate([(HEROIC[0], "Hero"), (WICKED[1], "Villain")])
@@ -287,5 +295,5 @@ def test_a_pipeline_runs_with_a_trained_classifier(trained: Path, tmp_path: Path
         ["c"], ["t"], config=[config], out=tmp_path / "out", cached=False, workers=0
     ).results
     assert (result.scores["exact_match"], result.shares["read"], result.failures) == (100.0, 1.0, 0)
-    with pytest.raises(UserError, match="has not been trained"):
+    with pytest.raises(UserError, match="was not trained"):
         run(["none"], ["t"], config=[config], out=tmp_path / "none", cached=False, workers=0)

@@ -1,4 +1,4 @@
-"""Readers that CTranslate2 computes: the answers of transformers, and what is refused."""
+"""Tests that readers with CTranslate2 have the outputs of transformers, or are refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SEQ2SEQ = ("t5", "t5-untied", "mt5", "bart", "bart-forced", "pegasus", "mbart", 
 CAUSAL = ("gpt2", "llama", "chat", "mistral", "qwen2", "qwen3")
 BEAMS = {"num_beams": 3, "early_stopping": True}
 
-# Shapes of the models that `tiny_models` does not have.
+# Shapes of models that are not in `tiny_models`.
 ENDS = {"bos_token_id": 3, "pad_token_id": 0, "eos_token_id": 1}
 T5 = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 2}
 T5 |= {"decoder_start_token_id": 0}
@@ -49,7 +49,7 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
     "bart-forced": ("Bart", {**BART, "forced_bos_token_id": 3, "forced_eos_token_id": 1}),
     "pegasus": ("Pegasus", {**BART, "decoder_start_token_id": 0}),
     "mbart": ("MBart", {**BART, "forced_eos_token_id": 1}),
-    # Its positions are counted from the padding's id, which must be 1.
+    # Positions start from the id of the padding, which must be 1.
     "m2m_100": (
         "M2M100",
         {**BART, "pad_token_id": 1, "eos_token_id": 0, "decoder_start_token_id": 0},
@@ -62,12 +62,12 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def made(name: str, vocabulary: int) -> Any:
+def model_of(name: str, vocabulary: int) -> Any:
     """Returns a tiny model with random weights."""
     if name not in SHAPES:
         return network(name, vocabulary)
     family, shape = SHAPES[name]
-    if name == "marian":  # padding is its last id, and begins every text
+    if name == "marian":  # padding is the last id, and begins every text
         last = {"pad_token_id": vocabulary, "decoder_start_token_id": vocabulary}
         shape = {**shape, **last, "decoder_vocab_size": vocabulary + 1}
         vocabulary += 1
@@ -79,9 +79,9 @@ def made(name: str, vocabulary: int) -> Any:
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
-    """Returns where a tiny model lies, making it at its first use.
+    """Returns a function that returns the path of a tiny model, and creates it when needed.
 
-    `-ending` makes one that often ends: its end token is likened to the others.
+    A model with the suffix `-ending` ends texts often, as its end token is similar to others.
     """
     base = tmp_path_factory.mktemp("models")
 
@@ -100,7 +100,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
             template = "$A </s>" if kind in plain else "<s> $A </s>"
             words = tokenizer("<s> $A" if kind in (*CAUSAL, "sliding") else template, chat=False)
         torch.manual_seed(0)
-        model = made(kind, len(words))
+        model = model_of(kind, len(words))
         if kind != name:
             rows = model.get_output_embeddings().weight.data
             rows[1] = rows[20:60].mean(0) * 16
@@ -113,7 +113,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
 
 @pytest.fixture(scope="session")
 def reader(folder: Callable[[str], str]) -> Callable[..., AnyReader]:
-    """Returns a reader with a tiny model."""
+    """Returns a function that returns a reader with a tiny model."""
 
     def built(name: str, **parameters: Any) -> AnyReader:
         kind = CausalLM if name.removesuffix("-ending") in (*CAUSAL, "sliding") else Seq2Seq
@@ -124,36 +124,36 @@ def reader(folder: Callable[[str], str]) -> Callable[..., AnyReader]:
 
 
 def reads() -> list[Read]:
-    """Returns inputs of many lengths: none, empty, doubled, and with choices."""
+    """Returns reads without passages, empty, duplicate, with choices and of many lengths."""
     few = tuple(DOCUMENT.chunk(i, i + 40) for i in range(0, 160, 40))
-    same = Read(few[:1], "Who had a cat?")
-    found = [same, Read(few[:3], "長靴?"), Read((), "Why?"), Read(("",), "Why?"), same]
-    found += [Read((DOCUMENT.chunk(k, k + 7 * k % 90 + 3),), f"{k}?") for k in range(0, 200, 15)]
+    duplicate = Read(few[:1], "Who had a cat?")
+    inputs = [duplicate, Read(few[:3], "長靴?"), Read((), "Why?"), Read(("",), "Why?"), duplicate]
+    inputs += [Read((DOCUMENT.chunk(k, k + 7 * k % 90 + 3),), f"{k}?") for k in range(0, 200, 15)]
     choices = ("the eldest", "a cat", "🐈")
-    found.append(Read(few[:2], "Who took the mill?", choices=choices))
-    found.append(Read(few, "Who?", choices=("x", "the cat's boots 👢, and a donkey")))
-    return found
+    inputs.append(Read(few[:2], "Who took the mill?", choices=choices))
+    inputs.append(Read(few, "Who?", choices=("x", "the cat's boots 👢, and a donkey")))
+    return inputs
 
 
-def same(one: Output, other: Output) -> bool:
-    """Returns whether outputs are equal, their scores within 1e-4."""
-    assert one.score == pytest.approx(other.score, abs=1e-4)
-    assert one.scores == pytest.approx(other.scores, abs=1e-4)
-    return dataclasses.replace(one, score=other.score, scores=other.scores) == other
+def same(first: Output, second: Output) -> bool:
+    """Returns whether outputs are equal, with scores within 1e-4."""
+    assert first.score == pytest.approx(second.score, abs=1e-4)
+    assert first.scores == pytest.approx(second.scores, abs=1e-4)
+    return dataclasses.replace(first, score=second.score, scores=second.scores) == second
 
 
 def both(reader: Callable[..., AnyReader], name: str, **parameters: Any) -> list[list[Output]]:
-    """Returns what each backend answers."""
+    """Returns the outputs of each backend."""
     backends = ("transformers", "ctranslate2")
-    return [reader(name, backend=each, **parameters).read(reads()) for each in backends]
+    return [reader(name, backend=backend, **parameters).read(reads()) for backend in backends]
 
 
 @pytest.mark.parametrize("name", [*SEQ2SEQ, *CAUSAL])
-def test_backends_answer_alike(name: str, reader: Callable[..., AnyReader]) -> None:
-    """Texts, scores of texts and of choices, the ledger and the counts are those of torch."""
-    theirs, ours = both(reader, name)
-    assert len({output.text for output in theirs}) > 2 or name == "marian"
-    assert all(map(same, ours, theirs))
+def test_backends_have_equal_outputs(name: str, reader: Callable[..., AnyReader]) -> None:
+    """Outputs include texts, scores of texts and choices, coverage and numbers of tokens."""
+    expected, outputs = both(reader, name)
+    assert len({output.text for output in expected}) > 2 or name == "marian"
+    assert all(map(same, outputs, expected))
 
 
 @pytest.mark.parametrize(
@@ -173,12 +173,12 @@ def test_backends_answer_alike(name: str, reader: Callable[..., AnyReader]) -> N
         ("llama-ending", {"stop": ("a", "t"), "max_new_tokens": 20, "min_new_tokens": 3}),
     ],
 )
-def test_options_do_the_same(
+def test_options_have_the_same_effect_in_both_backends(
     name: str, parameters: dict[str, Any], reader: Callable[..., AnyReader]
 ) -> None:
-    """Each option of writing that is not refused has the effect that it has in transformers."""
-    theirs, ours = both(reader, name, **parameters)
-    assert all(map(same, ours, theirs))
+    """These are the options of generation that are not refused."""
+    expected, outputs = both(reader, name, **parameters)
+    assert all(map(same, outputs, expected))
 
 
 @pytest.mark.parametrize("length_penalty", [1.0, 2.0, 0.0])
@@ -194,84 +194,88 @@ def test_options_do_the_same(
         "pegasus",
     ],
 )
-def test_beams_find_the_same(
+def test_beam_search_has_the_same_results_in_both_backends(
     name: str, length_penalty: float, reader: Callable[..., AnyReader]
 ) -> None:
-    """Beam search that stops early finds the same texts with the same scores."""
-    theirs, ours = both(reader, name, **BEAMS, length_penalty=length_penalty, max_new_tokens=12)
-    assert all(map(same, ours, theirs))
+    """It must stop early."""
+    expected, outputs = both(
+        reader, name, **BEAMS, length_penalty=length_penalty, max_new_tokens=12
+    )
+    assert all(map(same, outputs, expected))
 
 
-def test_every_end_token_ends(folder: Callable[[str], str], tmp_path: Path) -> None:
-    """A model may name several, as Llama 3 does."""
+def test_every_end_token_ends_a_text(folder: Callable[[str], str], tmp_path: Path) -> None:
+    """Models such as Llama 3 have several."""
     place = tmp_path / "several"
     shutil.copytree(folder("llama"), place)
-    theirs = CausalLM(str(place), max_input_tokens=160, max_new_tokens=12, device="cpu")
-    written = theirs._model.generate(torch.tensor([[3, 70, 80]]), max_new_tokens=40)[0, 3:]
+    torch_reader = CausalLM(str(place), max_input_tokens=160, max_new_tokens=12, device="cpu")
+    tokens = torch_reader._model.generate(torch.tensor([[3, 70, 80]]), max_new_tokens=40)[0, 3:]
     settings = json.loads((place / "generation_config.json").read_text(encoding="utf-8"))
-    settings["eos_token_id"] = [1, *written.tolist()]
+    settings["eos_token_id"] = [1, *tokens.tolist()]
     (place / "generation_config.json").write_text(json.dumps(settings), encoding="utf-8")
     load_model.cache_clear()
-    theirs, ours = (dataclasses.replace(theirs, backend=b) for b in ("transformers", "ctranslate2"))
-    ends = theirs.read(reads())
-    assert all(map(same, ours.read(reads()), ends))
-    assert any(0 < output.output_tokens < 12 for output in ends)
+    torch_reader, other_reader = (
+        dataclasses.replace(torch_reader, backend=b) for b in ("transformers", "ctranslate2")
+    )
+    expected = torch_reader.read(reads())
+    assert all(map(same, other_reader.read(reads()), expected))
+    assert any(0 < output.output_tokens < 12 for output in expected)
 
 
 @pytest.mark.parametrize("name", ["t5", "bart", "gpt2", "llama"])
-def test_int8_is_near(name: str, reader: Callable[..., AnyReader]) -> None:
-    """The choices' scores differ, by a quarter on average at most: rounding is the processor's."""
+def test_scores_with_int8_are_close(name: str, reader: Callable[..., AnyReader]) -> None:
+    """They differ by at most a quarter on average; rounding depends on the processor."""
     read = [read for read in reads() if read.choices]
     exact, rough = (
-        np.array([score for output in made.read(read) for score in output.scores])
-        for made in (reader(name, backend="ctranslate2", dtype=d) for d in ("float32", "int8"))
+        np.array([score for output in variant.read(read) for score in output.scores])
+        for variant in (reader(name, backend="ctranslate2", dtype=d) for d in ("float32", "int8"))
     )
     assert 1e-4 < np.abs(exact - rough).mean() < np.abs(exact).mean() / 4
     assert reader(name, backend="ctranslate2", dtype="int8").read(reads())[0].text
 
 
 @pytest.mark.parametrize(
-    ("name", "parameters", "told"),
+    ("name", "parameters", "message"),
     [
         ("led", {}, "does not run 'led'.*it runs bart, "),
         ("t5", {"num_beams": 2}, "set early_stopping: true"),
-        ("t5", {**BEAMS, "min_new_tokens": 2}, "min_new_tokens: .*leave this out"),
-        ("t5", {**BEAMS, "no_repeat_ngram_size": 3}, "no_repeat_ngram_size: .*leave this out"),
-        ("t5", {**BEAMS, "repetition_penalty": 1.2}, "repetition_penalty: .*leave this out"),
-        ("bart", {"repetition_penalty": 1.2}, "repetition_penalty: .*begins a text with its end"),
-        ("bart", {"no_repeat_ngram_size": 1}, "no_repeat_ngram_size: .*begins a text with its"),
-        ("llama", {**BEAMS, "stop": ("a",)}, "stop: .*leave this out"),
+        ("t5", {**BEAMS, "min_new_tokens": 2}, "min_new_tokens: .*omit it"),
+        ("t5", {**BEAMS, "no_repeat_ngram_size": 3}, "no_repeat_ngram_size: .*omit it"),
+        ("t5", {**BEAMS, "repetition_penalty": 1.2}, "repetition_penalty: .*omit it"),
+        ("bart", {"repetition_penalty": 1.2}, "repetition_penalty: .*begin with their end"),
+        ("bart", {"no_repeat_ngram_size": 1}, "no_repeat_ngram_size: .*begin with their"),
+        ("llama", {**BEAMS, "stop": ("a",)}, "stop: .*omit it"),
         ("llama", {"no_repeat_ngram_size": 3}, "no_repeat_ngram_size: .*prompt's tokens"),
         ("llama", {"repetition_penalty": 1.2}, "repetition_penalty: .*prompt's tokens"),
     ],
 )
-def test_what_would_differ_is_refused(
-    name: str, parameters: dict[str, Any], told: str, reader: Callable[..., AnyReader]
+def test_options_with_other_effects_are_refused(
+    name: str, parameters: dict[str, Any], message: str, reader: Callable[..., AnyReader]
 ) -> None:
-    """It is told when a pipeline is checked, before anything is loaded; transformers does it."""
+    """The constructor raises the error; transformers supports them."""
     reader(name, **parameters)
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         reader(name, backend="ctranslate2", **parameters)
 
 
-def test_int8_needs_the_backend(reader: Callable[..., AnyReader]) -> None:
-    """Torch has no such precision that keeps the model's quality."""
+def test_int8_requires_ctranslate2(reader: Callable[..., AnyReader]) -> None:
+    """Torch has no 8-bit precision of the same quality."""
     for name in ("t5", "llama"):
         with pytest.raises(ValueError, match="dtype 'int8' needs backend: ctranslate2"):
             reader(name, dtype="int8")
 
 
-def test_what_the_machine_lacks_is_told(reader: Callable[..., AnyReader]) -> None:
-    """A precision or device that is not there is the user's mistake, and the message helps."""
+def test_unavailable_precisions_and_devices_are_reported(reader: Callable[..., AnyReader]) -> None:
+    """The error contains the fix."""
     for parameters in ({"dtype": "bfloat16"}, {"device": "abacus"}, {"device": "cpu:one"}):
-        with pytest.raises(UserError, match=r"cannot run a model with .*'auto' takes what there"):
+        with pytest.raises(UserError, match=r"cannot run a model with .*'auto' uses an available"):
             reader("t5", backend="ctranslate2", **parameters).load()
 
 
-def test_a_missing_package_is_told(
+def test_the_error_for_a_missing_package_names_the_extra(
     reader: Callable[..., AnyReader], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The message names the extra."""
+    """The error contains the command that installs it."""
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     ctranslate2_models.load.cache_clear()
     with pytest.raises(UserError, match=r"pip install 'leporello\[ctranslate2\]'"):
@@ -280,7 +284,7 @@ def test_a_missing_package_is_told(
 
 @pytest.fixture
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache; returns where its models would lie."""
+    """Folder for models in an empty cache."""
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
     ctranslate2_models.load.cache_clear()
     return cache_directory() / "models"
@@ -289,23 +293,23 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_model_is_converted_once(
     fresh: Path, reader: Callable[..., AnyReader], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other precisions and later processes take what is there, which may not be written to."""
+    """Other precisions and processes use the same files, which are read-only."""
     reader("t5", backend="ctranslate2").load()
-    (kept,) = fresh.glob("[!.]*/")
-    assert all(file.stat().st_mode & 0o222 == 0 for file in kept.iterdir())
+    (converted,) = fresh.glob("[!.]*/")
+    assert all(file.stat().st_mode & 0o222 == 0 for file in converted.iterdir())
     ctranslate2_models.load.cache_clear()
     monkeypatch.setattr(ctranslate2_conversion, "_convert", None)
     reader("t5", backend="ctranslate2").load()
     reader("t5", backend="ctranslate2", dtype="int8").load()
 
 
-def test_what_cannot_be_converted_rightly_is_refused(
+def test_a_model_whose_conversion_differs_is_refused(
     fresh: Path, reader: Callable[..., AnyReader], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A conversion is compared with the original; what differs from it leaves nothing."""
+    """Each conversion is compared with the original, and removed if it differs."""
     with pytest.raises(UserError, match="sliding window"):
         reader("sliding", backend="ctranslate2").load()
     monkeypatch.setattr(ctranslate2_conversion, "_prepare", lambda _: None)
-    with pytest.raises(UserError, match="differs from the original, by"):
+    with pytest.raises(UserError, match="differs from that of the original"):
         reader("t5-untied", backend="ctranslate2").load()
     assert not [*fresh.glob("*/"), *fresh.glob(".*/")]

@@ -1,4 +1,4 @@
-"""The reader that comes with the package, with its real weights."""
+"""Tests of the reader of the package, with its weights."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ HALVES = (FERRY.chunk(0, 91), FERRY.chunk(93, len(FERRY.text)))
 
 @pytest.fixture(scope="module", name="reader")
 def _reader() -> Embedded:
-    """The reader as pipelines have it."""
+    """Reader as in the pipelines."""
     return Embedded(unanswerable="unanswerable")
 
 
 def answer(reader: Embedded, question: str, *passages: Chunk | str) -> Output:
-    """Returns what it says to one question."""
+    """Returns the output for a question."""
     [output] = reader.read([Read(passages or HALVES, question)])
     return output
 
@@ -47,7 +47,7 @@ def answer(reader: Embedded, question: str, *passages: Chunk | str) -> Output:
     ],
 )
 def test_an_answer_is_a_span_of_the_document(reader: Embedded, question: str, text: str) -> None:
-    """The text is the document's own characters, at the place that is told."""
+    """The text equals the characters of the document at the span."""
     output = answer(reader, question)
     assert output.text == text
     assert output.span is not None
@@ -55,8 +55,8 @@ def test_an_answer_is_a_span_of_the_document(reader: Embedded, question: str, te
     assert output.read == (Span(0, 91), Span(93, len(FERRY.text)))
 
 
-def test_a_question_for_yes_or_no_gets_one_of_them(reader: Embedded) -> None:
-    """It stands nowhere in the document."""
+def test_a_yes_no_question_is_answered_with_yes_or_no(reader: Embedded) -> None:
+    """The output has no span."""
     output = answer(reader, "Did Ann Dunning find the fax?")
     assert output.text in ("yes", "no")
     assert output.span is None
@@ -71,19 +71,19 @@ def test_a_question_for_yes_or_no_gets_one_of_them(reader: Embedded) -> None:
         ("The king died.", "Not mentioned"),
     ],
 )
-def test_a_claim_is_supported_or_contradicted_or_neither(
+def test_a_claim_is_supported_contradicted_or_not_mentioned(
     reader: Embedded, claim: str, label: str
 ) -> None:
-    """The clause that counts is told; without passages nothing is mentioned."""
+    """The output has the span of the evidence; without passages the claim is not mentioned."""
     output = answer(reader, claim)
     assert output.text == label
     assert output.span is not None
-    [silent] = reader.read([Read((), claim)])
-    assert silent.text == "Not mentioned"
+    [without_passages] = reader.read([Read((), claim)])
+    assert without_passages.text == "Not mentioned"
 
 
-def test_a_difference_from_other_weights_is_told(tmp_path: Path) -> None:
-    """It would read nonsense."""
+def test_differences_to_other_base_weights_are_refused(tmp_path: Path) -> None:
+    """The sum would be meaningless."""
     shipped = Path(locate("leporello-en"))
     shutil.copytree(shipped / "verdicts", tmp_path / "verdicts")
     config = json.loads((shipped / "verdicts/config.json").read_text("utf-8")) | {"base": "other"}
@@ -93,7 +93,7 @@ def test_a_difference_from_other_weights_is_told(tmp_path: Path) -> None:
 
 
 def test_one_of_the_choices_is_chosen(reader: Embedded) -> None:
-    """Each has a score, and the best one is the answer."""
+    """Each choice has a score; the best one is the answer."""
     choices = ("Grigor Sande", "Ann Dunning", "the Widow Frack", "the Widow Frack")
     [output] = reader.read([Read(HALVES, "Who found the unread fax?", choices=choices)])
     assert output.text == "Ann Dunning"
@@ -101,8 +101,8 @@ def test_one_of_the_choices_is_chosen(reader: Embedded) -> None:
     assert output.score == max(output.scores)
 
 
-def test_a_summary_has_sentences_in_the_order_of_the_document() -> None:
-    """Whatever order the passages come in; `summary_words` shortens it."""
+def test_the_sentences_of_a_summary_are_in_document_order() -> None:
+    """The order of the passages does not matter; `summary_words` limits the length."""
     reader = Embedded()
     [output] = reader.read([Read(HALVES[::-1], "Summarise this")])
     places = [output.text.find(words) for words in ("ferry at Quern", "unread fax")]
@@ -111,8 +111,8 @@ def test_a_summary_has_sentences_in_the_order_of_the_document() -> None:
     assert 0 < len(short.text.split()) <= 8
 
 
-def test_without_passages_nothing_is_answered(reader: Embedded) -> None:
-    """The score is lower than that of any answer."""
+def test_without_passages_the_output_is_unanswerable(reader: Embedded) -> None:
+    """The score is lower than the score of any answer."""
     [output] = reader.read([Read((), "Who?")])
     assert output.text == "unanswerable"
     assert output.score is not None
@@ -120,7 +120,7 @@ def test_without_passages_nothing_is_answered(reader: Embedded) -> None:
 
 
 def test_a_long_passage_is_read_to_its_end(reader: Embedded) -> None:
-    """What lies in a later window is found."""
+    """The answer is in a later segment."""
     long = Document("long", "The sea was calm that day. " * 200 + FERRY.text[93:])
     output = answer(reader, "Who found the unread fax?", long.chunk(0, len(long.text)))
     assert output.text == "Ann Dunning"
@@ -128,8 +128,8 @@ def test_a_long_passage_is_read_to_its_end(reader: Embedded) -> None:
     assert long.text[output.span.start : output.span.end] == "Ann Dunning"
 
 
-def test_damaged_weights_are_told(tmp_path: Path) -> None:
-    """A changed byte, a file that is missing, and no folder at all each give one clear line."""
+def test_damaged_weights_are_reported(tmp_path: Path) -> None:
+    """Examples: a changed byte, a missing file, a missing folder."""
     shutil.copytree(Path(locate("leporello-en")) / "answers", tmp_path / "answers")
     weights = tmp_path / "answers" / "weights.safetensors"
     content = bytearray(weights.read_bytes())
@@ -144,28 +144,30 @@ def test_damaged_weights_are_told(tmp_path: Path) -> None:
         Embedded(model="./absent").load()
 
 
-def test_every_shipped_folder_lists_its_files() -> None:
-    """Each has its card, and the checksums of the files beside it."""
+def test_every_packaged_folder_lists_its_files() -> None:
+    """Each folder has a card, and the checksums of its other files."""
     folders = [path for path in Path(locate("leporello-en")).iterdir() if path.is_dir()]
     assert folders
     for folder in folders:
-        listed = json.loads((folder / "config.json").read_text(encoding="utf-8"))["sha256"]
+        checksums = json.loads((folder / "config.json").read_text(encoding="utf-8"))["sha256"]
         files = {path.name for path in folder.iterdir()}
-        assert {*listed, "card.md"} == files - {"config.json"}
-    shipped = sum(f.stat().st_size for folder in folders for f in folder.iterdir())
-    assert shipped <= 50e6
+        assert {*checksums, "card.md"} == files - {"config.json"}
+    size = sum(f.stat().st_size for folder in folders for f in folder.iterdir())
+    assert size <= 50e6
 
 
 @settings(max_examples=50)
 @given(st.lists(st.text(alphabet="ab .\nÄ", max_size=40), max_size=5), st.data())
-def test_joined_paragraphs_know_where_they_stand(texts: list[str], data: st.DataObject) -> None:
-    """What is found in a pair of paragraphs is placed where the passage has those characters."""
+def test_spans_in_joined_paragraphs_are_mapped_to_their_passages(
+    texts: list[str], data: st.DataObject
+) -> None:
+    """A passage has the same characters at the mapped span."""
     for pair in joined_passages("a b", texts, [0.0] * len(texts), 4):
         shift = len(pair.first.text) + 2
         for begin, part in ((0, pair.first), (shift, pair.second)):
             start = begin + data.draw(st.integers(0, len(part.text) - 1))
-            found = pair.placed(Candidate("", 0, start, begin + len(part.text), 0.0))
+            span = pair.placed(Candidate("", 0, start, begin + len(part.text), 0.0))
             assert (
-                texts[found.passage][found.start : found.end]
+                texts[span.passage][span.start : span.end]
                 == pair.text[start : begin + len(part.text)]
             )

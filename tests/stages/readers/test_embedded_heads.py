@@ -1,4 +1,4 @@
-"""Options and statements: what is chosen and judged, with plain heads and the real weights."""
+"""Tests of the heads for choices and statements, with their weights and a plain span head."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ COPY = "Receiving Party may create a copy of some Confidential Information in so
 
 @pytest.fixture(scope="module", name="ranker")
 def _ranker() -> ChoiceRanker:
-    """The ranker that comes with the package."""
+    """Ranker of the package."""
     return ChoiceRanker(SHIPPED / "choices", PlainHead())
 
 
 @pytest.fixture(scope="module", name="judge")
 def _judge() -> StatementJudge:
-    """The judge that comes with the package."""
+    """Judge of the package."""
     return StatementJudge(SHIPPED / "statements", PlainHead())
 
 
-def test_an_option_that_the_passages_say_is_chosen(ranker: ChoiceRanker) -> None:
-    """It is the passage's own name, which stands at the span that is told."""
+def test_the_option_in_the_passages_is_chosen(ranker: ChoiceRanker) -> None:
+    """The passage contains it at the returned span."""
     passages = ("it rained all day long", "and then Dunning found the fax")
     options = ("Grigor Sande", "Widow Frack", "Dunning", "Bob")
     [choice] = ranker.choose([("who found the fax?", options, passages)])
@@ -51,7 +51,7 @@ def test_an_option_that_the_passages_say_is_chosen(ranker: ChoiceRanker) -> None
 def test_a_known_statement_is_judged_without_reading(
     judge: StatementJudge, clauses: str, best: int
 ) -> None:
-    """By the clause that speaks of it, which is told, and not by the one before it."""
+    """The judgement has the span of the relevant clause, without the clause before it."""
     before = "This Agreement is governed by the laws of Norway. "
     [judgement] = judge.judge([(COPY, ["", before + clauses])])
     assert int(np.argmax(judgement.probabilities)) == best
@@ -62,10 +62,12 @@ def test_a_known_statement_is_judged_without_reading(
 
 
 def test_an_unknown_statement_is_read(judge: StatementJudge) -> None:
-    """A clause that says it makes it likelier than one that does not."""
-    said, silent = judge.judge([("boats are old", ["The boats are old."]), ("hens fly", ["Zinc."])])
-    assert not said.known
-    assert said.probabilities[0] < silent.probabilities[0]
+    """Its probability is higher if a passage contains it."""
+    stated, missing = judge.judge(
+        [("boats are old", ["The boats are old."]), ("hens fly", ["Zinc."])]
+    )
+    assert not stated.known
+    assert stated.probabilities[0] < missing.probabilities[0]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +80,7 @@ def test_an_unknown_statement_is_read(judge: StatementJudge) -> None:
         ((), None),
     ],
 )
-def test_labels_are_known_by_their_names(
+def test_choices_with_names_of_labels_are_labels(
     choices: tuple[str, ...], order: tuple[int, int, int] | None
 ) -> None:
     """Other choices are options of a question."""
@@ -86,8 +88,8 @@ def test_labels_are_known_by_their_names(
 
 
 @pytest.mark.parametrize("name", ["choices", "statements"])
-def test_what_is_shipped_is_small_and_whole(name: str, tmp_path: Path) -> None:
-    """It has a card; a damaged file is told."""
+def test_packaged_heads_are_small_and_complete(name: str, tmp_path: Path) -> None:
+    """They have a card; damaged files are reported."""
     files = {path.name: path.read_bytes() for path in (SHIPPED / name).iterdir()}
     assert {*files} == {"card.md", "config.json", "weights.safetensors"}
     assert sum(map(len, files.values())) < 3_000_000

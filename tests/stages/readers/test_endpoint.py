@@ -1,4 +1,4 @@
-"""The reader Endpoint: what is sent, what comes back, what a config may say."""
+"""Tests of the reader Endpoint: its requests, outputs and parameters."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from leporello.readers.prompting.few_shot import draw
 STORY = "The miller had three sons, a mill, a donkey and a cat. " * 40
 
 
-# What is sent, and what comes back
+# Requests and outputs
 
 
-def test_a_chat_is_sent_as_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the system message, the options that are set and no other, and the key."""
+def test_a_chat_request_contains_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It contains the system message, only the options that are set, and the key."""
     monkeypatch.setenv("MY_KEY", SECRET)
     with running(reply) as server:
         reader = endpoint(
@@ -66,8 +66,8 @@ def test_a_chat_is_sent_as_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reader.render(reads("hello")[0]) == "system: Be brief.\n\nuser: hello"
 
 
-def test_a_plain_prompt_is_sent_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To /completions, with the length under the name that is wanted, and without others' keys."""
+def test_a_completions_request_contains_the_plain_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The field of the length has the configured name; no key of another service is sent."""
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     with running(reply) as server:
         reader = endpoint(
@@ -81,8 +81,8 @@ def test_a_plain_prompt_is_sent_as_it_is(monkeypatch: pytest.MonkeyPatch) -> Non
     assert reader.render(reads("hello")[0]) == "hello"
 
 
-def test_equal_prompts_are_asked_once() -> None:
-    """In a call and over calls; each output says what its answer took."""
+def test_equal_prompts_are_sent_once() -> None:
+    """This applies in a call and over calls; each output has the usage of its answer."""
     with running(reply) as server:
         reader = endpoint(server)
         first = reader.read(reads("a", "b", "a"))
@@ -93,10 +93,10 @@ def test_equal_prompts_are_asked_once() -> None:
 
 
 @pytest.mark.parametrize("mode", ["chat", "completions"])
-def test_any_text_goes_there_and_back(mode: str) -> None:
-    """Emoji, scripts, control characters; halves of surrogate pairs are replaced on both ways."""
+def test_any_text_can_be_sent_and_received(mode: str) -> None:
+    """Halves of surrogate pairs are replaced in both directions."""
     odd = "猫は長靴を履いた。🐈👢 Ça y est\u2028 \x00\x7f \ud83d half"
-    sound = odd.replace("\ud83d", "\N{REPLACEMENT CHARACTER}")
+    valid = odd.replace("\ud83d", "\N{REPLACEMENT CHARACTER}")
 
     def broken(request: Request) -> None:
         text = json.dumps(answer(request, request.prompt)).replace("half", "\\ud83d end")
@@ -104,8 +104,8 @@ def test_any_text_goes_there_and_back(mode: str) -> None:
 
     with running(broken) as server:
         [output] = endpoint(server, mode=mode).read(reads(odd))
-        assert server.requests[0].prompt == sound
-    assert output.text == sound.replace("half", "\N{REPLACEMENT CHARACTER} end")
+        assert server.requests[0].prompt == valid
+    assert output.text == valid.replace("half", "\N{REPLACEMENT CHARACTER} end")
     assert output.text.encode()
 
 
@@ -113,7 +113,7 @@ def test_any_text_goes_there_and_back(mode: str) -> None:
 
 
 def shots(folder: Path) -> Path:
-    """Returns a file with two examples."""
+    """Returns the path of a file with two examples."""
     rows = [
         {"question": "Who barked?", "context": "The dog barked. " * 5, "answer": "the dog"},
         {"question": "Who rowed?", "context": "Bo rowed. " * 8, "answer": "Bo"},
@@ -124,21 +124,21 @@ def shots(folder: Path) -> Path:
 
 
 def few(server: Server, folder: Path, **parameters: Any) -> Endpoint:
-    """Returns a reader that shows the two examples."""
-    given = {"prompt": "{context}\nQ: {question}\nA:", "examples": shots(folder), **parameters}
-    return endpoint(server, **given)
+    """Returns a reader whose prompts contain the two examples."""
+    defaults = {"prompt": "{context}\nQ: {question}\nA:", "examples": shots(folder), **parameters}
+    return endpoint(server, **defaults)
 
 
-def test_examples_are_earlier_turns_of_a_chat(tmp_path: Path) -> None:
-    """Behind the system's, in the order of the draw; `seed` is theirs, and is not sent."""
+def test_worked_examples_are_earlier_turns_of_a_chat(tmp_path: Path) -> None:
+    """They follow the system message, in the order of the sample; their `seed` is not sent."""
     with running(reply) as server:
         reader = few(server, tmp_path, system="Be brief.", seed=3)
-        drawn = draw(tmp_path / "examples.jsonl", 4, 3)
+        sample = draw(tmp_path / "examples.jsonl", 4, 3)
         reader.read([Read(("He left.",), "Who left?")])
         [request] = server.requests
-    assert len(drawn) == 2
+    assert len(sample) == 2
     turns = [("system", "Be brief.")]
-    for shot in drawn:
+    for shot in sample:
         [context] = shot.read.passages
         turns += [("user", f"{context}\nQ: {shot.read.question}\nA:"), ("assistant", shot.answer)]
     turns += [("user", "He left.\nQ: Who left?\nA:")]
@@ -149,11 +149,11 @@ def test_examples_are_earlier_turns_of_a_chat(tmp_path: Path) -> None:
     assert shown == "\n\n".join(f"{role}: {content}" for role, content in turns)
 
 
-# Windows and choices
+# Input windows and choices
 
 
-def test_what_does_not_fit_is_left_out() -> None:
-    """By the guess of `words`: 1.5 tokens a word or one for 3 bytes, and 32 for the chat."""
+def test_passages_that_do_not_fit_are_left_out() -> None:
+    """`words` estimates 1.5 tokens per word or one per 3 bytes, and 32 for a chat."""
     document = Document("d", STORY)
     chunks = tuple(document.chunk(start, start + 55) for start in range(0, 550, 55))
     with running(reply) as server:
@@ -161,15 +161,15 @@ def test_what_does_not_fit_is_left_out() -> None:
         [output] = reader.read([Read(chunks, "Who?")])
         sent = server.requests[0].prompt
         assert reader.count([sent])[0] <= 100 < reader.count([sent + chunks[0].text])[0]
-        kept = reader.fit(Read(chunks, "Who?"))
-        assert output.read == tuple(chunk.span for chunk in chunks[:kept])
-        assert output.cut == 55 * (10 - kept)
+        fitting = reader.fit(Read(chunks, "Who?"))
+        assert output.read == tuple(chunk.span for chunk in chunks[:fitting])
+        assert output.cut == 55 * (10 - fitting)
         assert reader.count(["a b", "x" * 30, "猫は長靴"]) == [3, 10, 6]
 
 
-def test_a_prompt_is_measured_as_its_model_sees_it(tmp_path: Path) -> None:
-    """With the tokenizer and chat template of a folder, or the tokens of a plain prompt."""
-    from tiny_models import save  # brings torch, which takes its time
+def test_prompts_are_measured_with_the_tokenizer_of_the_model(tmp_path: Path) -> None:
+    """For a chat, the length includes the chat template."""
+    from tiny_models import save  # imports torch, which is slow
 
     save("chat", tmp_path / "model")
     place = str(tmp_path / "model")
@@ -188,7 +188,7 @@ def test_a_prompt_is_measured_as_its_model_sees_it(tmp_path: Path) -> None:
 
 
 def test_a_long_input_can_be_split() -> None:
-    """Its parts are answered one by one, and come back as one output."""
+    """Its parts are read one by one, and their answers joined."""
     document = Document("d", STORY)
     with running(lambda request: reply(request, str(len(request.prompt)))) as server:
         reader = endpoint(server, max_input_tokens=32 + 300, on_overflow="split")
@@ -204,7 +204,7 @@ CHOICES = ("the eldest", "a cat", "No")
 
 
 @pytest.mark.parametrize(
-    ("answered", "expected"),
+    ("text", "expected"),
     [
         ("the eldest", "the eldest"),
         ("The Eldest.", "the eldest"),
@@ -232,9 +232,9 @@ CHOICES = ("the eldest", "a cat", "No")
         ("", None),
     ],
 )
-def test_an_answer_is_matched_to_a_choice(answered: str, expected: str | None) -> None:
-    """By its text or its letter, from the plainest way to say it to the least plain."""
-    assert chosen([answered], CHOICES) == expected
+def test_an_answer_is_matched_to_a_choice(text: str, expected: str | None) -> None:
+    """It is matched by text or letter, in simple formats first."""
+    assert chosen([text], CHOICES) == expected
 
 
 @pytest.mark.parametrize(
@@ -251,17 +251,17 @@ def test_an_answer_is_matched_to_a_choice(answered: str, expected: str | None) -
         (["x"], [], None),
     ],
 )
-def test_choices_are_told_apart(
+def test_similar_choices_are_distinguished(
     answers: list[str], choices: list[str], expected: str | None
 ) -> None:
-    """By letters that are texts themselves, by signs alone, one inside another, in any script."""
+    """Choices can be letters, emoji, other scripts, or parts of each other."""
     assert chosen(answers, choices) == expected
 
 
-@pytest.mark.parametrize(("answered", "text"), [("(B) a cat", "a cat"), ("a dog", "a dog")])
-def test_an_answer_is_a_choice_or_stays_as_it_is(answered: str, text: str) -> None:
-    """The prompt gives the choices letters; no choice has a score."""
-    with running(lambda request: reply(request, answered)) as server:
+@pytest.mark.parametrize(("reply_text", "text"), [("(B) a cat", "a cat"), ("a dog", "a dog")])
+def test_an_answer_that_matches_no_choice_is_not_changed(reply_text: str, text: str) -> None:
+    """In the prompt, choices have letters; they have no scores."""
+    with running(lambda request: reply(request, reply_text)) as server:
         reader = Endpoint(server.base_url, "m")
         [output] = reader.read([Read(("text",), "Who?", choices=CHOICES)])
         assert "(A) the eldest\n(B) a cat\n(C) No" in server.requests[0].prompt
@@ -272,7 +272,7 @@ def test_an_answer_is_a_choice_or_stays_as_it_is(answered: str, text: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "message"),
     [
         ({"base_url": "localhost:8000"}, "base_url is no address"),
         ({"base_url": "http://[::1/v1"}, "base_url is no address"),
@@ -290,15 +290,15 @@ def test_an_answer_is_a_choice_or_stays_as_it_is(answered: str, text: str) -> No
         ({"mode": "completions", "batch": True}, "batch needs mode"),
     ],
 )
-def test_bad_parameters_are_refused(parameters: dict[str, Any], told: str) -> None:
-    """Before any work, and without repeating what may be a key."""
-    with pytest.raises(ValueError, match=re.escape(told)) as caught:
+def test_invalid_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:
+    """The constructor raises the error, which does not contain a possible key."""
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
         Endpoint(**{"base_url": "http://x/v1", "model": "m", **parameters})
     assert SECRET not in str(caught.value)
 
 
-def test_an_empty_prompt_and_a_pair_fail() -> None:
-    """There is nothing to read; a pair takes a classifier."""
+def test_empty_prompts_and_pairs_are_refused() -> None:
+    """Pairs require a pair classifier."""
     with running(reply) as server:
         with pytest.raises(ValueError, match="the prompt is empty"):
             endpoint(server).read(reads(""))
@@ -307,8 +307,8 @@ def test_an_empty_prompt_and_a_pair_fail() -> None:
         assert server.requests == []
 
 
-def test_the_yaml_of_the_guide_loads(tmp_path: Path) -> None:
-    """Each pipeline of docs/endpoints.md is one without faults."""
+def test_the_configs_of_the_guide_load(tmp_path: Path) -> None:
+    """The pipelines of docs/endpoints.md are valid."""
     guide = (ROOT / "docs" / "endpoints.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
     for number, block in enumerate(blocks):
@@ -318,8 +318,8 @@ def test_the_yaml_of_the_guide_loads(tmp_path: Path) -> None:
     assert blocks
 
 
-def test_examples_stand_before_a_plain_prompt(tmp_path: Path) -> None:
-    """In completions they are text; an input that says nothing fails all the same."""
+def test_worked_examples_precede_a_plain_prompt(tmp_path: Path) -> None:
+    """An empty input is refused even with examples."""
     with running(reply) as server:
         reader = few(server, tmp_path, mode="completions", shots=1, seed=3)
         [shot] = draw(tmp_path / "examples.jsonl", 1, 3)

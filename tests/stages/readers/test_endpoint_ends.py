@@ -1,4 +1,4 @@
-"""The reader Endpoint interrupted, forgotten, in threads, in notebooks, and at the end."""
+"""Tests of interrupting and closing the reader Endpoint."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from leporello.engine.reading import BatchReader
 
 @contextmanager
 def interrupted_by_limit() -> Iterator[None]:
-    """Interrupts as --example-timeout does."""
+    """Interrupts the block like --example-timeout."""
     with pytest.raises(TimeoutError, match="took longer than"), time_limit(2):
         yield
 
 
 @contextmanager
 def interrupted_by_signal() -> Iterator[None]:
-    """Interrupts as Ctrl-C does, which processes in the background are born to ignore."""
+    """Interrupts the block like Ctrl-C, which background processes ignore by default."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     main = threading.main_thread().ident
     timer = threading.Timer(2, signal.pthread_kill, (main, signal.SIGINT))
@@ -48,29 +48,31 @@ def interrupted_by_signal() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize("how", [interrupted_by_limit, interrupted_by_signal])
-def test_an_interruption_ends_all_requests(how: Callable[[], AbstractContextManager[None]]) -> None:
-    """Though the server hangs; what came back is kept, and the reader goes on."""
+@pytest.mark.parametrize("interrupted", [interrupted_by_limit, interrupted_by_signal])
+def test_an_interruption_ends_all_requests(
+    interrupted: Callable[[], AbstractContextManager[None]],
+) -> None:
+    """The server hangs; answers so far are kept, and the reader can read again."""
 
     def hanging(request: Request) -> None:
-        request.hang() if request.prompt.startswith("bad") and not mended.is_set() else reply(
+        request.hang() if request.prompt.startswith("bad") and not recovered.is_set() else reply(
             request
         )
 
-    mended = threading.Event()
+    recovered = threading.Event()
 
     with running(hanging) as server:
         reader = endpoint(server, concurrency=4)
         names = ["a", "b", "c", *[f"bad {number}" for number in range(6)]]
-        with how():
+        with interrupted():
             reader.read(reads(*names))
-        mended.set()
+        recovered.set()
         assert texts(reader.read(reads(*names))) == [name.upper() for name in names]
         assert server.prompts()["a"] == 1
 
 
-def test_an_input_that_hangs_fails_by_the_engines_limit() -> None:
-    """--example-timeout ends its requests; the other is answered, and asked once."""
+def test_an_input_that_hangs_fails_by_the_limit_of_the_engine() -> None:
+    """--example-timeout ends its requests; the other input is answered by one request."""
 
     def hanging(request: Request) -> None:
         request.hang() if request.prompt == "bad" else reply(request)
@@ -82,11 +84,11 @@ def test_an_input_that_hangs_fails_by_the_engines_limit() -> None:
         assert (good.text, server.prompts()["a"]) == ("A", 1)
 
 
-def test_nothing_is_left_at_the_end() -> None:
-    """A process that has read ends at once, without a word, its connections closed."""
+def test_a_process_ends_silently_with_closed_connections() -> None:
+    """Threads of the reader do not delay the end."""
     script = (
         "import logging, sys; sys.path.insert(0, sys.argv[2])\n"
-        # A callback that is slow tells of the machine.
+        # Warnings about slow callbacks depend on the machine.
         "logging.getLogger('asyncio').setLevel(logging.ERROR)\n"
         "from leporello.core.records import Read\n"
         "from readers import Endpoint\n"
@@ -94,16 +96,16 @@ def test_nothing_is_left_at_the_end() -> None:
         "print(reader.read([Read((str(n),)) for n in range(20)])[0].output_tokens)\n"
     )
     with running(reply) as server:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-X", "dev", "-W", "error::ResourceWarning", "-c", script,
              server.base_url, str(ROOT)],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
-    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "2", "")
+    assert (process.returncode, process.stdout.strip(), process.stderr) == (0, "2", "")
 
 
-def test_a_reader_reads_in_a_notebook() -> None:
-    """Where an event loop runs already."""
+def test_a_reader_works_in_a_notebook() -> None:
+    """A notebook already runs an event loop."""
     with running(reply) as server:
         reader = endpoint(server)
 

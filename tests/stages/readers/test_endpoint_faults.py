@@ -1,4 +1,4 @@
-"""The reader Endpoint against a server that misbehaves in every way."""
+"""Tests of the reader Endpoint with a server that misbehaves."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from leporello.readers import Endpoint
 from leporello.readers.endpoint.responses import EndpointError, fault_of_status
 from leporello.readers.endpoint.throttle import Throttle
 
-# What passes
+# Temporary faults
 
 
 def status(code: int, **headers: str) -> Callable[[Request], None]:
-    """Returns a script that fails."""
+    """Returns a script that answers with a status."""
     return lambda request: request.fail(code, None, **headers)
 
 
 def broken_off(request: Request) -> None:
-    """Closes in the middle of the body."""
+    """Closes the connection in the middle of the body."""
     request.handler.send_response(200)
     request.handler.send_header("Content-Type", "application/json")
     request.handler.send_header("Content-Length", "1000")
@@ -49,7 +49,7 @@ def broken_off(request: Request) -> None:
 
 
 def broken_off_in_chunks(request: Request) -> None:
-    """Closes behind a whole answer, but without the end that HTTP wants: there may be more."""
+    """Closes the connection after a complete answer, but without the last chunk of HTTP."""
     content = b'{"choices": [{"message": {"content": "half"}}]}'
     request.handler.send_response(200)
     request.handler.send_header("Transfer-Encoding", "chunked")
@@ -59,7 +59,7 @@ def broken_off_in_chunks(request: Request) -> None:
 
 
 def trickle(request: Request) -> None:
-    """Sends a byte now and then, each soon enough after the one before."""
+    """Sends one byte every 0.05 seconds."""
     request.handler.send_response(200)
     request.handler.send_header("Content-Length", "1000")
     request.handler.end_headers()
@@ -69,7 +69,7 @@ def trickle(request: Request) -> None:
 
 
 def html(request: Request) -> None:
-    """Answers with a page, as proxies do."""
+    """Answers with a page, like a proxy."""
     request.send(b"<html>Bad gateway</html>", kind="text/html")
 
 
@@ -101,30 +101,30 @@ MISBEHAVIOUR: dict[str, tuple[Callable[[Request], None], str]] = {
 
 
 def patience(name: str) -> float:
-    """Returns a time-out: long where it is not what is tried, since a machine may be busy."""
+    """Returns a short time-out for tests of time-outs, and otherwise one for busy machines."""
     return 0.7 if name in ("hangs", "trickles") else 20
 
 
 @pytest.mark.parametrize("name", MISBEHAVIOUR)
-def test_what_passes_is_asked_again_and_what_does_not_fails_alone(name: str) -> None:
-    """Twice bad and then fine is fine; for ever bad is asked as often as allowed."""
-    script, told = MISBEHAVIOUR[name]
-    is_refusal = name.startswith("429")  # which may come for ever: patience ends them
+def test_failed_requests_are_repeated_until_the_limit(name: str) -> None:
+    """Requests that always fail do not affect others."""
+    script, message = MISBEHAVIOUR[name]
+    is_refusal = name.startswith("429")  # repeated until `patience` ends, however often
 
     def misbehave(request: Request) -> None:
-        bad = request.prompt == "never" or (request.prompt == "later" and request.times <= 2)
-        script(request) if bad else reply(request)
+        is_bad = request.prompt == "never" or (request.prompt == "later" and request.times <= 2)
+        script(request) if is_bad else reply(request)
 
     with running(misbehave) as server:
         reader = endpoint(server, timeout=patience(name))
-        request = ("a", "later", "b") if is_refusal else ("a", "later", "b", "never")
-        outputs = sliding(reader, reads(*request))
+        prompts = ("a", "later", "b") if is_refusal else ("a", "later", "b", "never")
+        outputs = sliding(reader, reads(*prompts))
         never = {} if is_refusal else {"never": 3}
         assert server.prompts() == {"a": 1, "later": 3, "b": 1, **never}
     assert texts(outputs) == ["A", "LATER", "B"]
-    for failed in outputs[3:]:
-        assert isinstance(failed, EndpointError)
-        assert re.fullmatch(rf".*{re.escape(told)}.*; asked 3 times", str(failed))
+    for error in outputs[3:]:
+        assert isinstance(error, EndpointError)
+        assert re.fullmatch(rf".*{re.escape(message)}.*; asked 3 times", str(error))
 
 
 @pytest.mark.parametrize(
@@ -138,18 +138,18 @@ def test_what_passes_is_asked_again_and_what_does_not_fails_alone(name: str) -> 
         ("retry-after", formatdate(0, usegmt=True), 0.0),
     ],
 )
-def test_a_server_says_how_long_to_wait(header: str, value: str, wait: float | None) -> None:
-    """In seconds, milliseconds or as a date; nonsense is no wait."""
+def test_the_wait_of_a_server_is_parsed(header: str, value: str, wait: float | None) -> None:
+    """It has seconds, milliseconds or a date; nonsense is ignored."""
     assert fault_of_status(503, {header: value}, b"").wait == wait
 
 
-def test_retry_after_is_kept_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No earlier, and not by the request alone that was told: by all, new ones too."""
-    moments, rests, rest = list[float](), threading.Event(), Throttle.rest
+def test_all_requests_wait_for_retry_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This includes new requests and those that received another error."""
+    moments, is_resting, original = list[float](), threading.Event(), Throttle.rest
 
     def note(throttle: Throttle, wait: float) -> None:
-        rest(throttle, wait)
-        rests.set()
+        original(throttle, wait)
+        is_resting.set()
 
     monkeypatch.setattr(Throttle, "rest", note)
 
@@ -158,7 +158,7 @@ def test_retry_after_is_kept_to(monkeypatch: pytest.MonkeyPatch) -> None:
         if request is server.requests[0]:
             request.fail(429, None, Retry_After="0.4")
         elif request is server.requests[1]:
-            rests.wait(30)
+            is_resting.wait(30)
             request.fail(500)
         else:
             reply(request)
@@ -169,39 +169,39 @@ def test_retry_after_is_kept_to(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(moment - moments[0] >= 0.4 for moment in moments[2:])
 
 
-def test_waits_grow_and_are_drawn_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From nothing up to twice as much each time, but never above a minute."""
-    drawn: list[tuple[float, float]] = []
+def test_waits_are_random_with_a_growing_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit doubles each time, up to a minute."""
+    limits: list[tuple[float, float]] = []
 
-    def window_size(least: float, most: float) -> float:
-        drawn.append((least, most))
+    def draw_wait(least: float, most: float) -> float:
+        limits.append((least, most))
         return 0.0
 
-    monkeypatch.setattr("random.uniform", window_size)
+    monkeypatch.setattr("random.uniform", draw_wait)
     with running(status(500)) as server:
         monkeypatch.setattr("leporello.readers.endpoint.requests._FIRST_WAIT", 1.0)
         with pytest.raises(EndpointError, match="asked 9 times"):
             endpoint(server, retries=8).read(reads("a"))
-    assert drawn == [(0.0, most) for most in (1, 2, 4, 8, 16, 32, 60, 60)]
+    assert limits == [(0.0, most) for most in (1, 2, 4, 8, 16, 32, 60, 60)]
 
 
-# What does not pass
+# Permanent faults
 
 
-def test_what_the_server_refuses_fails_alone() -> None:
-    """A context that is too long is told in the server's words, and not asked again."""
-    told = "This model's maximum context length is 8 tokens, you requested 9"
+def test_an_input_that_the_server_refuses_does_not_affect_others() -> None:
+    """A prompt that is too long is not sent again; the error contains the server's message."""
+    message = "This model's maximum context length is 8 tokens, you requested 9"
 
     def short(request: Request) -> None:
-        long = request.prompt == "long"
-        request.fail(400, {"message": told, "code": "context_length_exceeded"}) if long else reply(
-            request
-        )
+        is_long = request.prompt == "long"
+        request.fail(
+            400, {"message": message, "code": "context_length_exceeded"}
+        ) if is_long else reply(request)
 
     with running(short) as server:
         outputs = sliding(endpoint(server), reads("a", "long", "b", "c", "a"))
         assert server.prompts() == {"a": 1, "b": 1, "c": 1, "long": 1}
-    assert str(outputs[1]).startswith(f"the server answered 400: {told}; prompt and")
+    assert str(outputs[1]).startswith(f"the server answered 400: {message}; prompt and")
     assert "lower max_input_tokens or max_new_tokens" in str(outputs[1])
     assert [type(output) for output in outputs].count(Output) == 4
 
@@ -220,20 +220,20 @@ TOO_LONG = [
 OTHER_COMPLAINTS = [(400, "Invalid 'temperature'"), (400, "image inputs are not supported")]
 
 
-@pytest.mark.parametrize(("code", "said"), TOO_LONG + OTHER_COMPLAINTS)
-def test_what_is_too_long_for_the_model_is_told_with_what_to_lower(code: int, said: str) -> None:
-    """In whatever words the server says so: it fails alone, at once, and names the parameter."""
-    message = fault_of_status(code, {}, json.dumps({"error": {"message": said}}).encode()).message
-    assert message.startswith(f"the server answered {code}: {said}")
-    is_told = "lower max_input_tokens or max_new_tokens" in message
-    assert is_told == ((code, said) in TOO_LONG)
+@pytest.mark.parametrize(("code", "text"), TOO_LONG + OTHER_COMPLAINTS)
+def test_errors_for_long_prompts_name_the_parameters_to_lower(code: int, text: str) -> None:
+    """They are recognised by the messages of several servers."""
+    message = fault_of_status(code, {}, json.dumps({"error": {"message": text}}).encode()).message
+    assert message.startswith(f"the server answered {code}: {text}")
+    has_fix = "lower max_input_tokens or max_new_tokens" in message
+    assert has_fix == ((code, text) in TOO_LONG)
 
 
 PAGE = b"<html><head><title>Oh</title></head>" + b"<p>x</p>" * 200
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         (b'{"object": "error", "message": "too long", "code": 400}', "400: too long"),
         (b'{"error": {"code": 400, "message": "too long"}}', "400: too long"),
@@ -244,13 +244,13 @@ PAGE = b"<html><head><title>Oh</title></head>" + b"<p>x</p>" * 200
         (PAGE, "400: <html><head><title>Oh"),
     ],
 )
-def test_a_servers_words_are_found_wherever_it_puts_them(body: bytes, told: str) -> None:
-    """As OpenAI, vLLM, llama.cpp and FastAPI write errors, and proxies."""
-    assert told in fault_of_status(400, {}, body).message
+def test_the_message_of_an_error_is_found_in_several_formats(body: bytes, message: str) -> None:
+    """Formats are those of OpenAI, vLLM, llama.cpp, FastAPI and proxies."""
+    assert message in fault_of_status(400, {}, body).message
 
 
 @pytest.mark.parametrize(
-    ("choice", "told"),
+    ("choice", "message"),
     [
         ({"finish_reason": "content_filter", "message": {"content": "half"}}, "content filter"),
         ({"finish_reason": "content_filter", "message": {"content": None}}, "content filter"),
@@ -264,11 +264,13 @@ def test_a_servers_words_are_found_wherever_it_puts_them(body: bytes, told: str)
         ({}, "has no text"),
     ],
 )
-def test_an_answer_that_is_withheld_fails_alone(choice: dict[str, Any], told: str) -> None:
-    """It is not asked again, since it was paid; what it took counts."""
+def test_a_withheld_answer_is_an_error_that_is_not_repeated(
+    choice: dict[str, Any], message: str
+) -> None:
+    """Its tokens were paid, and count towards the budget."""
     with running(lambda request: reply(request, choices=[choice])) as server:
         reader = endpoint(server, budget_tokens=12)
-        with pytest.raises(EndpointError, match=re.escape(told)):
+        with pytest.raises(EndpointError, match=re.escape(message)):
             reader.read(reads("a"))
         assert len(server.requests) == 1
         with pytest.raises(UserError, match="is spent"):
@@ -278,15 +280,15 @@ def test_an_answer_that_is_withheld_fails_alone(choice: dict[str, Any], told: st
 @pytest.mark.parametrize(
     ("text", "reason", "answer"), [("half of it", "length", "half of it"), ("  ", "stop", "")]
 )
-def test_an_answer_may_be_cut_off_or_empty(text: str, reason: str, answer: str) -> None:
-    """The reader has asked for no more than max_new_tokens; a model may have nothing to say."""
+def test_an_answer_can_be_cut_off_or_empty(text: str, reason: str, answer: str) -> None:
+    """The reader limits the length by max_new_tokens; a model can end at once."""
     choice = {"finish_reason": reason, "message": {"content": text}}
     with running(lambda request: reply(request, choices=[choice])) as server:
         assert texts(endpoint(server).read(reads("a"))) == [answer]
 
 
-def test_a_failure_is_told_once_and_then_asked_again() -> None:
-    """Whoever reads an input alone again wants it to be asked."""
+def test_an_input_that_failed_is_sent_again_by_the_next_call() -> None:
+    """The engine reads inputs of a failed batch one by one."""
 
     def later(request: Request) -> None:
         request.fail(400) if request.times == 1 else reply(request)
@@ -302,7 +304,7 @@ def test_a_failure_is_told_once_and_then_asked_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "error", "told"),
+    ("code", "error", "message"),
     [
         (401, {"message": f"Incorrect API key provided: {SECRET}"}, r"\$MY_KEY; check api_key"),
         (402, {"message": "Insufficient Balance"}, "no credit left"),
@@ -312,15 +314,15 @@ def test_a_failure_is_told_once_and_then_asked_again() -> None:
         (400, {"code": "unsupported_parameter"}, "max_tokens_field, temperature"),
     ],
 )
-def test_the_users_mistakes_stop_the_run(
-    code: int, error: dict[str, Any], told: str, monkeypatch: pytest.MonkeyPatch
+def test_mistakes_of_the_user_stop_the_run(
+    code: int, error: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They concern every input: nothing is asked again, and those under way are cancelled."""
+    """They concern all inputs: requests are not repeated, and those under way are cancelled."""
     monkeypatch.setenv("MY_KEY", SECRET)
     key = Key(SECRET, "$MY_KEY")
     with running(lambda request: request.fail(code, error)) as server:
         reader = endpoint(server, api_key=key, concurrency=2)
-        with pytest.raises(UserError, match=told) as caught:
+        with pytest.raises(UserError, match=message) as caught:
             reader.read(reads(*map(str, range(40))))
         assert len(server.requests) <= (40 if code == 403 else 6)
         assert max(server.prompts().values()) == 1
@@ -328,8 +330,8 @@ def test_the_users_mistakes_stop_the_run(
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])
-def test_a_single_input_that_is_forbidden_fails_alone(concurrency: int) -> None:
-    """Gateways say 403 of what a filter of theirs holds back."""
+def test_a_single_forbidden_input_does_not_affect_others(concurrency: int) -> None:
+    """Filters of gateways answer with 403."""
 
     def moderated(request: Request) -> None:
         request.fail(403, {"message": "flagged"}) if request.prompt == "bad" else reply(request)
@@ -340,12 +342,12 @@ def test_a_single_input_that_is_forbidden_fails_alone(concurrency: int) -> None:
     assert isinstance(outputs[1], Output)
 
 
-def test_no_server_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody listens there; it is told after as many attempts as allowed."""
+def test_a_missing_server_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error is raised after the last attempt."""
     monkeypatch.setattr("leporello.readers.endpoint.requests._FIRST_WAIT", 0.001)
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        address = f"http://127.0.0.1:{held.getsockname()[1]}/v1"
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{bound.getsockname()[1]}/v1"
         reader = Endpoint(address, "m", retries=2)
         with pytest.raises(UserError, match=r"no connection to .*check base_url.*asked 3 times"):
             reader.read(reads("a", "b"))

@@ -1,4 +1,4 @@
-"""Endpoints beyond OpenAI's chat: Anthropic's messages, reasoning, kept prompts and batches."""
+"""Tests of endpoints with Anthropic's messages, reasoning, cached prompts and batches."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def message(text: str, **usage: int) -> dict[str, Any]:
-    """Returns an answer as Anthropic writes it."""
+    """Returns an answer in Anthropic's format."""
     blocks = [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": text}]
     used = {"input_tokens": 10, "output_tokens": 5, **usage}
     return {"content": blocks, "stop_reason": "end_turn", "usage": used}
 
 
-def test_anthropics_messages_are_sent_and_read(tmp_path: Path) -> None:
-    """The key has its header; system, examples and passages are kept there, and priced so."""
+def test_anthropics_messages_are_sent_and_parsed(tmp_path: Path) -> None:
+    """The request has the header for keys and marks for cached prompts, which have a price."""
     examples = tmp_path / "examples.jsonl"
     examples.write_text('{"question": "Who rowed?", "context": "Bo rowed.", "answer": "Bo"}\n')
 
@@ -51,12 +51,12 @@ def test_anthropics_messages_are_sent_and_read(tmp_path: Path) -> None:
     [request] = server.requests
     assert request.path == "/v1/messages"
     assert (request.headers["x-api-key"], "authorization" in request.headers) == (SECRET, False)
-    kept = {"cache_control": {"type": "ephemeral"}}
+    cached = {"cache_control": {"type": "ephemeral"}}
     assert request.body["system"] == [{"type": "text", "text": "Be brief."}]
     assert [turn["role"] for turn in request.body["messages"]] == ["user", "assistant", "user"]
-    assert request.body["messages"][1]["content"] == [{"type": "text", "text": "Bo", **kept}]
+    assert request.body["messages"][1]["content"] == [{"type": "text", "text": "Bo", **cached}]
     assert request.body["messages"][2]["content"] == [
-        {"type": "text", "text": "Ann slept.", **kept},
+        {"type": "text", "text": "Ann slept.", **cached},
         {"type": "text", "text": "\n\nQuestion: Who slept?"},
     ]
     assert request.body["max_tokens"] == 7
@@ -76,39 +76,41 @@ def test_anthropics_messages_are_sent_and_read(tmp_path: Path) -> None:
         ("Ann", {"reasoning": "It is Ann."}),
     ],
 )
-def test_reasoning_is_kept_apart_and_counted(content: str, fields: dict[str, str]) -> None:
-    """However a server hands it over; what never came to an answer fails alone."""
+def test_reasoning_is_separated_from_the_answer_and_counted(
+    content: str, fields: dict[str, str]
+) -> None:
+    """Servers return it in several formats; reasoning without an answer is an error."""
 
     def script(request: Request) -> None:
         if request.prompt == "no end":
             cut = {"message": {"content": "<think>Hm"}, "finish_reason": "length"}
             return reply(request, choices=[cut])
         usage = {"prompt_tokens": 9, "completion_tokens": 30}
-        told = {"message": {"content": content, **fields}, "finish_reason": "stop"}
-        return reply(request, choices=[told], usage=usage)
+        choice = {"message": {"content": content, **fields}, "finish_reason": "stop"}
+        return reply(request, choices=[choice], usage=usage)
 
     with running(script) as server:
         [output] = endpoint(server).read(reads("a"))
         assert (output.text, output.reasoning) == ("Ann", "It is Ann.")
-        assert output.reasoning_tokens == 5  # guessed, for the server does not tell
+        assert output.reasoning_tokens == 5  # estimated, as the server does not return it
         assert output.output_tokens == 30
         with pytest.raises(EndpointError, match="if the model reasons first, raise max_new_tokens"):
             endpoint(server).read(reads("no end"))
 
 
-def test_reasoning_is_shown_by_explain(tmp_path: Path) -> None:
-    """It is no part of the prediction."""
+def test_explain_shows_the_reasoning(tmp_path: Path) -> None:
+    """The prediction does not contain it."""
     with running(lambda request: reply(request, "<think>Hm, so.</think>Ann")) as server:
         path = project(tmp_path, server, examples=1)
         leporello("run", "mine", "--config", path, "--out", tmp_path / "out", *HERE)
     [row] = read_lines(tmp_path / "out" / "mine" / "rows" / "predictions.jsonl")
     assert row["prediction"] == "Ann"
-    told = leporello("explain", tmp_path / "out", "x00").stdout
-    assert "reasoning  3 tokens  Hm, so." in told
+    output = leporello("explain", tmp_path / "out", "x00").stdout
+    assert "reasoning  3 tokens  Hm, so." in output
 
 
-def test_what_a_server_lacks_is_told_with_what_it_has() -> None:
-    """A redirect is told too, and no key goes there."""
+def test_the_error_for_a_missing_model_lists_the_models_of_the_server() -> None:
+    """A redirect is an error too, and no key is sent to its target."""
 
     def script(request: Request) -> None:
         if request.path == "/v1/models":
@@ -127,13 +129,13 @@ def test_what_a_server_lacks_is_told_with_what_it_has() -> None:
 
 @dataclass
 class Service:
-    """A service of batches, of OpenAI's protocol or Anthropic's.
+    """Service for batches, with the protocols of OpenAI and Anthropic.
 
     Attributes:
         ready: Whether batches are finished.
         batches: Requests of each batch by id.
         files: Requests of each file by id.
-        looked: Number of looks at batches.
+        looked: Number of status requests.
     """
 
     ready: bool = True
@@ -179,7 +181,7 @@ class Service:
             "input_file_id": f"f{name[1:]}", "output_file_id": f"o-{name}",
         }  # fmt: skip
 
-    def _said(self, name: str) -> list[tuple[str, str]]:
+    def _texts(self, name: str) -> list[tuple[str, str]]:
         bodies = self.batches[name]
         ends = {key: body["messages"][-1]["content"] for key, body in bodies.items()}
         plain = {k: end if isinstance(end, str) else end[-1]["text"] for k, end in ends.items()}
@@ -190,13 +192,13 @@ class Service:
             {"custom_id": key, "result": {"type": "succeeded", "message": message(text.upper())}}
             if "bad" not in text
             else {"custom_id": key, "result": {"type": "errored", "error": {"message": "no"}}}
-            for key, text in self._said(name)
+            for key, text in self._texts(name)
         ]
 
     def _lines(self, name: str) -> list[dict[str, Any]]:
         usage = {"prompt_tokens": 10, "completion_tokens": 5}
         rows = []
-        for key, text in self._said(name):
+        for key, text in self._texts(name):
             body: dict[str, Any] = {
                 "choices": [{"message": {"content": text.upper()}, "finish_reason": "stop"}],
                 "usage": usage,
@@ -209,8 +211,8 @@ class Service:
 
 
 @pytest.mark.parametrize("mode", ["chat", "messages"])
-def test_a_batch_is_sent_once_and_costs_half(mode: str) -> None:
-    """What a service refuses of it fails alone, and only that is sent again later."""
+def test_a_batch_is_sent_once_at_half_the_price(mode: str) -> None:
+    """An input that fails does not affect others; only failed inputs are sent again."""
     service = Service()
     options = {"mode": mode, "batch": True, "input_price": 1.0, "output_price": 2.0}
     with running(service) as server:
@@ -220,7 +222,7 @@ def test_a_batch_is_sent_once_and_costs_half(mode: str) -> None:
         assert texts(outputs) == ["A", "B", "A"]
         assert outputs[0].dollars == pytest.approx((10 + 5 * 2) / 1e6 / 2)
         assert [len(batch) for batch in service.batches.values()] == [2]
-        # Halves of what failed are not sent anew; what failed is, by the next run.
+        # A failed input is sent again by the next run, but not with each call of this one.
         for again in (reader, reader, endpoint(server, **options)):
             with pytest.raises(EndpointError, match="no"):
                 again.read(reads("c", "bad", "a"))
@@ -228,8 +230,8 @@ def test_a_batch_is_sent_once_and_costs_half(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["chat", "messages"])
-def test_a_batch_is_found_again_after_a_kill(mode: str, tmp_path: Path) -> None:
-    """Whether its id was written down or not, it is waited for and not sent again."""
+def test_a_batch_is_resumed_after_a_kill(mode: str, tmp_path: Path) -> None:
+    """It is not sent again, even if the process was killed before it stored the id."""
     service = Service(ready=False)
     with running(service) as server:
         path = project(tmp_path, server, f"mode: {mode}\n      batch: true", examples=4)

@@ -1,4 +1,4 @@
-"""Runs with the reader Endpoint: usage, budgets, keys, and ZeroSCROLLS from file to submission."""
+"""Tests of runs with the reader Endpoint: usage, budgets, keys, and a ZeroSCROLLS submission."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from leporello.engine.results.serialization import calls_from_row
 from leporello.readers import Endpoint
 from leporello.readers.endpoint.responses import EndpointError
 
-HERE = ("--workers", "0")  # starting processes takes longer than these runs
+HERE = ("--workers", "0")  # starting workers takes longer than these runs
 
 
 # Usage and budgets
@@ -40,8 +40,8 @@ HERE = ("--workers", "0")  # starting processes takes longer than these runs
 @pytest.mark.parametrize(
     "usage", [..., None, [], {}, {"prompt_tokens": -1}, {"prompt_tokens": "9"}]
 )
-def test_usage_that_is_missing_is_counted_here(usage: object) -> None:
-    """With the tokenizer, so that a budget holds also where the server tells nothing."""
+def test_missing_usage_is_estimated(usage: object) -> None:
+    """Therefore a budget also works with servers that return no usage."""
     with running(lambda request: reply(request, "two words", usage=usage)) as server:
         reader = endpoint(server, budget_tokens=30)
         [output] = reader.read(reads("one two three four"))
@@ -53,14 +53,14 @@ def test_usage_that_is_missing_is_counted_here(usage: object) -> None:
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of the test's own."""
+    """Cache for one test."""
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 @pytest.mark.usefixtures("own_cache")
-def test_a_run_whose_budget_is_spent_goes_on(tmp_path: Path) -> None:
-    """It stops with status 2 and says so; no answer is lost, and none is bought twice."""
+def test_a_run_stops_when_its_budget_is_spent_and_can_be_resumed(tmp_path: Path) -> None:
+    """The exit status is 2; no answer is lost or paid twice."""
     with running(reply) as server:
         config = project(tmp_path, server, "budget_tokens: 300", examples=40)
         arguments = (
@@ -79,13 +79,13 @@ def test_a_run_whose_budget_is_spent_goes_on(tmp_path: Path) -> None:
         leporello(*arguments)
         assert set(server.prompts().values()) == {1}
         assert len(server.requests) == 40
-    said = " ".join(stopped.stderr.split())
-    assert "budget_tokens (300) is spent: " in said
-    counts = re.search(r"is spent: (\d+) answers took (\d+) tokens to read", said)
+    message = " ".join(stopped.stderr.split())
+    assert "budget_tokens (300) is spent: " in message
+    counts = re.search(r"is spent: (\d+) answers took (\d+) tokens to read", message)
     assert counts is not None
-    assert 25 <= int(counts[1]) <= answers  # what was under way came back afterwards
+    assert 25 <= int(counts[1]) <= answers  # requests under way were answered later
     assert int(counts[2]) == 10 * int(counts[1])
-    assert "the same command goes on" in said
+    assert "the same command goes on" in message
     rows = read_lines(tmp_path / "out" / "mine" / "rows" / "predictions.jsonl")
     assert [row["prediction"] for row in rows] == [
         f"WHAT IS {number}? TEXT {number}" for number in range(40)
@@ -93,28 +93,28 @@ def test_a_run_whose_budget_is_spent_goes_on(tmp_path: Path) -> None:
 
 
 def test_the_points_of_a_sweep_share_a_budget() -> None:
-    """As long as one of them lives; a run that is started again in one process begins anew."""
+    """The budget ends with the last reader, so that a later run in this process has a new one."""
     with running(reply) as server:
-        one, other = (
+        first, second = (
             endpoint(server, budget_tokens=12),
             endpoint(server, budget_tokens=12, sampling_seed=1),
         )
-        one.read(reads("a"))
+        first.read(reads("a"))
         with pytest.raises(UserError, match="is spent"):
-            other.read(reads("b"))
+            second.read(reads("b"))
         elsewhere = Endpoint(server.base_url, "other", prompt="{context}", budget_tokens=12)
         elsewhere.read(reads("b"))
         gc.disable()
         try:
-            del one, other
+            del first, second
             endpoint(server, budget_tokens=12, sampling_seed=1).read(reads("b"))
         finally:
             gc.enable()
 
 
 @pytest.mark.usefixtures("own_cache")
-def test_usage_is_recorded_with_each_example(tmp_path: Path) -> None:
-    """In calls.jsonl, as the server counts, with its price; a run from the cache asks nothing."""
+def test_calls_contain_usage_and_price(tmp_path: Path) -> None:
+    """The numbers are those of the server; a run from the cache sends no request."""
     with running(reply) as server:
         config = project(tmp_path, server, "input_price: 0.4\n      output_price: 1.6")
         for out in ("one", "two"):
@@ -131,16 +131,14 @@ def test_usage_is_recorded_with_each_example(tmp_path: Path) -> None:
 
 
 def files_with_the_key(folder: Path) -> list[Path]:
-    """Returns the files in a folder that hold the key."""
+    """Returns the files in a folder that contain the key."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return [path for path in files if SECRET.encode() in path.read_bytes()]
 
 
 @pytest.mark.usefixtures("own_cache")
-def test_no_key_is_told_to_anyone_but_the_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not in the run, the cache, the log or on the terminal, though the server repeats it."""
+def test_only_the_server_receives_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server repeats it, but run, cache, log and terminal do not contain it."""
     monkeypatch.setenv("MY_KEY", SECRET)
 
     def loud(request: Request) -> None:
@@ -157,18 +155,18 @@ def test_no_key_is_told_to_anyone_but_the_server(
     with running(loud) as server:
         config = project(tmp_path, server, "api_key: $MY_KEY\n      retries: 0")
         out = tmp_path / "out"
-        done = leporello("run", "mine", "--config", config, "--out", out, *HERE, status=1)
+        process = leporello("run", "mine", "--config", config, "--out", out, *HERE, status=1)
     results = out / "mine" / "rows"
     assert "it is Bearer $MY_KEY" in (results / "predictions.jsonl").read_text()
     failures = (results / "failures.jsonl").read_text()
     assert failures.count("Bearer $MY_KEY") == 5
-    assert SECRET not in done.stdout + done.stderr
+    assert SECRET not in process.stdout + process.stderr
     assert files_with_the_key(tmp_path) == []
     assert any(path.is_file() for path in (tmp_path / "cache").rglob("*"))
 
 
-def test_a_key_given_in_python_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its repr and what it complains of have a name for it; an exception holds no request."""
+def test_a_key_from_python_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Representations and errors contain a name instead; exceptions do not refer to requests."""
     monkeypatch.setattr("leporello.core.secrets._forms", {})
     with running(lambda request: request.fail(400, {"message": str(request.headers)})) as server:
         reader = endpoint(server, api_key=SECRET)
@@ -181,15 +179,15 @@ def test_a_key_given_in_python_is_hidden(monkeypatch: pytest.MonkeyPatch) -> Non
     assert redact(SECRET) == "$api_key"
 
 
-def test_keys_that_cannot_be_are_the_users_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are not sent, and not repeated; white space around one is left out."""
+def test_invalid_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are not sent or printed; white space around a key is ignored."""
     monkeypatch.setenv("MY_KEY", f" {SECRET}\n")
     with running(reply) as server:
         endpoint(server, api_key="$MY_KEY").read(reads("a"))
         assert server.requests[0].headers["authorization"] == f"Bearer {SECRET}"
-        for wrong in (f"{SECRET}\nX-Evil: 1", "clé"):
+        for invalid in (f"{SECRET}\nX-Evil: 1", "clé"):
             with pytest.raises(UserError, match="characters that no key has"):
-                endpoint(server, api_key=wrong).read(reads("a"))
+                endpoint(server, api_key=invalid).read(reads("a"))
         with pytest.raises(UserError, match="UNSET_KEY is not set"):
             endpoint(server, api_key="$UNSET_KEY").read(reads("a"))
         assert len(server.requests) == 1
@@ -206,7 +204,7 @@ ENDPOINT = ("run", "zero-scrolls-endpoint", "--task", "zero_scrolls/*", "--split
 
 
 def official_row(name: str, sentences: int) -> dict[str, Any]:
-    """Returns a row of the test split: no gold, and offsets of document and query."""
+    """Returns a row of the test split, with offsets of document and query, but no reference."""
     before = f"Read about {name}.\n\nText:\n"
     inner = [len(before), len(before) + len(STORY)]
     return zero_scrolls_row(
@@ -217,7 +215,7 @@ def official_row(name: str, sentences: int) -> dict[str, Any]:
 
 @pytest.fixture
 def official(tmp_path: Path) -> Path:
-    """A data directory with a zip a task, each with a short row and a long one."""
+    """Data directory with one ZIP file per task, which contains a short and a long row."""
     folder = tmp_path / "data" / "zero_scrolls"
     folder.mkdir(parents=True)
     for name in SCORES:
@@ -229,7 +227,7 @@ def official(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def chat(tmp_path: Path) -> Path:
-    """The file of docs/baselines.md that makes the tasks those for chat models."""
+    """Config of docs/baselines.md that gives the tasks the prompts for chat models."""
     guide = (ROOT / "docs" / "baselines.md").read_text(encoding="utf-8")
     [block] = re.findall(r"```yaml\n(# chat\.yaml\n.*?)```", guide, re.DOTALL)
     path = tmp_path / "chat.yaml"
@@ -238,24 +236,24 @@ def chat(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("own_cache")
-def test_zero_scrolls_goes_from_its_files_to_a_submission(
+def test_zero_scrolls_runs_from_its_files_to_a_submission(
     official: Path, chat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The named pipeline sends the authors' prompts for chat models, cut as they cut them."""
+    """The pipeline sends the authors' prompts for chat models, cut in the same way."""
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     with running(lambda request: reply(request, "the youngest")) as server:
         settings = (f"reader.base_url={server.base_url}", "reader.max_input_tokens=400")
         flags = [flag for setting in settings for flag in ("--set", setting)]
         arguments = ("--config", chat, "--data", official, "--out", tmp_path / "out", *HERE)
         leporello(*ENDPOINT, *arguments, *flags)
-        request = {one.prompt: one for one in server.requests}
-    assert len(request) == len(server.requests) == 20
-    assert {one.headers["authorization"] for one in server.requests} == {f"Bearer {SECRET}"}
+        prompts = {request.prompt for request in server.requests}
+    assert len(prompts) == len(server.requests) == 20
+    assert {r.headers["authorization"] for r in server.requests} == {f"Bearer {SECRET}"}
     for name in SCORES:
-        told = "" if name in SUMMARIES else " Do not provide any explanation."
-        before, query = f"Read about {name}.{told}\n\nText:\n", "Question:\nWho had the cat?"
-        assert f"{before}{STORY * 2}\n\n{query}" in request
-        [cut] = [prompt for prompt in request if prompt.startswith(before) and SEPARATOR in prompt]
+        suffix = "" if name in SUMMARIES else " Do not provide any explanation."
+        before, query = f"Read about {name}.{suffix}\n\nText:\n", "Question:\nWho had the cat?"
+        assert f"{before}{STORY * 2}\n\n{query}" in prompts
+        [cut] = [prompt for prompt in prompts if prompt.startswith(before) and SEPARATOR in prompt]
         document = cut.removeprefix(before).removesuffix(SEPARATOR + query)
         assert (STORY * 100).startswith(document)
         assert 15 * len(STORY) < len(document) < 25 * len(STORY)
@@ -264,9 +262,9 @@ def test_zero_scrolls_goes_from_its_files_to_a_submission(
     monkeypatch.setenv("LEPORELLO_DATA", str(official))
     submit([tmp_path / "out"], "zero_scrolls", tmp_path / "submission.csv")
     with (tmp_path / "submission.csv").open(encoding="utf-8", newline="") as file:
-        given = [(row["Task"], row["ID"], row["Prediction"]) for row in csv.DictReader(file)]
-    assert list(dict.fromkeys(task for task, _, _ in given)) == list(SCORES)
-    assert [row for row in given if row[0] == "qasper"] == [
+        submitted = [(row["Task"], row["ID"], row["Prediction"]) for row in csv.DictReader(file)]
+    assert list(dict.fromkeys(task for task, _, _ in submitted)) == list(SCORES)
+    assert [row for row in submitted if row[0] == "qasper"] == [
         ("qasper", "qasper-2", "the youngest"),
         ("qasper", "qasper-100", "the youngest"),
     ]

@@ -1,4 +1,4 @@
-"""The reader Endpoint read from many threads: slots, refusals, rates, shares of a run's limits."""
+"""Tests of the reader Endpoint in many threads: slots, refusals, rates, and shares of limits."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ SLOTS = 32
 
 
 def names(count: int) -> list[str]:
-    """Returns texts that all differ."""
+    """Returns different texts."""
     return [f"input {number}" for number in range(count)]
 
 
 # Slots
 
 
-def test_as_many_threads_as_slots_read_at_once() -> None:
-    """Each has a request under way, none has two, and each gets its own answer."""
+def test_each_slot_has_one_request_under_way() -> None:
+    """Each thread receives the answer to its own request."""
     together = threading.Barrier(SLOTS)
 
     def all_at_once(request: Request) -> None:
-        together.wait(30)  # passed only by as many as there are slots
+        together.wait(30)  # waits for one request per slot
         reply(request)
 
     with running(all_at_once) as server:
@@ -53,8 +53,8 @@ def test_as_many_threads_as_slots_read_at_once() -> None:
         assert server.connections == SLOTS
 
 
-def test_threads_that_ask_the_same_ask_once() -> None:
-    """While it is under way, and afterwards; each gets the answer."""
+def test_equal_prompts_of_several_threads_are_sent_once() -> None:
+    """This applies while the request is under way, and afterwards."""
     ready = threading.Barrier(SLOTS + 1)
 
     def when_all_are_there(request: Request) -> None:
@@ -69,14 +69,14 @@ def test_threads_that_ask_the_same_ask_once() -> None:
             return reader.read(reads("a"))[0].text
 
         with ThreadPoolExecutor(1) as first, ThreadPoolExecutor(SLOTS) as pool:
-            begun = first.submit(lambda: reader.read(reads("a"))[0].text)
+            future = first.submit(lambda: reader.read(reads("a"))[0].text)
             assert set(pool.map(read, range(SLOTS))) == {"A"}
-            assert begun.result() == "A"
+            assert future.result() == "A"
         assert server.prompts() == {"a": 1}
 
 
 def test_reads_can_be_cancelled_from_another_thread() -> None:
-    """All that are under way, at once, and those that wait for a slot; later ones are read."""
+    """This includes reads that wait for a slot; later reads are not affected."""
     hanging = threading.Barrier(SLOTS + 1)
 
     def hang(request: Request) -> None:
@@ -89,24 +89,24 @@ def test_reads_can_be_cancelled_from_another_thread() -> None:
     with running(hang) as server, ThreadPoolExecutor(2 * SLOTS) as pool:
         reader = endpoint(server, concurrency=SLOTS)
         assert isinstance(reader, CancelsReads)
-        begun = [pool.submit(reader.read, [read]) for read in reads(*names(2 * SLOTS))]
+        futures = [pool.submit(reader.read, [read]) for read in reads(*names(2 * SLOTS))]
         hanging.wait(30)
         reader.cancel()
-        assert {type(each.exception(30)) for each in begun} == {CancelledError}
+        assert {type(future.exception(30)) for future in futures} == {CancelledError}
         assert texts(reader.read(reads("good"))) == ["GOOD"]
 
 
 # Refusals
 
 
-def test_no_read_is_lost_where_half_are_refused() -> None:
-    """And no more requests are sent than that many refusals need."""
+def test_all_reads_are_answered_if_half_of_the_requests_are_refused() -> None:
+    """The number of requests is limited."""
     chance, lock = random.Random(0), threading.Lock()
 
     def half(request: Request) -> None:
         with lock:
-            refused = chance.random() < 0.5
-        request.fail(429) if refused else reply(request)
+            is_refused = chance.random() < 0.5
+        request.fail(429) if is_refused else reply(request)
 
     with running(half) as server:
         outputs = sliding(endpoint(server, concurrency=SLOTS, retries=0), reads(*names(400)))
@@ -114,8 +114,8 @@ def test_no_read_is_lost_where_half_are_refused() -> None:
         assert len(server.requests) < 3 * 400
 
 
-def test_a_server_with_room_for_few_is_seldom_asked_in_vain() -> None:
-    """The number under way comes down to what it bears, and stays about there."""
+def test_the_number_of_concurrent_requests_adapts_to_the_server() -> None:
+    """Only some requests are refused."""
 
     def narrow(request: Request) -> None:
         if request.server.under_way > 6:
@@ -130,37 +130,37 @@ def test_a_server_with_room_for_few_is_seldom_asked_in_vain() -> None:
         assert len(server.requests) < 1.5 * 600
 
 
-def test_only_refusals_stop_the_run_after_a_time() -> None:
-    """Every thread is told at once, with what was said and for how long."""
+def test_the_run_stops_if_a_server_only_refuses_for_too_long() -> None:
+    """All threads raise the error at once; it contains the server's message and the time."""
     with running(lambda request: request.fail(429, {"message": "slow down"})) as server:
         reader = endpoint(server, patience=0.3, concurrency=4)
         outputs = sliding(reader, reads(*names(4)))
         assert {type(output) for output in outputs} == {UserError}
-        request = len(server.requests)
+        count = len(server.requests)
         with pytest.raises(UserError):
             reader.read(reads("later"))
-        assert len(server.requests) > request + 1  # with as much patience again
+        assert len(server.requests) > count + 1  # the time starts again
         assert str(outputs[0]) == (
             "the server answered 429: slow down; it says nothing else, and patience is 0.3 s;"
             " the same command goes on where this one stopped"
         )
 
 
-def test_whoever_comes_after_a_wait_beyond_patience_is_told_at_once() -> None:
-    """Nobody waits in silence for as long as the server asks, whether stopped or new."""
+def test_a_wait_longer_than_patience_is_an_error_at_once() -> None:
+    """This also applies to later reads, without a further request."""
     with running(lambda request: request.fail(429, Retry_After="99999999")) as server:
         reader = endpoint(server, patience=0.3, concurrency=4)
-        told = []
+        messages = []
         for name in ("first", "later"):
             with pytest.raises(UserError, match="asks to wait 99999999 s") as error:
                 reader.read(reads(name))
-            told.append(str(error.value))
-        assert told[0] == told[1]
+            messages.append(str(error.value))
+        assert messages[0] == messages[1]
         assert len(server.requests) == 1
 
 
-def test_an_input_that_alone_is_refused_fails_alone() -> None:
-    """After its time is over, and as many attempts as it may have then."""
+def test_a_single_input_that_is_always_refused_does_not_affect_others() -> None:
+    """It fails after `patience` and its remaining attempts."""
     failed = threading.Event()
 
     def all_but_one(request: Request) -> None:
@@ -185,8 +185,8 @@ def test_an_input_that_alone_is_refused_fails_alone() -> None:
 # Rates and shares
 
 
-def test_requests_a_minute_are_sent_evenly() -> None:
-    """Whoever asks; the first one at once."""
+def test_requests_per_minute_are_sent_evenly() -> None:
+    """This applies to all threads together; the first request is sent at once."""
     moments: list[float] = []
 
     def note(request: Request) -> None:
@@ -199,8 +199,8 @@ def test_requests_a_minute_are_sent_evenly() -> None:
     assert moments[-1] - moments[0] >= 0.9 * 11 * 0.05
 
 
-def test_workers_share_a_runs_limits() -> None:
-    """Requests at once and a minute are divided; each has one at least."""
+def test_workers_share_the_limits_of_a_run() -> None:
+    """Slots and requests per minute are divided; each worker has at least one slot."""
     with running(reply) as server:
         reader = endpoint(server, concurrency=9, requests_per_minute=600)
         assert isinstance(reader, SharesLimits)
@@ -214,8 +214,8 @@ def test_workers_share_a_runs_limits() -> None:
         assert reader.slots == 1
 
 
-def test_a_share_of_the_budget_is_spent_and_dealt_out_again() -> None:
-    """Reading goes on where it stopped; what was spent is told by tokens and dollars."""
+def test_a_reader_can_receive_further_shares_of_the_budget() -> None:
+    """Reads continue; errors contain the spent tokens or dollars."""
     with running(reply) as server:
         reader = endpoint(
             server, budget_tokens=999, budget_dollars=1.0, input_price=2.0, output_price=4.0
@@ -226,7 +226,7 @@ def test_a_share_of_the_budget_is_spent_and_dealt_out_again() -> None:
         reader.read(reads("b"))
         with pytest.raises(BudgetSpentError, match=r"budget_tokens \(20\) is spent: 2 answers"):
             reader.read(reads("c"))
-        assert texts(reader.read(reads("a"))) == ["A"]  # which costs nothing
+        assert texts(reader.read(reads("a"))) == ["A"]  # is free
         assert (round(reader.spent.dollars, 9), reader.spent.tokens) == (56e-6, 24)
         reader.share_limits(3, Budget(tokens=100, dollars=0.00003))
         reader.read(reads("c"))
@@ -236,8 +236,8 @@ def test_a_share_of_the_budget_is_spent_and_dealt_out_again() -> None:
         assert server.prompts() == {"a": 1, "b": 1, "c": 1, "d": 1}
 
 
-def test_what_is_begun_as_a_budget_ends_is_finished() -> None:
-    """The answers under way are paid, and handed over; no further request is sent."""
+def test_requests_under_way_are_answered_when_a_budget_ends() -> None:
+    """Their answers are returned, since they are paid; no further request is sent."""
     together = threading.Barrier(8)
 
     def all_at_once(request: Request) -> None:

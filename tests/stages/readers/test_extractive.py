@@ -1,4 +1,4 @@
-"""Answers copied from passages, by tiny real models that are built here."""
+"""Tests of the extractive reader with tiny models."""
 
 from __future__ import annotations
 
@@ -41,28 +41,34 @@ TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=30).map
 
 @pytest.fixture(scope="session")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Extractive]:
-    """Returns a reader with a tiny model, made at its first use."""
+    """Returns a function that returns a reader with a tiny model, which it creates if needed."""
     base = tmp_path_factory.mktemp("models")
 
-    def made(name: str, **parameters: Any) -> Extractive:
+    def reader_with(name: str, **parameters: Any) -> Extractive:
         if not (base / name).exists():
             save(name, base / name)
         defaults = {"max_input_tokens": 48, "stride": 8, "max_answer_tokens": 5, "device": "cpu"}
         return Extractive(str(base / name), **{**defaults, **parameters})
 
-    return made
+    return reader_with
 
 
 def reads() -> list[Read]:
-    """Returns inputs of several shapes and lengths, one of them twice."""
+    """Returns inputs of several shapes and lengths, with a duplicate."""
     few = tuple(DOCUMENT.chunk(i, i + 40) for i in range(0, 160, 40))
-    same = Read(few[:1], "Who had a cat?")
+    duplicate = Read(few[:1], "Who had a cat?")
     long = Read((DOCUMENT.chunk(7, 900), "What was said before."), "Why?")
-    return [same, Read(few, "長靴?"), long, same, Read((*few[:1], "", " \n"), "Who had a cat?")]
+    return [
+        duplicate,
+        Read(few, "長靴?"),
+        long,
+        duplicate,
+        Read((*few[:1], "", " \n"), "Who had a cat?"),
+    ]
 
 
 class Pair(NamedTuple):
-    """A start and an end that a plain implementation allows, with the sum of their logits."""
+    """Start and end that a plain implementation allows, with the sum of their logits."""
 
     score: float
     passage: int
@@ -72,22 +78,22 @@ class Pair(NamedTuple):
 
 @cache
 def loaded(model: str) -> tuple[Any, Any]:
-    """Returns the tokenizer and the model as transformers loads them."""
+    """Returns the tokenizer and the model, loaded by transformers."""
     return AutoTokenizer.from_pretrained(model), AutoModelForQuestionAnswering.from_pretrained(
         model
     )
 
 
-def whole(text: str) -> str:
-    """Returns a text with U+FFFD for halves of surrogate pairs."""
+def encodable(text: str) -> str:
+    """Returns a text with U+FFFD in place of halves of surrogate pairs."""
     return "".join("\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in text)
 
 
 def plain(reader: Extractive, read: Read) -> tuple[list[Pair], float]:
-    """Returns every allowed pair of every window of every passage, and the lowest null."""
+    """Returns all allowed pairs in the segments of all passages, and the lowest null score."""
     tokenizer, model = loaded(reader.model)
     bare = {"add_special_tokens": False, "split_special_tokens": True}
-    question = tokenizer(whole(read.question), **bare)["input_ids"]
+    question = tokenizer(encodable(read.question), **bare)["input_ids"]
     between = [2, 2] if model.config.model_type in ("roberta", "longformer") else [2]
     head = [1, *question, *between]
     room = reader.max_input_tokens - len(head) - 1
@@ -96,27 +102,27 @@ def plain(reader: Extractive, read: Read) -> tuple[list[Pair], float]:
         text = passage_text(passage)
         if not text.strip():
             continue
-        found = tokenizer(whole(text), **bare, return_offsets_mapping=True)
-        ids, offsets = found["input_ids"], found["offset_mapping"]
+        encoded = tokenizer(encodable(text), **bare, return_offsets_mapping=True)
+        ids, offsets = encoded["input_ids"], encoded["offset_mapping"]
         begins = range(0, max(len(ids) - reader.stride, 1), room - reader.stride)
         for begin in begins:
-            own = offsets[begin : begin + room]
+            segment = offsets[begin : begin + room]
             row = [*head, *ids[begin : begin + room], 2]
-            given = {"input_ids": torch.tensor([row])}
+            inputs = {"input_ids": torch.tensor([row])}
             if model.config.model_type == "bert":
                 types = [0] * len(head) + [1] * (len(row) - len(head))
-                given["token_type_ids"] = torch.tensor([types])
+                inputs["token_type_ids"] = torch.tensor([types])
             with torch.inference_mode():
-                told = model(**given)
-            starts, ends = told.start_logits[0].tolist(), told.end_logits[0].tolist()
-            inked = [n for n, (s, e) in enumerate(own) if text[s:e].strip()]
-            if inked:
+                outputs = model(**inputs)
+            starts, ends = outputs.start_logits[0].tolist(), outputs.end_logits[0].tolist()
+            visible = [n for n, (s, e) in enumerate(segment) if text[s:e].strip()]
+            if visible:
                 nulls.append(starts[0] + ends[0])
-            for first in inked:
-                for last in inked:
+            for first in visible:
+                for last in visible:
                     if first <= last < first + reader.max_answer_tokens:
                         score = starts[len(head) + first] + ends[len(head) + last]
-                        pairs.append(Pair(score, number, own[first][0], own[last][1]))
+                        pairs.append(Pair(score, number, segment[first][0], segment[last][1]))
     return pairs, min(nulls, default=math.inf)
 
 
@@ -125,61 +131,63 @@ def plain(reader: Extractive, read: Read) -> tuple[list[Pair], float]:
     passages=st.lists(TEXTS, max_size=4), question=TEXTS.filter(lambda t: t.strip() and len(t) < 12)
 )
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_the_answer_is_the_best_pair_of_all(
+def test_the_answer_is_the_best_span_of_all_segments(
     name: str, passages: list[str], question: str, reader: Callable[..., Extractive]
 ) -> None:
-    """It is a slice of a passage, and no start and end in any window have a larger sum."""
-    made = reader(name, null_threshold=None, stride=4)
+    """It is a slice of a passage; no start and end have a larger sum of logits."""
+    extractive = reader(name, null_threshold=None, stride=4)
     read = Read(tuple(passages), question)
-    assume(made._room(question) > made.stride)  # rare letters take many tokens
-    [found] = made.read([read])
-    pairs, _ = plain(made, read)
+    assume(extractive._room(question) > extractive.stride)  # rare letters need many tokens
+    [output] = extractive.read([read])
+    pairs, _ = plain(extractive, read)
     if not pairs:
-        assert (found.text, found.score) == ("", -1e9)
+        assert (output.text, output.score) == ("", -1e9)
         return
-    assert found.score == pytest.approx(max(pairs).score, abs=1e-4)
-    alike = [p for p in pairs if p.score > max(pairs).score - 1e-4]
-    assert found.text in [passages[p.passage][p.start : p.end].strip() for p in alike]
+    assert output.score == pytest.approx(max(pairs).score, abs=1e-4)
+    best = [p for p in pairs if p.score > max(pairs).score - 1e-4]
+    assert output.text in [passages[p.passage][p.start : p.end].strip() for p in best]
 
 
-def test_the_rule_of_squad_2(reader: Callable[..., Extractive]) -> None:
-    """No answer where the lowest null exceeds the best span by more than the threshold."""
+def test_unanswerable_questions_follow_the_rule_of_squad_2(
+    reader: Callable[..., Extractive],
+) -> None:
+    """There is no answer if the lowest null score exceeds the best span by the threshold."""
     for read in reads():
         pairs, null = plain(reader("bert"), read)
         margin = max(pairs).score - null
-        for threshold, empty in [(-margin - 0.01, True), (-margin + 0.01, False)]:
-            made = reader("bert", null_threshold=threshold, unanswerable="unanswerable")
-            [found] = made.read([read])
-            assert (found.text == "unanswerable") is empty
-            assert found.score == pytest.approx(margin, abs=1e-4)
+        for threshold, is_empty in [(-margin - 0.01, True), (-margin + 0.01, False)]:
+            extractive = reader("bert", null_threshold=threshold, unanswerable="unanswerable")
+            [output] = extractive.read([read])
+            assert (output.text == "unanswerable") is is_empty
+            assert output.score == pytest.approx(margin, abs=1e-4)
 
 
-def test_outputs(reader: Callable[..., Extractive]) -> None:
-    """An output has text and score, all chunks as read, nothing cut, and passes the checks."""
-    made = reader("bert", null_threshold=None)
+def test_an_output_has_a_span_and_all_chunks_as_read(reader: Callable[..., Extractive]) -> None:
+    """Nothing is cut; an answer from a text without a document has no span."""
+    extractive = reader("bert", null_threshold=None)
     read = reads()[2]
-    [output] = read_checked(made, [read])
+    [output] = read_checked(extractive, [read])
     chunk = read.passages[0]
     assert isinstance(chunk, Chunk)
     assert any(output.text in passage_text(passage) for passage in read.passages)
-    [copied] = read_checked(made, [Read((chunk,), "Why?")])
+    [copied] = read_checked(extractive, [Read((chunk,), "Why?")])
     assert copied.span is not None
     assert DOCUMENT.text[copied.span.start : copied.span.end] == copied.text
-    [literal] = read_checked(made, [Read((STORY,), "Why?")])
+    [literal] = read_checked(extractive, [Read((STORY,), "Why?")])
     assert literal.span is None
     assert (output.read, output.cut, output.output_tokens) == ((chunk.span,), 0, 0)
     assert output.score is not None
-    assert made.fit(Read(tuple("abc"), "Why?")) == 3
-    assert made.count(["", "the cat"])[0] == 0
-    assert made.count(["the cat"])[0] > 0
+    assert extractive.fit(Read(tuple("abc"), "Why?")) == 3
+    assert extractive.count(["", "the cat"])[0] == 0
+    assert extractive.count(["the cat"])[0] > 0
 
 
-def test_nothing_to_copy_from(reader: Callable[..., Extractive]) -> None:
-    """Without a passage that says anything there is no answer, and any other is preferred."""
+def test_without_text_the_output_is_unanswerable(reader: Callable[..., Extractive]) -> None:
+    """Its score is lower than that of any answer."""
     for threshold in (0.0, None):
-        made = reader("bert", null_threshold=threshold, unanswerable="?")
+        extractive = reader("bert", null_threshold=threshold, unanswerable="?")
         for passages in [(), ("",), (" \n", DOCUMENT.chunk(3, 3))]:
-            [output] = read_checked(made, [Read(passages, "Why?")])
+            [output] = read_checked(extractive, [Read(passages, "Why?")])
             assert output.text == "?"
             assert output.score == -1e9
 
@@ -187,22 +195,22 @@ def test_nothing_to_copy_from(reader: Callable[..., Extractive]) -> None:
 @pytest.mark.parametrize(
     ("read", "message"),
     [
-        (Read(("a",), "Why?", choices=("b", "c")), "cannot choose among choices"),
+        (Read(("a",), "Why?", choices=("b", "c")), "does not support choices"),
         (Read((), pair=("a", "b")), "pair classifier"),
-        (Read(("a",), instruction="Summarise."), "this input has none"),
+        (Read(("a",), instruction="Summarise."), "this input does not have"),
         (Read(("a",), "Why " * 60), r"leaves 0 of max_input_tokens=48 .* raise max_input_tokens"),
     ],
 )
-def test_inputs_that_are_refused(
+def test_unsuitable_inputs_are_refused(
     read: Read, message: str, reader: Callable[..., Extractive]
 ) -> None:
-    """What it cannot answer is told, and never cut."""
+    """A question is never cut."""
     with pytest.raises(ValueError, match=message):
         reader("bert").read([read])
 
 
-def test_models_that_are_refused(tmp_path: Path, reader: Callable[..., Extractive]) -> None:
-    """No head, too few positions, a slow tokenizer, or no token for no answer."""
+def test_unsuitable_models_are_refused(tmp_path: Path, reader: Callable[..., Extractive]) -> None:
+    """Examples: no head, too few positions, a slow tokenizer, no token for null answers."""
     read = Read(("a",), "Why?")
     with pytest.raises(ValueError, match=r"stride \(48\) must be less"):
         reader("bert", stride=48)
@@ -220,7 +228,7 @@ def test_models_that_are_refused(tmp_path: Path, reader: Callable[..., Extractiv
         Extractive(str(tmp_path / "headless")).read([read])
     for file in (tmp_path / "slow").iterdir():
         file.unlink()
-    CanineTokenizer().save_pretrained(tmp_path / "slow")  # type: ignore[no-untyped-call]  # transformers leaves it so
+    CanineTokenizer().save_pretrained(tmp_path / "slow")  # type: ignore[no-untyped-call]  # untyped in transformers
     CanineConfig(**shape).save_pretrained(tmp_path / "slow")
     with pytest.raises(UserError, match="slow tokenizer"):
         Extractive(str(tmp_path / "slow")).read([read])

@@ -1,4 +1,4 @@
-"""Worked examples before what is asked: how they are drawn, shown, counted and checked."""
+"""Tests of sampling, rendering, counting and checking worked examples."""
 
 from __future__ import annotations
 
@@ -51,31 +51,31 @@ def write(path: Path, *lines: str) -> Path:
 
 @pytest.fixture(scope="session")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., AnyReader]:
-    """Returns a reader with a tiny model, made at its first use."""
+    """Returns a function that returns a reader with a tiny model, which it creates if needed."""
     base = tmp_path_factory.mktemp("models")
 
-    def made(name: str, **parameters: Any) -> AnyReader:
+    def reader_with(name: str, **parameters: Any) -> AnyReader:
         if not (base / name).exists():
             save(name, base / name)
         kind = CausalLM if name in ("llama", "chat") else Seq2Seq
         defaults = {"max_input_tokens": 400, "max_new_tokens": 4, "device": "cpu"}
         return kind(str(base / name), **{**defaults, **parameters})
 
-    return made
+    return reader_with
 
 
 def endpoint(examples: Path) -> Endpoint:
-    """Returns a reader that shows them to a server."""
+    """Returns a reader that sends the examples to a server."""
     return Endpoint("http://127.0.0.1:1/v1", "m", examples=examples)
 
 
-def test_a_prompt_that_ends_in_words_of_its_own(file: Path) -> None:
-    """Answers stand where the model's would; examples come first, by the same template."""
+def test_answers_follow_the_last_words_of_a_prompt(file: Path) -> None:
+    """Examples come first, in the same template; their answers are at the model's place."""
     template = Template("{instruction}\n{title}\n{context}\nQ: {question}\n{choices}\nA:", " / ")
-    shown = FewShot(template, tuple(sorted(draw(file, 9, 0), key=lambda s: s.answer))).render(
+    prompt = FewShot(template, tuple(sorted(draw(file, 9, 0), key=lambda s: s.answer))).render(
         Read(("He left.",), "Who left?", "Be brief.")
     )
-    assert shown == (
+    assert prompt == (
         "Ann slept. / Bo rowed.\nQ: Who rowed?\nA: Bo\n\n"
         "Sum up.\nRain, and then more rain.\nA: It rained.\n\n"
         "T\nQ: Is it so?\n(A) yes\n(B) no\nA: no\n\n"
@@ -85,7 +85,7 @@ def test_a_prompt_that_ends_in_words_of_its_own(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "prompt"),
     [
         ("{question}\n{context}", "q?\nc\nanswer: a\n\nQ?\nC\nanswer:"),
         ("{question}\n{context}\n", "q?\nc\nanswer: a\n\nQ?\nC\nanswer:"),
@@ -93,74 +93,79 @@ def test_a_prompt_that_ends_in_words_of_its_own(file: Path) -> None:
         ("{context} {question}\n\n=>\n", "c q?\n\n=>\na\n\nC Q?\n\n=>\n"),
     ],
 )
-def test_a_prompt_that_ends_in_a_field(text: str, shown: str) -> None:
-    """Answers are announced where the template does not do so."""
+def test_answers_are_announced_after_a_prompt_that_ends_in_a_field(text: str, prompt: str) -> None:
+    """A template without last words has no place for the answer."""
     few = FewShot(Template(text), (Shot(Read(("c",), "q?"), "a"),))
-    assert few.render(Read(("C",), "Q?")) == shown
+    assert few.render(Read(("C",), "Q?")) == prompt
     assert FewShot(Template(text)).render(Read(("C",), "Q?")) == text.format(
         context="C", question="Q?"
     )
 
 
-def test_a_chat_has_examples_as_earlier_turns(file: Path, reader: Callable[..., AnyReader]) -> None:
-    """User and assistant take turns after the system; the tokens are those of that chat."""
-    made = reader(
+def test_examples_are_earlier_turns_of_a_chat(file: Path, reader: Callable[..., AnyReader]) -> None:
+    """They follow the system message; the number of tokens is that of the chat."""
+    chat = reader(
         "chat", system="Be brief.", examples=file, shots=2, prompt="{context}\n{question}"
     )
     template = Template("{context}\n{question}")
-    (one, first), (two, second) = (
+    (question, answer), (question2, answer2) = (
         (template.render(shot.read), shot.answer) for shot in draw(file, 2, 0)
     )
-    shown = made.render(Read(("He left.",), "Who left?"))
-    assert shown == (
-        f"<|system|>Be brief.</s><|user|>{one}</s><|assistant|>{first}</s>"
-        f"<|user|>{two}</s><|assistant|>{second}</s><|user|>He left.\nWho left?</s><|assistant|>"
+    prompt = chat.render(Read(("He left.",), "Who left?"))
+    assert prompt == (
+        f"<|system|>Be brief.</s><|user|>{question}</s><|assistant|>{answer}</s>"
+        f"<|user|>{question2}</s><|assistant|>{answer2}</s>"
+        "<|user|>He left.\nWho left?</s><|assistant|>"
     )
-    [output] = made.read([Read(("He left.",), "Who left?")])
-    tokens = PreTrainedTokenizerFast.from_pretrained(made.model)
-    assert output.input_tokens == len(tokens(shown, add_special_tokens=False)["input_ids"])
+    [output] = chat.read([Read(("He left.",), "Who left?")])
+    tokens = PreTrainedTokenizerFast.from_pretrained(chat.model)
+    assert output.input_tokens == len(tokens(prompt, add_special_tokens=False)["input_ids"])
 
 
 @pytest.mark.parametrize("name", ["t5", "llama", "chat"])
 @pytest.mark.parametrize("overflow", ["fit", "truncate", "split"])
-def test_passages_give_way(
+def test_passages_are_cut_before_examples(
     name: str, overflow: str, file: Path, reader: Callable[..., AnyReader]
 ) -> None:
-    """Examples count in the window and stay whole; question and choices too."""
+    """Examples, question and choices count towards the input window, and are never cut."""
     limit = {"t5": 260, "llama": 400, "chat": 400}[name]
-    made = reader(name, examples=file, shots=3, max_input_tokens=limit, on_overflow=overflow)
+    few = reader(name, examples=file, shots=3, max_input_tokens=limit, on_overflow=overflow)
     chunks = tuple(DOCUMENT.chunk(i, i + 200) for i in range(0, 1000, 200))
     read = Read(chunks, "Who had a cat?", choices=("the youngest", "nobody"))
-    [output] = made.read([read])
-    shown = made.render(read)
+    [output] = few.read([read])
+    prompt = few.render(read)
     for shot in draw(file, 3, 0):
-        assert shown.count(made._prompts.template.render(shot.read)) == (
-            shown.count("Question: Who had a cat?") or shown.count("question: Who had a cat?")
+        assert prompt.count(few._prompts.template.render(shot.read)) == (
+            prompt.count("Question: Who had a cat?") or prompt.count("question: Who had a cat?")
         )
-    assert "(A) the youngest\n(B) nobody" in shown
-    parts = made._window.parts(read)
-    assert all(len(made._prompt(part).tokens) <= limit for part in parts)
+    assert "(A) the youngest\n(B) nobody" in prompt
+    parts = few._window.parts(read)
+    assert all(len(few._prompt(part).tokens) <= limit for part in parts)
     assert (output.cut > 0) is (overflow != "split")
     assert len(parts) > 1 or overflow != "split"
-    assert made.fit(read) < reader(name, max_input_tokens=limit).fit(read)
+    assert few.fit(read) < reader(name, max_input_tokens=limit).fit(read)
 
 
-def test_examples_that_fill_the_window(file: Path, reader: Callable[..., AnyReader]) -> None:
-    """It is told before anything is read, for it concerns every input."""
+def test_examples_that_fill_the_input_window_are_refused(
+    file: Path, reader: Callable[..., AnyReader]
+) -> None:
+    """Loading the reader raises the error, which concerns every input."""
     for name in ("t5", "llama", "chat"):
-        made = reader(name, examples=file, max_input_tokens=60)
+        few = reader(name, examples=file, max_input_tokens=60)
         with pytest.raises(UserError, match=r"4 examples take \d+ tokens .* lower shots"):
-            made.load()
+            few.load()
 
 
 @given(count=st.integers(1, 12), shots=st.integers(0, 14), seed=st.integers(0, 99))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_what_is_drawn(count: int, shots: int, seed: int, tmp_path: Path) -> None:
-    """The seed alone says the order; fewer shots are the first of more; none comes twice."""
+def test_a_sample_depends_only_on_the_seed(
+    count: int, shots: int, seed: int, tmp_path: Path
+) -> None:
+    """Fewer shots are the first of more; no example is repeated."""
     rows = (json.dumps({"question": str(n), "answer": "a"}) for n in range(count))
     path = write(tmp_path / f"{count}.jsonl", *rows)
-    drawn = [int(shot.read.question) for shot in draw(path, shots, seed)]
-    assert len(drawn) == len(set(drawn)) == min(shots, count)
+    numbers = [int(shot.read.question) for shot in draw(path, shots, seed)]
+    assert len(numbers) == len(set(numbers)) == min(shots, count)
     everything = draw(path, count, seed)
     assert sorted(int(shot.read.question) for shot in everything) == list(range(count))
     assert draw(path, shots, seed) == everything[:shots]
@@ -181,18 +186,18 @@ def test_what_is_drawn(count: int, shots: int, seed: int, tmp_path: Path) -> Non
             "answer 'Yes' is none of the choices; did you mean 'yes'",
         ),
         ('{"question": "Q", "answer": "a"', "not JSON: EOF while parsing"),
-        ("question: Why?", "not JSON: expected value at character 1; one object a line"),
-        ('["Q", "a"]', "a row is an object like {"),
+        ("question: Why?", "not JSON: expected value at character 1; each line must be an object"),
+        ('["Q", "a"]', "a row must be an object like {"),
         ('{"question": "\\ud800", "answer": "a"}', "not JSON: "),
     ],
 )
-def test_faults_have_file_and_line(line: str, message: str, tmp_path: Path) -> None:
-    """All faults of a file are told when it is looked at, each with its place."""
+def test_faults_in_a_file_have_their_line(line: str, message: str, tmp_path: Path) -> None:
+    """Checking a file reports all its faults."""
     good = json.dumps(ROWS[0])
     path = write(tmp_path / "mine.jsonl", f"\ufeff{good}", "", line, good, line)
-    for made in (Seq2Seq("m", examples=path), CausalLM("m", examples=path), endpoint(path)):
+    for reader in (Seq2Seq("m", examples=path), CausalLM("m", examples=path), endpoint(path)):
         with pytest.raises(ConfigError) as caught:
-            made.check_files("")
+            reader.check_files("")
         faults = caught.value.faults
         assert {(fault.file, fault.line) for fault in faults} == {(path, 3), (path, 5)}
         assert message in "\n".join(fault.text for fault in faults if fault.line == 3)
@@ -211,7 +216,7 @@ tasks:
 
 @pytest.fixture
 def config(file: Path, reader: Callable[..., AnyReader]) -> Path:
-    """Returns a config whose examples lie beside it."""
+    """Returns a config with a file of examples in the same folder."""
     row = {"id": "1", "document": STORY, "question": "Who had a cat?", "references": ["he"]}
     write(file.with_name("task.jsonl"), json.dumps(row))
     text = CONFIG.replace("MODEL", reader("chat").model)
@@ -219,18 +224,18 @@ def config(file: Path, reader: Callable[..., AnyReader]) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [('{"question": "Why?"}', "examples.jsonl:1: field 'answer' is missing"), (None, "no such")],
 )
-def test_examples_are_looked_at_before_any_work(
-    text: str | None, told: str, config: Path, file: Path, tmp_path: Path
+def test_examples_are_checked_before_a_run(
+    text: str | None, message: str, config: Path, file: Path, tmp_path: Path
 ) -> None:
-    """By `check` and by a run, though loading a config opens no file; the pipeline is named."""
+    """`check` checks them too, loading a config does not; the error names the pipeline."""
     write(file, text) if text else file.unlink()
     assert load_config([config])
-    done = leporello("check", "--config", config, status=2)
-    assert re.search(f"few.reader: .*{told}", done.stderr)
-    with pytest.raises(UserError, match=told):
+    process = leporello("check", "--config", config, status=2)
+    assert re.search(f"few.reader: .*{message}", process.stderr)
+    with pytest.raises(UserError, match=message):
         run(["few"], ["mine"], config=[config], out=tmp_path / "out", cached=False, workers=0)
     assert not (tmp_path / "out").exists()
 
@@ -267,16 +272,16 @@ def splits(tmp_path: Path) -> Path:
     return write(tmp_path / "splits.yaml", SPLITS)
 
 
-def test_examples_are_drawn_from_the_train_split(splits: Path, tmp_path: Path) -> None:
-    """As the pipeline reads them, by the seed, those with an answer; more begin with the fewer."""
+def test_examples_are_sampled_from_the_train_split(splits: Path, tmp_path: Path) -> None:
+    """They have the passages that the pipeline reads, and an answer."""
     verb = ("examples", "plain", "--config", splits, "--task", "rows", "--no-cache")
-    done = leporello(*verb, "-n", "4", "--out", tmp_path / "drawn.jsonl")
-    assert done.stdout.splitlines() == [
+    process = leporello(*verb, "-n", "4", "--out", tmp_path / "drawn.jsonl")
+    assert process.stdout.splitlines() == [
         "4 worked examples; to show them to a reader:",
         f"--set reader.examples={tmp_path / 'drawn.jsonl'}",
     ]
     rows = read_lines(tmp_path / "drawn.jsonl")
-    given: dict[str, Any] = {"config": [splits], "cached": False}
+    options: dict[str, Any] = {"config": [splits], "cached": False}
     for row in rows:
         number = row["id"].removeprefix("train-")
         assert row["answer"] == f"Person {number}"
@@ -284,22 +289,20 @@ def test_examples_are_drawn_from_the_train_split(splits: Path, tmp_path: Path) -
     assert "train-7" not in [row["id"] for row in rows]
     for count, seed in ((2, 0), (2, 1), (99, 0)):
         out = tmp_path / f"{count}-{seed}.jsonl"
-        made = few_shot_examples("plain", "rows", count=count, seed=seed, out=out, **given)
-        again = read_lines(made.file)
-        assert (made.examples, made.skipped, made.split) == (len(again), 0, "train")
+        result = few_shot_examples("plain", "rows", count=count, seed=seed, out=out, **options)
+        again = read_lines(result.file)
+        assert (result.examples, result.skipped, result.split) == (len(again), 0, "train")
         assert (again[:2] == rows[:2]) is (seed == 0)
     assert len(again) == 9
     assert len(draw(tmp_path / "drawn.jsonl", 9, 0)) == 4
-    with pytest.raises(UserError, match="is there already"):
-        few_shot_examples("plain", "rows", out=tmp_path / "drawn.jsonl", **given)
-    with pytest.raises(UserError, match="Refine has no method `supervise`; Stuff has"):
-        few_shot_examples("each", "rows", out=tmp_path / "each.jsonl", **given)
+    with pytest.raises(UserError, match="already exists"):
+        few_shot_examples("plain", "rows", out=tmp_path / "drawn.jsonl", **options)
+    with pytest.raises(UserError, match="Refine has no method `supervise`; use Stuff"):
+        few_shot_examples("each", "rows", out=tmp_path / "each.jsonl", **options)
 
 
-def test_examples_of_the_split_that_is_asked_about_are_refused(
-    splits: Path, tmp_path: Path
-) -> None:
-    """Before any work; another split is not."""
+def test_examples_from_the_split_of_the_run_are_refused(splits: Path, tmp_path: Path) -> None:
+    """Examples from another split are not refused."""
     file = tmp_path / "drawn.jsonl"
     few_shot_examples("plain", "rows", count=2, config=[splits], out=file, cached=False)
     assert prepare(JobOptions(["few"], ["rows"], config=[splits]))
@@ -309,21 +312,21 @@ def test_examples_of_the_split_that_is_asked_about_are_refused(
         prepare(JobOptions(["few"], ["rows"], config=[splits], split="train"))
 
 
-def test_examples_of_a_document_that_is_asked_about_are_refused(
+def test_examples_from_a_document_of_the_input_are_refused(
     tmp_path: Path, reader: Callable[..., AnyReader]
 ) -> None:
-    """Splits may share documents: the reader knows whose chunks it is given."""
+    """Splits may share documents; the reader compares hashes of documents."""
     row = {"question": "Q", "answer": "a", "id": "x", "document_sha256": DOCUMENT.sha256}
     path = write(tmp_path / "own.jsonl", json.dumps(row))
     for name in ("t5", "llama"):
-        made = reader(name, examples=path)
+        few = reader(name, examples=path)
         with pytest.raises(UserError, match="example 'x' was drawn from document 'story'"):
-            made.read([Read((DOCUMENT.chunk(0, 30),), "Who?")])
-        made.read([Read((Document("other", "He left.").chunk(0, 8), DOCUMENT.text[:9]), "Who?")])
+            few.read([Read((DOCUMENT.chunk(0, 30),), "Who?")])
+        few.read([Read((Document("other", "He left.").chunk(0, 8), DOCUMENT.text[:9]), "Who?")])
 
 
-def test_the_examples_of_the_guide_are_without_fault(tmp_path: Path) -> None:
-    """What docs/readers.md shows as a file and as configs can be used as such."""
+def test_the_examples_of_the_guide_are_valid(tmp_path: Path) -> None:
+    """These are a file of examples and configs in docs/readers.md."""
     guide = (ROOT / "docs" / "readers.md").read_text(encoding="utf-8")
     section = guide[guide.index("## Answers copied") :]
     [rows] = re.findall(r"```json\n(.*?)```", section, re.DOTALL)

@@ -1,4 +1,4 @@
-"""Late interaction: how near passages come to a question, and the classifier fitted to it."""
+"""Tests of late interaction between questions and passages, and of the classifier with it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LABELS = ("yes", "no")
 
 
 def save_encoder(place: Path, seed: int = 0) -> None:
-    """Saves a tiny BERT to which a word is much the same wherever it stands."""
+    """Saves a tiny BERT whose vectors do not depend on positions."""
     words = whole_words(WORDS)
     torch.manual_seed(seed)
     shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1}
@@ -39,24 +39,24 @@ def save_encoder(place: Path, seed: int = 0) -> None:
 
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A tiny BERT without a head."""
+    """Folder of a tiny BERT without a head."""
     place = tmp_path_factory.mktemp("encoder")
     save_encoder(place)
     return str(place)
 
 
 def interaction(encoder: str, batch_size: int = 4) -> LateInteraction:
-    """Returns a comparison with a window of 16 tokens."""
+    """Returns a comparison with an input window of 16 tokens."""
     return LateInteraction(encoder, 16, batch_size, "cpu")
 
 
 def farm(animal: str, place: str) -> tuple[str, ...]:
-    """Returns the passages of a document in which there is one kind of animal."""
+    """Returns the passages of a document about one animal."""
     return (f"a {animal} sleeps in the {place}", "it eats in the yard", f"no one in the {place}")
 
 
 def lessons() -> tuple[list[Read], list[str]]:
-    """Returns two questions on each of 18 documents; there rarely is a dog, and often a cat."""
+    """Returns two questions about each of 18 documents, with few dogs and many cats."""
     inputs, targets = [], []
     for animal in ("dog", "cat", "cat", "cow", "cat", "cat"):
         for place in ("house", "barn", "yard"):
@@ -68,35 +68,41 @@ def lessons() -> tuple[list[Read], list[str]]:
 
 @pytest.fixture(scope="module")
 def trained(encoder: str, tmp_path_factory: pytest.TempPathFactory) -> LateInteractionClassifier:
-    """A reader that has learnt."""
+    """Trained reader."""
     folder = tmp_path_factory.mktemp("trained")
     blank = LateInteractionClassifier(encoder=encoder, max_input_tokens=16)
     assert blank.learn(*lessons(), folder) == {"model": "./model"}
     return LateInteractionClassifier(str(folder / "model"), encoder, max_input_tokens=16)
 
 
-def test_the_nearest_passage_is_that_of_the_formula(encoder: str) -> None:
-    """Each token's best cosine in a passage, their weighed mean, and of passages the best."""
+def test_the_similarity_of_the_nearest_passage_follows_the_formula(encoder: str) -> None:
+    """It is the best weighted mean of the tokens' best cosines in a passage."""
     network = load_model(encoder, "AutoModel", "float32", "cpu")
     compared = interaction(encoder)
 
     def vectors(text: str) -> torch.Tensor:
         with torch.inference_mode():
-            given = compared.tokens.tokenizer(text, return_tensors="pt")
-            return torch.nn.functional.normalize(network(**given).last_hidden_state[0, 1:-1], dim=1)
+            inputs = compared.tokens.tokenizer(text, return_tensors="pt")
+            return torch.nn.functional.normalize(
+                network(**inputs).last_hidden_state[0, 1:-1], dim=1
+            )
 
     passages = farm("cow", "barn")
     weights = np.arange(len(compared.tokens.tokenizer), dtype=np.float64)
-    own = torch.tensor(compared.tokens.encode(DOG)[1:-1]).float()
-    wanted = max(
-        float((vectors(DOG) @ vectors(text).T).max(dim=1).values @ own / own.sum())
+    question_weights = torch.tensor(compared.tokens.encode(DOG)[1:-1]).float()
+    expected = max(
+        float(
+            (vectors(DOG) @ vectors(text).T).max(dim=1).values
+            @ question_weights
+            / question_weights.sum()
+        )
         for text in passages
     )
-    assert compared.nearest(DOG, passages, weights) == pytest.approx(wanted, abs=2e-5)
+    assert compared.nearest(DOG, passages, weights) == pytest.approx(expected, abs=2e-5)
 
 
-def test_what_every_passage_says_weighs_nothing(encoder: str) -> None:
-    """And a word weighs the more, the fewer say it; equal passages are one."""
+def test_words_of_all_passages_have_weight_zero(encoder: str) -> None:
+    """Weights are larger for words of fewer passages; equal passages count once."""
     compared = interaction(encoder)
     weights = compared.weights(["the dog", "the dog", "the cat", "the old cat"])
     ids = compared.tokens.tokenizer.convert_tokens_to_ids
@@ -105,18 +111,18 @@ def test_what_every_passage_says_weighs_nothing(encoder: str) -> None:
     assert dog == pytest.approx(np.log(4 / 2) ** 2)
 
 
-def test_a_text_beyond_the_window_is_read_to_its_end(encoder: str) -> None:
-    """In several windows, of which none goes beyond it."""
+def test_a_text_longer_than_the_input_window_is_read_to_its_end(encoder: str) -> None:
+    """It is divided into segments that fit."""
     compared = interaction(encoder)
     long = " ".join(["the cat eats"] * 20)
     assert compared.size([long]) == 60
     weights = np.ones(len(compared.tokens.tokenizer))
-    found = compared.nearest(DOG, [f"{long} a dog sleeps"], weights)
-    assert found > compared.nearest(DOG, [long], weights)
+    similarity = compared.nearest(DOG, [f"{long} a dog sleeps"], weights)
+    assert similarity > compared.nearest(DOG, [long], weights)
 
 
-def test_what_was_taught_is_told_of_other_documents(trained: LateInteractionClassifier) -> None:
-    """With the probabilities of the labels; what is there is likelier than what is not."""
+def test_a_trained_reader_answers_about_new_documents(trained: LateInteractionClassifier) -> None:
+    """Scores are the probabilities of the labels."""
     reads = [
         Read((f"a young {animal} sleeps in the house", "it eats"), question, choices=LABELS)
         for animal, question in (("dog", DOG), ("cow", DOG), ("cat", CAT), ("cow", CAT))
@@ -129,29 +135,29 @@ def test_what_was_taught_is_told_of_other_documents(trained: LateInteractionClas
         assert output.input_tokens == 12
 
 
-def test_what_cannot_be_is_told(
+def test_unsuitable_models_and_inputs_are_refused(
     trained: LateInteractionClassifier, encoder: str, tmp_path: Path
 ) -> None:
-    """No model, another encoder, a choice that is no label, a pair, a window without room."""
+    """Examples: no model, another encoder, an unknown choice, a pair, too few positions."""
     with pytest.raises(UserError, match="LateInteractionClassifier has no model"):
         LateInteractionClassifier().read([Read(("a dog",), DOG)])
     save_encoder(tmp_path, seed=1)
-    with pytest.raises(UserError, match="trained on the vectors of another encoder"):
+    with pytest.raises(UserError, match="trained with another encoder"):
         LateInteractionClassifier(trained.model, str(tmp_path), 16).load()
-    with pytest.raises(ValueError, match="choice 'maybe' is no label of the model's"):
+    with pytest.raises(ValueError, match="choice 'maybe' is not a label of the model"):
         trained.read([Read(("a dog",), DOG, choices=("maybe",))])
     with pytest.raises(ValueError, match="reads passages"):
         trained.read([Read((), pair=("a dog", "a cat"))])
     with pytest.raises(UserError, match="has 32 positions and max_input_tokens needs 64"):
         LateInteractionClassifier(trained.model, encoder, 64).load()
-    with pytest.raises(UserError, match="needs examples of two classes"):
+    with pytest.raises(UserError, match="needs examples of at least two classes"):
         trained.learn([Read(("a dog",), DOG)], ["yes"], tmp_path)
 
 
 def test_a_pipeline_learns_and_answers(encoder: str, tmp_path: Path) -> None:
-    """By `train` and `run`, on documents of another split."""
+    """The documents of the run are from another split."""
     inputs, targets = lessons()
-    for split, own in (("train", range(24)), ("test", range(24, 36))):
+    for split, places in (("train", range(24)), ("test", range(24, 36))):
         rows = [
             {
                 "id": str(place),
@@ -161,7 +167,7 @@ def test_a_pipeline_learns_and_answers(encoder: str, tmp_path: Path) -> None:
                 "choices": LABELS,
                 "references": [targets[place]],
             }
-            for place in own
+            for place in places
         ]
         text = "".join(f"{json.dumps(row)}\n" for row in rows)
         (tmp_path / f"{split}.jsonl").write_text(text)
@@ -173,13 +179,13 @@ def test_a_pipeline_learns_and_answers(encoder: str, tmp_path: Path) -> None:
         },
     }
     (tmp_path / "own.yaml").write_text(json.dumps(config))
-    made = train("late", "farms", config=[tmp_path / "own.yaml"], out=tmp_path / "model")
-    found = run(
-        [made.pipeline],
+    trained = train("late", "farms", config=[tmp_path / "own.yaml"], out=tmp_path / "model")
+    summary = run(
+        [trained.pipeline],
         ["farms"],
-        config=[tmp_path / "own.yaml", made.config],
+        config=[tmp_path / "own.yaml", trained.config],
         split="test",
         out=tmp_path / "run",
         workers=0,
     )
-    assert found.results[0].scores["exact_match"] == 100
+    assert summary.results[0].scores["exact_match"] == 100

@@ -1,4 +1,4 @@
-"""Readers of a few shipped weights: opinions, heroes and villains, what comes first in a story."""
+"""Tests of readers with packaged weights for opinions, heroes, and the order of texts."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ FIRST = "The story begins in a small town, where a young man named Tom lives wit
 LAST = "In the end he kills the guard, reveals the truth and the story ends with his escape."
 
 
-def test_opinions_are_told_apart() -> None:
-    """The shipped weights know a good hotel from a bad film; scores are log-probabilities."""
+def test_good_and_bad_opinions_are_recognised() -> None:
+    """Scores are log-probabilities."""
     reads = [Read((text,), choices=("good", "bad")) for text in (GOOD, BAD)]
     outputs = checked_read(Polarity(), reads)
     assert [output.text for output in outputs] == ["good", "bad"]
     assert all(sum(map(math.exp, output.scores)) == pytest.approx(1) for output in outputs)
 
 
-def test_a_negation_turns_words() -> None:
-    """Up to three words behind it, in tokenised text too."""
+def test_a_negation_changes_the_words_after_it() -> None:
+    """It changes up to three words, also in tokenised text."""
     assert opinion_words("It is n't very good, really.") == {
         "it", "isn't", "not very", "not good", "really",
     }  # fmt: skip
@@ -41,16 +41,16 @@ def test_a_negation_turns_words() -> None:
     ("places", "label"),
     [(range(0, 900, 45), "Hero"), (range(0, 45, 9), "Villain/Antagonist"), ([], "Hero")],
 )
-def test_who_is_there_throughout_is_the_hero(places: Sequence[int], label: str) -> None:
-    """As many passages in one part are another thing; none tell nothing: the first choice."""
+def test_a_person_in_all_parts_of_a_book_is_the_hero(places: Sequence[int], label: str) -> None:
+    """A person with many passages in one part is not; without passages, the first choice wins."""
     chunks = tuple(BOOK.chunk(place, place + 8) for place in places)
     read = Read(chunks, "Tom", choices=("Hero", "Villain/Antagonist"))
     [output] = checked_read(Presence(), [read])
     assert output.text == label
 
 
-def test_a_beginning_comes_before_an_end() -> None:
-    """The shipped weights know one from the other; turned round, the probability is the rest."""
+def test_a_beginning_precedes_an_end() -> None:
+    """The probabilities of both orders have the sum 1."""
     pairs = [(FIRST, LAST), (LAST, FIRST)]
     reads = [Read(pair, pair=pair) for pair in pairs]
     right, wrong = (output.score for output in checked_read(Precedence(), reads))
@@ -61,10 +61,10 @@ def test_a_beginning_comes_before_an_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reader", "told"),
+    ("reader", "message"),
     [(Polarity(), "two choices"), (Presence(), "two choices"), (Precedence(), "pairs of texts")],
 )
-def test_what_a_reader_needs_is_told(reader: Any, told: str) -> None:
-    """A question without choices, passages without a pair."""
-    with pytest.raises(ValueError, match=told):
+def test_missing_choices_and_pairs_are_reported(reader: Any, message: str) -> None:
+    """The error states the requirement of the reader."""
+    with pytest.raises(ValueError, match=message):
         reader.read([Read((GOOD,))])

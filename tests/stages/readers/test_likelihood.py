@@ -1,4 +1,4 @@
-"""Likelihoods of passages, against plain loops of torch; windows, their mean, the perplexity."""
+"""Tests of likelihoods of passages, of the chunker Windows, and of the combiner Mean."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from leporello.text.tokens import tokenizer as counter
 
 CASES = json.loads((GOLDEN / "shuffle_test.json").read_text(encoding="utf-8"))
 WINDOWS = [case for case in CASES if "windows" in case]
-POSITIONS = 66  # of the masked models: RoBERTa counts from behind padding, which is 0
+POSITIONS = 66  # positions of masked models; RoBERTa counts them after the padding, which is 0
 
 
 def _word_piece() -> PreTrainedTokenizerFast:
-    """Returns a tokenizer like BERT's: lower case, no blanks, `##` within words."""
+    """Returns a tokenizer like BERT's: lower case, without blanks, `##` within words."""
     core = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # noqa: S106 -- a token of text
     core.normalizer = normalizers.BertNormalizer()
     core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -58,7 +58,7 @@ def _word_piece() -> PreTrainedTokenizerFast:
         single="[CLS] $A [SEP]", special_tokens=ends
     )
     names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # transformers leaves it so
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # untyped in transformers
         tokenizer_object=core, **dict(zip(names, special, strict=True))
     )
 
@@ -71,18 +71,18 @@ def _save_masked(name: str, place: Path) -> None:
     shape |= {"num_attention_heads": 2, "vocab_size": len(words), "initializer_range": 0.3}
     shape |= {"max_position_embeddings": POSITIONS, "pad_token_id": padding}
     torch.manual_seed(0)
-    made: PreTrainedModel = (
+    model: PreTrainedModel = (
         BertForMaskedLM(BertConfig(**shape))
         if name == "bert"
         else RobertaForMaskedLM(RobertaConfig(**shape))
     )
-    made.save_pretrained(place)
+    model.save_pretrained(place)
     words.save_pretrained(place)
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Tiny models by name."""
+    """Folders of tiny models by name."""
     places = {name: tmp_path_factory.mktemp(name) for name in ("gpt2", "chat", "bert", "roberta")}
     for name in ("gpt2", "chat"):
         save(name, places[name])
@@ -93,33 +93,35 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def _ids(model: str, text: str) -> list[int]:
     words: Any = AutoTokenizer.from_pretrained(model)
-    found: list[int] = words(text, add_special_tokens=False)["input_ids"]
-    return found
+    ids: list[int] = words(text, add_special_tokens=False)["input_ids"]
+    return ids
 
 
 def plain_log_likelihood(model: str, ids: Sequence[int]) -> list[float]:
-    """Returns each token's log-probability but the first's, one forward pass a token."""
+    """Returns the log-probabilities of tokens after the first, by one forward pass per token."""
     network = load_model(model, "AutoModelForCausalLM", "float32", "cpu")
-    found = []
+    log_probabilities = []
     with torch.inference_mode():
         for place in range(1, len(ids)):
             logits = network(torch.tensor([ids[:place]])).logits[0, -1]
-            found.append(float(logits.log_softmax(-1)[ids[place]]))
-    return found
+            log_probabilities.append(float(logits.log_softmax(-1)[ids[place]]))
+    return log_probabilities
 
 
 def plain_pseudo_log_likelihood(
     model: str, ids: Sequence[int], places: Sequence[int], mask: int
 ) -> list[float]:
-    """Returns each token's log-probability where it is hidden, one forward pass a token."""
+    """Returns the log-probabilities of masked tokens, by one forward pass per token."""
     network = load_model(model, "AutoModelForMaskedLM", "float32", "cpu")
-    found = []
+    log_probabilities = []
     with torch.inference_mode():
         for place in places:
             row = torch.tensor([ids])
             row[0, place] = mask
-            found.append(float(network(row).logits[0, place].log_softmax(-1)[ids[place]]))
-    return found
+            log_probabilities.append(
+                float(network(row).logits[0, place].log_softmax(-1)[ids[place]])
+            )
+    return log_probabilities
 
 
 def _scores(reader: Any, reads: Sequence[Read]) -> list[float]:
@@ -139,30 +141,30 @@ def _masked(model: str, **options: Any) -> PseudoLogLikelihood:
 TEXTS = (STORY, STORY[:90], STORY[40:200], "The cat", "猫 🐈", STORY[:90])
 
 
-# -- generative models -------------------------------------------------------------------------
+# -- Generative models -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["gpt2", "chat"])
 @pytest.mark.parametrize("per_token", [False, True])
-def test_log_likelihoods_are_those_of_a_plain_loop(
+def test_log_likelihoods_equal_those_of_a_plain_loop(
     folders: dict[str, str], name: str, per_token: bool
 ) -> None:
-    """Of passages of many lengths in one batch; a chat template makes no difference."""
+    """Passages of many lengths share a batch; a chat template is ignored."""
     model = folders[name]
     reads = [Read((text,), "A question?", "An instruction.") for text in TEXTS]
     outputs = checked_read(_generative(model, per_token=per_token), reads)
     for text, output in zip(TEXTS, outputs, strict=True):
         ids = _ids(model, text)
-        found = plain_log_likelihood(model, ids)
-        wanted = sum(found) / (len(found) if per_token else 1)
-        assert output.score == pytest.approx(wanted, abs=1e-3 if not per_token else 1e-5)
+        log_probabilities = plain_log_likelihood(model, ids)
+        expected = sum(log_probabilities) / (len(log_probabilities) if per_token else 1)
+        assert output.score == pytest.approx(expected, abs=1e-3 if not per_token else 1e-5)
         assert output.text == f"{output.score:.6f}"
         assert (output.input_tokens, output.output_tokens) == (len(ids), 0)
 
 
 @contextmanager
 def rows_read(model: str, architecture: Any) -> Iterator[list[int]]:
-    """Gives the number of tokens of each row that the model reads within."""
+    """Yields a list that receives the lengths of all rows that the model reads in the block."""
     network, rows = load_model(model, architecture, "float32", "cpu"), []
 
     def note(_: object, __: object, given: Mapping[str, torch.Tensor]) -> None:
@@ -175,29 +177,29 @@ def rows_read(model: str, architecture: Any) -> Iterator[list[int]]:
         hook.remove()
 
 
-def test_equal_passages_and_beginnings_of_others_are_read_once(folders: dict[str, str]) -> None:
-    """Growing windows are beginnings of one another: the longest says what each comes to."""
+def test_equal_passages_and_prefixes_are_read_once(folders: dict[str, str]) -> None:
+    """Growing chunks are prefixes of each other; the longest one has the scores of all."""
     model = folders["gpt2"]
     document = Document("d", STORY)
     spans = list(Windows(60, 20, model, growing=True).chunk(document))
     reads = [Read((document.chunk(span.start, span.end),)) for span in spans]
     with rows_read(model, "AutoModelForCausalLM") as rows:
         together = _scores(_generative(model, batch_tokens=64), [*reads, *reads])
-    assert len(rows) == len(spans) - 2  # 20 and 40 tokens begin the window of 60
+    assert len(rows) == len(spans) - 2  # 20 and 40 tokens are prefixes of the chunk of 60
     assert together[: len(spans)] == together[len(spans) :]
-    alone = [_scores(_generative(model), [read])[0] for read in reads]
-    assert together[: len(spans)] == pytest.approx(alone, abs=1e-3)
+    separate = [_scores(_generative(model), [read])[0] for read in reads]
+    assert together[: len(spans)] == pytest.approx(separate, abs=1e-3)
 
 
-# -- masked models -----------------------------------------------------------------------------
+# -- Masked models -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta"])
 @pytest.mark.parametrize("special", [False, True])
-def test_pseudo_log_likelihoods_are_those_of_a_plain_loop(
+def test_pseudo_log_likelihoods_equal_those_of_a_plain_loop(
     folders: dict[str, str], name: str, special: bool
 ) -> None:
-    """Every token hidden in turn, several passages in a batch; with or without their ends."""
+    """Each token is masked in turn; several passages share a batch."""
     model = folders[name]
     words: Any = AutoTokenizer.from_pretrained(model)
     texts = [STORY[:60], "The cat took the mill", "three sons", STORY[:60]]
@@ -205,18 +207,18 @@ def test_pseudo_log_likelihoods_are_those_of_a_plain_loop(
     outputs = checked_read(reader, [Read((text,)) for text in texts])
     for text, output in zip(texts, outputs, strict=True):
         ids = words(text, add_special_tokens=special)["input_ids"]
-        known = words.get_special_tokens_mask(ids, already_has_special_tokens=True)
-        places = [n for n, mark in enumerate(known) if not (special and mark)]
-        found = plain_pseudo_log_likelihood(model, ids, places, words.mask_token_id)
-        assert output.score == pytest.approx(sum(found), abs=1e-3)
+        is_special = words.get_special_tokens_mask(ids, already_has_special_tokens=True)
+        places = [n for n, mark in enumerate(is_special) if not (special and mark)]
+        log_probabilities = plain_pseudo_log_likelihood(model, ids, places, words.mask_token_id)
+        assert output.score == pytest.approx(sum(log_probabilities), abs=1e-3)
         assert output.input_tokens == len(places) == len(ids) - 2 * special
     [mean] = _scores(_masked(model, special_tokens=special), [Read((texts[0],))])
     assert outputs[0].score is not None
     assert mean == pytest.approx(outputs[0].score / outputs[0].input_tokens, abs=1e-5)
 
 
-def test_several_masks_take_fewer_rows_and_hide_every_token_once(folders: dict[str, str]) -> None:
-    """The same draw for the same passage; another score, which one mask a row comes down to."""
+def test_several_masks_per_row_need_fewer_rows(folders: dict[str, str]) -> None:
+    """Each token is masked once, in places that depend on the seed; scores differ from one mask."""
     model, reads = folders["bert"], [Read((STORY[:60],)), Read(("three sons",))]
     with rows_read(model, "AutoModelForMaskedLM") as rows:
         [cheap, _] = _scores(_masked(model, masks=4, per_token=False), reads)
@@ -226,27 +228,27 @@ def test_several_masks_take_fewer_rows_and_hide_every_token_once(folders: dict[s
         [cheap], abs=1e-4
     )
     exact = _scores(_masked(model, per_token=False), reads)[0]
-    other = _scores(_masked(model, masks=4, seed=1, per_token=False), reads)[0]
-    assert len({round(score, 3) for score in (cheap, exact, other)}) == 3
+    reseeded = _scores(_masked(model, masks=4, seed=1, per_token=False), reads)[0]
+    assert len({round(score, 3) for score in (cheap, exact, reseeded)}) == 3
 
 
-# -- what both refuse --------------------------------------------------------------------------
+# -- Refusals of both --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("make", [_generative, _masked])
-def test_inputs_that_are_no_single_passage_are_refused(
+def test_inputs_other_than_a_single_passage_are_refused(
     folders: dict[str, str], make: Callable[[str], Any]
 ) -> None:
-    """Several, none, empty, a pair, or one too long for the window."""
+    """Examples: several passages, none, an empty or long one, a pair."""
     reader = make(folders["gpt2" if make is _generative else "bert"])
-    for read, told in (
-        (Read(("a", "b")), "one passage, and the input has 2"),
+    for read, message in (
+        (Read(("a", "b")), "one passage, but the input has 2"),
         (Read(()), "the input has 0"),
         (Read(("",)), "no tokens"),
         (Read((), pair=("a", "b")), "pair classifier"),
         (Read((STORY * 40,)), "divide the document with the chunker Windows"),
     ):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             reader.read([read])
     assert isinstance(make("any"), RendersPrompt)
     assert reader.render(Read(("The cat",))) == "The cat"
@@ -255,9 +257,9 @@ def test_inputs_that_are_no_single_passage_are_refused(
     assert reader.count(["The cat", ""])[1] == 0
 
 
-def test_models_of_the_other_kind_are_told(folders: dict[str, str]) -> None:
-    """No mask, no start token, too few positions: with what to do."""
-    with pytest.raises(UserError, match="no token that masks"):
+def test_unsuitable_models_are_refused(folders: dict[str, str]) -> None:
+    """Examples: no mask, no start token, too few positions; the errors contain the fix."""
+    with pytest.raises(UserError, match="has no mask token"):
         PseudoLogLikelihood(folders["gpt2"], max_input_tokens=64).load()
     with pytest.raises(UserError, match="has no start token"):
         LogLikelihood(folders["bert"], start_token=True, max_input_tokens=60).load()
@@ -268,11 +270,11 @@ def test_models_of_the_other_kind_are_told(folders: dict[str, str]) -> None:
     PseudoLogLikelihood(folders["bert"], max_input_tokens=66).load()
 
 
-# -- windows -----------------------------------------------------------------------------------
+# -- Windows -----------------------------------------------------------------------------------
 
 
 class _Letters:
-    """Counts every character as a token."""
+    """Tokenizer with one token per character."""
 
     def offsets(self, text: str) -> Any:
         import numpy as np
@@ -281,10 +283,10 @@ class _Letters:
 
 
 @pytest.mark.parametrize("case", WINDOWS, ids=lambda case: str(case["id"]))
-def test_growing_windows_are_those_of_the_authors_code(
+def test_growing_chunks_equal_the_windows_of_the_authors_code(
     case: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """1024 tokens every 512 for GPT-2, 512 every 256 for masked models."""
+    """They have 1024 tokens with stride 512 for GPT-2, and half of that for masked models."""
     letters = _Letters()
     monkeypatch.setattr("leporello.chunkers.windows.tokenizer", lambda _: letters)
     monkeypatch.setattr("leporello.combiners.mean.tokenizer", lambda _: letters)
@@ -296,17 +298,17 @@ def test_growing_windows_are_those_of_the_authors_code(
     if "weight" in windows[0]:
         losses = [1.0 + place for place in range(len(windows))]
         total = sum(w["weight"] * loss for w, loss in zip(windows, losses, strict=True))
-        found = _driven(Mean(perplexity=True), document, chunks, [-loss for loss in losses])
-        assert found == pytest.approx(-math.exp(total / windows[-1]["end"]))
+        perplexity = _driven(Mean(perplexity=True), document, chunks, [-loss for loss in losses])
+        assert perplexity == pytest.approx(-math.exp(total / windows[-1]["end"]))
 
 
 def _driven(
     combiner: Mean, document: Document, chunks: Sequence[Chunk], scores: Sequence[float | None]
 ) -> Any:
-    """Returns what a combiner makes of these scores of the chunks, in document order."""
-    hits, left = [Hit(chunk, 0.0) for chunk in reversed(chunks)], iter(scores)
+    """Returns the value of a combiner for scores of chunks, in document order."""
+    hits, remaining = [Hit(chunk, 0.0) for chunk in reversed(chunks)], iter(scores)
     example = Example("e", document)
-    value, [reads] = drive(combiner, example, hits, lambda _: Output("", next(left)))
+    value, [reads] = drive(combiner, example, hits, lambda _: Output("", next(remaining)))
     assert [read.passages[0] for read in reads] == list(chunks)
     return value
 
@@ -321,10 +323,10 @@ def _driven(
     size=st.integers(1, 12),
     shape=st.tuples(st.floats(0, 1), st.booleans()),
 )
-def test_windows_hold_every_token(
+def test_windows_contain_every_token(
     folders: dict[str, str], name: str, text: str, size: int, shape: tuple[float, bool]
 ) -> None:
-    """They ascend, cover the text without a gap, keep the size, and overlap by size less stride."""
+    """Chunks ascend without gaps, have at most `size` tokens, and overlap by size minus stride."""
     share, growing = shape
     model, stride = folders.get(name, name), max(1, round(size * share))
     document = Document("d", text)
@@ -336,67 +338,67 @@ def test_windows_hold_every_token(
     assert (spans[0].start, spans[-1].end) == (0, len(text))
     for before, after in pairwise(spans):
         assert before.start <= after.start <= before.end < after.end
-    distinct = len(set(ends)) == len(ends)
+    is_distinct = len(set(ends)) == len(ends)
     for number, span in enumerate(spans):
         last = len(text) if span.end < len(text) else math.inf
-        inside = sum(span.start < end <= min(span.end, last) for end in ends)
-        assert not distinct or inside <= size
-        reached = stride * (number + 1) if growing else size + stride * number
-        wanted = min(reached, len(ends)) - max(reached - size, 0)
-        assert not distinct or inside == wanted
+        count = sum(span.start < end <= min(span.end, last) for end in ends)
+        assert not is_distinct or count <= size
+        last_token = stride * (number + 1) if growing else size + stride * number
+        expected = min(last_token, len(ends)) - max(last_token - size, 0)
+        assert not is_distinct or count == expected
 
 
-def test_a_window_is_read_as_its_document_has_it(folders: dict[str, str]) -> None:
-    """Not as its text alone would be: one may begin in the middle of a word."""
+def test_a_chunk_has_the_tokens_of_its_document(folders: dict[str, str]) -> None:
+    """Its text may have other tokens, as it may begin in the middle of a word."""
     for name, make in (("gpt2", _generative), ("bert", _masked)):
         model = folders[name]
         document, ids = Document("d", STORY), _ids(folders[name], STORY)
         reader: Any = make(model)
-        windows = divide(Windows(8, 3, model), document)
-        seen = [reader.ids(Read((window,))) for window in windows]
-        assert seen == [tuple(ids[3 * n : 3 * n + 8]) for n in range(len(windows))]
-        retokenised = [tuple(_ids(model, window.text)) for window in windows]
-        assert (seen == retokenised) == (name == "gpt2")
-        [whole] = divide(Whole(), Document("w", f" {STORY} "))
-        assert len(reader._ids(whole)) in range(len(ids), len(ids) + 2)
+        chunks = divide(Windows(8, 3, model), document)
+        tokens = [reader.ids(Read((window,))) for window in chunks]
+        assert tokens == [tuple(ids[3 * n : 3 * n + 8]) for n in range(len(chunks))]
+        retokenised = [tuple(_ids(model, window.text)) for window in chunks]
+        assert (tokens == retokenised) == (name == "gpt2")
+        [chunk_of_all] = divide(Whole(), Document("w", f" {STORY} "))
+        assert len(reader._ids(chunk_of_all)) in range(len(ids), len(ids) + 2)
 
 
-def test_the_arithmetic_of_the_authors_from_end_to_end(folders: dict[str, str]) -> None:
-    """Perplexity of growing windows, by plain loops over slices of the document's tokens."""
+def test_the_perplexity_equals_that_of_the_authors(folders: dict[str, str]) -> None:
+    """It is computed by plain loops over slices of the document's tokens."""
     model, size, stride = folders["gpt2"], 40, 20
     document, ids = Document("d", STORY), _ids(folders["gpt2"], STORY)
     chunks = divide(Windows(size, stride, model, growing=True), document)
     outputs = checked_read(_generative(model, per_token=True), [Read((c,)) for c in chunks])
-    found = _driven(
+    perplexity = _driven(
         Mean(perplexity=True, tokenizer=model), document, chunks, [out.score for out in outputs]
     )
     total, end = 0.0, 0
     for start in range(0, len(ids), stride):
         end = min(start + stride, len(ids))
         window = ids[max(start + stride - size, 0) : end]
-        known = plain_log_likelihood(model, window)
-        total -= sum(known) / len(known) * (end - start)
-    assert found == pytest.approx(-math.exp(total / end), rel=1e-5)
+        log_probabilities = plain_log_likelihood(model, window)
+        total -= sum(log_probabilities) / len(log_probabilities) * (end - start)
+    assert perplexity == pytest.approx(-math.exp(total / end), rel=1e-5)
 
 
-# -- the mean ----------------------------------------------------------------------------------
+# -- Mean ----------------------------------------------------------------------------------
 
 
-def test_the_mean_is_that_of_the_scores_in_one_round() -> None:
-    """Without hits there is no answer; with choices the first one's score counts."""
+def test_the_mean_of_scores_is_read_in_one_round() -> None:
+    """Without hits the value is None; with choices the score of the first one counts."""
     document = Document("d", "abc")
     chunks = [document.chunk(0, 1), document.chunk(1, 3)]
     assert _driven(Mean(), document, chunks, [-1.0, -4.0]) == -2.5
-    example, scored = Example("e", document), Output("shuffled", 0.75, (0.25, 0.75))
-    assert drive(Mean(), example, [], lambda _: scored)[0] is None
-    assert drive(Mean(), example, [Hit(chunks[0], 0.0)], lambda _: scored)[0] == 0.25
+    example, output = Example("e", document), Output("shuffled", 0.75, (0.25, 0.75))
+    assert drive(Mean(), example, [], lambda _: output)[0] is None
+    assert drive(Mean(), example, [Hit(chunks[0], 0.0)], lambda _: output)[0] == 0.25
 
 
-def test_a_mean_says_what_it_needs() -> None:
-    """A reader with scores; for a perplexity, those of a token."""
+def test_the_mean_requires_scores() -> None:
+    """A perplexity requires scores per token; the errors contain the fix."""
     document = Document("d", "abc")
     chunks = [document.chunk(0, 3)]
-    with pytest.raises(ValueError, match="needs a reader that gives scores"):
+    with pytest.raises(ValueError, match="needs a reader that returns scores"):
         _driven(Mean(), document, chunks, [None])
     with pytest.raises(ValueError, match="give the reader per_token: true"):
         _driven(Mean(perplexity=True), document, chunks, [-1500.0])

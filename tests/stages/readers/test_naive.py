@@ -1,4 +1,4 @@
-"""The naive baselines: what they answer, what they copied it from, and how they are learned."""
+"""Tests of the naive baselines, and of the recipe that learns them."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ TEXT = "A fox sat on a gate. It saw  nothing,\nand it said so. 猫も。 The gat
 DOCUMENT = Document("d", TEXT, parts=(Span(0, 20), Span(21, 54), Span(55, len(TEXT))))
 LETTERS = ("A", "B", "C", "D")
 
-BENCHMARKS_OWN = [
+OF_BENCHMARKS = [
     *(f"scrolls-bart-{tokens}" for tokens in (256, 512, 1024)),
     *(f"scrolls-led-{tokens}" for tokens in (1024, 4096, 16384)),
     *(f"zero-scrolls-flan-t5-{tokens}" for tokens in (512, 1024, 2048, 4096, 8192)),
 ]
 
 
-def whole(document: Document = DOCUMENT) -> Chunk:
+def complete(document: Document = DOCUMENT) -> Chunk:
     """Returns a document as one chunk."""
     return document.chunk(0, len(document.text))
 
 
 def answer(reader: Reader, read: Read) -> Output:
-    """Returns what is answered to one input."""
+    """Returns the output for one input."""
     [output] = reader.read([read])
     return output
 
 
-# -- learned from a train split --------------------------------------------------------------
+# -- Learned from a train split --------------------------------------------------------------
 
 
 def test_a_prefix_is_a_share_of_all_characters() -> None:
-    """Passages count as one text; what is copied of the document is read."""
-    read = Read(("Who sat?\n\n", whole()))
+    """Passages count as one text; the copied characters of the document are read."""
+    read = Read(("Who sat?\n\n", complete()))
     output = answer(Prefix(0.25), read)
     both = "Who sat?\n\n" + TEXT
     length = int(0.25 * len(both))
@@ -69,53 +69,53 @@ def test_a_prefix_is_a_share_of_all_characters() -> None:
     assert answer(Prefix(0.5), Read(())).text == ""
 
 
-def test_a_majority_option_is_the_choice_at_its_place() -> None:
-    """Places count from 1; a place that is not there fails the input."""
-    read = Read((whole(),), choices=("x", "y"))
+def test_a_majority_option_is_the_choice_with_a_number() -> None:
+    """Numbers start at 1; a missing number is an error."""
+    read = Read((complete(),), choices=("x", "y"))
     assert answer(MajorityOption(2), read) == Output("y", read=(), cut=len(TEXT))
     with pytest.raises(ValueError, match="option 3 of 2 choices"):
         answer(MajorityOption(3), read)
 
 
-def test_a_majority_answer_belongs_to_its_question() -> None:
-    """A question that was not learned fails the input."""
+def test_a_majority_answer_depends_on_the_question() -> None:
+    """A question that was not learned is an error."""
     reader = MajorityAnswer({"Nobody sat.": "Contradiction"})
-    assert answer(reader, Read((whole(),), "Nobody sat.")).text == "Contradiction"
-    with pytest.raises(ValueError, match="none for the question 'Somebody sat"):
-        answer(reader, Read((whole(),), "Somebody sat."))
+    assert answer(reader, Read((complete(),), "Nobody sat.")).text == "Contradiction"
+    with pytest.raises(ValueError, match="lacks the question 'Somebody sat"):
+        answer(reader, Read((complete(),), "Somebody sat."))
 
 
 @pytest.mark.parametrize(
     ("reader", "parameter"),
     [(Prefix(), "share"), (MajorityOption(), "option"), (MajorityAnswer(), "answers")],
 )
-def test_what_was_not_learned_is_refused(reader: Reader, parameter: str) -> None:
-    """The message states what to give, before any work where a task is known."""
-    told = rf"`{parameter}` is not set: give the .* of the train split"
-    with pytest.raises(UserError, match=told):
-        answer(reader, Read((whole(),), choices=("x",)))
-    with pytest.raises(UserError, match=told):
+def test_readers_that_have_not_learned_are_refused(reader: Reader, parameter: str) -> None:
+    """The error contains the fix; for a known task, it is raised before a run."""
+    message = rf"`{parameter}` is not set: set it to the .* the train split"
+    with pytest.raises(UserError, match=message):
+        answer(reader, Read((complete(),), choices=("x",)))
+    with pytest.raises(UserError, match=message):
         check_files(reader, "data of a task")
     check_files(reader)
 
 
-# -- fixed ------------------------------------------------------------------------------------
+# -- Fixed ------------------------------------------------------------------------------------
 
 
-def test_fixed_answers() -> None:
-    """The answer is the same for all; the given order has as many numbers as the document parts."""
-    read = Read((whole(),), "Who?")
+def test_a_fixed_answer_and_the_given_order_are_constant() -> None:
+    """The given order has one number per part of the document."""
+    read = Read((complete(),), "Who?")
     assert FixedAnswer("50%").read([read, Read(())]) == [
         Output("50%", read=(), cut=len(TEXT)),
         Output("50%", read=()),
     ]
     assert answer(GivenOrder(), read) == Output("1, 2, 3", read=(), cut=len(TEXT))
-    for without in (Read(("text",)), Read((whole(Document("d", TEXT)),))):
-        with pytest.raises(ValueError, match="here are none"):
+    for without in (Read(("text",)), Read((complete(Document("d", TEXT)),))):
+        with pytest.raises(ValueError, match="this one has none"):
             answer(GivenOrder(), without)
 
 
-# -- random -----------------------------------------------------------------------------------
+# -- Random -----------------------------------------------------------------------------------
 
 
 @given(
@@ -123,20 +123,21 @@ def test_fixed_answers() -> None:
     words=st.integers(1, 12),
     seed=st.integers(0, 3),
 )
-def test_a_random_span_is_words_that_follow_each_other(
+def test_a_random_span_consists_of_consecutive_words(
     texts: list[str], words: int, seed: int
 ) -> None:
-    """As many as are wanted or there are; what is read is what is said, and the rest is cut."""
+    """Their number is the parameter or that of all words; other characters are cut."""
     joined = "\n".join(texts)
     document = Document("d", joined)
     starts = [sum(len(text) + 1 for text in texts[:n]) for n in range(len(texts))]
     chunks = [document.chunk(a, a + len(t)) for a, t in zip(starts, texts, strict=True)]
     reader = RandomSpan(words, seed=seed)
     output = answer(reader, Read(tuple(chunks)))
-    every = [joined[a:b] for a, b in _offsets(joined)]
-    said = [output.text[a:b] for a, b in _offsets(output.text)]
-    assert len(said) == min(words, len(every))
-    assert said in [every[n : n + len(said)] for n in range(len(every) + 1)]
+    all_words = [joined[a:b] for a, b in _offsets(joined)]
+    answer_words = [output.text[a:b] for a, b in _offsets(output.text)]
+    assert len(answer_words) == min(words, len(all_words))
+    places = range(len(all_words) + 1)
+    assert answer_words in [all_words[n : n + len(answer_words)] for n in places]
     assert output.read is not None
     assert "\n\n".join(joined[span.start : span.end] for span in output.read) == output.text
     assert output.cut == sum(map(len, texts)) - sum(map(len, output.read))
@@ -148,36 +149,36 @@ def _offsets(text: str) -> list[tuple[int, int]]:
     return [(int(start), int(end)) for start, end in Words().offsets(text)]
 
 
-def test_a_random_answer_is_any_of_those_given_or_of_the_choices() -> None:
-    """Each as often as the others; without any, the input fails."""
-    reads = [Read((whole(),), f"Question {n}?", choices=("x", "y")) for n in range(2000)]
-    drawn = Counter(output.text for output in RandomAnswer(LETTERS).read(reads))
-    assert set(drawn) == set(LETTERS)
-    assert min(drawn.values()) > 420
+def test_a_random_answer_is_one_of_the_parameter_or_of_the_choices() -> None:
+    """Answers are uniformly distributed; without any, the input fails."""
+    reads = [Read((complete(),), f"Question {n}?", choices=("x", "y")) for n in range(2000)]
+    counts = Counter(output.text for output in RandomAnswer(LETTERS).read(reads))
+    assert set(counts) == set(LETTERS)
+    assert min(counts.values()) > 420
     assert {output.text for output in RandomAnswer().read(reads)} == {"x", "y"}
     with pytest.raises(ValueError, match="no choices"):
-        answer(RandomAnswer(), Read((whole(),)))
+        answer(RandomAnswer(), Read((complete(),)))
 
 
 @pytest.mark.parametrize("kind", [RandomSpan(3), RandomAnswer(LETTERS)])
-def test_what_is_random_depends_on_seed_question_and_passages_alone(kind: Any) -> None:
-    """Neither on the order of the inputs nor on their company."""
-    reads = [Read((whole(),), f"Question {n}?") for n in range(40)]
-    alone = [answer(kind, read) for read in reads]
+def test_random_outputs_depend_only_on_seed_question_and_passages(kind: Any) -> None:
+    """They do not depend on the order of inputs or on other inputs."""
+    reads = [Read((complete(),), f"Question {n}?") for n in range(40)]
+    separate = [answer(kind, read) for read in reads]
     order = random.Random(0).sample(range(40), 40)
-    assert kind.read([reads[n] for n in order]) == [alone[n] for n in order]
-    other = type(kind)(*(getattr(kind, name) for name in list(kind.__dict__)[:1]), seed=1)
-    assert other.read(reads) != alone
-    elsewhere = Document("e", TEXT)
-    assert kind.read([Read((whole(elsewhere),), read.question) for read in reads]) != alone
+    assert kind.read([reads[n] for n in order]) == [separate[n] for n in order]
+    reseeded = type(kind)(*(getattr(kind, name) for name in list(kind.__dict__)[:1]), seed=1)
+    assert reseeded.read(reads) != separate
+    copy = Document("e", TEXT)
+    assert kind.read([Read((complete(copy),), read.question) for read in reads]) != separate
 
 
-# -- learning ---------------------------------------------------------------------------------
+# -- Learning ---------------------------------------------------------------------------------
 
 
-def row(name: str, given: str, output: str) -> dict[str, str]:
-    """Returns a row as SCROLLS has it."""
-    return {"id": name, "pid": f"{name}_0", "input": given, "output": output}
+def row(name: str, text: str, output: str) -> dict[str, str]:
+    """Returns a row in the layout of SCROLLS."""
+    return {"id": name, "pid": f"{name}_0", "input": text, "output": output}
 
 
 def split(data: Path, name: str, which: str, rows: list[dict[str, str]]) -> None:
@@ -189,7 +190,7 @@ def split(data: Path, name: str, which: str, rows: list[dict[str, str]]) -> None
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Three tasks of SCROLLS with a train and a validation split, and one without the former."""
+    """Folder of three tasks of SCROLLS with two splits, and one without a train split."""
     options = "\n\n (A) a\n (B) b\n (C) c\n (D) d\n\n"
     for which in ("train", "validation"):
         split(tmp_path, "qasper", which, [
@@ -209,10 +210,10 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_is_learned_is_a_config_that_runs(
+def test_learning_prints_a_config_that_runs(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each pipeline on its own task; a task without a train split is told, and left out."""
+    """It has one pipeline per task; a task without a train split is reported and left out."""
     monkeypatch.setattr(sys, "argv", ["naive", str(data)])
     naive.main()
     printed = capsys.readouterr()
@@ -225,24 +226,26 @@ def test_what_is_learned_is_a_config_that_runs(
     path = tmp_path / "naive.yaml"
     path.write_text(f"{printed.out}tasks: {json.dumps(tasks)}\n", encoding="utf-8")
     names = [f"scrolls-naive-{name}" for name in ("qasper", "quality", "contract_nli")]
-    done = run(names, config=[path], out=tmp_path / "out", workers=0)
-    assert [result.task for result in done.results] == list(tasks)
-    assert done.failures == 0
-    first, second = done.predictions("scrolls-naive-qasper", "scrolls/qasper")
+    summary = run(names, config=[path], out=tmp_path / "out", workers=0)
+    assert [result.task for result in summary.results] == list(tasks)
+    assert summary.failures == 0
+    first, second = summary.predictions("scrolls-naive-qasper", "scrolls/qasper")
     assert (first.prediction, second.prediction) == ("x" * 15, "z" * 30)
     assert second.coverage.read == 30
-    said = [p.prediction for p in done.predictions("scrolls-naive-quality", "scrolls/quality")]
-    assert said == ["b"] * 5
-    assert done.results[2].scores["exact_match"] == pytest.approx(100 * 5 / 6)
+    predictions = [
+        p.prediction for p in summary.predictions("scrolls-naive-quality", "scrolls/quality")
+    ]
+    assert predictions == ["b"] * 5
+    assert summary.results[2].scores["exact_match"] == pytest.approx(100 * 5 / 6)
 
 
-# -- named pipelines -----------------------------------------------------------------------------
+# -- Named pipelines -----------------------------------------------------------------------------
 
 
 def test_the_baselines_of_the_papers_are_named_pipelines() -> None:
-    """They read the official input, and add nothing to it."""
+    """They read the official prompt, without additions."""
     pipelines = load_pipelines([]).pipelines
-    for name in BENCHMARKS_OWN:
+    for name in OF_BENCHMARKS:
         [point] = pipelines[name]
         reader, combiner = (point.stages[key] for key in ("reader", "combiner"))
         assert reader.params["max_input_tokens"] == int(name.rpartition("-")[2])
@@ -252,11 +255,11 @@ def test_the_baselines_of_the_papers_are_named_pipelines() -> None:
 
 @pytest.mark.parametrize(("benchmark", "count"), [("scrolls", 7), ("zero_scrolls", 10)])
 def test_every_task_of_a_leaderboard_has_a_naive_baseline(benchmark: str, count: int) -> None:
-    """Which runs on it unless told otherwise."""
+    """By default the pipeline runs on this task."""
     config = load_pipelines([])
     prefix = f"{benchmark.replace('_', '-')}-naive-"
-    named = {n: points[0] for n, points in config.pipelines.items() if n.startswith(prefix)}
-    assert len(named) == count
-    for name, point in named.items():
+    baselines = {n: points[0] for n, points in config.pipelines.items() if n.startswith(prefix)}
+    assert len(baselines) == count
+    for name, point in baselines.items():
         assert point.tasks == (f"{benchmark}/{name.removeprefix(prefix)}",)
         assert point.stages["reader"].cls.__name__ in readers.__all__

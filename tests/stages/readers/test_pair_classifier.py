@@ -1,4 +1,4 @@
-"""The classifier of pairs: by style, as a transformers model, and what it refuses."""
+"""Tests of the classifier of pairs, with features of style and with models of transformers."""
 
 from __future__ import annotations
 
@@ -35,37 +35,37 @@ def ornate(chance: random.Random) -> str:
 
 def pairs(count: int, seed: int = 0) -> tuple[list[Read], list[str]]:
     """Returns pairs of paragraphs by one author, and by two."""
-    chance, made = random.Random(seed), {plain: 0, ornate: 0}
+    chance, authors = random.Random(seed), [plain, ornate]
     reads, targets = [], []
     for n in range(count):
-        one, other = chance.choice(list(made)), chance.choice(list(made))
-        one, other = (plain, ornate) if n == 0 else (one, other)
-        reads.append(Read((), pair=(one(chance), other(chance))))
-        targets.append("same" if one is other else "different")
+        first, second = chance.choice(authors), chance.choice(authors)
+        first, second = (plain, ornate) if n == 0 else (first, second)
+        reads.append(Read((), pair=(first(chance), second(chance))))
+        targets.append("same" if first is second else "different")
     return reads, targets
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A folder with a trained model."""
+    """Folder of a trained model."""
     folder = tmp_path_factory.mktemp("trained")
     assert PairClassifier().learn(*pairs(60), folder) == {"model": "./model"}
     return str(folder / "model")
 
 
-def test_a_trained_classifier_tells_authors_apart_by_their_style(trained: str) -> None:
-    """On paragraphs that it has not seen; the score is the probability of `same`."""
-    reads, wanted = pairs(40, seed=1)
+def test_a_trained_classifier_distinguishes_authors_by_their_style(trained: str) -> None:
+    """The paragraphs are new; the score is the probability of `same`."""
+    reads, expected = pairs(40, seed=1)
     outputs = checked_read(PairClassifier(trained), reads)
-    assert [output.text for output in outputs] == wanted
+    assert [output.text for output in outputs] == expected
     for output in outputs:
         assert output.score is not None
         assert (output.score >= 0.5) == (output.text == "same")
         assert 0 < output.score < 1
 
 
-def test_the_threshold_decides_what_is_same(trained: str) -> None:
-    """The probability itself stays."""
+def test_the_threshold_decides_between_the_labels(trained: str) -> None:
+    """It does not change the probability."""
     reads, _ = pairs(10, seed=2)
     scores = [output.score for output in PairClassifier(trained).read(reads)]
     strict = PairClassifier(trained, threshold=1.0).read(reads)
@@ -73,29 +73,29 @@ def test_the_threshold_decides_what_is_same(trained: str) -> None:
     assert [output.score for output in strict] == scores
 
 
-def test_a_pair_is_the_same_either_way_and_in_any_company(trained: str) -> None:
-    """To the last digit that is written; a text is by its own author."""
+def test_scores_depend_neither_on_the_order_of_a_pair_nor_on_the_batch(trained: str) -> None:
+    """The score of two equal texts is high."""
     reads, _ = pairs(30, seed=3)
-    turned = [Read((), pair=read.pair and read.pair[::-1]) for read in reads]
+    reversed_reads = [Read((), pair=read.pair and read.pair[::-1]) for read in reads]
     scores = [output.score for output in PairClassifier(trained).read(reads)]
-    assert [o.score for o in PairClassifier(trained).read(turned)] == pytest.approx(
+    assert [o.score for o in PairClassifier(trained).read(reversed_reads)] == pytest.approx(
         scores, abs=1e-9
     )
     classifier = PairClassifier(trained)
-    alone = [classifier.read([read])[0].score for read in reads]
-    assert alone == pytest.approx(scores, abs=1e-9)
-    [own] = PairClassifier(trained).read([Read((), pair=(reads[0].pair or ("", ""))[:1] * 2)])
-    assert own.score is not None
-    assert own.score > 0.9
+    separate = [classifier.read([read])[0].score for read in reads]
+    assert separate == pytest.approx(scores, abs=1e-9)
+    [equal] = PairClassifier(trained).read([Read((), pair=(reads[0].pair or ("", ""))[:1] * 2)])
+    assert equal.score is not None
+    assert equal.score > 0.9
 
 
-def test_features_are_those_of_the_families() -> None:
-    """By hand: cosines of n-grams, Delta and cosines of rates, distances of habits."""
+def test_features_equal_a_direct_computation() -> None:
+    """They are cosines of n-grams, Delta and cosines of rates, and distances of habits."""
     texts = ["The cat sat. The cat ran!", "A dog, and a cat.", "Nobody knew why; why?"]
     profile = fit_profile(texts)
-    found = measure(texts)
+    measures = measure(texts)
     [row] = PairFeatures(profile, ("function_words",)).features([(texts[0], texts[1])])
-    rates = found.rates["function_words"][:2]
+    rates = measures.rates["function_words"][:2]
     z = (rates - profile["function_words.mean"]) / profile["function_words.deviation"]
     z = np.clip(z, -4, 4)
     cosine = z[0] @ z[1] / np.linalg.norm(z[0]) / np.linalg.norm(z[1])
@@ -106,31 +106,31 @@ def test_features_are_those_of_the_families() -> None:
     assert words[1] == 0
     [habits] = PairFeatures(profile, ("habits",)).features([(texts[1], texts[1])])
     assert habits[1:] == pytest.approx(np.zeros(len(HABITS)))
-    everything = PairFeatures(profile, FAMILIES).features([(texts[0], texts[1])])
-    assert everything.shape == (1, 1 + 2 + 3 + 3 + len(HABITS))
+    all_features = PairFeatures(profile, FAMILIES).features([(texts[0], texts[1])])
+    assert all_features.shape == (1, 1 + 2 + 3 + 3 + len(HABITS))
 
 
-def test_families_can_be_left_out(tmp_path: Path) -> None:
-    """The model knows what it was trained on, whatever the reader's parameter says later."""
+def test_families_of_features_can_be_left_out(tmp_path: Path) -> None:
+    """A trained model uses its families, whatever the parameter of the reader is."""
     PairClassifier(features=("punctuation",)).learn(*pairs(60), tmp_path)
     classifier = PairClassifier(str(tmp_path / "model"))
-    reads, wanted = pairs(20, seed=4)
-    assert [output.text for output in classifier.read(reads)] == wanted
-    assert classifier._style.compared.families == ("punctuation",)
+    reads, expected = pairs(20, seed=4)
+    assert [output.text for output in classifier.read(reads)] == expected
+    assert classifier._style.pair_features.families == ("punctuation",)
     with pytest.raises(ValueError, match="none twice"):
         PairClassifier(features=("words", "words"))
 
 
-def test_what_it_cannot_read_or_learn_is_told(trained: str, tmp_path: Path) -> None:
-    """No model, no pair, labels of another task, one class, another reader's folder."""
+def test_unsuitable_inputs_and_models_are_refused(trained: str, tmp_path: Path) -> None:
+    """Examples: no model, no pair, labels of another task, one class, a missing folder."""
     with pytest.raises(UserError, match="PairClassifier has no model"):
         PairClassifier().load()
-    with pytest.raises(ValueError, match="combine with AssignAuthors or ClusterAuthors"):
+    with pytest.raises(ValueError, match="use the combiner AssignAuthors or ClusterAuthors"):
         PairClassifier(trained).read([Read(("alone",))])
     reads, _ = pairs(6)
-    with pytest.raises(UserError, match="the combiner wants 'Hero'"):
+    with pytest.raises(UserError, match="the combiner's target is 'Hero'"):
         PairClassifier().learn(reads, ["Hero"] * 6, tmp_path)
-    with pytest.raises(UserError, match="two classes at least"):
+    with pytest.raises(UserError, match="at least two classes"):
         PairClassifier().learn(reads, ["same"] * 6, tmp_path)
     with pytest.raises(UserError, match="there is no such file or folder"):
         PairClassifier(str(tmp_path / "none")).load()
@@ -145,57 +145,59 @@ def _network(
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "longformer"])
 def test_a_transformers_model_reads_the_pair_as_two_segments(name: str, tmp_path: Path) -> None:
-    """It says what transformers says; pairs of different lengths share a batch."""
+    """Scores equal those of transformers; pairs of different lengths share a batch."""
     model = _network(tmp_path, name)
     classifier = PairClassifier(model, max_input_tokens=120, device="cpu")
-    given = [
+    texts = [
         ("The cat took the boots.", "Why?"),
         ("x", "The eldest took the mill, the second the donkey."),
     ]
-    outputs = checked_read(classifier, [Read((), pair=pair) for pair in given])
+    outputs = checked_read(classifier, [Read((), pair=pair) for pair in texts])
     network = load_model(model, "AutoModelForSequenceClassification", "float32", "cpu")
-    for pair, output in zip(given, outputs, strict=True):
+    for pair, output in zip(texts, outputs, strict=True):
         tokenizer = classifier._network.tokens.tokenizer  # type: ignore[union-attr]
-        typed = {"return_token_type_ids": name == "bert", "return_tensors": "pt"}
-        inputs = dict(tokenizer(*pair, **typed))
+        options = {"return_token_type_ids": name == "bert", "return_tensors": "pt"}
+        inputs = dict(tokenizer(*pair, **options))
         assert ("token_type_ids" in inputs) == (name == "bert")
         if name == "longformer":
             inputs["global_attention_mask"] = torch.zeros_like(inputs["input_ids"])
             inputs["global_attention_mask"][:, 0] = 1
         with torch.inference_mode():
-            wanted = network(**inputs).logits.softmax(-1)[0, 1].item()
-        assert output.score == pytest.approx(wanted, abs=1e-5)
-        assert output.text == ("same" if wanted >= 0.5 else "different")
+            expected = network(**inputs).logits.softmax(-1)[0, 1].item()
+        assert output.score == pytest.approx(expected, abs=1e-5)
+        assert output.text == ("same" if expected >= 0.5 else "different")
         assert output.input_tokens == inputs["input_ids"].shape[1]
 
 
-def test_a_pair_beyond_the_window_is_cut_longer_text_first_or_refused(tmp_path: Path) -> None:
-    """The ledger tells what was seen of the chunks that the texts are."""
+def test_a_pair_longer_than_the_input_window_is_cut_or_refused(tmp_path: Path) -> None:
+    """The longer text is cut first; the output has the spans that were read."""
     model = _network(tmp_path)
     document = Document("d", "The cat took. " + "The eldest took the mill. " * 30)
-    one, other = document.chunk(0, 13), document.chunk(14, len(document.text))
-    read = Read((one, other), pair=(one.text, other.text))
+    short, long = document.chunk(0, 13), document.chunk(14, len(document.text))
+    read = Read((short, long), pair=(short.text, long.text))
     classifier = PairClassifier(model, max_input_tokens=60, device="cpu")
     [output] = checked_read(classifier, [read])
     assert 55 <= output.input_tokens <= 60
     assert output.read is not None
     assert output.read[0] == Span(0, 13)
     assert output.read[1].end + output.cut == len(document.text)
-    assert classifier.render(read) == f"{one.text}\n\n{document.text[14 : output.read[1].end]}"
+    assert classifier.render(read) == f"{short.text}\n\n{document.text[14 : output.read[1].end]}"
     with pytest.raises(ValueError, match="on_overflow is 'error'"):
         PairClassifier(model, max_input_tokens=60, on_overflow="error").read([read])
-    with pytest.raises(ValueError, match="not a token of each text fits"):
+    with pytest.raises(ValueError, match="too few for one token of each text"):
         PairClassifier(model, max_input_tokens=4).read([read])
 
 
-def test_a_label_that_says_same_is_found_or_missed(tmp_path: Path) -> None:
-    """By its name, whatever its place; of two without names the second is taken."""
+def test_the_label_same_is_recognised_by_its_name(tmp_path: Path) -> None:
+    """Of two labels without names it is the second one; other labels are refused."""
     pair = [Read((), pair=("The cat took the boots.", "Why, said the cat."))]
-    given: dict[str, Any] = {"max_input_tokens": 100, "device": "cpu"}
-    named = _network(tmp_path / "named", labels=("SAME", "different"))
-    unnamed = _network(tmp_path / "unnamed", labels=("LABEL_0", "LABEL_1"))
-    [first], [second] = (PairClassifier(m, **given).read(pair) for m in (named, unnamed))
+    parameters: dict[str, Any] = {"max_input_tokens": 100, "device": "cpu"}
+    with_names = _network(tmp_path / "with_names", labels=("SAME", "different"))
+    without_names = _network(tmp_path / "without_names", labels=("LABEL_0", "LABEL_1"))
+    [first], [second] = (
+        PairClassifier(m, **parameters).read(pair) for m in (with_names, without_names)
+    )
     assert first.score == pytest.approx(1 - (second.score or 0))
-    other = _network(tmp_path / "other", labels=("entailment", "neutral"))
-    with pytest.raises(UserError, match="none is `same`"):
-        PairClassifier(other, **given).load()
+    entailment = _network(tmp_path / "other", labels=("entailment", "neutral"))
+    with pytest.raises(UserError, match="but not `same`"):
+        PairClassifier(entailment, **parameters).load()

@@ -1,4 +1,4 @@
-"""Readers' parts that need no model: templates, batches, and the baselines."""
+"""Tests of readers without a model: templates, parameters and baselines."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ DOCUMENT = Document("story", STORY)
         ("{question}", "has no {context}"),
     ],
 )
-def test_bad_prompts(template: str, message: str) -> None:
-    """A faulty template is refused at once, with the field's name and the allowed ones."""
-    for made in (Seq2Seq, CausalLM):
+def test_invalid_templates_are_refused(template: str, message: str) -> None:
+    """The error contains the field and the allowed ones."""
+    for reader in (Seq2Seq, CausalLM):
         with pytest.raises(ValueError, match=message):
-            made(model="none", prompt=template)
+            reader(model="none", prompt=template)
 
 
-def test_bad_parameters() -> None:
-    """Parameters that contradict each other are refused at once."""
+def test_contradictory_parameters_are_refused() -> None:
+    """The constructor raises the error."""
     with pytest.raises(ValueError, match="min_new_tokens"):
         Seq2Seq(model="none", min_new_tokens=9, max_new_tokens=8)
     with pytest.raises(ValueError, match="stop has an empty string"):
@@ -48,21 +48,21 @@ def test_bad_parameters() -> None:
         CausalLM(chat=False, system="Be brief.")
 
 
-def test_template_lines() -> None:
-    """Lines whose fields are all empty fall away, and the blank lines around them close up."""
+def test_lines_of_a_template_with_only_empty_fields_are_removed() -> None:
+    """Blank lines around them are joined."""
     template = Template("{instruction}\n\n{title}\n\n\nQ: {question}\n{choices}\n\n{context}\n\nA:")
     passages = ("one {x}", "", "two\n\n\nlines")
     assert template.render(Read(passages)) == "one {x}\n\ntwo\n\n\nlines\n\nA:"
-    asked = template.render(Read(passages[:1], "why?", "Do.", ("yes", "no"), title="T"))
-    assert asked == "Do.\n\nT\n\n\nQ: why?\n(A) yes\n(B) no\n\none {x}\n\nA:"
+    prompt = template.render(Read(passages[:1], "why?", "Do.", ("yes", "no"), title="T"))
+    assert prompt == "Do.\n\nT\n\n\nQ: why?\n(A) yes\n(B) no\n\none {x}\n\nA:"
     assert template.render(Read((" ",), "why?")) == "Q: why?\n\nA:"
     assert Template("{{}}\n\n\n{context}\n").render(Read(("c",))) == "{}\n\n\nc\n"
     many = Template("{choices}{context}").render(Read((), choices=("x",) * 28))
     assert many.endswith("(Z) x\n(AA) x\n(AB) x")
 
 
-def test_lead() -> None:
-    """Lead answers with the first words over the passages, or with the first choice."""
+def test_lead_answers_with_the_first_words_or_the_first_choice() -> None:
+    """The words may be from several passages."""
     chunk = DOCUMENT.chunk(0, 9)
     read = Read((chunk, "  had  three\nsons 猫は。"))
     assert Lead(words=4).read([read]) == [
@@ -73,8 +73,8 @@ def test_lead() -> None:
     assert Lead().count(["a b  c", "", "猫は"]) == [3, 0, 2]
 
 
-def test_best_sentence() -> None:
-    """BestSentence answers with the sentence nearest to the question, rare terms first."""
+def test_best_sentence_answers_with_the_sentence_nearest_to_the_question() -> None:
+    """Rare terms count more; with choices, it answers with the nearest choice."""
     chunk = DOCUMENT.chunk(0, len(STORY))
     read = Read((chunk, "Dogs bark."), "Who had nothing but the cat?")
     output = BestSentence().read([read])[0]

@@ -1,8 +1,9 @@
-"""Summaries: slices of the texts in their order, within the length, the same every time."""
+"""Tests that summaries are slices of the texts, in order and within the length."""
 
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -32,30 +33,30 @@ REPORT = (
 
 @cache
 def summariser() -> Summariser:
-    """The one that comes with the package."""
+    """Returns the summariser of the package."""
     return Summariser(ModelFolder(Path(locate("leporello-en")) / "summaries"))
 
 
 def sentences() -> st.SearchStrategy[str]:
-    """Texts with sentences, turns, marks, scripts without spaces, and anything else."""
+    """Returns a strategy for texts with sentences, turns, marks, other scripts and random text."""
     word = st.sampled_from(["the", "wolf", "Ann:", "{laugh}", "42", "狼。", "!", ".", "\n", "\n\n"])
-    made = st.lists(word | st.text(max_size=8), max_size=60).map(" ".join)
-    return made | st.sampled_from([MEETING, REPORT])
+    random_texts = st.lists(word | st.text(max_size=8), max_size=60).map(" ".join)
+    return random_texts | st.sampled_from([MEETING, REPORT])
 
 
 @settings(max_examples=150)
 @given(st.lists(sentences(), max_size=4), st.sampled_from(["", "the wolf?", "Why 狼?"]), st.data())
-def test_a_summary_is_made_of_slices_in_order(
+def test_a_summary_consists_of_slices_in_order(
     texts: list[str], question: str, data: st.DataObject
 ) -> None:
-    """Its text is that of its spans, cleaned; it is no longer than it may be."""
+    """Its text is the cleaned text of its spans; its length is limited."""
     words = data.draw(st.none() | st.integers(1, 40))
     summary = summariser().summarise(texts, question, words=words)
     pieces = [clean(texts[text][start:end]) for text, start, end in summary.spans]
     assert summary.text.split() == " ".join(pieces).split()
     assert all(0 <= start < end <= len(texts[text]) for text, start, end in summary.spans)
-    for one, other in zip(summary.spans, summary.spans[1:], strict=False):
-        assert (one[0], one[2]) <= (other[0], other[1])
+    for before, after in pairwise(summary.spans):
+        assert (before[0], before[2]) <= (after[0], after[1])
     if words is not None:
         assert sum(map(word_count, pieces)) <= words
     assert summary == summariser().summarise(texts, question, words=words)
@@ -63,21 +64,21 @@ def test_a_summary_is_made_of_slices_in_order(
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["\n \n", "..."], ["{vocalsound} !"]])
-def test_nothing_comes_of_nothing(texts: list[str]) -> None:
-    """No words, no summary, and the least score."""
+def test_texts_without_words_have_an_empty_summary(texts: list[str]) -> None:
+    """Its score is the lowest one."""
     summary = summariser().summarise(texts, "What?")
     assert (summary.text, summary.spans, summary.score) == ("", (), NOTHING)
 
 
 def test_turns_keep_their_speakers_and_lose_their_marks() -> None:
-    """What was asked is chosen, small talk is not."""
+    """Turns about the question are chosen."""
     summary = summariser().summarise([MEETING], "What did they say about the battery?", words=40)
     assert summary.text.splitlines() == [
         "Ann: The battery of the remote should last for two years at least , I think .",
         "Ben: Then a solar cell is too weak , so we need a kinetic battery in the remote .",
     ]
-    other = summariser().summarise([MEETING], "What was said about the canteen?", words=14)
-    assert other.text.startswith("Cleo: ")
+    canteen = summariser().summarise([MEETING], "What was said about the canteen?", words=14)
+    assert canteen.text.startswith("Cleo: ")
     assert summary.score > summariser().summarise([MEETING], "Why is the orbit decaying?").score
 
 
@@ -101,13 +102,15 @@ def test_turns_keep_their_speakers_and_lose_their_marks() -> None:
         ("Why did he leave home?", "", Wanted.SHORT),
     ],
 )
-def test_what_wants_a_summary(question: str, instruction: str, expected: Wanted) -> None:
-    """Short questions want short answers."""
+def test_questions_require_a_summary_or_a_short_answer(
+    question: str, instruction: str, expected: Wanted
+) -> None:
+    """This depends on the words of the question and of the instruction."""
     assert wanted(question, instruction) is expected
 
 
-def test_questions_on_meetings_want_more_than_a_name() -> None:
-    """Views and reasons of those who speak want a summary, numbers do not."""
+def test_questions_about_meetings_often_require_a_summary() -> None:
+    """Questions about opinions and reasons of speakers do, questions about numbers do not."""
     assert is_script([MEETING])
     assert not is_script([REPORT])
     assert wanted("Why did Ben reject the solar cell?", texts=[MEETING]) is Wanted.TOPIC

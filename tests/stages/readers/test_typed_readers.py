@@ -1,4 +1,4 @@
-"""Readers that are given a schema: by a server's own means, and by decoding what fits."""
+"""Tests of readers with a schema: with support of the server, and by constrained decoding."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from leporello.text.typed.schema import schema_of
 
 
 @pytest.mark.parametrize("mode", ["chat", "messages", "completions"])
-def test_a_server_is_sent_the_schema(mode: str) -> None:
-    """As its protocol wants it, an object at the top; plain completions have no such field."""
+def test_a_request_contains_the_schema(mode: str) -> None:
+    """The field depends on the protocol; plain completions have no field for it."""
 
     def script(request: Request) -> None:
-        told = {"content": [{"type": "text", "text": '{"answer": 7}'}], "usage": {}}
-        request.send(json.dumps(told).encode()) if mode == "messages" else reply(
+        message = {"content": [{"type": "text", "text": '{"answer": 7}'}], "usage": {}}
+        request.send(json.dumps(message).encode()) if mode == "messages" else reply(
             request, '{"answer": 7}'
         )
 
@@ -30,21 +30,23 @@ def test_a_server_is_sent_the_schema(mode: str) -> None:
         reader = endpoint(server, mode=mode)
         [output] = reader.read([Read(("Seven rowed.",), "How many?", schema=schema_of("integer"))])
         reader.read([Read(("Seven rowed.",), "How many?")])
-    typed, plain = (request.body for request in server.requests)
-    form: Any = typed.get("response_format", {}).get("json_schema") or typed.get(
+    typed_body, plain_body = (request.body for request in server.requests)
+    form: Any = typed_body.get("response_format", {}).get("json_schema") or typed_body.get(
         "output_config", {}
     ).get("format")
     assert bool(form) == (mode != "completions")
     if form:
         assert form["schema"]["required"] == ["answer"]
-    assert not {"response_format", "output_config"} & plain.keys()
+    assert not {"response_format", "output_config"} & plain_body.keys()
     assert parse(output.text, schema_of("integer")) == 7
 
 
 @pytest.mark.parametrize("beams", [1, 3])
 @pytest.mark.parametrize("name", ["gpt2", "chat", "t5", "bart"])
-def test_a_model_of_random_weights_writes_what_fits(tmp_path: Path, name: str, beams: int) -> None:
-    """Token by token; a date, a number and an object are each of their type."""
+def test_a_model_with_random_weights_generates_valid_values(
+    tmp_path: Path, name: str, beams: int
+) -> None:
+    """Decoding only allows tokens that fit the schema."""
     save(name, tmp_path)
     kind: Any = CausalLM if name in ("gpt2", "chat") else Seq2Seq
     reader = kind(str(tmp_path), max_new_tokens=60, num_beams=beams, max_input_tokens=100)

@@ -1,7 +1,7 @@
-"""CausalLM that vLLM computes: what it is asked for, and that its answers are transformers'.
+"""Tests that CausalLM with vLLM has the outputs of transformers.
 
-Where vLLM is not installed, something stands in for it that has of its interface what is used here,
-refuses all else, and computes with transformers.
+If vLLM is not installed, a stand-in with the part of its interface that is used here computes with
+transformers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DOCUMENT = Document("story", " ".join([STORY] * 4))
 
 @dataclass(frozen=True)
 class SamplingParams:
-    """As vLLM's, for those who choose the likeliest token."""
+    """Stand-in for vLLM's class, with greedy decoding."""
 
     temperature: float
     max_tokens: int
@@ -47,7 +47,7 @@ class SamplingParams:
 
 
 class LLM:
-    """As vLLM's; one prompt after the other, without a cache."""
+    """Stand-in for vLLM's class, which computes prompts one by one, without a cache."""
 
     def __init__(
         self,
@@ -71,33 +71,33 @@ class LLM:
         self.model = AutoModelForCausalLM.from_pretrained(model, dtype=dtype)
         self.text = tokenizer("<s> $A", chat=False)
         self.earlier: list[Any] = []
-        self.calls: list[int] = []  # the prompts of each
+        self.calls: list[int] = []  # number of prompts of each call
 
     def generate(
         self, prompts: Sequence[Mapping[str, Any]], params: SamplingParams, *, use_tqdm: bool
     ) -> list[Any]:
-        """Returns what is written after each prompt; what was under way stands before it."""
+        """Returns results for earlier prompts under way, then for each prompt."""
         assert use_tqdm is False
         self.calls.append(len(prompts))
         with torch.inference_mode():
-            found = [self._written(each["prompt_token_ids"], params) for each in prompts]
-        left, self.earlier = self.earlier, []
-        return left + found
+            results = [self._result(prompt["prompt_token_ids"], params) for prompt in prompts]
+        earlier, self.earlier = self.earlier, []
+        return earlier + results
 
-    def _written(self, prompt: list[int], params: SamplingParams) -> Any:
+    def _result(self, prompt: list[int], params: SamplingParams) -> Any:
         ids, steps = list(prompt), []
         scored = None
         if params.prompt_logprobs == 0:
-            likely = self.model(torch.tensor([ids])).logits[0].log_softmax(-1)
+            log_probabilities = self.model(torch.tensor([ids])).logits[0].log_softmax(-1)
             scored = [
                 None,
-                *(step(row, token) for row, token in zip(likely, ids[1:], strict=False)),
+                *(step(row, token) for row, token in zip(log_probabilities, ids[1:], strict=False)),
             ]
         while len(ids) - len(prompt) < params.max_tokens:
             logits = self.model(torch.tensor([ids])).logits[0, -1]
-            seen = torch.tensor(sorted(set(ids)))
-            factor = torch.full_like(logits[seen], params.repetition_penalty)
-            logits[seen] *= torch.where(logits[seen] > 0, 1 / factor, factor)
+            used = torch.tensor(sorted(set(ids)))
+            factor = torch.full_like(logits[used], params.repetition_penalty)
+            logits[used] *= torch.where(logits[used] > 0, 1 / factor, factor)
             if len(ids) - len(prompt) < params.min_tokens:
                 logits[torch.tensor(params.stop_token_ids)] = -torch.inf
             ids.append(int(logits.argmax()))
@@ -105,31 +105,31 @@ class LLM:
             text = self.text.decode(ids[len(prompt) :], skip_special_tokens=True)
             if ids[-1] in params.stop_token_ids or any(stop in text for stop in params.stop):
                 break
-        written = SimpleNamespace(token_ids=ids[len(prompt) :], logprobs=steps)
-        return SimpleNamespace(prompt_logprobs=scored, outputs=[written])
+        output = SimpleNamespace(token_ids=ids[len(prompt) :], logprobs=steps)
+        return SimpleNamespace(prompt_logprobs=scored, outputs=[output])
 
 
-def step(likely: torch.Tensor, token: int) -> dict[int, Any]:
-    """Returns what vLLM tells of a token."""
-    return {token: SimpleNamespace(logprob=float(likely[token]))}
+def step(log_probabilities: torch.Tensor, token: int) -> dict[int, Any]:
+    """Returns the log-probability of a token in vLLM's format."""
+    return {token: SimpleNamespace(logprob=float(log_probabilities[token]))}
 
 
 def stand_in() -> dict[str, ModuleType]:
-    """Returns the modules of something like vLLM."""
+    """Returns the modules of the stand-in for vLLM."""
     parts: dict[str, dict[str, Any]] = {
         "vllm": {"LLM": LLM, "SamplingParams": SamplingParams, "__path__": []},
         "vllm.inputs": {"TokensPrompt": dict},
         "vllm.platforms": {"current_platform": SimpleNamespace(device_type="cpu")},
     }
-    made = {name: ModuleType(name) for name in parts}
+    modules = {name: ModuleType(name) for name in parts}
     for name, content in parts.items():
-        vars(made[name]).update(content, __spec__=ModuleSpec(name, loader=None))
-    return made
+        vars(modules[name]).update(content, __spec__=ModuleSpec(name, loader=None))
+    return modules
 
 
 @pytest.fixture(autouse=True, scope="module")
 def vllm() -> Iterator[None]:
-    """Has vLLM, or what stands in for it."""
+    """Installs the stand-in unless vLLM is installed."""
     with pytest.MonkeyPatch.context() as patched:
         if not importlib.util.find_spec("vllm"):
             for name, module in stand_in().items():
@@ -140,7 +140,7 @@ def vllm() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A tiny Llama that often ends its texts, with heads as wide as vLLM wants them."""
+    """Folder of a tiny Llama that often ends its texts, with heads of a size that vLLM supports."""
     where = tmp_path_factory.mktemp("llama")
     words = tokenizer("<s> $A", chat=False)
     torch.manual_seed(0)
@@ -166,7 +166,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def reader(model: str) -> Callable[..., CausalLM]:
-    """Returns a reader with this model."""
+    """Returns a function that returns a reader with this model."""
 
     def built(**parameters: Any) -> CausalLM:
         limits = {"max_input_tokens": 160, "max_new_tokens": 10, "backend": "vllm"}
@@ -176,20 +176,20 @@ def reader(model: str) -> Callable[..., CausalLM]:
 
 
 def reads() -> list[Read]:
-    """Returns inputs of several lengths, and with choices."""
+    """Returns inputs of several lengths, also with choices."""
     few = tuple(DOCUMENT.chunk(i, i + 40) for i in range(0, 160, 40))
-    found = [Read(few[:1], "Who had a cat?"), Read(few[:3], "長靴?"), Read(("a",), "Why?")]
-    found += [Read((DOCUMENT.chunk(k, k + 7 * k % 90 + 3),), f"{k}?") for k in range(0, 120, 15)]
-    found.append(Read(few[:2], "Who took the mill?", choices=("the eldest", "a cat", "🐈")))
-    return [*found, Read(few, "Who?", choices=("x", "the cat's boots 👢, and a donkey"))]
+    inputs = [Read(few[:1], "Who had a cat?"), Read(few[:3], "長靴?"), Read(("a",), "Why?")]
+    inputs += [Read((DOCUMENT.chunk(k, k + 7 * k % 90 + 3),), f"{k}?") for k in range(0, 120, 15)]
+    inputs.append(Read(few[:2], "Who took the mill?", choices=("the eldest", "a cat", "🐈")))
+    return [*inputs, Read(few, "Who?", choices=("x", "the cat's boots 👢, and a donkey"))]
 
 
-def check_same(theirs: list[Output], ours: list[Output]) -> None:
-    """Fails where outputs differ, or their scores by more than 1e-4."""
-    for one, other in zip(theirs, ours, strict=True):
-        assert (other.text, other.output_tokens) == (one.text, one.output_tokens)
-        assert other.score == pytest.approx(one.score, abs=1e-4)
-        assert other.scores == pytest.approx(one.scores, abs=1e-4)
+def check_same(expected: list[Output], outputs: list[Output]) -> None:
+    """Asserts that outputs are equal, with scores within 1e-4."""
+    for right, output in zip(expected, outputs, strict=True):
+        assert (output.text, output.output_tokens) == (right.text, right.output_tokens)
+        assert output.score == pytest.approx(right.score, abs=1e-4)
+        assert output.scores == pytest.approx(right.scores, abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -201,69 +201,73 @@ def check_same(theirs: list[Output], ours: list[Output]) -> None:
         {"stop": ("o", " t", "\n")},
     ],
 )
-def test_the_same_answers(parameters: dict[str, Any], reader: Callable[..., CausalLM]) -> None:
-    """Texts, their ends, scores and scores of choices are those of transformers."""
-    theirs = reader(backend="transformers", device="cpu", **parameters).read(reads())
-    check_same(theirs, reader(**parameters).read(reads()))
-    assert len({output.output_tokens for output in theirs}) > 3
+def test_outputs_equal_those_of_transformers(
+    parameters: dict[str, Any], reader: Callable[..., CausalLM]
+) -> None:
+    """Outputs include texts, their lengths, scores and scores of choices."""
+    expected = reader(backend="transformers", device="cpu", **parameters).read(reads())
+    check_same(expected, reader(**parameters).read(reads()))
+    assert len({output.output_tokens for output in expected}) > 3
 
 
-def test_all_prompts_come_in_one_call(reader: Callable[..., CausalLM]) -> None:
-    """It packs them itself, whatever their lengths; only what it scores is asked apart."""
-    made = reader(max_new_tokens=1)
-    made.load()
-    engine = made._model.engine
+def test_all_prompts_are_sent_in_one_call(reader: Callable[..., CausalLM]) -> None:
+    """The batches are those of vLLM; only prompts with choices are sent separately."""
+    causal = reader(max_new_tokens=1)
+    causal.load()
+    engine = causal._model.engine
     if not isinstance(engine, LLM):
-        pytest.skip("the real one does not count")
+        pytest.skip("vLLM does not count calls")
     engine.calls.clear()
-    written = [Read((STORY[: n % 90 + 1],), f"Number {n}?") for n in range(256)]
-    assert len(made.read(written)) == 256
+    generated = [Read((STORY[: n % 90 + 1],), f"Number {n}?") for n in range(256)]
+    assert len(causal.read(generated)) == 256
     assert engine.calls == [256]
-    scored = [Read((STORY[: 9 * n + 1],), "Who?", choices=("a", "the cat")) for n in range(8)]
-    assert len(made.read([*written[:20], *scored])) == 28
+    with_choices = [Read((STORY[: 9 * n + 1],), "Who?", choices=("a", "the cat")) for n in range(8)]
+    assert len(causal.read([*generated[:20], *with_choices])) == 28
     assert engine.calls == [256, 16, 20]
-    assert made.batching is None
-    assert made.schedules_itself
+    assert causal.batching is None
+    assert causal.schedules_itself
     assert not reader(backend="transformers").schedules_itself
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "message"),
     [
-        ({"batch_tokens": "auto"}, "batch_tokens: vllm is given all prompts at once.*leave this"),
-        ({"batch_tokens": 8192}, "batch_tokens: vllm is given all prompts at once"),
-        ({"num_beams": 3}, "num_beams: vLLM writes greedily"),
-        ({"no_repeat_ngram_size": 2}, "no_repeat_ngram_size: vLLM writes greedily"),
+        ({"batch_tokens": "auto"}, "batch_tokens: vllm takes all prompts at once.*omit"),
+        ({"batch_tokens": 8192}, "batch_tokens: vllm takes all prompts at once"),
+        ({"num_beams": 3}, "num_beams: vLLM does not support this"),
+        ({"no_repeat_ngram_size": 2}, "no_repeat_ngram_size: vLLM does not support this"),
         ({"dtype": "int8"}, "dtype 'int8' needs backend: ctranslate2"),
     ],
 )
-def test_what_it_cannot_do_is_refused(
-    parameters: dict[str, Any], told: str, reader: Callable[..., CausalLM]
+def test_unsupported_options_are_refused(
+    parameters: dict[str, Any], message: str, reader: Callable[..., CausalLM]
 ) -> None:
-    """It is told when a pipeline is checked, before anything is loaded."""
-    with pytest.raises(ValueError, match=told):
+    """The constructor raises the error."""
+    with pytest.raises(ValueError, match=message):
         reader(**parameters)
 
 
 def test_another_device_is_refused(reader: Callable[..., CausalLM]) -> None:
-    """VLLM runs on what it was built for, and says which GPU otherwise."""
+    """The error names the device of vLLM and the variable that selects a GPU."""
     with pytest.raises(UserError, match=r"vllm runs on '.*' here, not on device 'abacus'.*CUDA_"):
         reader(device="abacus").load()
 
 
-def test_no_gpu_is_told(reader: Callable[..., CausalLM], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message says what else there is."""
+def test_a_missing_gpu_is_reported(
+    reader: Callable[..., CausalLM], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error names another backend."""
     place = importlib.import_module("vllm.platforms")
     monkeypatch.setattr(place, "current_platform", SimpleNamespace(device_type=""))
     vllm_causal.load.cache_clear()
-    with pytest.raises(UserError, match=r"finds no GPU here.*ctranslate2"):
+    with pytest.raises(UserError, match=r"needs a GPU.*ctranslate2"):
         reader().load()
 
 
-def test_a_missing_package_is_told(
+def test_the_error_for_a_missing_package_names_the_extra(
     reader: Callable[..., CausalLM], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The message names the extra."""
+    """The error contains the command that installs it."""
     monkeypatch.setitem(sys.modules, "vllm", None)
     vllm_causal.load.cache_clear()
     with pytest.raises(UserError, match=r"pip install 'leporello\[vllm\]'"):

@@ -1,4 +1,4 @@
-"""Retrievers that look at what is asked, or at places alone."""
+"""Tests of retrievers that depend on the kind of question, or only on places."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ CHUNKS = chunked(TEXT)
         ("Summarize what is said about number 3", 3),
     ],
 )
-def test_all_is_given_where_all_must_be_read(question: str, count: int) -> None:
-    """A question gets what the other retriever finds for it."""
+def test_tasks_about_the_complete_document_return_all_chunks(question: str, count: int) -> None:
+    """Questions return the hits of the inner retriever."""
     [hits] = retrieve(ByQuestion(BM25(3)), examples_of([question], CHUNKS), CHUNKS)
     assert len(hits) == count
 
 
 @given(st.integers(1, 30), st.integers(0, 25))
-def test_places_alone_decide(k: int, count: int) -> None:
-    """As many chunks as asked for, each once, in their order; the ends take from both sides."""
+def test_retrievers_by_place_return_k_chunks_in_document_order(k: int, count: int) -> None:
+    """`Ends` returns the first and last chunks."""
     chunks = CHUNKS[:count]
     for retriever in (First(k), Ends(k), Evenly(k)):
         [hits] = retriever.retrieve(["?"], chunks)
-        found = [chunks.index(hit.chunk) for hit in hits]
-        assert len(found) == min(k, len(chunks))
-        assert found == sorted(set(found))
+        numbers = [chunks.index(hit.chunk) for hit in hits]
+        assert len(numbers) == min(k, len(chunks))
+        assert numbers == sorted(set(numbers))
     if 1 < k < len(chunks):
         [hits] = Ends(k).retrieve(["?"], chunks)
         assert (hits[0].chunk, hits[-1].chunk) == (chunks[0], chunks[-1])

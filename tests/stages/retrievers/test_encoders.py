@@ -1,4 +1,4 @@
-"""Retrievers with token vectors, late chunks and sparse vectors."""
+"""Tests of retrievers with token vectors, late chunks and sparse vectors."""
 
 from __future__ import annotations
 
@@ -30,29 +30,31 @@ TEXT = (
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A tiny ColBERT."""
+    """Folder of a tiny ColBERT."""
     place = tmp_path_factory.mktemp("token-vectors")
     save_token_vectors(place)
     return str(place / "colbert")
 
 
-def test_scores_are_those_of_the_library(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """MaxSim of the library, whatever number of vectors is compared at once."""
+def test_scores_of_token_vectors_equal_those_of_the_library(
+    tiny: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are MaxSim scores, and do not depend on the number of vectors in a block."""
     chunks, questions = chunked(TEXT), ["Who got the cat?", "Red boots?"]
     model: Any = load_multi_vector(tiny)
     documents = [chunk.text for chunk in chunks]
-    wanted = model.similarity(model.encode_query(questions), model.encode_document(documents))
+    similarity = model.similarity(model.encode_query(questions), model.encode_document(documents))
     retriever = ColBERT(k=9, model=tiny, batch_size=2)
     for block in (1, 2**15):
         monkeypatch.setattr(module, "_BLOCK", block)
-        for row, hits in zip(wanted, retriever.retrieve(questions, chunks), strict=True):
+        for row, hits in zip(similarity, retriever.retrieve(questions, chunks), strict=True):
             for hit in hits:
                 expected = row[chunks.index(hit.chunk)].item()
                 assert hit.score == pytest.approx(expected, abs=0.01)
 
 
-def test_nothing_of_long_texts_is_cut(tiny: str) -> None:
-    """A question beyond its places and a chunk beyond the window count to their ends."""
+def test_long_questions_and_chunks_are_not_cut(tiny: str) -> None:
+    """Both are longer than the input window of the model."""
     [chunk] = chunked("The cat wore red boots " * 40, mark="@")
     model: Any = load_multi_vector(tiny)
     retriever, question = ColBERT(model=tiny), "The cat wore red boots"
@@ -64,43 +66,43 @@ def test_nothing_of_long_texts_is_cut(tiny: str) -> None:
 
 
 def test_a_plain_encoder_is_refused(tmp_path: Path) -> None:
-    """Its token vectors would go through a projection with random weights."""
+    """The library would add a projection with random weights."""
     save_classifier("bert", tmp_path, ["near"])
-    with pytest.raises(UserError, match="not trained to give a vector a token"):
+    with pytest.raises(UserError, match="not trained to return one vector per token"):
         ColBERT(model=str(tmp_path)).load()
 
 
-# -- late chunks -----------------------------------------------------------------------------------
+# -- Late chunks -----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A tiny BERT with a window of 130 tokens."""
+    """Folder of a tiny BERT with an input window of 130 tokens."""
     place = tmp_path_factory.mktemp("bert")
     save_classifier("bert", place, ["near"])
     return str(place)
 
 
 def vectors_of(retriever: LateChunks | Dense, chunks: Any) -> Any:
-    """Returns an index's vectors."""
+    """Returns the vectors of an index."""
     return retriever.index(chunks)["vectors"]
 
 
-def test_a_document_in_one_window_is_pooled_by_chunk(bert: str) -> None:
-    """A lone chunk has the mean of its own tokens; among others it has what stands around it."""
-    lone, chunks = chunked("The boots were red", mark="@"), chunked("The boots. Were red. Here.")
+def test_tokens_of_a_document_are_pooled_by_chunk(bert: str) -> None:
+    """The vector is a mean of tokens, which depend on the text around the chunk."""
+    single, chunks = chunked("The boots were red", mark="@"), chunked("The boots. Were red. Here.")
     model: Any = load_embedder(bert)
-    states = model.encode(lone[0].text, output_value="token_embeddings").numpy()[1:-1]
+    states = model.encode(single[0].text, output_value="token_embeddings").numpy()[1:-1]
     mean = states.mean(axis=0)
-    assert vectors_of(LateChunks(model=bert), lone)[0] == pytest.approx(
+    assert vectors_of(LateChunks(model=bert), single)[0] == pytest.approx(
         mean / np.linalg.norm(mean), abs=1e-5
     )
-    late, alone = vectors_of(LateChunks(model=bert), chunks), vectors_of(Dense(model=bert), chunks)
-    assert np.abs(late - alone).max() > 0.01
+    late, early = vectors_of(LateChunks(model=bert), chunks), vectors_of(Dense(model=bert), chunks)
+    assert np.abs(late - early).max() > 0.01
 
 
-def test_late_chunks_know_whom_a_pronoun_means() -> None:
-    """With MiniLM `the river is long` is the Danube's, which an early chunk cannot tell."""
+def test_vectors_of_late_chunks_depend_on_the_antecedents_of_pronouns() -> None:
+    """A chunk in which `it` is the Danube scores higher than without context."""
     text = "The Danube rises in Germany. It is 2850 km long. The Alps are high. They are old."
     chunks = chunked(text)
     ask = "How long is the Danube?"
@@ -111,41 +113,41 @@ def test_late_chunks_know_whom_a_pronoun_means() -> None:
     assert scores[0] > scores[1]
 
 
-# -- sparse vectors --------------------------------------------------------------------------------
+# -- Sparse vectors --------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def splade(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A tiny masked language model with SPLADE's pooling."""
+    """Folder of a tiny masked language model with the pooling of SPLADE."""
     place = tmp_path_factory.mktemp("splade")
     save_sparse(place)
     return str(place)
 
 
-def test_sparse_scores_are_those_of_the_library(splade: str) -> None:
-    """The product of both vectors; of what is longer than the window, the greatest weights."""
+def test_scores_of_sparse_vectors_equal_those_of_the_library(splade: str) -> None:
+    """They are dot products; a text longer than the input window has its maximal weights."""
     chunks, questions = chunked(TEXT), ["Who got the cat?", " "]
     model: Any = load_sparse(splade)
     documents = model.encode_document([chunk.text for chunk in chunks])
-    wanted = model.similarity(model.encode_query(questions[:1]), documents)[0]
+    similarity = model.similarity(model.encode_query(questions[:1]), documents)[0]
     [hits, blank] = Splade(splade, k=9).retrieve(questions, chunks)
     for hit in hits:
-        assert hit.score == pytest.approx(wanted[chunks.index(hit.chunk)].item(), rel=1e-4)
+        assert hit.score == pytest.approx(similarity[chunks.index(hit.chunk)].item(), rel=1e-4)
     assert {hit.score for hit in blank} == {0}
     long = chunked(f"{TEXT} " * 9, mark="@")
     [[hit]] = Splade(splade).retrieve(questions[:1], long)
     assert hit.score > 0
 
 
-def test_an_encoder_without_words_is_refused(bert: str) -> None:
+def test_an_encoder_without_weights_of_words_is_refused(bert: str) -> None:
     """The library would add a layer with random weights."""
-    with pytest.raises(UserError, match="gives no weights of words"):
+    with pytest.raises(UserError, match="does not return word weights"):
         Splade(bert).load()
 
 
 @pytest.mark.slow
-def test_the_wheel_finds_what_words_do_not() -> None:
-    """The default model: converted from 8 bits, with its marks; questions have 32 tokens."""
+def test_the_default_model_of_colbert_finds_paraphrases() -> None:
+    """Its weights are converted from 8 bits; questions have 32 tokens."""
     chunks = chunked(TEXT)
     [[hit, *_]] = retrieve(
         ColBERT(), examples_of(["Which colour had the footwear?"], chunks), chunks
@@ -159,10 +161,10 @@ def test_the_wheel_finds_what_words_do_not() -> None:
 
 @pytest.mark.parametrize("overlap", [0, 0.3, 1])
 def test_every_token_of_a_long_document_counts_once(bert: str, overlap: float) -> None:
-    """Windows share the tokens among them, without a gap and in order."""
-    windows = late._OverlappingWindows(load_embedder(bert), "", overlap)
-    for tokens in (1, windows.room, windows.room + 1, 5 * windows.room + 3):
-        parts = [*windows._parts(tokens)]
+    """Segments cover the tokens in order and without gaps."""
+    encoder = late._SegmentEncoder(load_embedder(bert), "", overlap)
+    for tokens in (1, encoder.room, encoder.room + 1, 5 * encoder.room + 3):
+        parts = [*encoder._segments(tokens)]
         assert [low for _, low, _ in parts] == [0, *(high for *_, high in parts[:-1])]
         assert parts[-1][2] == tokens
-        assert all(begin <= low <= high <= begin + windows.room for begin, low, high in parts)
+        assert all(begin <= low <= high <= begin + encoder.room for begin, low, high in parts)

@@ -1,4 +1,4 @@
-"""The retrievers Oracle, OracleAnswer and Mixed, and where references stand in a text."""
+"""Tests of the retrievers Oracle, OracleAnswer and Mixed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _chunks(document: Document, size: int) -> tuple[Chunk, ...]:
     return divide(FixedTokens(size), document)
 
 
-def _found(hits: list[Hit]) -> list[tuple[str, float]]:
+def _texts_and_scores(hits: list[Hit]) -> list[tuple[str, float]]:
     return [(hit.chunk.text.strip(), round(hit.score, 3)) for hit in hits]
 
 
@@ -31,39 +31,39 @@ def _span(part: str, text: str = TEXT) -> Span:
     return Span(text.index(part), text.index(part) + len(part))
 
 
-def test_the_oracle_gives_the_chunks_with_most_evidence_first() -> None:
-    """By the share of the evidence's characters; equal shares in document order, others never."""
+def test_the_oracle_ranks_chunks_by_their_share_of_the_evidence() -> None:
+    """Equal shares are in document order; chunks without evidence are not returned."""
     document = Document("d", TEXT)
     chunks = _chunks(document, 4)
     both = (_span("dog, old and blind"), _span("Nobody"))
-    found = retrieve(Oracle(k=9), [Example("e", document, evidence=both)], chunks)[0]
-    touched = [c for c in chunks if any(s.start < c.end and c.start < s.end for s in both)]
-    assert {hit.chunk for hit in found} == set(touched)
-    assert sum(hit.score for hit in found) == pytest.approx(1)
-    assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
-    assert retrieve(Oracle(k=1), [Example("e", document, evidence=both)], chunks)[0] == found[:1]
+    hits = retrieve(Oracle(k=9), [Example("e", document, evidence=both)], chunks)[0]
+    overlapping = [c for c in chunks if any(s.start < c.end and c.start < s.end for s in both)]
+    assert {hit.chunk for hit in hits} == set(overlapping)
+    assert sum(hit.score for hit in hits) == pytest.approx(1)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert retrieve(Oracle(k=1), [Example("e", document, evidence=both)], chunks)[0] == hits[:1]
     equal = Document("d", "aa bb cc dd")
-    asked = Example("e", equal, evidence=(Span(0, 11),))
-    [hits] = retrieve(Oracle(), [asked], _chunks(equal, 1)[::-1])
-    assert [text for text, _ in _found(hits)] == ["aa", "bb", "cc", "dd"]
+    example = Example("e", equal, evidence=(Span(0, 11),))
+    [equal_hits] = retrieve(Oracle(), [example], _chunks(equal, 1)[::-1])
+    assert [text for text, _ in _texts_and_scores(equal_hits)] == ["aa", "bb", "cc", "dd"]
 
 
-def test_examples_on_one_document_keep_their_own_gold() -> None:
-    """What is selected for one is not what another's evidence, or reference, asks for."""
+def test_hits_of_an_oracle_depend_only_on_the_gold_of_their_example() -> None:
+    """Other examples on the same document do not matter."""
     document = Document("d", TEXT)
     chunks = _chunks(document, 4)
     parts = ("cat sat", "blind", "Nobody saw", "came back")
     examples = [Example(p, document, evidence=(_span(p),), references=(p,)) for p in parts]
-    for oracle in (Oracle(), OracleAnswer(), Neighbours(Oracle(), 0, 0), Fusion((Oracle(),))):  # type: ignore[arg-type]  # take examples
+    for oracle in (Oracle(), OracleAnswer(), Neighbours(Oracle(), 0, 0), Fusion((Oracle(),))):  # type: ignore[arg-type]  # retrieve for examples
         together = retrieve(oracle, examples, chunks)
-        alone = [retrieve(oracle, [example], chunks)[0] for example in examples]
-        assert together == alone
+        separate = [retrieve(oracle, [example], chunks)[0] for example in examples]
+        assert together == separate
         assert all(p in hits[0].chunk.text for p, hits in zip(parts, together, strict=True))
         assert sees_gold(oracle)
 
 
-def test_an_oracle_without_gold_selects_nothing_and_says_so() -> None:
-    """It is no error: a task may have evidence of some examples only."""
+def test_an_oracle_without_gold_returns_no_hits_with_a_note() -> None:
+    """This is not an error, since a task may have evidence for some examples only."""
     document = Document("d", TEXT)
     chunks = _chunks(document, 4)
     for oracle, word in ((Oracle(), "evidence"), (OracleAnswer(), "reference")):
@@ -74,68 +74,68 @@ def test_an_oracle_without_gold_selects_nothing_and_says_so() -> None:
         evidence = (_span("Nobody"),)
         retrieve(Oracle(), [Example("e", document, evidence=evidence)], chunks)
         retrieve(Oracle(), [Example("e", document, evidence=evidence)], chunks[:1])
-    assert notes == ["no chunk holds the gold evidence of a question on this document"]
+    assert notes == ["no chunk contains the gold evidence of a question on this document"]
 
 
-def test_the_answers_oracle_prefers_chunks_that_contain_a_reference() -> None:
-    """As SQuAD compares texts; these alone, in document order, each with score 1."""
+def test_oracle_answer_returns_chunks_that_contain_a_reference() -> None:
+    """Texts are normalised as in SQuAD; the chunks are in document order, with score 1."""
     document = Document("d", TEXT)
     begins = [TEXT.index(part) for part in ("The cat", "A dog", "old", "Nobody", "The dog")]
     chunks = [document.chunk(*place) for place in pairwise([*begins, len(TEXT)])]
-    asked = [Example("e", document, references=("a DOG!", "cat again"))]
-    [hits] = retrieve(OracleAnswer(), asked, chunks)
-    assert _found(hits) == [
+    examples = [Example("e", document, references=("a DOG!", "cat again"))]
+    [hits] = retrieve(OracleAnswer(), examples, chunks)
+    assert _texts_and_scores(hits) == [
         ("A dog,", 1.0),
         ("Nobody saw the cat again.", 1.0),
         ("The dog came back.", 1.0),
     ]
-    assert retrieve(OracleAnswer(k=2), asked, chunks)[0] == hits[:2]
+    assert retrieve(OracleAnswer(k=2), examples, chunks)[0] == hits[:2]
 
 
-def test_without_such_a_chunk_it_takes_those_most_like_a_reference() -> None:
-    """ROUGE-L's recall, of the best reference; chunks that share no word are left out."""
+def test_without_such_a_chunk_oracle_answer_ranks_by_similarity() -> None:
+    """Scores are the ROUGE-L recall of the best reference; chunks with score 0 are left out."""
     document = Document("d", "one two three four five six seven eight nine ten")
     chunks = _chunks(document, 2)
-    asked = Example("e", document, references=("three x four five x", "nothing of this"))
-    [hits] = retrieve(OracleAnswer(), [asked], chunks)
-    assert _found(hits) == [("three four", 0.4), ("five six", 0.2)]
+    example = Example("e", document, references=("three x four five x", "nothing of this"))
+    [hits] = retrieve(OracleAnswer(), [example], chunks)
+    assert _texts_and_scores(hits) == [("three four", 0.4), ("five six", 0.2)]
     for reference in ("zero", "the", ""):
         with collect_notes() as notes:
-            asked = Example("e", document, references=(reference,))
-            assert retrieve(OracleAnswer(), [asked], chunks) == [[]]
+            example = Example("e", document, references=(reference,))
+            assert retrieve(OracleAnswer(), [example], chunks) == [[]]
         assert len(notes) == 1
 
 
-def test_mixed_draws_by_seed_and_id() -> None:
-    """The share is kept on average; order, company and process change nothing."""
+def test_mixed_chooses_by_seed_and_id() -> None:
+    """The share is right on average; order, other examples and processes do not matter."""
     document = Document("d", TEXT)
     chunks = _chunks(document, 4)
     examples = [Example(f"e{n}", document, "dog", evidence=(_span("Nobody"),)) for n in range(400)]
-    mixed = Mixed((Oracle(k=1), First(k=2)), share=0.25)  # type: ignore[arg-type]  # takes examples
-    found = retrieve(mixed, examples, chunks)
-    first = [len(hits) == 1 for hits in found]
-    assert 70 < sum(first) < 130
-    assert [retrieve(mixed, [example], chunks)[0] for example in examples[:20]] == found[:20]
-    assert retrieve(mixed, examples[::-1], chunks) == found[::-1]
-    assert [n for n in range(10) if first[n]] == [1, 3, 4, 6, 7, 8]  # the same in every process
+    mixed = Mixed((Oracle(k=1), First(k=2)), share=0.25)  # type: ignore[arg-type]  # retrieves for examples
+    lists = retrieve(mixed, examples, chunks)
+    is_first = [len(hits) == 1 for hits in lists]
+    assert 70 < sum(is_first) < 130
+    assert [retrieve(mixed, [example], chunks)[0] for example in examples[:20]] == lists[:20]
+    assert retrieve(mixed, examples[::-1], chunks) == lists[::-1]
+    assert [n for n in range(10) if is_first[n]] == [1, 3, 4, 6, 7, 8]  # the same in every process
     more = retrieve(Mixed(mixed.retrievers, share=0.5), examples, chunks)
-    assert all(len(hits) == 1 for hits, was in zip(more, first, strict=True) if was)
-    other = retrieve(Mixed(mixed.retrievers, share=0.25, seed=1), examples, chunks)
-    assert [len(hits) == 1 for hits in other] != first
+    assert all(len(hits) == 1 for hits, is_oracle in zip(more, is_first, strict=True) if is_oracle)
+    reseeded = retrieve(Mixed(mixed.retrievers, share=0.25, seed=1), examples, chunks)
+    assert [len(hits) == 1 for hits in reseeded] != is_first
     for share, size in ((1.0, 1), (0.0, 2)):
-        hits = retrieve(Mixed(mixed.retrievers, share=share), examples, chunks)
-        assert {len(each) for each in hits} == {size}
+        lists = retrieve(Mixed(mixed.retrievers, share=share), examples, chunks)
+        assert {len(hits) for hits in lists} == {size}
 
 
-def test_mixed_shows_the_gold_to_an_oracle_only() -> None:
-    """It sees the gold if either of the two does; the other is asked without."""
+def test_mixed_gives_the_gold_only_to_an_oracle() -> None:
+    """It counts as seeing the gold if one of its retrievers does."""
     document = Document("d", TEXT)
     chunks = _chunks(document, 4)
-    asked = [Example(f"e{n}", document, "dog", evidence=(_span("Nobody"),)) for n in range(8)]
-    mixed = Mixed((Oracle(), BM25()))  # type: ignore[arg-type]  # takes examples
+    examples = [Example(f"e{n}", document, "dog", evidence=(_span("Nobody"),)) for n in range(8)]
+    mixed = Mixed((Oracle(), BM25()))  # type: ignore[arg-type]  # retrieves for examples
     assert sees_gold(mixed)
     assert not sees_gold(Mixed((BM25(), First())))
-    assert [bool(hits) for hits in retrieve(mixed, asked, chunks)] == [True] * 8
+    assert [bool(hits) for hits in retrieve(mixed, examples, chunks)] == [True] * 8
     with pytest.raises(ValueError, match="two"):
         Mixed((BM25(),))
 
@@ -155,17 +155,17 @@ pipelines:
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_run_with_an_oracle_says_that_it_sees_the_gold(tmp_path: Path, workers: int) -> None:
-    """In processes beside as in this one, and each example with its own gold."""
+def test_results_with_an_oracle_are_marked_as_seeing_the_gold(tmp_path: Path, workers: int) -> None:
+    """Each example uses its own gold, with and without workers."""
     parts = ("cat sat", "Nobody saw", "came back")
     rows = [{"id": p, "document_id": "d", "question": "?", "evidence": [p]} for p in parts]
     rows[0]["document"] = TEXT
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "mine.yaml").write_text(CONFIG)
     config = [tmp_path / "mine.yaml"]
-    done = run(["gold", "plain"], ["rows"], config=config, out=tmp_path / "out", workers=workers)
-    assert [result.sees_gold for result in done.results] == [True, False]
-    assert done.results[0].scores["mrr"] == 100
-    for part, found in zip(parts, done.predictions("gold", "rows"), strict=True):
-        [(start, end, _)] = found.hits
+    summary = run(["gold", "plain"], ["rows"], config=config, out=tmp_path / "out", workers=workers)
+    assert [result.sees_gold for result in summary.results] == [True, False]
+    assert summary.results[0].scores["mrr"] == 100
+    for part, prediction in zip(parts, summary.predictions("gold", "rows"), strict=True):
+        [(start, end, _)] = prediction.hits
         assert TEXT[start:end].strip().startswith(part) or part in TEXT[start:end]

@@ -1,4 +1,4 @@
-"""Retrievers over what others found."""
+"""Tests of retrievers that change the hits of another retriever."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ FARM = "\n\n".join(
 )
 
 
-def _found(retriever: MMR | EntityGraph, question: str) -> list[str]:
+def _texts(retriever: MMR | EntityGraph, question: str) -> list[str]:
     document = Document("farm", FARM)
     chunks = divide(Paragraphs(size=12), document)
     [hits] = retrieve(retriever, [Example("q", document, question=question)], chunks)
     return [hit.chunk.text for hit in hits]
 
 
-def test_mmr_takes_no_passage_twice_in_other_words() -> None:
-    """The second of two that are alike comes after what is new; without diversity it does not."""
-    plain = _found(MMR(BM25(k=5), k=3, diversity=0.0), "Who feeds the mule?")
-    other = _found(MMR(BM25(k=5), k=3, diversity=0.6), "Who feeds the mule?")
+def test_mmr_ranks_similar_passages_lower() -> None:
+    """Without diversity it does not."""
+    plain = _texts(MMR(BM25(k=5), k=3, diversity=0.0), "Who feeds the mule?")
+    diverse = _texts(MMR(BM25(k=5), k=3, diversity=0.6), "Who feeds the mule?")
     assert sum("Odile" in text for text in plain) == 2
-    assert sum("Odile" in text for text in other) == 1
+    assert sum("Odile" in text for text in diverse) == 1
 
 
-def test_a_walk_over_names_finds_what_has_none_of_the_questions_words() -> None:
-    """From the mule to its owner, and from the owner to where he was born."""
+def test_a_walk_over_names_finds_passages_without_words_of_the_question() -> None:
+    """It leads from the mule to its owner, and from the owner to his place of birth."""
     question = "Where does the owner of the mule come from?"
-    before = _found(EntityGraph(BM25(k=5), k=5, damping=0.0), question)
-    found = _found(EntityGraph(BM25(k=5), k=5, damping=0.8), question)
-    born = next(text for text in found if "born in Vell" in text)
-    assert found.index(born) < before.index(born)
+    before = _texts(EntityGraph(BM25(k=5), k=5, damping=0.0), question)
+    after = _texts(EntityGraph(BM25(k=5), k=5, damping=0.8), question)
+    born = next(text for text in after if "born in Vell" in text)
+    assert after.index(born) < before.index(born)

@@ -1,4 +1,4 @@
-"""The retriever Selected: from the introduction on, without what no summary tells."""
+"""Tests of the retriever Selected, which leaves out front matter and back matter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EVERYTHING = "every section would be left out: all are selected"
 
 
 def thesis(*titles: str) -> str:
-    """Returns a document with these headings, each with text below it."""
+    """Returns a document of headings with text below them."""
     return "\n\n".join(f"{title}\n\n{TEXT}" for title in titles) + "\n"
 
 
@@ -27,7 +27,7 @@ def selected(
     retriever: Selected = Selected(),  # noqa: B008 -- frozen
     chunker: Chunker = Sections(level=9),  # noqa: B008 -- frozen
 ) -> list[str]:
-    """Returns the first lines of the chunks that are selected, as the engine asks for them."""
+    """Returns the first lines of the hits."""
     document = Document("d", text)
     with collect_notes() as notes:
         chunks = divide(chunker, document)
@@ -38,8 +38,8 @@ def selected(
     return [hit.chunk.text.splitlines()[0] for hit in hits]
 
 
-def test_a_thesis_is_read_from_its_introduction_to_its_bibliography() -> None:
-    """What stands around the chapters is left out, and so is what lies inside it."""
+def test_a_thesis_is_selected_from_its_introduction_to_its_bibliography() -> None:
+    """Sections before and after, and their subsections, are left out."""
     text = thesis(
         *("# On Ferries", "## Abstract", "## Dedication", "## Acknowledgements", "## Contents"),
         *("## List of Figures", "## 1 Introduction", "### 1.1 Aims", "## 2 Ropes", "### 2.1 Knots"),
@@ -51,8 +51,8 @@ def test_a_thesis_is_read_from_its_introduction_to_its_bibliography() -> None:
     ]
 
 
-def test_a_thesis_of_muld_is_read_from_its_introduction_on() -> None:
-    """Its contents list an introduction too, and each chapter has one."""
+def test_a_thesis_of_muld_is_selected_from_its_introduction() -> None:
+    """The table of contents and each chapter have an introduction too."""
     contents = "##### Contents\n\n-    1 Introduction\n-    2 Ropes\n    -    2.1 Introduction\n\n"
     text = contents + thesis(
         *("###### List of Figures", "## Chapter 1 Introduction", "### 1.1 Aims"),
@@ -65,16 +65,16 @@ def test_a_thesis_of_muld_is_read_from_its_introduction_on() -> None:
 
 
 @pytest.mark.parametrize("entry", ["{} ..... {}", "{}    {}", "{} {}", "{}"])
-def test_contents_do_not_begin_a_thesis(entry: str) -> None:
-    """However their lines are written."""
+def test_an_introduction_in_a_table_of_contents_is_ignored(entry: str) -> None:
+    """Lines of the table have several formats."""
     titles = ("1 Introduction", "1.1 Aims", "2 Ropes", "References")
-    listed = "\n".join(entry.format(title, page) for page, title in enumerate(titles, 5))
-    text = f"Contents\n\n{listed}\n\n{TEXT}\n\n" + thesis(*titles)
+    contents = "\n".join(entry.format(title, page) for page, title in enumerate(titles, 5))
+    text = f"Contents\n\n{contents}\n\n{TEXT}\n\n" + thesis(*titles)
     assert selected(text) == ["1 Introduction", "1.1 Aims", "2 Ropes"]
 
 
-def test_an_introduction_of_the_first_chapter_begins_with_the_chapter() -> None:
-    """What the chapter says before it is no front matter."""
+def test_a_first_chapter_with_an_introduction_is_selected_completely() -> None:
+    """The chapter's text before its introduction is not front matter."""
     text = thesis("Abstract", "Chapter 1: Ropes", "1.1 Introduction", "Chapter 2: Chains")
     assert selected(text) == ["Chapter 1: Ropes", "1.1 Introduction", "Chapter 2: Chains"]
 
@@ -88,7 +88,7 @@ def test_an_introduction_of_the_first_chapter_begins_with_the_chapter() -> None:
         ("# Part I", "## Ropes", "# Part II", "## Introduction"),
     ],
 )
-def test_an_introduction_of_a_later_chapter_begins_nothing(titles: Sequence[str]) -> None:
+def test_an_introduction_of_a_later_chapter_is_ignored(titles: Sequence[str]) -> None:
     """The chapters before it are selected too."""
     assert selected(thesis(*titles)) == list(titles)
 
@@ -100,20 +100,20 @@ def test_an_introduction_of_a_later_chapter_begins_nothing(titles: Sequence[str]
         *("I. INTRODUCTION", "An introduction to ropes", "Einleitung", "**Introduction**"),
     ],
 )
-def test_what_an_introduction_may_be_called(title: str) -> None:
-    """The word may stand anywhere in the heading, in any case."""
+def test_the_heading_of_an_introduction_is_recognised(title: str) -> None:
+    """It contains the word in any place and case."""
     text = thesis("# Preface", f"# {title}", "# Ropes")
     assert selected(text) == [f"# {title}", "# Ropes"]
 
 
-def test_without_an_introduction_all_is_selected_that_is_not_left_out() -> None:
-    """The front matter too, as far as it is text."""
+def test_without_an_introduction_front_matter_with_text_is_selected() -> None:
+    """A preface is selected, a table of contents is not."""
     text = thesis("Preface", "Contents", "1 Ropes", "2 Chains", "References")
     assert selected(text) == ["Preface", "1 Ropes", "2 Chains"]
 
 
-def test_if_nothing_were_left_everything_is_selected() -> None:
-    """A note says so."""
+def test_if_all_sections_would_be_left_out_all_are_selected() -> None:
+    """A note reports it."""
     document = Document("d", thesis("# References", "# Appendix A Foo"))
     chunks = divide(Sections(), document)
     with collect_notes() as notes:
@@ -122,8 +122,8 @@ def test_if_nothing_were_left_everything_is_selected() -> None:
     assert [[hit.chunk for hit in hits] for hits in lists] == [list(chunks)] * 2
 
 
-def test_a_chunk_belongs_to_the_section_that_it_starts_in() -> None:
-    """Whatever divided the document."""
+def test_a_chunk_belongs_to_the_section_in_which_it_starts() -> None:
+    """This matters if chunks cross headings."""
     document = Document("d", "# Introduction\n\na b c d e\n\n# References\n\nf g h i j\n")
     chunks = divide(FixedTokens(4), document)
     [hits] = Selected().retrieve([""], chunks)

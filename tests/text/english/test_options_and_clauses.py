@@ -1,4 +1,4 @@
-"""Clauses of texts and traits of options, on texts of any kind."""
+"""Tests of clauses of arbitrary texts, and of options with letters."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ TEXTS = st.text(alphabet=st.sampled_from("ab Z.,;:()\n1é 語！\u2028\ud800"), 
 
 
 @given(TEXTS, st.integers(1, 5))
-def test_clauses_hold_all_ink_in_order(text: str, longest: int) -> None:
-    """Nothing but blanks lies between them, and none is longer than it may be."""
+def test_clauses_contain_all_words_in_order(text: str, longest: int) -> None:
+    """Only blanks are between clauses, and no clause exceeds the longest length."""
     spans = clause_spans(text, longest)
     assert "".join("".join(text[start:end] for start, end in spans).split()) == "".join(
         text.split()
@@ -27,10 +27,10 @@ def test_clauses_hold_all_ink_in_order(text: str, longest: int) -> None:
 
 
 def test_the_items_of_a_list_are_clauses() -> None:
-    """They are told apart by their marks, and a sentence by its stop."""
+    """Marks separate items, and stops separate sentences."""
     text = "It excludes: (a) what is public; (b) what was known. Dr. No signs."
-    found = [text[start:end] for start, end in clause_spans(text)]
-    assert found == [
+    clauses = [text[start:end] for start, end in clause_spans(text)]
+    assert clauses == [
         "It excludes:",
         "(a) what is public;",
         "(b) what was known.",
@@ -42,14 +42,14 @@ QUESTION = "Who came?\n(A) Ann, with a boat\n(B) Bob\n and his dog\n(C) (nobody)
 
 
 @pytest.mark.parametrize("choices", [("A", "B", "C"), ("(A)", "(B)", "(C)")])
-def test_letters_stand_for_the_options_in_a_question(choices: tuple[str, ...]) -> None:
-    """ZeroSCROLLS' layout; an option may have several lines."""
+def test_letters_refer_to_the_options_in_a_question(choices: tuple[str, ...]) -> None:
+    """ZeroSCROLLS has this layout; an option may have several lines."""
     question, options = lettered_options(QUESTION, choices)
     assert question == "Who came?"
     assert options == ("Ann, with a boat", "Bob\n and his dog", "(nobody)")
 
 
 @pytest.mark.parametrize("choices", [("Ann", "Bob"), ("A", "D"), (), ("A", "Bob"), ("語", "本")])
-def test_other_choices_are_their_own_texts(choices: tuple[str, ...]) -> None:
-    """SCROLLS' layout; and letters that the question does not tell of."""
+def test_choices_without_options_are_texts(choices: tuple[str, ...]) -> None:
+    """SCROLLS has this layout; letters without an option in the question are texts too."""
     assert lettered_options(QUESTION, choices) == (QUESTION, choices)

@@ -1,4 +1,4 @@
-"""What a question asks for, and whether a text is English."""
+"""Tests of kinds of questions, and of recognising English."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from leporello.text.looks import looks_english
         ("", False),
     ],
 )
-def test_what_begins_with_a_verb_asks_for_yes_or_no(question: str, expected: bool) -> None:
-    """One that offers a choice does not."""
+def test_questions_that_begin_with_a_verb_ask_for_yes_or_no(question: str, expected: bool) -> None:
+    """A question that offers a choice does not."""
     assert asks_yes_no(question) is expected
 
 
@@ -40,19 +40,19 @@ def test_what_begins_with_a_verb_asks_for_yes_or_no(question: str, expected: boo
     ],
 )
 def test_names_to_choose_from_are_found(question: str, names: tuple[str, str] | None) -> None:
-    """They stand on both sides of `or`, in capitals."""
+    """They begin with capitals and are on both sides of `or`."""
     assert named_choices(question) == names
 
 
-def test_some_questions_want_a_name_others_a_reason() -> None:
-    """`How many` wants a number, `how` alone a sentence; `what` leaves it open."""
+def test_questions_ask_for_a_name_or_a_reason() -> None:
+    """`How many` asks for a number, `how` for a sentence; `what` is ambiguous."""
     assert all(map(asks_for_a_name, ["Who?", "In which year?", "How many are there?", "How fast?"]))
     assert all(map(asks_for_a_reason, ["Why?", "How did it end?", "Explain the plan"]))
     assert not any(map(asks_for_a_name, ["How is it?", "What is used?", "Whole grains?"]))
     assert not any(map(asks_for_a_reason, ["How many?", "How quickly did it go?", "What?", "Who?"]))
 
 
-def test_statements_are_told_from_questions_and_orders() -> None:
+def test_statements_differ_from_questions_and_orders() -> None:
     """They end with a stop, and begin with neither a question word nor an imperative."""
     assert is_statement("The tenant pays for repairs.")
     assert is_statement("Receiving Party shall not reverse engineer objects which it embodies.")
@@ -73,7 +73,7 @@ def test_statements_are_told_from_questions_and_orders() -> None:
         ("犬は家の中にいる。何をしたいのか誰も知らない。", False),
     ],
 )
-def test_english_is_known_by_its_commonest_words(text: str, expected: bool) -> None:
-    """Of a few words nothing is told."""
+def test_english_is_recognised_by_its_most_common_words(text: str, expected: bool) -> None:
+    """A text of a few words always counts as English."""
     assert looks_english(" ".join([text] * 50)) is expected
     assert looks_english(text.split(maxsplit=1)[0])

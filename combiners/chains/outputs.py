@@ -1,0 +1,51 @@
+"""Properties of outputs: supporting sentence, comparison key, confidence, whether it is empty."""
+
+from __future__ import annotations
+
+import math
+
+from leporello.combiners.lists.parse import items
+from leporello.core.records import Document, Example, Output
+from leporello.text.english.questions import Wanted, wanted
+from leporello.text.sentences import sentence_spans
+from leporello.text.squad import normalise
+
+_AROUND = 1000  # characters before and after an answer within which its sentence is searched
+
+
+def evidence(output: Output, document: Document) -> str:
+    """Returns the sentences that contain a copied answer, or the text of a generated answer.
+
+    Later reads need the sentence, because a copied name alone has too little information.
+    """
+    if output.span is None:
+        return output.text.strip()
+    first = max(output.span.start - _AROUND, 0)
+    text = document.text[first : output.span.end + _AROUND]
+    start, end = output.span.start - first, output.span.end - first
+    bounds = [(a, b) for a, b in sentence_spans(text) if a < end and start < b]
+    return text[bounds[0][0] : bounds[-1][1]].strip() if bounds else output.text.strip()
+
+
+def has_no_answer(text: str) -> bool:
+    """Returns whether a text is blank, or only a word such as `none` or `unanswerable`."""
+    return not items(text)
+
+
+def answer_key(text: str) -> str:
+    """Returns the comparison key of an answer: SQuAD's form, or the letter of the article `A`."""
+    return normalise(text) or text.strip().casefold()
+
+
+def confidence(score: float | None) -> float:
+    """Returns a number from 0 to 1 that increases with a score; 0.5 without a score.
+
+    It is not a probability: scores are log odds, mean log-probabilities or similarities.
+    """
+    return 0.5 if score is None else 0.5 * (1 + math.tanh(score / 2))
+
+
+def wants_short_answer(example: Example) -> bool:
+    """Returns whether an example needs a few words: not a summary, and without choices."""
+    form = wanted(example.question, example.instruction)
+    return bool(example.question) and not example.choices and form is Wanted.SHORT
