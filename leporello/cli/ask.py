@@ -201,7 +201,7 @@ def mcp(
 ) -> None:
     """Serve your documents to an agent, by MCP over standard input and output.
 
-    The tools are ask, passages and outline; each reply contains the coverage ledger. The server
+    The tools are ask, passages and outline; each reply contains its coverage. The server
     stops when its input ends.
     """
     from leporello.core.environment.extras import require
