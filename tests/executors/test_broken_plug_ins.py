@@ -367,7 +367,7 @@ def test_a_run_with_a_missing_example_has_status_1(tmp_path: Path) -> None:
     """The run counts as ended early, and can be resumed."""
     options = ("--config", _config(tmp_path), "--no-cache", "--out", tmp_path / "out")
     process = leporello("run", "reader-drops", *options, status=1)
-    assert "examples have neither a prediction nor a failure; run the same command" in process.stderr
+    assert "examples have neither a prediction nor a failure; run the same" in process.stderr
 
 
 @pytest.mark.parametrize("how", REFUSED)
