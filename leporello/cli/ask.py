@@ -52,7 +52,8 @@ def ask(
     kind: Annotated[
         str,
         typer.Option(
-            "--type", help="Answer in this type, and print JSON: date, number, yes_no, …."
+            "--type",
+            help="Answer in this type, and print JSON: text, number, integer, date, yes_no, list.",
         ),
     ] = "",
     as_json: AsJson = False,
