@@ -221,7 +221,7 @@ def test_a_users_trackers_and_report_sections(install: Install, tmp_path: Path) 
     assert "<h2>Longest answers</h2>\n<p>1 task &lt;b&gt;</p>" in page.read_text()
     assert '<section id="curves">' in page.read_text()
     assert '<section id="lost">' not in page.read_text()
-    assert "is no ReportSection" in str(leporello(*report, f"{module}:Blank").exception)
+    assert "not a ReportSection" in str(leporello(*report, f"{module}:Blank").exception)
     assert "no report_section 'curvs'; did you mean 'curves'" in str(
         leporello(*report, "curvs").exception
     )
