@@ -1,12 +1,12 @@
-"""A cluster in a discrete-event simulation: what bounds a run of millions of documents.
+"""Simulates a cluster by discrete events, to find the limits of a run of millions of documents.
 
     python -m benchmarks.scale --model [--select S] [--read R] [--driver D] [--load L] ...
 
-Workers take shards from one driver, which hands them out one after the other; each shard selects,
-reads, and puts its files into an object store that takes so many requests a second. Shards differ
-in length as documents do (log-normal). What goes in are measured figures (docs/scale.md says
-which); what comes out are hours, how busy the workers were, what the end costs while the last
-shards are finished, and what it all costs. Nothing of Leporello runs.
+One driver gives shards to workers, one after the other. For each shard, a worker selects, reads,
+and writes files to an object store with a limited rate of requests. The times of shards are
+log-normal. Inputs are measured times (see docs/scale.md). Outputs are the hours of the run, the
+utilisation of workers, the time in which only some workers have shards at the end, and the price.
+Leporello itself does not run.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ _HOUR = 3600
 
 @dataclass(frozen=True)
 class Cluster:
-    """What a run is given, in seconds unless it says otherwise.
+    """Parameters of a run; times are in seconds.
 
     Attributes:
-        workers: Number of workers, one a GPU.
+        workers: Number of workers, one per GPU.
         documents: Number of documents, with one question each.
-        shard: Documents of a shard.
-        select: Seconds of CPU that dividing and selecting takes a document.
-        cores: Cores of a worker that do it, ahead of the reader.
-        read: Seconds that reading takes a document on the worker's GPU.
-        driver: Seconds of the driver an example.
+        shard: Number of documents per shard.
+        select: CPU seconds for dividing and selecting per document.
+        cores: Number of a worker's cores that select ahead of the reader.
+        read: Seconds for reading per document on the worker's GPU.
+        driver: Seconds of the driver per example.
         load: Seconds until a worker has started and loaded its model.
-        put: Seconds that one request to the object store takes.
-        puts: Requests a shard.
-        put_limit: Requests that the store takes a second.
+        put: Seconds per request to the object store.
+        puts: Number of requests per shard.
+        put_limit: Maximum number of requests per second of the store.
         spread: Standard deviation of the logarithm of a shard's time.
-        tail: Share of the documents that are cut into smaller and smaller shards at the end.
-        price: Dollars a worker and hour.
+        tail: Share of the documents at the end that are in smaller and smaller shards.
+        price: Dollars per worker and hour.
     """
 
     workers: int
@@ -58,13 +58,13 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run.
+    """Results of a simulated run.
 
     Attributes:
         hours: Hours until the last shard was finished.
         busy: Share of the workers' time in which they selected or read.
-        waiting: Share in which they waited for the driver or the store.
-        end: Hours from when the first worker had nothing more to do.
+        waiting: Share of the workers' time in which they waited for the driver or the store.
+        end: Hours between the first and the last worker that ran out of shards.
         dollars: Price of all workers until the end.
     """
 
@@ -76,11 +76,11 @@ class Outcome:
 
 
 def simulate(cluster: Cluster, seed: int = 0) -> Outcome:
-    """Returns what comes of a run."""
-    chance = random.Random(seed)
+    """Returns the results of a run."""
+    generator = random.Random(seed)
     mean = -(cluster.spread**2) / 2  # of the logarithm, so that the mean of the factor is 1
     shards, seconds = _shards(cluster), _seconds(cluster)
-    # When something happens, to which worker, and whether it has a shard to put into the store.
+    # Time, worker, and whether the worker writes a finished shard to the store.
     events = [(cluster.load, worker, False) for worker in range(cluster.workers)]
     driver = store = work = waited = 0.0
     ends: list[float] = []
@@ -94,36 +94,36 @@ def simulate(cluster: Cluster, seed: int = 0) -> Outcome:
         elif size := next(shards, 0):
             begins = max(now, driver)
             driver = begins + cluster.driver * size
-            took = seconds * size * chance.lognormvariate(mean, cluster.spread)
-            work, waited = work + took, waited + begins - now
-            heapq.heappush(events, (begins + took, worker, True))
+            duration = seconds * size * generator.lognormvariate(mean, cluster.spread)
+            work, waited = work + duration, waited + begins - now
+            heapq.heappush(events, (begins + duration, worker, True))
         else:
             ends.append(now)
-    whole = max(ends) * cluster.workers
-    dollars = whole / _HOUR * cluster.price
+    total = max(ends) * cluster.workers
+    dollars = total / _HOUR * cluster.price
     tail = (max(ends) - min(ends)) / _HOUR
-    return Outcome(max(ends) / _HOUR, work / whole, waited / whole, tail, dollars)
+    return Outcome(max(ends) / _HOUR, work / total, waited / total, tail, dollars)
 
 
 def _seconds(cluster: Cluster) -> float:
-    """Returns a document's seconds on a worker, which selects ahead of its reader."""
+    """Returns the seconds per document of a worker that selects ahead of its reader."""
     return max(cluster.read, cluster.select / cluster.cores)
 
 
 def _shards(cluster: Cluster) -> Iterator[int]:
-    """Yields the shards' documents; those at the end are cut smaller, if any are."""
-    left = cluster.documents
+    """Yields the shards' numbers of documents, which fall at the end if `tail` is set."""
+    remaining = cluster.documents
     last = int(cluster.documents * cluster.tail)
-    while left:
+    while remaining:
         size = cluster.shard
-        if left <= last:
-            size = max(1, min(cluster.shard, left // (2 * cluster.workers)))
-        yield min(size, left)
-        left -= min(size, left)
+        if remaining <= last:
+            size = max(1, min(cluster.shard, remaining // (2 * cluster.workers)))
+        yield min(size, remaining)
+        remaining -= min(size, remaining)
 
 
 def table(cluster: Cluster, workers: Sequence[int]) -> None:
-    """Prints a table in Markdown: a line for so many workers."""
+    """Prints a table in Markdown with one line per number of workers."""
     print(f"{cluster.documents:,} documents; {cluster}\n")
     heads = ("GPUs", "hours", "busy", "waiting", "end, min", "end, smaller shards", "dollars")
     print("|", " | ".join(heads), "|")
@@ -141,7 +141,7 @@ def table(cluster: Cluster, workers: Sequence[int]) -> None:
             f"{plain.dollars:,.0f}",
         )
         print("|", " | ".join(cells), "|")
-    print(f"\nDriver: at most {1 / cluster.driver:,.0f} examples a second, that is")
+    print(f"\nDriver: at most {1 / cluster.driver:,.0f} examples per second, that is")
     print(f"{_seconds(cluster) / cluster.driver:,.0f} workers of this kind; the store:")
     per_worker = cluster.puts / (_seconds(cluster) * cluster.shard)
     print(f"{cluster.put_limit / per_worker:,.0f} workers with shards of {cluster.shard}.")

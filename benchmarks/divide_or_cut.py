@@ -1,11 +1,11 @@
-"""Dividing against cutting: the same reader on as many words, taken from a document in five ways.
+"""Compares dividing with truncation: one reader, and equally many words, chosen in five ways.
 
     python -m benchmarks.divide_or_cut DATA [--task scrolls/qasper …] [--svg FILE]
 
-DATA holds the benchmarks' files. The reader is that of the pipeline `default`. It reads 4, 8, 16
-and 32 chunks of at most 100 words: the first ones, the first and the last, some from all over the
-document, or those that BM25 selects; and all chunks. Differences are paired, to the first chunks at
-the same budget, with intervals of 95 % of a bootstrap over documents.
+DATA contains the benchmarks' files. The reader of the pipeline `default` reads 4, 8, 16 and 32
+chunks of at most 100 words: the first chunks, the first and the last, evenly spaced chunks, or
+those that BM25 selects; and all chunks. Differences to the first chunks with the same budget are
+paired, with 95 % intervals by a bootstrap over documents.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TASKS: Mapping[str, Any] = {
     "zero_scrolls/squality": lambda data: ZeroScrolls("squality", data=data),
 }
 CHUNKS = (4, 8, 16, 32)
-WORDS = 100  # of a chunk at most, in the pipeline `default`
+WORDS = 100  # maximum per chunk in the pipeline `default`
 WAYS = ("first", "ends", "evenly", "selected", "all")
 SAMPLES = 10_000
 COLOURS = ("#777", "#b35900", "#7a3e9d", "#0b62a8")
@@ -59,7 +59,7 @@ STYLE = (
 
 @dataclass
 class Remembering:
-    """An encoder that reads every window once, since the five ways share most of them.
+    """An encoder that memoises scores, since the five ways share most windows.
 
     Attributes:
         encoder: Encoder that reads.
@@ -70,36 +70,36 @@ class Remembering:
     known: dict[tuple[tuple[int, ...], tuple[int, ...]], Any] = field(default_factory=dict)
 
     def scores(self, windows: Sequence[TextPair]) -> list[Any]:
-        """Returns what each head gives for each window."""
+        """Returns the scores of each head for each window."""
         keys = [(tuple(window.question), tuple(window.text)) for window in windows]
         new = {k: w for k, w in zip(keys, windows, strict=True) if k not in self.known}
         self.known |= zip(new, self.encoder.scores([*new.values()]), strict=True)
         return [self.known[key] for key in keys]
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- all else is the encoder's
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- attributes of the encoder
         return getattr(self.encoder, name)
 
 
 def main() -> None:
-    """Prints a table in Markdown a task, as soon as it is done."""
+    """Prints a table in Markdown for each task when it is finished."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", type=Path, help="where the benchmarks' files lie")
-    parser.add_argument("--task", action="append", choices=[*TASKS], help="all of them if left out")
-    parser.add_argument("--svg", type=Path, help="file to draw the scores in, by budget")
-    given = parser.parse_args()
+    parser.add_argument("data", type=Path, help="folder of the benchmarks' files")
+    parser.add_argument("--task", action="append", choices=[*TASKS], help="task; default: all")
+    parser.add_argument("--svg", type=Path, help="file for a plot of the scores by budget")
+    options = parser.parse_args()
     stages = load_pipelines().select(["default"])[0].build()
-    drawn = []
-    for name in given.task or TASKS:
+    scores = []
+    for name in options.task or TASKS:
         stages.reader.__dict__["_encoder"] = Remembering(stages.reader._encoder)
-        task = TASKS[name](given.data)
-        drawn.append((name, table(name, task, stages)))
-    if given.svg:
-        given.svg.write_text(drawing(drawn), encoding="utf-8")
+        task = TASKS[name](options.data)
+        scores.append((name, table(name, task, stages)))
+    if options.svg:
+        options.svg.write_text(drawing(scores), encoding="utf-8")
 
 
 def table(name: str, task: Any, stages: Any) -> dict[tuple[str, int], float]:  # noqa: ANN401 -- any task
-    """Prints the scores of a task and how they differ; returns them by way and chunks."""
-    # MuLD's BLEU and ROUGE say little of answers of two words.
+    """Prints the scores of a task and their differences; returns scores by way and chunks."""
+    # MuLD's BLEU and ROUGE are not informative for answers of two words.
     names = ["f1"] if name == "muld/hotpotqa" else task.metrics
     [metric] = metrics_of(names).values()
     assert isinstance(metric, Resampled)
@@ -117,44 +117,44 @@ def table(name: str, task: Any, stages: Any) -> dict[tuple[str, int], float]:  #
     keys = [*rows]
     tables = [metric.summands(rows[key]) for key in keys]
     counts = np.array([float(len(units))])
-    found = {
+    scores = {
         key: float(metric.of_sums(sums.sum(axis=0)[None], counts)[0])
         for key, sums in zip(keys, tables, strict=True)
     }
-    drawn = bootstrap(tables, metric.of_sums, samples=SAMPLES, seed=0, units=units)
+    samples = bootstrap(tables, metric.of_sums, samples=SAMPLES, seed=0, units=units)
     print(f"\n{name}, {metric.name}: {len(units)} examples, {units[-1] + 1} documents\n")
     print(f"| chunks | {' | '.join(WAYS[:4])} | selected − first |\n|---|---|---|---|---|---|")
     for count in CHUNKS:
-        scores = " | ".join(f"{found[way, count]:.1f}" for way in WAYS[:4])
-        apart = drawn[keys.index(("selected", count))] - drawn[keys.index(("first", count))]
-        gain = found["selected", count] - found["first", count]
-        print(f"| {count} | {scores} | {_shown(gain, *interval(apart))} |")
-    apart = drawn[keys.index(("all", 0))] - drawn[keys.index(("first", CHUNKS[0]))]
-    gain = found["all", 0] - found["first", CHUNKS[0]]
-    told = _shown(gain, *interval(apart))
-    print(f"\nall chunks: {found['all', 0]:.1f}, more than the first four {told}")
-    return found
+        cells = " | ".join(f"{scores[way, count]:.1f}" for way in WAYS[:4])
+        gains = samples[keys.index(("selected", count))] - samples[keys.index(("first", count))]
+        gain = scores["selected", count] - scores["first", count]
+        print(f"| {count} | {cells} | {_with_interval(gain, *interval(gains))} |")
+    gains = samples[keys.index(("all", 0))] - samples[keys.index(("first", CHUNKS[0]))]
+    gain = scores["all", 0] - scores["first", CHUNKS[0]]
+    difference = _with_interval(gain, *interval(gains))
+    print(f"\nall chunks: {scores['all', 0]:.1f}, difference to the first four {difference}")
+    return scores
 
 
 def answers(
-    stages: Any,  # noqa: ANN401 -- a pipeline's
+    stages: Any,  # noqa: ANN401 -- a pipeline
     examples: Sequence[Example],
 ) -> dict[tuple[str, int], list[str]]:
-    """Returns what the reader answers to the questions on a document, by way and chunks."""
+    """Returns the reader's answers to the questions on a document, by way and chunks."""
     chunks = divide(stages.chunker, examples[0].document)
-    found: dict[tuple[str, int], list[str]] = {}
+    texts: dict[tuple[str, int], list[str]] = {}
     for way, count, retriever in _ways():
         hits = retrieve(retriever, examples, chunks)
         reads = [
             Read(tuple(h.chunk for h in row), e.question, e.instruction, e.choices)
             for row, e in zip(hits, examples, strict=True)
         ]
-        found[way, count] = [output.text for output in stages.reader.read(reads)]
-    return found
+        texts[way, count] = [output.text for output in stages.reader.read(reads)]
+    return texts
 
 
 def _ways() -> Iterator[tuple[str, int, Any]]:
-    """Yields each way to take chunks, with their number; 0 stands for all."""
+    """Yields each way to choose chunks, with their number; 0 means all."""
     for count in CHUNKS:
         yield "first", count, First(count)
         yield "ends", count, Ends(count)
@@ -163,11 +163,11 @@ def _ways() -> Iterator[tuple[str, int, Any]]:
     yield "all", 0, All()
 
 
-def figure(name: str, found: Mapping[tuple[str, int], float]) -> str:
-    """Returns a drawing of a task's scores by budget."""
+def figure(name: str, scores: Mapping[tuple[str, int], float]) -> str:
+    """Returns a plot of a task's scores by budget."""
     series = [
         Series(
-            way, tuple(Point(WORDS * n, y, y, y) for (w, n), y in found.items() if w == way and n)
+            way, tuple(Point(WORDS * n, y, y, y) for (w, n), y in scores.items() if w == way and n)
         )
         for way in WAYS[:4]
     ]
@@ -175,20 +175,20 @@ def figure(name: str, found: Mapping[tuple[str, int], float]) -> str:
 
 
 def drawing(tasks: Sequence[tuple[str, Mapping[tuple[str, int], float]]]) -> str:
-    """Returns the figures of all tasks as one, two a row, with their names above."""
+    """Returns the plots of all tasks in one drawing, two per row, with their names above."""
     parts = []
-    for number, (name, found) in enumerate(tasks):
+    for number, (name, scores) in enumerate(tasks):
         x, y = 660 * (number % 2), 370 * (number // 2)
         place = f'x="{x}" y="{y + 24}" width="640" height="336"'
         parts.append(f'<text x="{x + 56}" y="{y + 18}" class="name">{name}</text>')
-        parts.append(figure(name, found).replace("<svg ", f"<svg {place} ", 1))
+        parts.append(figure(name, scores).replace("<svg ", f"<svg {place} ", 1))
     height = 370 * ((len(tasks) + 1) // 2)
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1300 {height}">'
     paper = '<rect width="100%" height="100%" fill="#fff"/>'
     return "\n".join([head, STYLE, paper, *parts, "</svg>\n"])
 
 
-def _shown(value: float, low: float, high: float) -> str:
+def _with_interval(value: float, low: float, high: float) -> str:
     return f"{value:+.1f} [{low:+.1f}, {high:+.1f}]"
 
 

@@ -1,9 +1,10 @@
-"""How busy a reader keeps a server: `python -m benchmarks.endpoint [--reads 4000] [--slots 32]`.
+"""Measures how busy a reader keeps a server: `python -m benchmarks.endpoint [--slots 32]`.
 
-A server, in a process of its own, answers after latencies that are log-normal with sigma 1, like
-those of services. Printed is the share of slots x time in which it had a request (`busy`), from the
-first request to the last answer, and the reader's CPU time a request. `--refuse 0.5` has it answer
-429 that often, at once; what counts then is how many requests an answer took, and no read lost.
+A server in another process answers after log-normal latencies with sigma 1, as real services do.
+Printed are the share of slots x time in which the server had a request (`busy`), from the first
+request to the last answer, and the reader's CPU time per request. With `--refuse 0.5`, the server
+answers half of the requests with 429 at once; then the number of requests per answer counts, and
+the number of lost reads must be 0.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ REFUSAL = b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n"
 
 @dataclass
 class Served:
-    """What a server did.
+    """Counts of a server.
 
     Attributes:
-        answers: Requests that it answered.
-        refusals: Requests that it refused.
-        seconds: Seconds that its answers took, all together.
-        first: When the first request came.
-        last: When the last answer went.
+        answers: Number of answered requests.
+        refusals: Number of refused requests.
+        seconds: Sum of the latencies in seconds.
+        first: Time of the first request.
+        last: Time of the last answer.
     """
 
     answers: int = 0
@@ -49,28 +50,28 @@ class Served:
 
 
 def serve(ready: Connection, median: float, refuse: float) -> None:
-    """Answers after log-normal latencies, until it is killed; GET tells what was done so far."""
-    served, chance = Served(), random.Random(0)
-    said = {
+    """Answers after log-normal latencies until it is killed; GET returns the counts."""
+    served, generator = Served(), random.Random(0)
+    content = {
         "choices": [{"message": {"content": "the cat"}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 300, "completion_tokens": 2},
     }
 
-    def response(content: object) -> bytes:
-        body = json.dumps(content).encode()
+    def response(value: object) -> bytes:
+        body = json.dumps(value).encode()
         head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
         return head.encode() + b"\r\n\r\n" + body
 
     async def answer() -> bytes:
         served.first = served.first or time.time()
-        if chance.random() < refuse:
+        if generator.random() < refuse:
             served.refusals += 1
             return REFUSAL
-        latency = median * chance.lognormvariate(0, 1)
+        latency = median * generator.lognormvariate(0, 1)
         await asyncio.sleep(latency)
         served.answers, served.seconds = served.answers + 1, served.seconds + latency
         served.last = time.time()
-        return response(said)
+        return response(content)
 
     async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -105,13 +106,13 @@ def running(median: float, refuse: float) -> Iterator[int]:
 
 
 def inputs(count: int) -> list[Read]:
-    """Returns inputs of some 250 words each, all different."""
+    """Returns different inputs of about 250 words."""
     passage = SENTENCE * 16
     return [Read((f"{number} {passage}",), "Who had the cat?") for number in range(count)]
 
 
 def slide(reader: Endpoint, reads: Iterable[Read]) -> int:
-    """Reads one by one in a thread a slot; returns how many failed."""
+    """Reads inputs one by one, in one thread per slot; returns the number of failed inputs."""
 
     def fails(read: Read) -> bool:
         try:
@@ -131,14 +132,14 @@ def measure(
     refuse: float,
     drive: Callable[[Endpoint, Iterable[Read]], int] = slide,
 ) -> None:
-    """Prints what comes of reading so many inputs.
+    """Prints the measurements of reading a number of inputs.
 
     Args:
         count: Number of inputs.
-        slots: The reader's concurrency.
-        median: Median of latencies, in seconds.
-        refuse: The share of requests that the server refuses.
-        drive: Has the reader read; returns how many inputs failed.
+        slots: Concurrency of the reader.
+        median: Median latency in seconds.
+        refuse: Share of requests that the server refuses.
+        drive: Function that reads inputs with a reader, and returns the number of failed inputs.
     """
     with running(median, refuse) as port:
         reader = Endpoint(f"http://127.0.0.1:{port}/v1", "m", concurrency=slots)
@@ -146,14 +147,14 @@ def measure(
         reads, before = inputs(count), time.process_time()
         lost = drive(reader, reads)
         cpu = time.process_time() - before
-        with urlopen(f"http://127.0.0.1:{port}/", timeout=10) as told:
-            served = Served(**json.load(told))
+        with urlopen(f"http://127.0.0.1:{port}/", timeout=10) as counts:
+            served = Served(**json.load(counts))
     wall, requests = served.last - served.first, served.answers + served.refusals
     print(
         f"{count} reads, {slots} slots, median {median * 1000:.0f} ms, {refuse:.0%} refused:"
         f" {wall:.1f} s, busy {served.seconds / (slots * wall):.1%},"
-        f" CPU {1000 * cpu / requests:.2f} ms a request,"
-        f" {requests / served.answers:.2f} requests an answer, {lost} lost",
+        f" CPU {1000 * cpu / requests:.2f} ms per request,"
+        f" {requests / served.answers:.2f} requests per answer, {lost} lost",
         flush=True,
     )
 
@@ -162,7 +163,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reads", type=int, default=4000)
     parser.add_argument("--slots", type=int, default=32)
-    parser.add_argument("--median", type=float, default=0.3, help="of latencies, in seconds")
-    parser.add_argument("--refuse", type=float, default=0.0, help="share answered with 429")
-    given = parser.parse_args()
-    measure(given.reads, given.slots, given.median, given.refuse)
+    parser.add_argument("--median", type=float, default=0.3, help="median latency in seconds")
+    parser.add_argument("--refuse", type=float, default=0.0, help="share of answers with 429")
+    options = parser.parse_args()
+    measure(options.reads, options.slots, options.median, options.refuse)

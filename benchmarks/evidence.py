@@ -1,13 +1,13 @@
-"""Measures how much of the gold supporting paragraphs retrievers find: recall with intervals.
+"""Measures the recall of retrievers for gold supporting paragraphs, with intervals.
 
     python -m benchmarks.evidence DATA [--rerank MODEL]
 
-DATA holds `muld/hotpotqa_validation.json.bz2`, whose metadata names the supporting titles, and
-`zero_scrolls/musique` with an `evidence.jsonl` beside it ({"id", "inner_docs": numbers from 1}).
-hotpotqa is divided into 200 tokens, as MuLD's baselines are; musique into its own paragraphs. Of a
-question, recall is the share of its supporting paragraphs' characters that the hits cover. Printed
-are the means over questions with 95 % intervals by bootstrap. Rerank needs a cross-encoder, by path
-or hub id; none comes with the installation.
+DATA contains `muld/hotpotqa_validation.json.bz2`, whose metadata has the supporting titles, and
+`zero_scrolls/musique` with an additional `evidence.jsonl` ({"id", "inner_docs": numbers from 1}).
+Chunks of hotpotqa have 200 tokens, as in MuLD's baselines; chunks of musique are its paragraphs.
+The recall of a question is the share of its supporting paragraphs' characters that the hits cover.
+Printed are the means over questions with 95 % intervals by bootstrap. Rerank needs a cross-encoder,
+by path or hub id; the installation contains none.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from leporello.core.records import Chunk, Document, Example, Span
 from leporello.retrievers import BM25, Dense, Fusion, Rerank, TfIdf
 from leporello.tasks import Muld, ZeroScrolls
 
-POOL = 50  # hits that are fused or scored again
+POOL = 50  # hits to fuse or rerank
 RESAMPLES = 10_000
 COLUMNS = (("hotpotqa", 10), ("hotpotqa", 3), ("musique", 10), ("musique", 5))
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question, what it is divided into, and the paragraphs that support the answer."""
+    """A question, the chunks of its document, and the paragraphs that support the answer."""
 
     example: Example
     chunks: Sequence[Chunk]
@@ -48,23 +48,23 @@ class Question:
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", type=Path, help="where the benchmarks' files lie")
+    parser.add_argument("data", type=Path, help="folder of the benchmarks' files")
     parser.add_argument("--rerank", default="", help="a cross-encoder, by path or hub id")
     options = parser.parse_args()
     sets = {"hotpotqa": [*hotpotqa(options.data)], "musique": [*musique(options.data)]}
     table = Table("retriever", *(f"{name}, first {k}" for name, k in COLUMNS))
     for name, make in retrievers(options.rerank).items():
-        table.add_row(name, *(cell(make(k), sets[which]) for which, k in COLUMNS))
+        table.add_row(name, *(cell(make(k), sets[set_name]) for set_name, k in COLUMNS))
     console = Console(width=110)
     console.print(table)
-    for which, questions in sets.items():
-        console.print(f"{which}: {len(questions)} questions")
+    for set_name, questions in sets.items():
+        console.print(f"{set_name}: {len(questions)} questions")
 
 
 def retrievers(cross_encoder: str) -> Mapping[str, Callable[[int], Any]]:
-    """Returns what makes each retriever that returns k hits."""
+    """Returns functions that create retrievers of k hits, by name."""
     pooled = (TfIdf(k=POOL), BM25(k=POOL), Dense(k=POOL))
-    made: dict[str, Callable[[int], Any]] = {
+    makers: dict[str, Callable[[int], Any]] = {
         "TfIdf": lambda k: TfIdf(k=k),
         "BM25": lambda k: BM25(k=k),
         "Dense": lambda k: Dense(k=k),
@@ -72,12 +72,12 @@ def retrievers(cross_encoder: str) -> Mapping[str, Callable[[int], Any]]:
         "Fusion of all three": lambda k: Fusion(k=k, retrievers=pooled),
     }
     if cross_encoder:
-        made["Rerank of BM25"] = lambda k: Rerank(BM25(k=POOL), cross_encoder, k=k)
-    return made
+        makers["Rerank of BM25"] = lambda k: Rerank(BM25(k=POOL), cross_encoder, k=k)
+    return makers
 
 
 def hotpotqa(data: Path) -> Iterator[Question]:
-    """Yields MuLD's questions with the paragraphs whose titles support the answer."""
+    """Yields MuLD's questions with their supporting paragraphs, found by their titles."""
     for example in Muld("hotpotqa", "validation", data=data).examples():
         gold: Any = example.metadata["gold"]
         evidence = [titled(example.document, title) for title in gold["supporting_titles"]]
@@ -85,11 +85,11 @@ def hotpotqa(data: Path) -> Iterator[Question]:
 
 
 def titled(document: Document, title: str) -> Span:
-    """Returns the paragraph below a title, and the title."""
-    found = re.search(rf"^{re.escape(title)}\n(?:.+\n?)*", document.text, re.MULTILINE)
-    if not found:
+    """Returns the span of a title and the paragraph below it."""
+    match = re.search(rf"^{re.escape(title)}\n(?:.+\n?)*", document.text, re.MULTILINE)
+    if not match:
         raise SystemExit(f"document {document.id!r} has no paragraph {title!r}")
-    return Span(*found.span())
+    return Span(*match.span())
 
 
 def musique(data: Path) -> Iterator[Question]:
@@ -102,11 +102,11 @@ def musique(data: Path) -> Iterator[Question]:
         yield Question(example, chunks, [parts[number - 1] for number in supporting[example.id]])
 
 
-def cell(retriever: Any, questions: Sequence[Question]) -> str:  # noqa: ANN401 -- some take examples, which the protocol does not say
-    """Returns the mean recall and its interval, as the table shows them."""
+def cell(retriever: Any, questions: Sequence[Question]) -> str:  # noqa: ANN401 -- some take examples, unlike the protocol
+    """Returns the mean recall with its interval as text."""
     shares = np.array([recall(retriever, question) for question in questions])
-    drawn = np.random.default_rng(0).integers(0, len(shares), (RESAMPLES, len(shares)))
-    low, high = np.percentile(shares[drawn].mean(axis=1), [2.5, 97.5])
+    samples = np.random.default_rng(0).integers(0, len(shares), (RESAMPLES, len(shares)))
+    low, high = np.percentile(shares[samples].mean(axis=1), [2.5, 97.5])
     return f"{100 * shares.mean():.1f} [{100 * low:.1f}, {100 * high:.1f}]"
 
 
@@ -114,8 +114,8 @@ def recall(retriever: Any, question: Question) -> float:  # noqa: ANN401 -- as a
     """Returns the share of the supporting characters that the hits cover."""
     [hits] = retrieve(retriever, [question.example], question.chunks)
     evidence = merge(question.evidence)
-    found = overlap(merge(hit.chunk.span for hit in hits), evidence)
-    return found / sum(map(len, evidence))
+    covered = overlap(merge(hit.chunk.span for hit in hits), evidence)
+    return covered / sum(map(len, evidence))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""How fast each format is read, beside another library that gives its text.
+"""Compares the speed of loaders with other libraries, for each format.
 
-    python -m benchmarks.formats                 # documents of some 0.5 MB of text
-    python -m benchmarks.formats --sections 9    # smaller ones
+    python -m benchmarks.formats                 # documents of about 0.5 MB of text
+    python -m benchmarks.formats --sections 9    # smaller documents
 
-Rates are MB of extracted text a second of CPU time, the best of some runs; the other library is
-asked for bare text, without outline, places or losses.
+Rates are MB of extracted text per second of CPU time, the best of some runs. The other libraries
+extract only text, without outline, places or losses.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ WORDS = [f"word{number}" for number in range(5000)]
 
 
 def main() -> None:
-    """Prints a row a format."""
+    """Prints one row per format."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sections", type=int, default=100, help="of 5,000 characters")
+    parser.add_argument("--sections", type=int, default=100, help="number of sections (5 kB each)")
     parser.add_argument("--runs", type=int, default=2)
     options = parser.parse_args()
     choose = random.Random(0)
@@ -46,10 +46,10 @@ def main() -> None:
     story = Story([(1 + i % 3, f"Heading {i}", body) for i, body in enumerate(paragraphs)])
     values = ([text(4), text(2), str(i)] for i in range(number * 80))
     rows = [["Item", "Place", "Amount"], *values]
-    made = {suffix: write(story) for suffix, write in WRITERS.items()}
-    made |= {suffix: write(rows) for suffix, write in TABLES.items() if suffix != ".xls"}
-    made |= {".txt": made[".md"], ".py": made[".md"]}
-    for suffix, content in made.items():
+    files = {suffix: write(story) for suffix, write in WRITERS.items()}
+    files |= {suffix: write(rows) for suffix, write in TABLES.items() if suffix != ".xls"}
+    files |= {".txt": files[".md"], ".py": files[".md"]}
+    for suffix, content in files.items():
         data = content.encode() if isinstance(content, str) else content
         print(f"{suffix:6}", row(suffix, data, options.runs))
 
@@ -57,33 +57,33 @@ def main() -> None:
 def row(suffix: str, data: bytes, runs: int) -> str:
     """Returns the rates of a format."""
     seconds, size = best(lambda: len(load_bytes(data, Path(f"a{suffix}")).text), runs)
-    told = f"{size / 1e6:5.2f} MB of text {size / 1e6 / seconds:8.2f} MB/s"
+    text = f"{size / 1e6:5.2f} MB of text {size / 1e6 / seconds:8.2f} MB/s"
     if suffix not in OTHERS:
-        return told
+        return text
     name, read = OTHERS[suffix]
-    theirs, size = best(lambda: read(data), runs)
-    return f"{told}   {name:12} {size / 1e6 / theirs:8.2f} MB/s"
+    other_seconds, size = best(lambda: read(data), runs)
+    return f"{text}   {name:12} {size / 1e6 / other_seconds:8.2f} MB/s"
 
 
 def best(read: Callable[[], int], runs: int) -> tuple[float, int]:
-    """Returns the least seconds of some runs, and the characters that were read."""
+    """Returns the CPU seconds of the fastest run, and the number of characters."""
     seconds = []
     for _ in range(runs):
-        started = time.process_time()
+        start = time.process_time()
         size = read()
-        seconds.append(time.process_time() - started)
+        seconds.append(time.process_time() - start)
     return max(min(seconds), 1e-6), size
 
 
 def by_python_docx(data: bytes) -> int:
-    """Reads paragraphs."""
+    """Returns the number of characters of a document's paragraphs."""
     import docx
 
     return sum(len(paragraph.text) for paragraph in docx.Document(io.BytesIO(data)).paragraphs)
 
 
 def by_openpyxl(data: bytes) -> int:
-    """Reads cells' values."""
+    """Returns the number of characters of a sheet's values."""
     import openpyxl
 
     book = openpyxl.load_workbook(io.BytesIO(data), read_only=True)
@@ -92,26 +92,26 @@ def by_openpyxl(data: bytes) -> int:
 
 
 def by_lxml(data: bytes) -> int:
-    """Reads an HTML page's text."""
+    """Returns the number of characters of an HTML page."""
     from lxml.html import fromstring
 
     return sum(len(str(text)) for text in fromstring(data).itertext())
 
 
 def by_zip(data: bytes) -> int:
-    """Reads a book's pages."""
+    """Returns the number of characters of an e-book's pages."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return sum(by_lxml(archive.read(n)) for n in archive.namelist() if n.endswith("xhtml"))
 
 
 def by_email(data: bytes) -> int:
-    """Reads a mail's body."""
+    """Returns the number of characters of a mail's body."""
     body = email.message_from_bytes(data, policy=email.policy.default).get_body()
     return len(body.get_content()) if body else 0
 
 
 def by_csv(data: bytes) -> int:
-    """Reads values."""
+    """Returns the number of characters of a CSV file's values."""
     return sum(len(cell) for row in csv.reader(io.StringIO(data.decode())) for cell in row)
 
 

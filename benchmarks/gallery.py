@@ -1,4 +1,4 @@
-"""Runs the pipelines of gallery.yaml on the sample task, and writes gallery.md: `make gallery`."""
+"""Runs the pipelines of gallery.yaml on the sample task, and writes gallery.md (`make gallery`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leporello.config.specs import Spec
 
 _HERE = Path(__file__).parents[1] / "docs"
 _FILE = _HERE / "gallery.yaml"
-_LONG = 20  # letters of a value that its box does not show
+_LONG = 20  # characters; boxes leave out longer values
 _KEYS = ("chunker", "retriever", "reader", "combiner")
 _HEAD = """# Gallery
 
@@ -35,13 +35,13 @@ def main() -> None:
     config = load_pipelines([_FILE])
     blocks = dict(re.findall(r"^  ([\w-]+):\n((?:    .*\n)+)", _FILE.read_text("utf-8"), re.M))
     rows, sections = "", ""
-    _run([*blocks], limit=1)  # libraries are imported
+    _run([*blocks], limit=1)  # imports libraries, which is not measured
     for name, block in blocks.items():
         [point] = config.pipelines[name]
-        began = time.process_time()
-        done = _run([name])
-        seconds = time.process_time() - began
-        rows += f"| [{name}](#{name}) | {_cells(done, seconds)} |\n"
+        start = time.process_time()
+        outcome = _run([name])
+        seconds = time.process_time() - start
+        rows += f"| [{name}](#{name}) | {_cells(outcome, seconds)} |\n"
         chart = "\n".join(_chart(point.stages))
         yaml = f"  {name}:\n" + re.sub(r"^    description: .*\n", "", block)
         sections += (
@@ -53,26 +53,28 @@ def main() -> None:
 
 
 def _run(names: Sequence[str], limit: int | None = None) -> tuple[Result, Mapping[str, int]]:
-    """Returns the result of the last pipeline, and what its reader counted."""
+    """Returns the result of the last pipeline, and the counts of its reader."""
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder)
-        done = run(names, ["sample"], config=[_FILE], limit=limit, out=out, workers=0, cached=False)
-        if done.stopped:
-            raise SystemExit(done.stopped)
+        out, config = Path(folder), [_FILE]
+        finished = run(
+            names, ["sample"], config=config, limit=limit, out=out, workers=0, cached=False
+        )
+        if finished.stopped:
+            raise SystemExit(finished.stopped)
         file = out / names[-1] / "sample" / "timings.json"
         reading: Mapping[str, int] = json.loads(file.read_text("utf-8"))["reading"]
-    return done.results[-1], reading
+    return finished.results[-1], reading
 
 
-def _cells(done: tuple[Result, Mapping[str, int]], seconds: float) -> str:
-    result, reading = done
+def _cells(outcome: tuple[Result, Mapping[str, int]], seconds: float) -> str:
+    result, reading = outcome
     scores = (f"{result.scores[name]:.1f}" for name in ("f1", "exact_match", "recall"))
     tokens = (f"{reading[f'{way}_tokens']:,}" for way in ("input", "output"))
     return " | ".join([*scores, f"{result.shares['read']:.1%}", f"{seconds:.1f}", *tokens])
 
 
 def _chart(stages: Mapping[str, Spec]) -> Iterator[str]:
-    """Yields Mermaid's lines: a box a stage; those that a stage holds point to it."""
+    """Yields lines of a Mermaid chart: one box per stage, with arrows from nested stages."""
     before = ["document([document])"]
     for key in _KEYS:
         yield from _box(key, stages[key], before)
@@ -81,27 +83,27 @@ def _chart(stages: Mapping[str, Spec]) -> Iterator[str]:
     yield "  combiner --> answer([answer])"
 
 
-def _box(id: str, spec: Spec, before: list[str]) -> Iterator[str]:  # noqa: A002 -- Mermaid's word
-    held = {k: v if isinstance(v, tuple) else (v,) for k, v in spec.params.items()}
+def _box(box: str, spec: Spec, before: list[str]) -> Iterator[str]:
+    parameters = {k: v if isinstance(v, tuple) else (v,) for k, v in spec.params.items()}
     inner = {
-        f"{id}_{name}_{number}": one
-        for name, values in held.items()
-        for number, one in enumerate(values)
-        if isinstance(one, Spec)
+        f"{box}_{name}_{number}": value
+        for name, values in parameters.items()
+        for number, value in enumerate(values)
+        if isinstance(value, Spec)
     }
-    given = spec.resolved()
-    said = "".join(
-        f"<br>{name}: {given[name]}"
-        for name, values in held.items()
-        if not isinstance(values[0], Spec) and len(str(given[name])) < _LONG
+    resolved = spec.resolved()
+    lines = "".join(
+        f"<br>{name}: {resolved[name]}"
+        for name, values in parameters.items()
+        if not isinstance(values[0], Spec) and len(str(resolved[name])) < _LONG
     )
-    yield f'  {id}["<b>{spec.cls.__name__}</b>{said}"]'
-    for name, one in inner.items():
-        asked = hasattr(one.cls, "read")  # a reader that a retriever asks, not a step before it
-        yield from _box(name, one, [] if asked else before)
-        yield f"  {name} {'-.-' if asked else '-->'} {id}"
+    yield f'  {box}["<b>{spec.cls.__name__}</b>{lines}"]'
+    for name, nested in inner.items():
+        is_reader = hasattr(nested.cls, "read")  # the stage calls it, so it is not a step before
+        yield from _box(name, nested, [] if is_reader else before)
+        yield f"  {name} {'-.-' if is_reader else '-->'} {box}"
     if not inner:
-        yield from (f"  {each} --> {id}" for each in before)
+        yield from (f"  {previous} --> {box}" for previous in before)
 
 
 if __name__ == "__main__":

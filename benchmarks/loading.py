@@ -1,13 +1,13 @@
-"""How fast a benchmark's zip is read as a task, and files beside libraries; in how much memory.
+"""Measures speed and memory of reading a benchmark's zip as a task, or files by several libraries.
 
     python -m benchmarks.loading                        # a zip of 200 MB
-    python -m benchmarks.loading --megabytes 2048       # of 2 GB; minutes, and 2 GB of disk
-    python -m benchmarks.loading --files *.pdf          # files, by us and by what else is installed
+    python -m benchmarks.loading --megabytes 2048       # 2 GB; takes minutes, and 2 GB of disk
+    python -m benchmarks.loading --files *.pdf          # files, by all installed libraries
 
-Writes a zip like that of SCROLLS' narrative_qa: stories of some 350,000 characters, each under 30
-questions that stand apart from each other, and reads it in a process of its own: checked (the
-fingerprint), then iterated. Rates are of rows as JSON, over both passes together, by CPU time; a
-ratio is the median over paired runs of that time by the time of nothing but decompressing once.
+Writes a zip in the format of SCROLLS' narrative_qa, with stories of about 350,000 characters, each
+in 30 rows that are far apart. Another process checks it (the fingerprint), and then iterates over
+it. Rates are bytes of JSON rows per second of CPU time, over both passes. The ratio is the median,
+over paired runs, of this time to the time of decompressing once.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from pathlib import Path
 from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parent.parent
-STORIES, QUESTIONS = 10, 30  # stories whose rows are mixed; questions on each
+STORIES, QUESTIONS = 10, 30  # stories with interleaved rows; questions per story
 CHARACTERS = 350_000
 VOCABULARY = 30_000
 ZIPF = list(itertools.accumulate(1 / (rank + 1) for rank in range(VOCABULARY)))
 
-# Times each step, and tells the peak memory of a process that did nothing else.
+# Code that measures the time of each step, and the peak memory of its process.
 MEASURED = """
 import json, resource, sys, time, zipfile
 from pathlib import Path
@@ -57,7 +57,7 @@ else:
     print(json.dumps({"seconds": seconds, "checked": checked, "peak": peak, "examples": examples}))
 """
 
-# How others read a file, by suffix: code that counts its units in `count`, from `path`.
+# Code of other libraries by suffix, which reads `path` and counts its units in `count`.
 PEERS = {
     ".pdf": {
         "pypdfium2, bare": """
@@ -78,7 +78,7 @@ count = text.count("\\f")
 """,
     },
 }
-# Ours counts places: pages, rows, chapters.
+# Code of this package, which counts places: pages, rows, chapters.
 OURS = """
 from leporello.loaders.files import load
 count = max(1, len(load(Path(path)).places))
@@ -101,7 +101,7 @@ print(json.dumps({"seconds": seconds, "count": count, "peak": peak}))
 
 
 def compare(paths: list[Path], rounds: int) -> None:
-    """Prints for each kind of file how much of it a CPU second reads, by us and by others."""
+    """Prints for each suffix and library the number of units per CPU second."""
     for suffix in sorted({path.suffix.lower() for path in paths}):
         files = [path for path in paths if path.suffix.lower() == suffix]
         for name, code in {"leporello": OURS, **PEERS.get(suffix, {})}.items():
@@ -110,25 +110,26 @@ def compare(paths: list[Path], rounds: int) -> None:
                 print(f"{suffix:8} {name:20} not installed")
                 continue
             count = sum(run["count"] for run in runs[0])
-            rate = statistics.median(count / sum(run["seconds"] for run in each) for each in runs)
-            peak = max(run["peak"] for each in runs for run in each) / 1024
-            print(f"{suffix:8} {name:20} {count:7,} units {rate:8,.0f} a second {peak:5.0f} MiB")
+            totals = [sum(run["seconds"] for run in round_) for round_ in runs]
+            rate = statistics.median(count / total for total in totals)
+            peak = max(run["peak"] for round_ in runs for run in round_) / 1024
+            print(f"{suffix:8} {name:20} {count:7,} units {rate:8,.0f} per second {peak:5.0f} MiB")
 
 
 def timed(file: Path, code: str) -> dict[str, Any]:
-    """Returns what a process of its own measures of reading a file, the first time not counted."""
+    """Returns measurements of reading a file in another process, without the first time."""
     command = [sys.executable, "-c", TIMED, str(file.absolute()), code]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)  # noqa: S603 -- this project's own code
-    measured: dict[str, Any] = json.loads(done.stdout)
-    return measured
+    process = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)  # noqa: S603 -- code of this project
+    measurements: dict[str, Any] = json.loads(process.stdout)
+    return measurements
 
 
 def main() -> None:
-    """Prints the figures."""
+    """Prints the measurements."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--megabytes", type=int, default=200, help="size of the zip")
     parser.add_argument("--rounds", type=int, default=3, help="paired runs")
-    parser.add_argument("--files", type=Path, nargs="+", help="files that are read, not a zip")
+    parser.add_argument("--files", type=Path, nargs="+", help="files to read instead of a zip")
     options = parser.parse_args()
     if options.files:
         compare(options.files, options.rounds)
@@ -146,25 +147,25 @@ def main() -> None:
     examples = pairs[0][1]["examples"]
     print(f"zip of {packed / 1e6:,.0f} MB, {size / 1e6:,.0f} MB of rows, {examples:,} examples")
     print(f"checked and iterated: {rates[0]:.0f} MB/s of rows, {rates[1]:.0f} MB/s of zip")
-    print(f"the check alone: {checked / seconds:.0%} of it")
-    print(f"by decompressing once: {ratio:.2f}")
+    print(f"share of the check: {checked / seconds:.0%}")
+    print(f"ratio to decompressing once: {ratio:.2f}")
     print(f"peak memory: {peak:.0f} MiB")
 
 
 def run(data: Path, what: str) -> dict[str, Any]:
-    """Returns what a process of its own measures."""
+    """Returns the measurements of another process."""
     command = [sys.executable, "-c", MEASURED, str(data), what]
-    with tempfile.TemporaryDirectory() as cache:  # what is kept between runs is not measured here
+    with tempfile.TemporaryDirectory() as cache:  # an empty cache, which is not measured here
         environment = os.environ | {"LEPORELLO_CACHE": cache}
-        done = subprocess.run(  # noqa: S603 -- this project's own code
+        process = subprocess.run(  # noqa: S603 -- code of this project
             command, check=True, capture_output=True, text=True, cwd=ROOT, env=environment
         )
-    measured: dict[str, Any] = json.loads(done.stdout)
-    return measured
+    measurements: dict[str, Any] = json.loads(process.stdout)
+    return measurements
 
 
 def write(path: Path, most: int) -> int:
-    """Writes rows until the zip has as many bytes; returns the bytes of the rows."""
+    """Writes rows until the zip has `most` bytes; returns the number of bytes of the rows."""
     path.parent.mkdir(parents=True)
     choose = random.Random(0)
     words = [word(choose) for _ in range(VOCABULARY)]
@@ -181,31 +182,32 @@ def write(path: Path, most: int) -> int:
 
 
 def write_block(rows: IO[bytes], number: int, stories: list[str]) -> int:
-    """Writes the questions on some stories in turns; returns the bytes."""
+    """Writes questions on some stories in turn; returns the number of bytes."""
     size = 0
     for question in range(QUESTIONS):
         for place, text in enumerate(stories, number):
             name = f"{place}-{question}"
-            asked = f"Who does what in chapter {question} of story {place}?\n\n{text}"
-            row = {"id": name, "pid": f"{name}_0", "input": asked, "output": f"somebody {question}"}
+            prompt = f"Who does what in chapter {question} of story {place}?\n\n{text}"
+            row = {"id": name, "pid": f"{name}_0", "input": prompt}
+            row["output"] = f"somebody {question}"
             size += rows.write(json.dumps(row).encode() + b"\n")
     return size
 
 
 def word(choose: random.Random) -> str:
-    """Returns a made-up word of English letters, as often as in English."""
+    """Returns an invented word with the letter frequencies of English."""
     return "".join(
         choose.choices("etaoinshrdlucmfwypvbgk", range(22, 0, -1), k=choose.randint(2, 9))
     )
 
 
 def story(choose: random.Random, words: list[str]) -> str:
-    """Returns talk by Zipf's law, with the quotes, dashes and line breaks that JSON escapes."""
+    """Returns dialogue by Zipf's law, with quotes, dashes and line breaks that JSON escapes."""
     paragraphs: list[str] = []
     length = 0
     while length < CHARACTERS:
-        spoken = " ".join(choose.choices(words, cum_weights=ZIPF, k=60))
-        paragraphs.append(f'"{spoken}," he said \u2014 it wasn\u2019t so.')
+        speech = " ".join(choose.choices(words, cum_weights=ZIPF, k=60))
+        paragraphs.append(f'"{speech}," he said \u2014 it wasn\u2019t so.')
         length += len(paragraphs[-1])
     return "\n".join(paragraphs)
 

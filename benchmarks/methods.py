@@ -3,10 +3,10 @@
     leporello run --suite methods --config benchmarks/methods.yaml --out RUN
     python -m benchmarks.methods RUN… --data DATA
 
-DATA holds what `benchmarks.evidence` reads, whose supporting paragraphs are the evidence of MuSiQue
-and HotpotQA; questions on novels have theirs in their task's file. Scores and their differences
-are those of `compare`. Recall is of the evidence that the first hits stand for, as many as have the
-characters of the plain pipeline's hits: so no method gains by reading more.
+DATA contains the files of `benchmarks.evidence`, whose supporting paragraphs are the evidence of
+MuSiQue and HotpotQA; the evidence of questions on novels is in their task's file. Scores and
+differences are those of `compare`. Recall is measured for the first hits that have together as many
+characters as the plain pipeline's hits, so that no method gains by reading more.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main() -> None:
     """Writes the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", type=Path, nargs="+", help="runs of the suite")
-    parser.add_argument("--data", type=Path, required=True, help="where the benchmarks' files lie")
+    parser.add_argument("--data", type=Path, required=True, help="folder of the benchmarks' files")
     options = parser.parse_args()
     boards = compare(options.runs, baseline=PLAIN, common=True).boards
     texts = [_board(board, options.data) for board in boards if board.baseline]
@@ -53,15 +53,16 @@ def _board(board: TaskComparison, data: Path) -> str:
     metric = next(iter(board.metrics))
     entries = [*{entry.pipeline: entry for entry in board.entries}.values()]  # the last run's count
     gold = dict(GOLD[board.task](data)) if board.task in GOLD else {}
-    made = {e.pipeline: _predictions(e.run, e.pipeline, board.task) for e in entries}
-    shares = {name: _recalls(own, made[PLAIN], gold) for name, own in made.items()}
+    by_pipeline = {e.pipeline: _predictions(e.run, e.pipeline, board.task) for e in entries}
+    plain = by_pipeline[PLAIN]
+    shares = {name: _recalls(rows, plain, gold) for name, rows in by_pipeline.items()}
     ordered = sorted(entries, key=lambda e: (e.pipeline != PLAIN, -e.scores[metric].value))
     lines = [_line(entry, board.task, metric, shares) for entry in ordered]
-    found = " recall, at plain's characters |" if gold else ""
+    recall = " recall, at plain's characters |" if gold else ""
     bar = "--:|" if gold else ""
     return (
         f"\n## {board.task}\n\n{entries[0].examples} questions; score: {metric}.\n\n"
-        f"| method | score | less plain |{found} reads | characters given | seconds |\n"
+        f"| method | score | less plain |{recall} reads | characters given | seconds |\n"
         f"|---|--:|--:|{bar}--:|--:|--:|\n" + "".join(lines)
     )
 
@@ -72,34 +73,34 @@ def _line(
     score, difference = entry.scores[metric], entry.scores[metric].difference
     gain = _gain(difference.value, difference.low, difference.high) if difference else "–"
     recall = ""
-    if len(own := shares[entry.pipeline]):
-        less = own - shares[PLAIN]
-        drawn = np.random.default_rng(0).integers(0, len(less), (RESAMPLES, len(less)))
-        ends = np.percentile(less[drawn].mean(axis=1), [2.5, 97.5])
-        recall = f" {own.mean():.1f} ({_gain(less.mean(), *ends)}) |"
+    if len(recalls := shares[entry.pipeline]):
+        gains = recalls - shares[PLAIN]
+        samples = np.random.default_rng(0).integers(0, len(gains), (RESAMPLES, len(gains)))
+        ends = np.percentile(gains[samples].mean(axis=1), [2.5, 97.5])
+        recall = f" {recalls.mean():.1f} ({_gain(gains.mean(), *ends)}) |"
     seconds = "–" if entry.seconds is None else f"{entry.seconds:.2f}"
-    reads, given = _given(entry, task)
+    reads, characters = _mean_reads(entry, task)
     return (
         f"| `{entry.pipeline}` | {score.value:.1f} | {gain} |{recall}"
-        f" {reads:.1f} | {given:,.0f} | {seconds} |\n"
+        f" {reads:.1f} | {characters:,.0f} | {seconds} |\n"
     )
 
 
-def _given(entry: PipelineScores, task: str) -> tuple[float, float]:
-    """Returns the reads of a question, and the characters that they were given; means."""
+def _mean_reads(entry: PipelineScores, task: str) -> tuple[float, float]:
+    """Returns the mean numbers of reads per question, and of their passages' characters."""
     path = RunDirectory.of_run(entry.run).results(entry.pipeline, task) / "calls.jsonl"
     rows = [calls_from_row(row["calls"]) for row in read_rows(path)]
-    given = (
+    lengths = (
         len(passage) if isinstance(passage, str) else passage[1] - passage[0]
         for calls in rows
         for call in calls
         for passage in call["passages"]
     )
-    return sum(map(len, rows)) / max(len(rows), 1), sum(given) / max(len(rows), 1)
+    return sum(map(len, rows)) / max(len(rows), 1), sum(lengths) / max(len(rows), 1)
 
 
 def _gain(value: float, low: float, high: float) -> str:
-    """Returns a difference with its interval, bold where that leaves 0 out."""
+    """Returns a difference with its interval, in bold if the interval excludes 0."""
     text = f"{value:+.1f} [{low:+.1f}, {high:+.1f}]"
     return f"**{text}**" if low > 0 or high < 0 else text
 
@@ -110,36 +111,37 @@ def _predictions(run: Path, pipeline: str, task: str) -> dict[str, Prediction]:
 
 
 def _recalls(
-    own: Mapping[str, Prediction],
+    predictions: Mapping[str, Prediction],
     plain: Mapping[str, Prediction],
     gold: Mapping[str, Sequence[Span]],
 ) -> NDArray[np.float64]:
     """Returns the recall of each question's evidence, 0 to 100, shape (questions,)."""
+    budgets = {key: sum(_lengths(prediction)) for key, prediction in plain.items()}
     return np.array(
         [
-            _recall(own[one], sum(_lengths(plain[one])), evidence) if one in own else 0.0
-            for one, evidence in gold.items()
-            if one in plain
+            _recall(predictions[key], budgets[key], evidence) if key in predictions else 0.0
+            for key, evidence in gold.items()
+            if key in plain
         ]
     )
 
 
 def _lengths(prediction: Prediction) -> list[int]:
-    """Returns how many characters a reader would be given of each hit."""
-    made = prediction.passages
+    """Returns the number of characters that a reader reads of each hit."""
+    passages = prediction.passages
     return [
-        len(made[rank].text) if rank in made else end - start
+        len(passages[rank].text) if rank in passages else end - start
         for rank, (start, end, _) in enumerate(prediction.hits)
     ]
 
 
 def _recall(prediction: Prediction, budget: int, evidence: Sequence[Span]) -> float:
     spans: list[Span] = []
-    for length, stood in zip(_lengths(prediction), prediction.hit_spans, strict=True):
+    for length, hit_spans in zip(_lengths(prediction), prediction.hit_spans, strict=True):
         if length > budget:
             break
         budget -= length
-        spans.extend(stood)
+        spans.extend(hit_spans)
     return 100 * overlap(spans, evidence) / sum(map(len, merge(evidence)))
 
 

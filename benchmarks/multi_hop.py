@@ -1,15 +1,15 @@
-"""Measures what several hops find of all supporting paragraphs, against one hop with as many hits.
+"""Compares the recall of several hops with one hop of equally many hits.
 
     python -m benchmarks.multi_hop --data DATA [--sets musique hotpotqa] [--readers]
     python -m benchmarks.multi_hop --data DATA --retrievers BM25 Dense ColBERT Dense+ColBERT
 
-DATA holds what `benchmarks.evidence` reads. Each question is searched with `MultiHop`, and once
-with as many hits as that found, so that both have the same budget. Printed are the mean recall of
-the supporting paragraphs' characters, the share of questions all of whose paragraphs were found
-whole, and the gain of several hops over one with 95 % intervals by paired bootstrap. `--readers`
-adds queries that the model of the default pipeline makes. With `--retrievers`, these are compared
-instead, each under `MultiHop` as it is by default: the share of questions all of whose paragraphs
-were found, the words of all hits, and the gain over the first retriever, paired.
+DATA contains the files of `benchmarks.evidence`. Each question is searched with `MultiHop`, and
+once with the same number of hits, so that both have the same budget. Printed are the mean recall of
+the supporting paragraphs' characters, the share of questions with complete recall, and the gain of
+several hops over one, with 95 % intervals by paired bootstrap. `--readers` adds queries by the
+model of the default pipeline. `--retrievers` compares retrievers under the default `MultiHop`
+instead: the share of questions with complete recall, the words of all hits, and the paired gain
+over the first retriever.
 """
 
 from __future__ import annotations
@@ -63,79 +63,79 @@ WAYS: Mapping[str, Mapping[str, Any]] = {
 }
 READERS: Mapping[str, Mapping[str, Any]] = {"reader": {"query": "reader"}}
 FIRST = 5  # hits of the first hop
-WHOLE = 0.95  # of a paragraph: chunks leave out blanks
+WHOLE = 0.95  # share of a complete paragraph, since chunks leave out blanks
 
 
 @dataclass(frozen=True)
 class Nothing:
-    """Reads nothing: only what is found matters."""
+    """A combiner that reads nothing, since only the hits are measured."""
 
-    def combine(self, example: Example, hits: Sequence[Hit]) -> str:  # noqa: ARG002 -- as every combiner's
-        """Returns no answer."""
+    def combine(self, example: Example, hits: Sequence[Hit]) -> str:  # noqa: ARG002 -- the signature of combiners
+        """Returns an empty answer."""
         return ""
 
 
 def main() -> None:
-    """Prints a table for each set and retriever, or one for each set that compares retrievers."""
+    """Prints a table for each set and retriever, or a comparison of retrievers for each set."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="where the benchmarks' files lie")
+    parser.add_argument("--data", type=Path, required=True, help="folder of the benchmarks' files")
     parser.add_argument("--sets", nargs="+", default=[*SETS], choices=[*SETS])
     parser.add_argument("--retrievers", nargs="+", choices=[*COMPARED], help="compare these")
-    parser.add_argument("--readers", action="store_true", help="let a model make queries, too")
+    parser.add_argument("--readers", action="store_true", help="also make queries with a model")
     options = parser.parse_args()
     ways = {**WAYS, **(READERS if options.readers else {})}
     for name in options.sets:
-        questions, chunker = SETS[name]
-        asked = [*questions(options.data)]
-        title = f"{name}, {len(asked)} questions"
+        load_questions, chunker = SETS[name]
+        questions = [*load_questions(options.data)]
+        title = f"{name}, {len(questions)} questions"
         if options.retrievers:
-            compare_retrievers(title, asked, chunker, options.retrievers)
+            compare_retrievers(title, questions, chunker, options.retrievers)
             continue
         for retriever, make in RETRIEVERS.items():
-            compare(f"{title}, {retriever}", asked, chunker, make, ways)
+            compare(f"{title}, {retriever}", questions, chunker, make, ways)
 
 
 def compare_retrievers(
     title: str,
-    asked: Sequence[Question],
+    questions: Sequence[Question],
     chunker: Any,  # noqa: ANN401 -- any chunker
     names: Sequence[str],
 ) -> None:
-    """Prints what several hops find with each retriever, and the gain over the first."""
+    """Prints the recall of several hops with each retriever, and the gain over the first."""
     table = Table("retriever", "recall", "all found", "words", "gain in all found", title=title)
     first = None
     for name in names:
         stages = Pipeline(chunker, COMPARED[name](FIRST), Lead(), MultiHop(combiner=Nothing()))
-        found = several_hops(stages, asked)
-        recall, whole = scored(found, asked).T
-        first = whole if first is None else first
-        words = np.mean([sum(len(hit.chunk.text.split()) for hit in hits) for hits in found])
-        means = (f"{100 * recall.mean():.1f}", f"{100 * whole.mean():.1f}", f"{words:.0f}")
-        table.add_row(name, *means, cells(first, whole)[1])
+        rankings = several_hops(stages, questions)
+        recall, complete = scored(rankings, questions).T
+        first = complete if first is None else first
+        words = np.mean([sum(len(hit.chunk.text.split()) for hit in hits) for hits in rankings])
+        means = (f"{100 * recall.mean():.1f}", f"{100 * complete.mean():.1f}", f"{words:.0f}")
+        table.add_row(name, *means, cells(first, complete)[1])
     Console(width=120).print(table)
 
 
 def compare(
     title: str,
-    asked: Sequence[Question],
+    questions: Sequence[Question],
     chunker: Any,  # noqa: ANN401 -- any chunker
     make: Callable[[int], Any],
     ways: Mapping[str, Mapping[str, Any]],
 ) -> None:
-    """Prints how each way of making queries compares with one hop."""
+    """Prints a comparison with one hop for each way of making queries."""
     table = Table("query", "hits", "recall", "gain", "all found", "gain", title=title)
-    for name, given in ways.items():
-        combiner = MultiHop(combiner=Nothing(), **given)
+    for name, parameters in ways.items():
+        combiner = MultiHop(combiner=Nothing(), **parameters)
         reader = model() if combiner.query == "reader" else Lead()
-        found = several_hops(Pipeline(chunker, make(FIRST), reader, combiner), asked)
+        rankings = several_hops(Pipeline(chunker, make(FIRST), reader, combiner), questions)
         single = [
             one_hop(Pipeline(chunker, make(len(hits)), reader, Nothing()), question)
-            for hits, question in zip(found, asked, strict=True)
+            for hits, question in zip(rankings, questions, strict=True)
         ]
-        several = scored(found, asked)
-        columns = zip(scored(single, asked).T, several.T, strict=True)
-        hits = np.mean([*map(len, found)])
-        table.add_row(name, f"{hits:.1f}", *(cell for pair in columns for cell in cells(*pair)))
+        several = scored(rankings, questions)
+        columns = zip(scored(single, questions).T, several.T, strict=True)
+        count = np.mean([*map(len, rankings)])
+        table.add_row(name, f"{count:.1f}", *(cell for pair in columns for cell in cells(*pair)))
     Console(width=120).print(table)
 
 
@@ -144,10 +144,10 @@ def model() -> CausalLM:
     return CausalLM(model="smollm2-135m-instruct", stop=("\n",), max_new_tokens=16)
 
 
-def several_hops(stages: Pipeline, asked: Sequence[Question]) -> list[list[Hit]]:
-    """Returns what `MultiHop` finds, all questions' reads pooled as a run pools them."""
+def several_hops(stages: Pipeline, questions: Sequence[Question]) -> list[list[Hit]]:
+    """Returns the hits of `MultiHop`; reads of all questions form batches, as in a run."""
     examples = []
-    for number, question in enumerate(asked):
+    for number, question in enumerate(questions):
         [selection] = select(stages, [question.example])
         examples.append(ActiveExample.create(stages, number, question.example, selection))
     for example in examples:
@@ -158,8 +158,8 @@ def several_hops(stages: Pipeline, asked: Sequence[Question]) -> list[list[Hit]]
 
 
 def answer(stages: Pipeline, examples: Sequence[ActiveExample]) -> None:
-    """Reads what examples wait for."""
-    reads = [one for example in examples for one in example.reads]
+    """Answers the reads that examples wait for."""
+    reads = [request for example in examples for request in example.reads]
     outputs: Iterator[Any] = iter(read(stages.reader, reads))
     for example in examples:
         example.replies = [next(outputs) for _ in example.reads]
@@ -167,31 +167,31 @@ def answer(stages: Pipeline, examples: Sequence[ActiveExample]) -> None:
 
 
 def one_hop(stages: Pipeline, question: Question) -> list[Hit]:
-    """Returns the retriever's own hits."""
+    """Returns the retriever's hits."""
     [selection] = select(stages, [question.example])
     return selection.hits
 
 
-def scored(found: Sequence[Sequence[Hit]], asked: Sequence[Question]) -> Any:  # noqa: ANN401 -- an array
-    """Returns recall, and whether all was found, of each question; shape (questions, 2)."""
-    pairs = zip(found, asked, strict=True)
+def scored(rankings: Sequence[Sequence[Hit]], questions: Sequence[Question]) -> Any:  # noqa: ANN401 -- an array
+    """Returns for each question its recall, and whether it is complete; shape (questions, 2)."""
+    pairs = zip(rankings, questions, strict=True)
     return np.array([recalls([h.chunk.span for h in hits], q.evidence) for hits, q in pairs])
 
 
 def recalls(hits: Sequence[Span], evidence: Sequence[Span]) -> tuple[float, float]:
-    """Returns the share of the evidence that was found, and 1 if all its spans were, else 0."""
+    """Returns the share of the evidence in the hits, and 1 if they contain all spans, else 0."""
     gold = merge(evidence)
-    whole = all(overlap(hits, [span]) >= WHOLE * len(span) for span in evidence)
-    return overlap(hits, gold) / sum(map(len, gold)), float(whole)
+    is_complete = all(overlap(hits, [span]) >= WHOLE * len(span) for span in evidence)
+    return overlap(hits, gold) / sum(map(len, gold)), float(is_complete)
 
 
 def cells(single: Any, several: Any) -> tuple[str, str]:  # noqa: ANN401 -- arrays
     """Returns both means, and the gain with its interval."""
     gains = several - single
-    drawn = np.random.default_rng(0).integers(0, len(gains), (RESAMPLES, len(gains)))
-    low, high = np.percentile(gains[drawn].mean(axis=1), [2.5, 97.5])
-    told = f"{100 * gains.mean():+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
-    return f"{100 * single.mean():.1f} -> {100 * several.mean():.1f}", told
+    samples = np.random.default_rng(0).integers(0, len(gains), (RESAMPLES, len(gains)))
+    low, high = np.percentile(gains[samples].mean(axis=1), [2.5, 97.5])
+    gain = f"{100 * gains.mean():+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
+    return f"{100 * single.mean():.1f} -> {100 * several.mean():.1f}", gain
 
 
 if __name__ == "__main__":

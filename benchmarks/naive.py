@@ -4,11 +4,11 @@
     python run_pipeline.py run 'scrolls-naive-*' --config naive.yaml --data DATA
     python -m benchmarks.naive DATA --left-out
 
-DATA holds `scrolls/NAME.zip` or `scrolls/NAME/train.jsonl`, of some of the tasks or of all. What is
-learned: the mean of output / document in characters, the place where the right option of `quality`
-stands most often, and the commonest answer to each hypothesis of `contract_nli` (Shaham et al.
-2022, section 5.1). `--left-out` needs the validation splits alone: it scores each document's
-examples with what all other documents teach, with 95 % intervals of a bootstrap over documents.
+DATA contains `scrolls/NAME.zip` or `scrolls/NAME/train.jsonl` of some or all tasks. The baselines
+learn the mean ratio of output to document in characters, the commonest position of the right option
+of `quality`, and the commonest answer to each hypothesis of `contract_nli` (Shaham et al. 2022,
+section 5.1). `--left-out` needs only the validation splits: it scores each document's examples with
+baselines from all other documents, with 95 % intervals by a bootstrap over documents.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ SAMPLES = 10_000
 
 
 def main() -> None:
-    """Prints a pipeline for every task whose train split is there, and tells which is not."""
+    """Prints a pipeline for every task with a train split, and reports missing splits."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", type=Path, help="where the benchmarks' files lie")
-    parser.add_argument("--left-out", action="store_true", help="score, each document left out")
-    given = parser.parse_args()
-    data = given.data
-    if given.left_out:
+    parser.add_argument("data", type=Path, help="folder of the benchmarks' files")
+    parser.add_argument("--left-out", action="store_true", help="score with documents left out")
+    options = parser.parse_args()
+    data = options.data
+    if options.left_out:
         for name in get_args(get_type_hints(Scrolls)["name"]):
             try:
                 print(f"{name}: {left_out(Scrolls(name, data=data))}")
@@ -54,67 +54,67 @@ def main() -> None:
         return
     print("pipelines:")
     for name in get_args(get_type_hints(Scrolls)["name"]):
-        if name == "quality_hard":  # answered by what all of quality teaches
+        if name == "quality_hard":  # uses the baseline of quality
             continue
         try:
-            learned = pipeline(Scrolls(name, "train", data=data))
+            learnt = pipeline(Scrolls(name, "train", data=data))
         except UserError as error:
             print(f"{name}: {error}", file=sys.stderr)
         else:
-            print(f"  scrolls-naive-{name}: {json.dumps(learned, ensure_ascii=False)}")
+            print(f"  scrolls-naive-{name}: {json.dumps(learnt, ensure_ascii=False)}")
 
 
 def pipeline(task: Scrolls) -> Stage:
-    """Returns the naive baseline of a task, learned from a split of it.
+    """Returns the naive baseline of a task, learnt from one of its splits.
 
     Raises:
-        UserError: The split is not there, or not sound.
+        UserError: The split is missing, or not valid.
     """
     return {"tasks": [f"scrolls/{task.name}"], "reader": reader(task)}
 
 
 def reader(task: Scrolls, examples: Iterable[Example] | None = None) -> Stage:
-    """Returns the reader of a task with what it has learned, of all examples if none are given."""
-    learned = task.examples() if examples is None else examples
+    """Returns the reader of a task, learnt from examples; None for all examples."""
+    training = task.examples() if examples is None else examples
     match task.name:
         case "quality":
-            return {"class": "MajorityOption", "option": commonest_option(learned)}
+            return {"class": "MajorityOption", "option": commonest_option(training)}
         case "contract_nli":
-            return {"class": "MajorityAnswer", "answers": commonest_answers(learned)}
-    return {"class": "Prefix", "share": mean_ratio(learned)}
+            return {"class": "MajorityAnswer", "answers": commonest_answers(training)}
+    return {"class": "Prefix", "share": mean_ratio(training)}
 
 
 def left_out(task: Scrolls) -> str:
-    """Returns the score of each document's examples with what the others teach.
+    """Returns the score of all examples, with readers learnt from the other documents.
 
     Raises:
-        UserError: The split is not there, or not sound.
+        UserError: The split is missing, or not valid.
     """
     metric, *_ = metrics_of(task.metrics).values()
     assert isinstance(metric, Resampled)
     examples = [example for example in task.examples() if not example.fault]
     texts = [example.document.text for example in examples]
-    known = list(dict.fromkeys(texts))
+    documents = list(dict.fromkeys(texts))
     statistics = []
-    for text in known:
-        learned = reader(task, [e for e, t in zip(examples, texts, strict=True) if t != text])
-        name = learned.pop("class")
-        made = getattr(readers, name)(**learned)
+    for text in documents:
+        learnt = reader(task, [e for e, t in zip(examples, texts, strict=True) if t != text])
+        name = learnt.pop("class")
+        naive = getattr(readers, name)(**learnt)
         for example in (e for e, t in zip(examples, texts, strict=True) if t == text):
-            whole = example.document.chunk(0, len(text))
-            [output] = made.read([Read((whole,), example.question, choices=example.choices)])
-            predicted = replace(empty_prediction(example), prediction=output.text)
-            statistics.append(metric.statistics(predicted, example) or {})
-    units = sorted(known.index(text) for text in texts)
+            chunk = example.document.chunk(0, len(text))
+            [output] = naive.read([Read((chunk,), example.question, choices=example.choices)])
+            prediction = replace(empty_prediction(example), prediction=output.text)
+            statistics.append(metric.statistics(prediction, example) or {})
+    units = sorted(documents.index(text) for text in texts)
     table, count = metric.summands(statistics), np.array([float(len(units))])
     score = float(metric.of_sums(table.sum(axis=0)[None], count)[0])
-    [drawn] = bootstrap([table], metric.of_sums, samples=SAMPLES, seed=0, units=units)
-    low, high = interval(drawn)
-    return f"{score:.1f} [{low:.1f}, {high:.1f}], {len(units)} examples, {len(known)} documents"
+    [samples] = bootstrap([table], metric.of_sums, samples=SAMPLES, seed=0, units=units)
+    low, high = interval(samples)
+    return f"{score:.1f} [{low:.1f}, {high:.1f}], {len(units)} examples, {len(documents)} documents"
 
 
 def mean_ratio(examples: Iterable[Example]) -> float:
-    """Returns the mean of output / document in characters; each reference is an output."""
+    """Returns the mean ratio of references to documents in characters."""
     return fmean(
         len(reference) / len(example.document.text)
         for example in examples
@@ -124,7 +124,7 @@ def mean_ratio(examples: Iterable[Example]) -> float:
 
 
 def commonest_option(examples: Iterable[Example]) -> int:
-    """Returns where the right option stands most often, from 1; the first of equals."""
+    """Returns the commonest position of the right option, from 1; ties go to the first."""
     places: Counter[int] = Counter()
     for example in examples:
         places.update(example.choices.index(text) + 1 for text in example.references)
@@ -132,11 +132,11 @@ def commonest_option(examples: Iterable[Example]) -> int:
 
 
 def commonest_answers(examples: Iterable[Example]) -> dict[str, str]:
-    """Returns the commonest answer to each question; the first met of equals."""
+    """Returns the commonest answer to each question; ties go to the first in the data."""
     answers: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for example in examples:
         answers[example.question].update(example.references)
-    return {question: told.most_common(1)[0][0] for question, told in answers.items()}
+    return {question: counts.most_common(1)[0][0] for question, counts in answers.items()}
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""Times lexical retrieval: all questions of a document at once, against other libraries.
+"""Compares the speed of lexical retrieval, for all questions of a document, with other libraries.
 
     OMP_NUM_THREADS=1 python -m benchmarks.retrieval [--text FILE] [--questions 30] [--rounds 7]
     OMP_NUM_THREADS=1 python -m benchmarks.retrieval --memory --questions 5000
 
-Each round measures every way once, in CPU seconds, indexing and tokenising included; what is
-printed are medians over the rounds of the ratios within a round, so that a busy machine shifts
-both sides alike. bm25s and tantivy are compared where they are installed, each with its own
-tokenizer. `--memory` searches once, and prints what the process took at most.
+Each round measures every way once, in CPU seconds, including indexing and tokenising. Printed are
+medians over rounds of the ratios within a round, which a busy machine does not change. bm25s and
+tantivy are measured if they are installed, each with its tokenizer. `--memory` searches once, and
+prints the peak memory of the process.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PEERS = ("rank_bm25", "bm25s", "tantivy")
 def main() -> None:
     """Prints the ratios."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--text", type=Path, help="a file of text; generated if not given")
+    parser.add_argument("--text", type=Path, help="text file; default: a generated text")
     parser.add_argument("--questions", type=int, default=30)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--memory", action="store_true")
@@ -44,7 +44,7 @@ def main() -> None:
     text = options.text.read_text(encoding="utf-8") if options.text else generated()
     document = Document("benchmark", text)
     chunks = chunked(document)
-    questions = drawn(document, options.questions)
+    questions = random_questions(document, options.questions)
     if options.memory:
         search_once(questions, chunks)
         return
@@ -56,19 +56,19 @@ def generated(words: int = 200_000, vocabulary: int = 20_000) -> str:
     """Returns about 1 MB of words with the frequencies of a natural text (Zipf)."""
     rng = np.random.default_rng(0)
     weights = 1 / np.arange(1, vocabulary + 1)
-    drawn_words = rng.choice(vocabulary, size=words, p=weights / weights.sum())
-    return " ".join(f"w{word}" for word in drawn_words)
+    numbers = rng.choice(vocabulary, size=words, p=weights / weights.sum())
+    return " ".join(f"w{number}" for number in numbers)
 
 
 def chunked(document: Document) -> list[Chunk]:
-    """Returns the document in chunks of 200 words."""
+    """Returns chunks of 200 words of the document."""
     words = document.tokens(Words())
     runs = [words[i : i + CHUNK_WORDS] for i in range(0, len(words), CHUNK_WORDS)]
     return [document.chunk(int(run[0, 0]), int(run[-1, 1])) for run in runs]
 
 
-def drawn(document: Document, count: int) -> list[str]:
-    """Returns questions: runs of words drawn from the text."""
+def random_questions(document: Document, count: int) -> list[str]:
+    """Returns questions, which are random sequences of words of the text."""
     words = document.tokens(Words())
     rng = random.Random(0)
     firsts = [rng.randrange(max(1, len(words) - QUESTION_WORDS)) for _ in range(count)]
@@ -77,9 +77,9 @@ def drawn(document: Document, count: int) -> list[str]:
 
 
 def ways(questions: Sequence[str], chunks: Sequence[Chunk]) -> Ways:
-    """Returns what is compared, by name."""
+    """Returns the functions to compare, by name."""
     texts = [chunk.text for chunk in chunks]
-    found: dict[str, Callable[[], Sequence[Any]]] = {
+    functions: dict[str, Callable[[], Sequence[Any]]] = {
         "TfIdf": lambda: TfIdf().retrieve(questions, chunks),
         "BM25": lambda: BM25().retrieve(questions, chunks),
         "scikit-learn": lambda: by_scikit_learn(questions, texts),
@@ -87,7 +87,7 @@ def ways(questions: Sequence[str], chunks: Sequence[Chunk]) -> Ways:
         "bm25s": lambda: by_bm25s(questions, texts),
         "tantivy": lambda: by_tantivy(questions, texts),
     }
-    return {name: way for name, way in found.items() if name not in PEERS or is_installed(name)}
+    return {n: way for n, way in functions.items() if n not in PEERS or is_installed(n)}
 
 
 def by_scikit_learn(questions: Sequence[str], texts: Sequence[str], k: int = 10) -> Sequence[Any]:
@@ -101,19 +101,19 @@ def by_scikit_learn(questions: Sequence[str], texts: Sequence[str], k: int = 10)
 
 
 def by_bm25s(questions: Sequence[str], texts: Sequence[str], k: int = 10) -> Sequence[Any]:
-    """Returns the best chunks by bm25s, all words counted as ours are."""
+    """Returns the best chunks by bm25s, with all words as terms."""
     import bm25s
 
     options = {"stopwords": None, "token_pattern": r"(?u)\w+", "show_progress": False}
     index = bm25s.BM25(k1=1.5, b=0.75)
     index.index(bm25s.tokenize([*texts], **options), show_progress=False)
-    asked = bm25s.tokenize([*questions], **options)
-    found: Sequence[Any] = index.retrieve(asked, k=k, show_progress=False).documents
-    return found
+    queries = bm25s.tokenize([*questions], **options)
+    documents: Sequence[Any] = index.retrieve(queries, k=k, show_progress=False).documents
+    return documents
 
 
 def by_tantivy(questions: Sequence[str], texts: Sequence[str], k: int = 10) -> Sequence[Any]:
-    """Returns the best chunks by tantivy, in memory, by one thread."""
+    """Returns the best chunks by tantivy, in memory, with one thread."""
     import tantivy
 
     schema = tantivy.SchemaBuilder().add_text_field("text").build()
@@ -125,25 +125,25 @@ def by_tantivy(questions: Sequence[str], texts: Sequence[str], k: int = 10) -> S
     writer.wait_merging_threads()
     index.reload()
     searcher = index.searcher()
-    words = [" ".join(terms(question)) for question in questions]
-    return [searcher.search(index.parse_query(asked, ["text"]), k).hits for asked in words]
+    queries = [" ".join(terms(question)) for question in questions]
+    return [searcher.search(index.parse_query(query, ["text"]), k).hits for query in queries]
 
 
 def by_rank_bm25(questions: Sequence[str], chunks: Sequence[Chunk], k: int = 10) -> list[list[Hit]]:
-    """Returns the hits of rank_bm25, indexed once and asked question by question."""
+    """Returns the hits of rank_bm25, indexed once and searched question by question."""
     from rank_bm25 import BM25Okapi
 
     index = BM25Okapi([terms(chunk.text) for chunk in chunks])
-    found = []
+    rankings = []
     for question in questions:
         scores = index.get_scores(terms(question))
         best = np.argsort(-scores, kind="stable")[:k]
-        found.append([Hit(chunks[i], float(scores[i])) for i in best])
-    return found
+        rankings.append([Hit(chunks[i], float(scores[i])) for i in best])
+    return rankings
 
 
 def search_once(questions: Sequence[str], chunks: Sequence[Chunk]) -> None:
-    """Prints what the process takes before and after it has searched."""
+    """Prints the peak memory of the process before and after searches."""
     for retriever in (BM25(), TfIdf()):
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         retriever.retrieve(questions, chunks)
@@ -162,13 +162,13 @@ def measure(compared: Ways) -> dict[str, float]:
 
 
 def report(rounds: Sequence[Mapping[str, float]]) -> None:
-    """Prints each way's median time, and the ratios to ours."""
+    """Prints the median time of each way, and the speed of this package's retrievers."""
     for name in rounds[0]:
         print(f"{median(r[name] for r in rounds):8.3f} s  {name}")
-    for ours, others in {"TfIdf": ["scikit-learn"], "BM25": PEERS}.items():
-        for other in (other for other in others if other in rounds[0]):
-            ratio = median(r[other] / r[ours] for r in rounds)
-            print(f"{ratio:8.2f} x  {ours} is faster than {other}")
+    for retriever, libraries in {"TfIdf": ["scikit-learn"], "BM25": PEERS}.items():
+        for library in (name for name in libraries if name in rounds[0]):
+            ratio = median(r[library] / r[retriever] for r in rounds)
+            print(f"{ratio:8.2f} x  as fast: {retriever}, compared with {library}")
 
 
 if __name__ == "__main__":

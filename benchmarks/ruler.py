@@ -1,11 +1,11 @@
-"""Needles at 4k to 1M tokens: dividing against cutting, the same reader on as many words.
+"""Compares dividing with truncation on RULER's needles, at 4k to 1M words, with the same reader.
 
     python -m benchmarks.ruler [--lengths 4096 … 1048576] [--tasks niah_single_1 …] [--page FILE]
 
-Makes docs/ruler.md and its drawing. RULER's tasks are made here, counted in words. The reader is
-`BestSentence`, which copies the sentence that shares most with the question, or four where four
-values are asked for. It reads forty chunks of at most a hundred words: the first forty, or those
-that BM25 selects.
+Writes docs/ruler.md and its plot. RULER's tasks are generated, with lengths in words. The reader is
+`BestSentence`, which copies the sentence that shares most words with the question, or four
+sentences for four values. It reads forty chunks of at most a hundred words: the first forty, or
+those that BM25 selects.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NEEDLES = (
 )  # fmt: skip
 OTHERS = ("vt",)
 LENGTHS = tuple(4096 * 2**power for power in range(9))
-CHUNKS, WORDS = 40, 100  # read; of a chunk at most
+CHUNKS, WORDS = 40, 100  # number of chunks to read, and their maximum length
 WAYS: Mapping[str, Any] = {"dividing": BM25(CHUNKS), "cutting": First(CHUNKS)}
 ASK_FOUR = ("niah_multivalue", "niah_multiquery", "vt")
 Scores = dict[tuple[str, str, int], float]
@@ -84,28 +84,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
     parser.add_argument("--tasks", nargs="+", default=(*NEEDLES, *OTHERS))
-    parser.add_argument("--background", type=Path, help="folder of texts, for the essays")
+    parser.add_argument("--background", type=Path, help="folder of texts for the essays")
     parser.add_argument("--page", type=Path, default=Path("docs/ruler.md"))
-    given = parser.parse_args()
+    options = parser.parse_args()
     start, scores = time.monotonic(), Scores()
-    for length in given.lengths:
-        for name in given.tasks:
-            task = Ruler(name, length, samples=samples(length), background=given.background)
+    for length in options.lengths:
+        for name in options.tasks:
+            task = Ruler(name, length, samples=samples(length), background=options.background)
             for way, score in scored(task).items():
                 scores[way, name, length] = score
                 print(f"{length:>8} {name:<16} {way:<9} {score:6.1f}", flush=True)
-    given.page.write_text(page(scores, (time.monotonic() - start) / 60), encoding="utf-8")
-    given.page.with_suffix(".svg").write_text(drawing(scores), encoding="utf-8")
+    options.page.write_text(page(scores, (time.monotonic() - start) / 60), encoding="utf-8")
+    options.page.with_suffix(".svg").write_text(drawing(scores), encoding="utf-8")
 
 
 def samples(length: int) -> int:
-    """Returns how many examples of a length are made: a million tokens of them, 3 to 20."""
+    """Returns the number of examples of a length: 3 to 20, with about a million words in all."""
     return max(3, min(20, 2**20 // length))
 
 
 def scored(task: Ruler) -> dict[str, float]:
-    """Returns the score of either way, an example after the other."""
-    found: dict[str, list[float]] = defaultdict(list)
+    """Returns the mean score of each way."""
+    scores: dict[str, list[float]] = defaultdict(list)
     reader = BestSentence(sentences=4 if task.name in ASK_FOUR else 1)
     for example in task.examples():
         chunks = divide(Sentences(WORDS), example.document)
@@ -113,12 +113,12 @@ def scored(task: Ruler) -> dict[str, float]:
             [hits] = retrieve(retriever, [example], chunks)
             read = Read(tuple(hit.chunk for hit in hits), example.question, example.instruction)
             [output] = reader.read([read])
-            found[way].append(score_of(example, output.text))
-    return {way: fmean(values) for way, values in found.items()}
+            scores[way].append(score_of(example, output.text))
+    return {way: fmean(values) for way, values in scores.items()}
 
 
 def score_of(example: Example, text: str) -> float:
-    """Returns an answer's score."""
+    """Returns the score of an answer."""
     prediction = replace(empty_prediction(example), prediction=text)
     statistics = StringMatchAll().statistics(prediction, example)
     assert statistics
@@ -130,7 +130,7 @@ def page(scores: Scores, minutes: float) -> str:
     lengths = sorted({length for *_, length in scores})
     means = {way: dict(mean(scores, way)) for way in WAYS}
     first, last = lengths[0], lengths[-1]
-    told = (
+    summary = (
         f"- Dividing has {means['dividing'][first]:.1f} at {first:,} words and"
         f" {means['dividing'][last]:.1f} at {last:,}, over all needle tasks; cutting falls from"
         f" {means['cutting'][first]:.1f} to {means['cutting'][last]:.1f}, where the reader sees"
@@ -141,7 +141,7 @@ def page(scores: Scores, minutes: float) -> str:
         chunks=CHUNKS,
         words=WORDS,
         minutes=max(1, minutes),
-        told=told,
+        told=summary,
         needles=table(scores, NEEDLES, lengths),
         others=table(scores, OTHERS, lengths),
         samples=", ".join(f"{samples(length)} at {length:,}" for length in lengths),
@@ -149,38 +149,38 @@ def page(scores: Scores, minutes: float) -> str:
 
 
 def worst(scores: Scores) -> str:
-    """Returns the lowest score of dividing, and where."""
+    """Returns the lowest score of dividing, with its task and length."""
     divided = {key: score for key, score in scores.items() if key[0] == "dividing"}
     needles = {key: score for key, score in divided.items() if key[1] in NEEDLES}
-    (_, name, length), score = min(needles.items(), key=lambda each: each[1])
+    (_, name, length), score = min(needles.items(), key=lambda item: item[1])
     return f"{score:.1f}, {name} at {length:,}" if score < 100 else "100.0, all of them"
 
 
 def table(scores: Scores, names: Sequence[str], lengths: Sequence[int]) -> str:
-    """Returns a table of both ways, a line a task."""
+    """Returns a table with one line per task and way."""
     head = f"| task | | {' | '.join(f'{length // 1024}k' for length in lengths)} |"
     rows = [head, f"|---|---|{'---|' * len(lengths)}"]
     for name in names:
         for way in WAYS:
             cells = [scores.get((way, name, length)) for length in lengths]
-            shown = " | ".join("–" if cell is None else f"{cell:.1f}" for cell in cells)
-            rows.append(f"| {name} | {way} | {shown} |")
+            texts = " | ".join("–" if cell is None else f"{cell:.1f}" for cell in cells)
+            rows.append(f"| {name} | {way} | {texts} |")
     return "\n".join(rows) + "\n"
 
 
 def mean(scores: Scores, way: str) -> list[tuple[int, float]]:
-    """Returns the mean of the needle tasks by length."""
+    """Returns the mean of the needle tasks for each length."""
     by_length: dict[int, list[float]] = defaultdict(list)
-    for (own, name, length), score in scores.items():
-        if own == way and name in NEEDLES:
+    for (score_way, name, length), score in scores.items():
+        if score_way == way and name in NEEDLES:
             by_length[length].append(score)
     return [(length, fmean(values)) for length, values in sorted(by_length.items())]
 
 
 def drawing(scores: Scores) -> str:
-    """Returns the drawing of both ways over length."""
+    """Returns a plot of both ways over length."""
     series = [Series(way, tuple(Point(x, y, y, y) for x, y in mean(scores, way))) for way in WAYS]
-    drawn = lines(
+    plot = lines(
         "Needles of RULER: mean score over length",
         series,
         x_name="words of the document",
@@ -189,7 +189,7 @@ def drawing(scores: Scores) -> str:
     ).svg
     head = '<svg xmlns="http://www.w3.org/2000/svg" '
     paper = '<rect width="100%" height="100%" fill="#fff"/>'
-    return drawn.replace("<svg ", head, 1).replace(">", f">{STYLE}{paper}", 1) + "\n"
+    return plot.replace("<svg ", head, 1).replace(">", f">{STYLE}{paper}", 1) + "\n"
 
 
 if __name__ == "__main__":

@@ -1,17 +1,17 @@
-"""What workers cost and gain: this process, one worker, two, on this machine and on Ray.
+"""Measures the cost and gain of workers: this process, one and two workers, local and on Ray.
 
     python -m benchmarks.scale FILE... [--parts selecting overhead memory] [--rounds 5]
                               [--questions 1]
 
-The files are cut into documents of 100,000 characters, with some questions each, from which TF-IDF
-selects 10 chunks of 200 tokens. Ways take turns within a round, and what is printed are medians
-over the rounds, and of ratios within a round. Starting is told apart: it ends when the first
-document has been selected from. `overhead` and `memory` are of small documents that a reader
-without a model reads: what a document costs beside its work, and the driver's peak memory.
+The files are split into documents of 100,000 characters with some questions each, for which TF-IDF
+selects 10 chunks of 200 tokens. All ways are measured in each round. Printed are medians over
+rounds, and medians of ratios within a round. Starting is measured separately, and ends with the
+selection of the first document. `overhead` and `memory` use small documents and a reader without a
+model: they measure the additional time per document, and the driver's peak memory.
 
     python -m benchmarks.scale --model [--select S] [--read R] [--driver D] [--load L] ...
 
-prints what a simulated cluster comes to of so many seconds a document; see benchmarks/cluster.py.
+prints the results of a simulated cluster for given times per document; see benchmarks/cluster.py.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ tasks:
 
 @dataclass(frozen=True)
 class Way:
-    """How a run is placed."""
+    """Placement of a run."""
 
     executor: str
     workers: int
 
     @property
     def name(self) -> str:
-        """As the tables have it."""
+        """Name in tables."""
         return f"{self.executor}, {self.workers} workers"
 
 
@@ -67,26 +67,28 @@ WAYS = [Way("local", 0), Way("local", 1), Way("local", 2), Way("ray", 1), Way("r
 def main() -> None:
     """Prints tables in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("files", type=Path, nargs="*", help="texts that documents are cut from")
+    parser.add_argument("files", type=Path, nargs="*", help="texts to split into documents")
     parts = ["selecting", "overhead", "memory"]
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--questions", type=int, default=1, help="on each document")
+    parser.add_argument("--questions", type=int, default=1, help="number of questions per document")
     parser.add_argument("--model", action="store_true", help="simulate a cluster instead")
-    parser.add_argument("--workers", type=int, nargs="+", default=GPUS, help="of the simulation")
-    figures = {field.name for field in fields(Cluster)} - {"workers", "tail"}
+    parser.add_argument(
+        "--workers", type=int, nargs="+", default=GPUS, help="numbers of simulated workers"
+    )
+    times = {field.name for field in fields(Cluster)} - {"workers", "tail"}
     for name, value in vars(Cluster(1)).items():
-        if name in figures:
+        if name in times:
             parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
     parser.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.model:
-        cluster = Cluster(1, **{name: getattr(given, name) for name in figures})
-        table(cluster, given.workers)
-    elif given.peak:
-        peak(Path(given.peak[0]), given.peak[1])
+    options = parser.parse_args()
+    if options.model:
+        cluster = Cluster(1, **{name: getattr(options, name) for name in times})
+        table(cluster, options.workers)
+    elif options.peak:
+        peak(Path(options.peak[0]), options.peak[1])
     else:
-        measure(given.files, given.parts, given.rounds, given.questions)
+        measure(options.files, options.parts, options.rounds, options.questions)
 
 
 def measure(files: Sequence[Path], parts: Sequence[str], rounds: int, questions: int) -> None:
@@ -103,7 +105,7 @@ def measure(files: Sequence[Path], parts: Sequence[str], rounds: int, questions:
 
 
 def documents(files: Sequence[Path]) -> list[str]:
-    """Returns documents of equal length, cut from all files in turn."""
+    """Returns documents of equal length from the concatenated files, repeated if necessary."""
     text = "\n\n".join(file.read_text(encoding="utf-8") for file in files)
     starts = range(0, len(text) - CHARACTERS, CHARACTERS)
     cut = [text[start : start + CHARACTERS] for start in starts]
@@ -132,70 +134,70 @@ def write(place: Path, texts: Iterable[str], questions: int = 1, pipeline: str =
 
 
 def placed(place: Path, way: Way, limit: int | None = None) -> Mapping[str, float]:
-    """Runs once, without the cache; returns the seconds on the clock, and those of selecting."""
+    """Runs once, without the cache; returns the elapsed seconds, and CPU seconds of selecting."""
     with tempfile.TemporaryDirectory() as out:
         executor = "ray" if way.executor == "ray" else "local"
         options = {"executor": executor, "workers": way.workers, "limit": limit}
-        done = run(
+        finished = run(
             ["scale"],
             config=[place / "scale.yaml"],
             out=Path(out) / "run",
             cached=False,
             **options,  # type: ignore[arg-type]  # of several types
         )
-        told = json.loads((done.directory / "scale" / "rows" / "timings.json").read_text())
-    clock: dict[str, float] = told["clock"]
-    return {**clock, "selecting": told["selecting"]["seconds"]}
+        timings = json.loads((finished.directory / "scale" / "rows" / "timings.json").read_text())
+    clock: dict[str, float] = timings["clock"]
+    return {**clock, "selecting": timings["selecting"]["seconds"]}
 
 
 def selecting(place: Path, rounds: int) -> None:
-    """Compares how long it takes to divide and select, apart from starting."""
-    taken = [{way.name: placed(place, way) for way in WAYS} for _ in range(rounds)]
+    """Prints the times of starting, and of dividing and selecting, for each way."""
+    times = [{way.name: placed(place, way) for way in WAYS} for _ in range(rounds)]
     print("| | starting, s | working, s | selecting, CPU s |\n|---|---|---|---|")
     for way in WAYS:
-        row = [median(each[way.name][k] for each in taken) for k in taken[0][way.name]]
+        row = [median(round_[way.name][k] for round_ in times) for k in times[0][way.name]]
         print(f"| {way.name} | " + " | ".join(f"{seconds:.2f}" for seconds in row) + " |")
-    working = [{name: each["working"] for name, each in one.items()} for one in taken]
-    here, alone, local, one, two = (way.name for way in WAYS)
-    gain = median(each[one] / each[two] for each in working)
+    working = [{name: t["working"] for name, t in round_.items()} for round_ in times]
+    here, local_1, local_2, ray_1, ray_2 = (way.name for way in WAYS)
+    gain = median(seconds[ray_1] / seconds[ray_2] for seconds in working)
     print(f"\ntwo workers on Ray: {gain:.2f} x as fast as one (goal 1.6)")
-    print(f"as fast as local: {median(e[local] / e[two] for e in working):.2f} x (goal 0.95)")
-    print(f"one worker: {median(e[here] / e[alone] for e in working):.2f} x as fast as none")
-    share = median(e[alone] / e[local] for e in working)
+    print(f"as fast as local: {median(s[local_2] / s[ray_2] for s in working):.2f} x (goal 0.95)")
+    print(f"one worker: {median(s[here] / s[local_1] for s in working):.2f} x as fast as none")
+    share = median(seconds[local_1] / seconds[local_2] for seconds in working)
     print(f"local, two workers: {share:.2f} x as fast as one (goal 1.7)\n")
 
 
 def overhead(place: Path, rounds: int) -> None:
-    """Tells what a small document costs, beyond what it costs in this process."""
+    """Prints the time per small document for each way."""
     write(place, small(SMALL[1]))
-    taken: list[dict[str, float]] = []
+    times: list[dict[str, float]] = []
     for _ in range(rounds):
-        found = {}
+        by_way = {}
         for way in WAYS:
             few, many = (placed(place, way, limit)["working"] for limit in SMALL)
-            found[way.name] = (many - few) / (SMALL[1] - SMALL[0]) * 1000
-        taken.append(found)
-    print("| | ms a small document |\n|---|---|")
-    for name in taken[0]:
-        print(f"| {name} | {median(each[name] for each in taken):.2f} |")
+            by_way[way.name] = (many - few) / (SMALL[1] - SMALL[0]) * 1000
+        times.append(by_way)
+    print("| | ms per small document |\n|---|---|")
+    for name in times[0]:
+        print(f"| {name} | {median(round_[name] for round_ in times):.2f} |")
     print()
 
 
 def memory(place: Path) -> None:
-    """Tells the driver's peak memory of few and of many documents."""
+    """Prints the driver's peak memory for few and for many documents."""
     print("| documents | driver's peak, MiB | s |\n|---|---|---|")
     for count in LARGE:
         write(place, small(count))
         command = [sys.executable, "-m", "benchmarks.scale", "--peak", str(place), "local"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 -- itself
-        print(f"| {count:,} | {done.stdout.strip()} |")
+        process = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 -- this module
+        print(f"| {count:,} | {process.stdout.strip()} |")
 
 
 def peak(place: Path, executor: str) -> None:
     """Runs once, and prints the peak memory of this process in MiB, and the seconds."""
-    taken = placed(place, Way(executor, 1))
-    peaked = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(f"{peaked:,} | {taken['working']:.0f}")
+    times = placed(place, Way(executor, 1))
+    mebibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(f"{mebibytes:,} | {times['working']:.0f}")
 
 
 if __name__ == "__main__":

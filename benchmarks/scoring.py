@@ -1,13 +1,13 @@
-"""What scoring costs: seconds and memory of each metric over very many predictions.
+"""Measures the seconds and memory of each metric over very many predictions.
 
     python -m benchmarks.scoring [--predictions 100000] [--metric NAME] [--metric NAME:RULE] ...
 
-RULE is the parameter of a metric that has several (`longbench:rouge_l_zh`).
+RULE is a parameter of metrics with several rules (`longbench:rouge_l_zh`).
 
-Answers are of the kind that the metric is for: words of a story, summaries of `--words` words
-against references as long, letters, percentages, orders, authors. Each metric has a process of its
-own, which writes a task and its predictions, and scores them by `leporello score`; the peak is that
-process', beside the peak over a tenth of the predictions.
+Answers suit the metric: words of a story, summaries and references of `--words` words, letters,
+percentages, orders, authors. For each metric, another process writes a task and its predictions,
+and scores them as `leporello score` does. Printed are the peak memory of this process, and the peak
+for a tenth of the predictions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pathlib import Path
 from leporello.analysis.score import score
 from leporello.tasks import Sample
 
-LEFT_OUT = ("meteor_coco", "recall")  # takes seconds a text; is of what was selected
+LEFT_OUT = ("meteor_coco", "recall")  # needs seconds per text; needs hits
 RULES = {
     "longbench": ("score_by", "f1 f1_zh rouge_l rouge_l_zh classification count code_similarity"),
     "infinite_bench": ("task", "longbook_qa_eng longbook_qa_chn longbook_sum_eng"),
@@ -36,23 +36,23 @@ SHORT = 5  # words of an answer
 
 
 def main() -> None:
-    """Prints a line a metric."""
+    """Prints one line per metric."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--predictions", type=int, default=100_000)
     parser.add_argument("--metric", action="append")
     parser.add_argument("--words", type=int, default=100)
     parser.add_argument("--one", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.one:
-        measure(given.one, given.predictions, given.words)
+    options = parser.parse_args()
+    if options.one:
+        measure(options.one, options.predictions, options.words)
         return
     from leporello.metrics import METRICS
 
     plain = [name for name in METRICS if name not in LEFT_OUT and name not in RULES]
     ruled = [f"{name}:{rule}" for name, (_, rules) in RULES.items() for rule in rules.split()]
-    for name in given.metric or [*plain, *ruled]:
-        few, all_ = (_in_a_process(name, n, given.words)
-                     for n in (given.predictions // 10, given.predictions))  # fmt: skip
+    for name in options.metric or [*plain, *ruled]:
+        few, all_ = (_in_a_process(name, n, options.words)
+                     for n in (options.predictions // 10, options.predictions))  # fmt: skip
         print(f"{name:31} {all_['seconds']:7.1f} s, {all_['mb']:6.0f} MB; "
               f"{few['mb']:6.0f} MB over a tenth", flush=True)  # fmt: skip
 
@@ -60,39 +60,42 @@ def main() -> None:
 def _in_a_process(name: str, count: int, words: int) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.scoring", "--one", name]
     options = ["--predictions", str(count), "--words", str(words)]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)  # noqa: S603 -- our own words
-    if done.returncode:
-        sys.exit(done.stderr)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    process = subprocess.run([*command, *options], capture_output=True, text=True, check=False)  # noqa: S603 -- this module
+    if process.returncode:
+        sys.exit(process.stderr)
+    measurements: dict[str, float] = json.loads(process.stdout)
+    return measurements
 
 
 def measure(name: str, count: int, words: int) -> None:
-    """Prints as JSON what scoring takes in this process."""
+    """Prints the seconds and memory of scoring in this process as JSON."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         answers = kind_of(name, words)
-        with (folder / "rows.jsonl").open("w") as rows, (folder / "given.jsonl").open("w") as given:
+        with (
+            (folder / "rows.jsonl").open("w") as rows,
+            (folder / "given.jsonl").open("w") as predictions,
+        ):
             for number in range(count):
                 gold, answer, choices = answers(random.Random(number))
                 row = {"id": str(number), "document": f"Of {number // 10}.", "references": [gold]}
                 test = {"document": str(number // 101), "block_size": int(number % 101 > 0)}
                 marks = {"labels": ["hall", "garden"], "shuffle_test": {**test, "unchanged": False}}
-                others = {"question": "What?", "choices": choices, "metadata": {"gold": marks}}
-                rows.write(json.dumps(row | others) + "\n")
-                given.write(json.dumps({"id": str(number), "prediction": answer}) + "\n")
+                extra = {"question": "What?", "choices": choices, "metadata": {"gold": marks}}
+                rows.write(json.dumps(row | extra) + "\n")
+                predictions.write(json.dumps({"id": str(number), "prediction": answer}) + "\n")
         metric, _, rule = name.partition(":")
         entry = {"class": metric, RULES[metric][0]: rule} if rule else metric
         task = {"class": "JsonLines", "path": "rows.jsonl", "metrics": [entry]}
         (folder / "own.yaml").write_text(json.dumps({"tasks": {"rows": task}}))
-        began = time.monotonic()
+        start = time.monotonic()
         score(folder / "given.jsonl", "rows", config=[folder / "own.yaml"])
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(json.dumps({"seconds": time.monotonic() - began, "mb": peak}))
+        print(json.dumps({"seconds": time.monotonic() - start, "mb": peak}))
 
 
 def kind_of(name: str, words: int) -> Callable[[random.Random], tuple[str, str, Sequence[str]]]:
-    """Returns what makes a reference, an answer and choices, of the kind that a metric reads."""
+    """Returns a function that makes a reference, an answer and choices for a metric."""
     text = next(Sample().examples()).document.text.split()
 
     def span(draw: random.Random, length: int) -> str:

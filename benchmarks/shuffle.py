@@ -1,13 +1,13 @@
-"""The Shuffle Test: a table beside the paper's, and how fast texts are scored.
+"""Prints the Shuffle Test's results beside the paper's, and measures the speed of scoring.
 
     python -m benchmarks.shuffle [RUN…]     # a table of these runs
     python -m benchmarks.shuffle --speed    # ratios of paired runs, medians
 
-Speed is of random weights. A window of 512 tokens by a masked model: the reader, against forward
-passes of the model over the same rows in batches of the same size, with its last layer over all
-words at every place, and without it, which is the least that any scoring takes. Growing windows
-by a generative model: the reader, which reads what begins another window with it, against one
-forward pass a window.
+Speed is measured with random weights. For a text of 512 tokens and a masked model, the reader is
+compared with forward passes over the same rows in batches of the same size, with the last layer
+over all words at every place, and without it, which is a lower bound for any scoring. For growing
+chunks and a generative model, the reader, which reads common beginnings of chunks only once, is
+compared with one forward pass per chunk.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from leporello.readers import LogLikelihood, PseudoLogLikelihood
 from leporello.readers.backends.pretrained import load_model
 
 SIZES = (1, 2, 3, 4, 5)
-# Laban et al. 2021, table 2: 20 shuffles each of some 1,000 documents a set.
+# Laban et al. 2021, table 2: 20 shuffles of each of about 1,000 documents per set.
 PAPER: Mapping[str, Sequence[float]] = {
     "people, WSJ": (97.5, 94.5, 93.0, 96.0, 94.0),
     "GPT2-medium, WSJ": (95.3, 91.4, 89.5, 87.4, 85.3),
@@ -41,7 +41,7 @@ WORDS = 8000
 
 
 def main() -> None:
-    """Prints what is asked for."""
+    """Prints the table, the speed, or both."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", nargs="*", type=Path, help="runs of ShuffleTest tasks")
     parser.add_argument("--speed", action="store_true", help="ratios of paired runs")
@@ -63,13 +63,13 @@ def table(runs: Sequence[Path]) -> None:
     for name, shares in PAPER.items():
         print(f"| paper: {name} | " + " | ".join(f"{share:.1f}" for share in shares) + " | |")
     for file in sorted(file for run in runs for file in run.glob("*/**/metrics.json")):
-        told = json.loads(file.read_text(encoding="utf-8"))
-        cells = [_cell(told["scores"], size) for size in SIZES]
+        metrics = json.loads(file.read_text(encoding="utf-8"))
+        cells = [_cell(metrics["scores"], size) for size in SIZES]
         documents = {
             json.loads(line)["id"].rpartition("/")[0]
             for line in (file.parent / "predictions.jsonl").open(encoding="utf-8")
         }
-        name = f"{told['pipeline']}, {told['task']}"
+        name = f"{metrics['pipeline']}, {metrics['task']}"
         print(f"| {name} | " + " | ".join(cells) + f" | {len(documents)} |")
 
 
@@ -84,7 +84,7 @@ def _cell(scores: Mapping[str, float], size: int) -> str:
 
 
 def masked_speed(folder: Path, rounds: int) -> None:
-    """Prints the ratio of a reader's time to that of the model's own forward passes."""
+    """Prints the ratio of a reader's time to the time of the model's forward passes."""
     from transformers import BertConfig, BertForMaskedLM
 
     shape = {**SHAPE, "intermediate_size": 512, "vocab_size": WORDS}
@@ -96,19 +96,19 @@ def masked_speed(folder: Path, rounds: int) -> None:
     model: Any = load_model(str(folder), "AutoModelForMaskedLM", "float32", "auto")
     ids = reader.ids(Read((text,)))
     batch = reader.batching.tokens // len(ids)
-    timed: dict[str, Callable[[], object]] = {
+    functions: dict[str, Callable[[], object]] = {
         "the reader": lambda: reader.read([Read((text,))]),
         "forward passes": lambda: _passes(model, ids, batch),
         "without the last layer": lambda: _passes(model.base_model, ids, batch),
     }
-    found = paired(timed, rounds)
-    print(f"masked model, a window of {len(ids)} tokens, batches of {batch} rows")
+    times = paired(functions, rounds)
+    print(f"masked model, a text of {len(ids)} tokens, batches of {batch} rows")
     for name in ("forward passes", "without the last layer"):
-        print(f"  the reader takes {_ratio(found, 'the reader', name)} of {name}")
+        print(f"  the reader takes {_ratio(times, 'the reader', name)} of {name}")
 
 
 def _passes(model: Any, ids: Sequence[int], batch: int) -> None:  # noqa: ANN401 -- any model
-    """Reads a row for each token, hidden in it, as a plain loop over batches would."""
+    """Reads one row per token, in which the token is masked, by a plain loop over batches."""
     import torch
 
     with torch.inference_mode():
@@ -120,7 +120,7 @@ def _passes(model: Any, ids: Sequence[int], batch: int) -> None:  # noqa: ANN401
 
 
 def generative_speed(folder: Path, rounds: int) -> None:
-    """Prints the ratio of a reader's time to that of one forward pass a window."""
+    """Prints the ratio of a reader's time to the time of one forward pass per chunk."""
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -137,51 +137,53 @@ def generative_speed(folder: Path, rounds: int) -> None:
     model: Any = load_model(str(folder), "AutoModelForCausalLM", "float32", "auto")
     rows = [torch.tensor([reader.ids(read)], device=model.device) for read in reads]
 
-    def alone() -> None:
+    def passes() -> None:
         with torch.inference_mode():
             for row in rows:
                 model(input_ids=row, use_cache=False).logits.log_softmax(-1)
 
-    found = paired({"the reader": lambda: reader.read(reads), "a pass a window": alone}, rounds)
-    print(f"generative model, {len(reads)} growing windows of {len(documents)} texts")
-    print(f"  the reader takes {_ratio(found, 'the reader', 'a pass a window')} of a pass a window")
+    times = paired({"the reader": lambda: reader.read(reads), "passes": passes}, rounds)
+    print(f"generative model, {len(reads)} growing chunks of {len(documents)} texts")
+    print(f"  the reader takes {_ratio(times, 'the reader', 'passes')} of one pass per chunk")
 
 
-def paired(timed: Mapping[str, Callable[[], object]], rounds: int) -> Mapping[str, Sequence[float]]:
-    """Returns how long each takes, round by round, in turns."""
-    found: dict[str, list[float]] = {name: [] for name in timed}
+def paired(
+    functions: Mapping[str, Callable[[], object]], rounds: int
+) -> Mapping[str, Sequence[float]]:
+    """Returns the times of functions in each round; the first function changes per round."""
+    times: dict[str, list[float]] = {name: [] for name in functions}
     for number in range(rounds):
-        names = list(timed)
+        names = list(functions)
         for name in names[number % len(names) :] + names[: number % len(names)]:
             start = time.perf_counter()
-            timed[name]()
-            found[name].append(time.perf_counter() - start)
-    return found
+            functions[name]()
+            times[name].append(time.perf_counter() - start)
+    return times
 
 
-def _ratio(found: Mapping[str, Sequence[float]], one: str, other: str) -> str:
-    ratios = [a / b for a, b in zip(found[one], found[other], strict=True)]
+def _ratio(times: Mapping[str, Sequence[float]], first: str, second: str) -> str:
+    ratios = [a / b for a, b in zip(times[first], times[second], strict=True)]
     return f"{median(ratios):.2f} (from {min(ratios):.2f} to {max(ratios):.2f})"
 
 
 def _text(tokens: int, seed: int = 0) -> str:
-    chance = random.Random(seed)
-    return " ".join(f"w{chance.randrange(5, WORDS)}" for _ in range(tokens))
+    generator = random.Random(seed)
+    return " ".join(f"w{generator.randrange(5, WORDS)}" for _ in range(tokens))
 
 
 def _save_words(folder: Path) -> None:
-    """Saves a tokenizer that knows `w5` to `w7999`."""
+    """Saves a tokenizer with the words `w5` to `w7999`."""
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     words = [*special, *(f"w{number}" for number in range(len(special), WORDS))]
-    known = {word: number for number, word in enumerate(words)}
-    core = Tokenizer(models.WordLevel(known, unk_token="[UNK]"))  # noqa: S106 -- a token of text
+    vocabulary = {word: number for number, word in enumerate(words)}
+    core = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))  # noqa: S106 -- not a password
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "mask_token": "[MASK]"}
-    made = PreTrainedTokenizerFast(tokenizer_object=core, **names)  # type: ignore[no-untyped-call]  # transformers leaves it so
-    made.save_pretrained(folder)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, **names)  # type: ignore[no-untyped-call]  # transformers has no type for it
+    tokenizer.save_pretrained(folder)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Start-up: CPU seconds of commands, as multiples of importing typer, rich, pydantic and yaml.
+"""Measures CPU seconds of commands, as multiples of importing typer, rich, pydantic and yaml.
 
     python -m benchmarks.startup [--samples 5] [--text FILE]
 
-The multiples carry over between machines. Each sample is a process of its own, without a warm
-cache except for the second `ask`; the table has medians. `--text` is the document of that `ask`;
-without it, 0.9 MB of the sample's story. The last row counts the modules of Leporello in which a
-cached `ask` enters a function.
+The multiples are comparable between machines. Each sample is a process, without a warm cache except
+for the second `ask`; the table has medians. `--text` is the document of that `ask` (default: 0.9 MB
+of the sample task's story). The last row counts the modules of Leporello in which a cached `ask`
+enters a function.
 """
 
 from __future__ import annotations
@@ -60,21 +60,21 @@ print("MODULES", sum(f.startswith(root) and f.endswith(".py") for f in files))
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--samples", type=int, default=5, help="processes of each row")
+    parser.add_argument("--samples", type=int, default=5, help="number of processes per row")
     parser.add_argument("--text", type=Path, help="document of the second `ask`")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "rows.jsonl").write_text(json.dumps(ROW) + "\n", encoding="utf-8")
         (folder / "mine.yaml").write_text(CONFIG, encoding="utf-8")
-        text = given.text.resolve() if given.text else long_text(folder / "story.txt")
+        text = options.text.resolve() if options.text else long_text(folder / "story.txt")
         environment = {**os.environ, "LEPORELLO_CACHE": f"{folder}/cache", "OMP_NUM_THREADS": "1"}
-        base = median(IMPORTS, given.samples, environment)
+        base = median(IMPORTS, options.samples, environment)
         print(f"| CPU seconds in multiples of the imports ({base:.2f} s) | |\n|---|---|")
         for row, arguments in commands(folder, text).items():
             if row == "second ask":
                 cpu_seconds((START, *arguments), environment)
-            seconds = median((START, *arguments), given.samples, environment)
+            seconds = median((START, *arguments), options.samples, environment)
             print(f"| {row} | {seconds / base:.1f} |", flush=True)
         print(f"| modules entered by ask, cached | {modules_entered(environment)} |")
 
@@ -94,7 +94,7 @@ def commands(folder: Path, text: Path) -> Mapping[str, Sequence[str]]:
 
 
 def long_text(path: Path) -> Path:
-    """Writes the sample's story again and again, and returns the file."""
+    """Writes the sample task's story repeatedly, and returns the file."""
     story = (SAMPLE / "story.txt").read_text(encoding="utf-8")
     path.write_text(story * round(MEGABYTES * 1e6 / len(story)), encoding="utf-8")
     return path
@@ -109,25 +109,25 @@ def median(arguments: Sequence[str], samples: int, environment: Mapping[str, str
 
 
 def cpu_seconds(arguments: Sequence[str], environment: Mapping[str, str]) -> float:
-    """Returns the CPU seconds of a process and of those that it starts."""
-    started = subprocess.Popen(  # noqa: S603 -- this project's own command line
+    """Returns the CPU seconds of a process and its child processes."""
+    process = subprocess.Popen(  # noqa: S603 -- the command line of this project
         [sys.executable, *arguments], env=environment, cwd=ROOT,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    _, status, used = os.wait4(started.pid, 0)
+    _, status, usage = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"{' '.join(arguments)} failed")
-    return used.ru_utime + used.ru_stime
+    return usage.ru_utime + usage.ru_stime
 
 
 def modules_entered(environment: Mapping[str, str]) -> int:
     """Returns the number of Leporello's modules that a cached `ask` enters."""
     question = "Who addressed a memorandum to the Works Committee?"
-    done = subprocess.run(  # noqa: S603 -- as above
+    process = subprocess.run(  # noqa: S603 -- the command line of this project
         [sys.executable, "-c", ENTERED, "ask", str(SAMPLE / "report.md"), question],
         env=environment, cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    return int(done.stdout.rpartition("MODULES")[2])
+    return int(process.stdout.rpartition("MODULES")[2])
 
 
 if __name__ == "__main__":

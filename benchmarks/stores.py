@@ -1,10 +1,10 @@
-"""What a run leaves behind: bytes an example of ten short reads, file by file.
+"""Measures the size of a run's files, in bytes per example with ten short reads.
 
     python -m benchmarks.stores FILE...
 
-The texts are cut into documents of 100,000 characters, a question on each. TF-IDF selects 10 chunks
-of 200 words, each of which `BestSentence` reads on its own; `ReadEach` keeps the best answer, or
-joins all ten.
+The texts are split into documents of 100,000 characters with one question each. TF-IDF selects 10
+chunks of 200 words, each of which `BestSentence` reads separately; `ReadEach` returns the best
+answer, or joins all ten.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ tasks:
 def main() -> None:
     """Prints a table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("files", type=Path, nargs="+", help="texts that documents are cut from")
-    given = parser.parse_args()
-    print("| `keep` | file | bytes an example |\n|---|---|---|")
-    texts = documents(given.files)[:EXAMPLES]
+    parser.add_argument("files", type=Path, nargs="+", help="texts to split into documents")
+    options = parser.parse_args()
+    print("| `keep` | file | bytes per example |\n|---|---|---|")
+    texts = documents(options.files)[:EXAMPLES]
     for keep in ("best", "join"):
         with tempfile.TemporaryDirectory() as folder:
             write(Path(folder), texts, pipeline=PIPELINE.format(keep=keep))
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def sizes(place: Path) -> Iterator[tuple[str, int]]:
-    """Yields what is written of each kind, in bytes."""
+    """Yields the size in bytes of each kind of file."""
     out = place / "run"
     run(["scale"], config=[place / "scale.yaml"], out=out, cached=False, workers=0)
     stores = (out / "journal").rglob("*.sqlite")

@@ -1,13 +1,13 @@
-"""Measures whether `tune` says truthfully what is left: its estimate against further documents.
+"""Compares the estimates of `tune` with scores on further documents.
 
     python -m benchmarks.tuning --data DATA [--task T …] [--metric M] [--pipeline P] [--space FILE]
         [--budget 5m] [--repeats 10] --out FOLDER
 
-In each repeat a random half of each task's documents is tuned on; what was chosen is then scored on
-the other half. Printed are, a line a repeat, the score chosen on, the estimate with its interval,
-the score on further documents and whether the interval contains it; then how often it does. An
-interval says where the score over very many documents lies: that over a few dozen more spreads too,
-so the last column asks whether the two intervals meet. Killed, the same command goes on.
+Each repeat tunes on a random half of each task's documents, and scores the chosen point on the
+other half. Each line has the score on the tuning documents, the estimate with its interval, the
+score on further documents, and whether the interval contains this score; the last line has the
+totals. An interval is for the score over very many documents, but the score over a few dozen varies
+too, so the last column is whether the two intervals overlap. Run the same command again to resume.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ CHOICES = {
 
 
 def halves(task: TunedTask, seed: int) -> tuple[TunedTask, TunedTask]:
-    """Returns a task's documents in two random halves."""
+    """Splits a task's documents into two random halves."""
     keys = sorted(task.documents)
-    drawn = {*random.Random(f"{task.name} {seed}").sample(keys, len(keys) // 2)}
-    inside, outside = (
-        {key: rows for key, rows in task.documents.items() if (key in drawn) == wanted}
-        for wanted in (True, False)
+    sample = {*random.Random(f"{task.name} {seed}").sample(keys, len(keys) // 2)}
+    first, second = (
+        {key: rows for key, rows in task.documents.items() if (key in sample) == is_first}
+        for is_first in (True, False)
     )
-    return replace(task, documents=inside), replace(task, documents=outside)
+    return replace(task, documents=first), replace(task, documents=second)
 
 
 def repeat(
     space: Space, shipped: PipelineSpec, tasks: Sequence[TunedTask], budget: str, folder: Path
 ) -> dict[str, Any]:
-    """Tunes on a half and returns what was told, and what was measured on the other half."""
+    """Tunes on one half; returns the estimates, and the score on the other half."""
     file, cache = folder / "repeat.json", Cache(cache_directory())
     if file.exists():
         row: dict[str, Any] = read_json(file)
@@ -64,30 +64,30 @@ def repeat(
     account = Account(budget, *parse_budget(budget))
     evaluator = Evaluator(folder, {t.name: t for t, _ in pairs}, cache, account)
     searches = Searches(space, shipped, evaluator, seed, "")
-    found = searches.run(folder / "tuned.yaml")
-    others = {task.name: task for _, task in pairs}
-    further = Evaluator(folder / "further", others, cache, account).measured(
-        searches.finished[-1].best.pipeline, {name: [*t.documents] for name, t in others.items()}
+    tuned = searches.run(folder / "tuned.yaml")
+    second = {task.name: task for _, task in pairs}
+    further = Evaluator(folder / "further", second, cache, account).measured(
+        searches.finished[-1].best.pipeline, {name: [*t.documents] for name, t in second.items()}
     )
-    measured = Estimates(others, seed).of(further)
+    measured = Estimates(second, seed).of(further)
     row = {
-        "points": found.points,
-        "chosen on": found.score,
-        "estimate": found.estimate.row,
-        "optimism": found.optimism,
+        "points": tuned.points,
+        "chosen on": tuned.score,
+        "estimate": tuned.estimate.row,
+        "optimism": tuned.optimism,
         "further": measured.row,
-        "chosen": {**found.chosen},
+        "chosen": {**tuned.chosen},
     }
     write_json(file, row)
     return row
 
 
-def _holds(interval: Sequence[float], low: float, high: float) -> bool:
+def _overlaps(interval: Sequence[float], low: float, high: float) -> bool:
     return interval[0] <= high and low <= interval[1]
 
 
 def main() -> None:
-    """Repeats, and prints."""
+    """Runs the repeats, and prints the results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--task", action="append")
@@ -97,29 +97,29 @@ def main() -> None:
     parser.add_argument("--budget", default="5m")
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
-    if given.data:
-        os.environ["LEPORELLO_DATA"] = str(given.data.absolute())
-    choices = () if given.space else CHOICES[given.pipeline]
-    loaded, space, fixed = load_space((), choices, given.pipeline, given.space)
+    options = parser.parse_args()
+    if options.data:
+        os.environ["LEPORELLO_DATA"] = str(options.data.absolute())
+    choices = () if options.space else CHOICES[options.pipeline]
+    loaded, space, fixed = load_space((), choices, options.pipeline, options.space)
     shipped = fixed.point(first)[0]
-    named = loaded.tasks_named(given.task or TASKS)
-    tasks = [tuned_task(task, given.metric, None) for task in named]
+    specs = loaded.tasks_named(options.task or TASKS)
+    tasks = [tuned_task(task, options.metric, None) for task in specs]
     rows = []
     print(f"{'points':>6} {'chosen on':>9} {'estimate':>24} {'further':>8}  holds  meets")
-    for number in range(given.repeats):
-        row = repeat(space, shipped, tasks, given.budget, given.out / str(number))
+    for number in range(options.repeats):
+        row = repeat(space, shipped, tasks, options.budget, options.out / str(number))
         interval, further = row["estimate"]["interval"], row["further"]
-        row["holds"] = _holds(interval, further["value"], further["value"])
-        row["meets"] = _holds(interval, *further["interval"])
+        row["holds"] = _overlaps(interval, further["value"], further["value"])
+        row["meets"] = _overlaps(interval, *further["interval"])
         rows.append(row)
         ends = f"{row['estimate']['value']:.2f} [{interval[0]:.1f}, {interval[1]:.1f}]"
         scores = f"{row['chosen on']:>9.2f} {ends:>24} {further['value']:>8.2f}"
         print(f"{row['points']:>6} {scores}  {row['holds']!s:>5}  {row['meets']!s:>5}", flush=True)
     print(json.dumps({name: sum(row[name] for row in rows) for name in ("holds", "meets")}))
     mean = sum(row["chosen on"] - row["further"]["value"] for row in rows) / len(rows)
-    told = sum(row["optimism"] for row in rows) / len(rows)
-    print(f"mean of: chosen on less further {mean:+.2f}; optimism as told {told:+.2f}")
+    optimism = sum(row["optimism"] for row in rows) / len(rows)
+    print(f"means: 'chosen on' minus 'further' {mean:+.2f}; estimated optimism {optimism:+.2f}")
 
 
 if __name__ == "__main__":

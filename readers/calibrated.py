@@ -30,7 +30,7 @@ class Calibrated:
     `train` learns both numbers from percentages of documents, without labels of inputs: inputs with
     the same percentage form a group, and the logistic function of their mean log odds is fitted to
     the percentage (Platt scaling of groups). `Percentage` with `share: pooled` computes percentages
-    in the same way. The config contains both numbers; there is no model.
+    in the same way. The config contains both numbers; no model is stored.
 
     Attributes:
         reader: Reader that scores choices by log-probabilities or probabilities.

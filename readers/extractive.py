@@ -41,9 +41,9 @@ class Extractive(TakesCalibration, QuestionAnswering):
         null_threshold: Margin by which the lowest sum of "no answer" must exceed that of the best
             span for an input without an answer. With null, for models that were not trained on
             such questions, there is always an answer, and its score is its sum.
-        unanswerable: Text of the output if there is no answer, or no text to copy from.
-        batch_tokens: Maximum number of tokens per micro-batch, including padding; `auto` is as many
-            as the GPU's memory holds, or 4096 on a CPU.
+        unanswerable: Text of the output without an answer.
+        batch_tokens: Maximum number of tokens per micro-batch, including padding; `auto` fills the
+            GPU's memory, or is 4096 on a CPU.
         device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
         calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
     """

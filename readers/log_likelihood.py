@@ -32,8 +32,8 @@ class LogLikelihood(PassageScorer):
             their sum.
         start_token: Whether the model's start token precedes the passage.
         max_input_tokens: Maximum number of tokens per passage; a longer passage fails.
-        batch_tokens: Tokens of a micro-batch, padding included; each takes as many numbers as the
-            vocabulary has words. `auto` is as many as the GPU's memory holds, and 4096 on a CPU.
+        batch_tokens: Maximum number of tokens per micro-batch, including padding; each needs a
+            number per word of the vocabulary. `auto` fills the GPU's memory, or is 4096 on a CPU.
         dtype: Type of the weights; `auto` is that of the checkpoint.
         device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
     """

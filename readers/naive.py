@@ -115,7 +115,9 @@ class MajorityOption(_LearnedBaseline):
 
     def _answer(self, read: Read) -> Output:
         if len(read.choices) < self._learned:
-            raise ValueError(f"there is no option {self.option} among {len(read.choices)} choices")
+            raise ValueError(
+                f"option {self.option} exceeds the number of choices, {len(read.choices)}"
+            )
         return _unread(read, read.choices[self._learned - 1])
 
 

@@ -140,12 +140,12 @@ class PairClassifier(TrainedClassifier):
         for room in range(limit - network.size("", ""), 1, -1):
             first, second = map(len, ends)
             counts = max(room // 2, room - second), max(room - room // 2, room - first)
-            left, right = (
+            shorter = tuple(
                 text[: text_ends[min(count, len(text_ends)) - 1]] if text_ends else text
                 for text, text_ends, count in zip(pair, ends, counts, strict=True)
             )
-            if network.size(left, right) <= limit:
-                return left, right
+            if network.size(*shorter) <= limit:
+                return shorter[0], shorter[1]
         raise ValueError(f"max_input_tokens is {limit}, too few for one token of each text")
 
     def _output(

@@ -39,8 +39,8 @@ class PseudoLogLikelihood(PassageScorer):
         seed: Random seed.
         max_input_tokens: Maximum number of tokens per passage, including special ones; a longer
             passage fails.
-        batch_tokens: Maximum number of tokens per micro-batch, including padding; `auto` is as many
-            as the GPU's memory holds, or 4096 on a CPU.
+        batch_tokens: Maximum number of tokens per micro-batch, including padding; `auto` fills the
+            GPU's memory, or is 4096 on a CPU.
         dtype: Type of the weights; `auto` is that of the checkpoint.
         device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
     """

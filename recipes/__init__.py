@@ -1,10 +1,10 @@
-"""Recipes of the models that come with Leporello, from files of data to the files in the package.
+"""Recipes that train the models of this package from data files.
 
 Run one from a checkout: `python -m recipes.answers SETTINGS --out FOLDER`. No wheel contains them.
 
 A recipe is a package whose module `recipe` has the class of its settings as `SETTINGS` and
 `train(settings, folder)`, which writes the model and returns its record; a recipe that can be
-stopped and resumed has `run(settings, out, update=…)` instead. `PARAMETER` is the parameter of a
-stage that takes the model (default: `reader.model`), and `MODEL` the path below `--out` that it
-takes. Begin with `command.run_recipe`.
+resumed has `run(settings, out, update=…)` instead. `PARAMETER` is the parameter of a stage that
+takes the model (default: `reader.model`), and `MODEL` the path below `--out` for this parameter.
+Begin with `command.run_recipe`.
 """

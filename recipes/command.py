@@ -20,7 +20,7 @@ from leporello.models.distributed import processes
 from leporello.training.model_card import RECORD, check_free, new_folder
 from recipes.settings import read_settings
 
-# Packages that a recipe needs beside the base install.
+# Packages that a recipe needs in addition to the base installation.
 _NEEDS: Mapping[str, tuple[str, ...]] = {
     "answers": ("torch", "transformers", "onnx"),
     "verdicts": ("torch", "transformers", "onnx"),
@@ -34,7 +34,7 @@ def main(name: str) -> None:
     Args:
         name: Name of the recipe, which is a package beside this module.
     """
-    # torch reads these when it is imported; `threads` of the settings overrides the first.
+    # torch reads these on import; the setting `threads` overrides the first.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
@@ -45,20 +45,19 @@ def main(name: str) -> None:
     parser.add_argument(
         "--update", action="store_true", help="replace an earlier training, finished or not"
     )
-    given = parser.parse_args()
+    arguments = parser.parse_args()
+    out = arguments.out or Path("models") / name
     try:
-        done = run_recipe(
-            name, given.settings, given.out or Path("models") / name, update=given.update
-        )
+        record = run_recipe(name, arguments.settings, out, update=arguments.update)
     except UserError as error:
         print(error, file=sys.stderr)
         raise SystemExit(_USERS_MISTAKE) from None
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         raise SystemExit(_INTERRUPTED) from None
-    for score, value in done.get("validation", {}).items():
+    for score, value in record.get("validation", {}).items():
         print(f"on validation: {score} {value:.3f}")
-    print(f"to use it: --set {done['parameter']}={done['folder']}")
+    print(f"to use it: --set {record['parameter']}={record['folder']}")
 
 
 def run_recipe(name: str, settings: Path, out: Path, *, update: bool = False) -> dict[str, Any]:
@@ -79,14 +78,14 @@ def run_recipe(name: str, settings: Path, out: Path, *, update: bool = False) ->
     recipe: Any = import_module(f"recipes.{name}.recipe")
     out = out.resolve()
     check_free(out, update=update)
-    read = read_settings(recipe.SETTINGS, settings)
-    used = {
+    values = read_settings(recipe.SETTINGS, settings)
+    usage = {
         "folder": str(out / getattr(recipe, "MODEL", "")),
         "parameter": getattr(recipe, "PARAMETER", "reader.model"),
     }
     if hasattr(recipe, "run"):
-        return {**used, **recipe.run(read, out, update=update)}
+        return {**usage, **recipe.run(values, out, update=update)}
     with new_folder(out) as folder:
-        done = {"recipe": name, **recipe.train(read, folder / name)}
-        write_json(folder / RECORD, done)
-    return {**used, **done}
+        record = {"recipe": name, **recipe.train(values, folder / name)}
+        write_json(folder / RECORD, record)
+    return {**usage, **record}

@@ -1,4 +1,4 @@
-"""Encoder of the recipe `answers`, as the recipes `choices` and `statements` read with it."""
+"""Loads the encoder of the recipe `answers` for the recipes `choices` and `statements`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What recipes share: their file of settings, and what must not be learnt from."""
+"""Reads settings files of recipes, and functions that exclude texts from training."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ _Settings = TypeVar("_Settings")
 
 
 def read_settings(kind: type[_Settings], path: Path) -> _Settings:
-    """Returns settings from a YAML or JSON file; relative paths in it count from its folder.
+    """Returns settings from a YAML or JSON file; relative paths count from its folder.
 
     Args:
         kind: Dataclass of the settings.
-        path: The file.
+        path: Path of the file.
 
     Raises:
-        ConfigError: With all that is wrong with the file.
+        ConfigError: All errors in the file.
     """
     faults: list[Fault] = []
-    found = _read(kind, read_tree(path), faults)
+    relative = _read(kind, read_tree(path), faults)
     if faults:
         raise ConfigError(faults)
-    settings: _Settings = _placed(found, path.parent)
+    settings: _Settings = _resolved(relative, path.parent)
     return settings
 
 
-def _read(kind: type, tree: Tree, faults: list[Fault]) -> Any:  # noqa: ANN401 -- of that kind
-    """Makes settings of a mapping, or None; what is wrong with it is added to the faults."""
+def _read(kind: type, tree: Tree, faults: list[Fault]) -> Any:  # noqa: ANN401 -- an instance of `kind`
+    """Returns settings from a mapping, or None; adds errors to `faults`."""
     allowed, before = parameters(kind), len(faults)
     values: dict[str, Any] = {}
     for name, child in tree.items.items():
@@ -59,27 +59,28 @@ def _read(kind: type, tree: Tree, faults: list[Fault]) -> Any:  # noqa: ANN401 -
         return None
 
 
-def _placed(value: Any, folder: Path) -> Any:  # noqa: ANN401 -- of the same kind
-    """Returns settings whose relative paths count from a folder."""
+def _resolved(value: Any, folder: Path) -> Any:  # noqa: ANN401 -- the type of `value`
+    """Returns settings with relative paths resolved against a folder."""
     if isinstance(value, Path):
         return folder / value.expanduser()
     if isinstance(value, tuple):
-        return tuple(_placed(item, folder) for item in value)
+        return tuple(_resolved(item, folder) for item in value)
     if isinstance(value, dict):
-        return {key: _placed(item, folder) for key, item in value.items()}
+        return {key: _resolved(item, folder) for key, item in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        parts = {field.name: _placed(getattr(value, field.name), folder) for field in fields(value)}
+        parts = {
+            field.name: _resolved(getattr(value, field.name), folder) for field in fields(value)
+        }
         return replace(value, **parts)
     return value
 
 
 def exclusion(path: Path | None, share: float | None = None) -> Callable[[str], bool]:
-    """Returns the test of a text that must not be learnt from.
+    """Returns a function that decides whether a text is excluded from training.
 
     Args:
-        path: Python file with `is_apart(text)`, which is run; None for a test that nothing meets.
-        share: Share of a text that the file must know, its function's second argument; None for its
-            default.
+        path: Python file with `is_apart(text)`, which is run; None to exclude nothing.
+        share: Second argument of `is_apart`: share of a text that must match; None for its default.
 
     Raises:
         UserError: The file cannot be read, or has no such function.
@@ -92,5 +93,5 @@ def exclusion(path: Path | None, share: float | None = None) -> Callable[[str], 
         raise UserError(f"exclude: {error}") from None
     if not callable(is_apart):
         raise UserError(f"exclude: {path} has no function `is_apart`")
-    rest = () if share is None else (share,)
-    return lambda text: bool(is_apart(text, *rest))
+    arguments = () if share is None else (share,)
+    return lambda text: bool(is_apart(text, *arguments))

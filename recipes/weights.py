@@ -1,4 +1,4 @@
-"""Folders of shipped models, as `leporello.models.weights` reads them."""
+"""Writes folders of shipped models in the format of `leporello.models.weights`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from leporello.models.weights import LEFT, RIGHT, SCALE, Arrays
 
 
 def write_model(path: Path, files: Mapping[str, bytes], config: Mapping[str, JSON]) -> None:
-    """Writes a folder as `ModelFolder` reads it.
+    """Writes a folder in the format of `ModelFolder`.
 
     Args:
-        path: Folder that is written; what else lies in it stays.
+        path: Folder to write; other files in it stay.
         files: Contents by name.
-        config: Keys of `config.json` besides the checksums of these files.
+        config: Content of `config.json`, without the checksums of these files.
     """
     path.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
@@ -32,12 +32,12 @@ def write_model(path: Path, files: Mapping[str, bytes], config: Mapping[str, JSO
 
 
 def pack(weights: Arrays, differences: dict[str, tuple[Any, Any]] | None = None) -> bytes:
-    """Returns weights as the content of a safetensors file, matrices in 8 bits.
+    """Returns weights as the content of a safetensors file, with matrices in 8 bits.
 
     Every row of a matrix is divided by its greatest absolute value and stored as -127 to 127.
 
     Args:
-        weights: Arrays by name; those of one dimension are stored in 32 bits.
+        weights: Arrays by name; arrays of one dimension are stored in 32 bits.
         differences: Pairs of matrices by name, whose product is added to a weight.
     """
     stored: Arrays = {}

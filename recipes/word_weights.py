@@ -1,4 +1,4 @@
-"""What recipes share that learn weights of words: what is written."""
+"""Writes the models of recipes that learn word weights."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from recipes.weights import pack, write_model
 
 @dataclass(frozen=True)
 class LearntWords:
-    """What is learnt.
+    """Learnt weights of words.
 
     Attributes:
-        words: Words in the order of their weights' places.
+        words: Words in the order of the weights.
         weights: Weights, shape (words,).
         bias: Value of a text without any of the words.
     """
@@ -28,7 +28,7 @@ class LearntWords:
     bias: float
 
 
-def write_words(learnt: LearntWords, folder: Path, card: str, told: Mapping[str, JSON]) -> None:
+def write_words(learnt: LearntWords, folder: Path, card: str, config: Mapping[str, JSON]) -> None:
     """Writes words, weights, card and `config.json` into a folder."""
     arrays = {"words": learnt.weights[None], "bias": np.array([learnt.bias])}
     files = {
@@ -36,4 +36,4 @@ def write_words(learnt: LearntWords, folder: Path, card: str, told: Mapping[str,
         "words.txt": "\n".join(learnt.words).encode(),
         "card.md": card.encode(),
     }
-    write_model(folder, files, {"language": "en", **told})
+    write_model(folder, files, {"language": "en", **config})

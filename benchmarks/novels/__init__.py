@@ -1,1 +1,1 @@
-"""Questions on whole novels, with the passages that answer them."""
+"""Questions on complete novels, with the passages that answer them."""

@@ -2,12 +2,12 @@
 
     python -m benchmarks.novels --data FOLDER --out novels.jsonl
 
-FOLDER holds the novels that `novels.json` names, with the SHA-256 of each one's text as it is
-loaded (from Project Gutenberg: Germinal in French, Little Women, Oliver Twist). `questions.jsonl`
-has no more of them than quotes of at most 15 words, which are sought here in the user's own copies,
-however their lines are broken. The file that is written is for the task `JsonLines`; its groups are
-the kinds of questions: `single` (one passage says it), `multiple` (only several passages, mostly
-far apart, do), `reworded` (one passage says it, in other words than the question's).
+FOLDER contains the novels that `novels.json` lists with the SHA-256 of their loaded text (from
+Project Gutenberg: Germinal in French, Little Women, Oliver Twist). `questions.jsonl` has only
+quotes of at most 15 words, which are searched in the user's copies, ignoring line breaks. The
+written file is for the task `JsonLines`; its groups are the kinds of questions: `single` (one
+passage has the answer), `multiple` (only several passages have it, mostly far apart), `reworded`
+(one passage has it, with other words than the question).
 """
 
 from __future__ import annotations
@@ -29,24 +29,25 @@ HERE = Path(__file__).parent
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Writes the task's file.
+    """Writes the file of the task.
 
     Raises:
-        SystemExit: Novels that are missing or of another text, all of them.
+        SystemExit: Novels are missing or have another text; the message lists all of them.
     """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="where the novels lie")
-    parser.add_argument("--out", type=Path, required=True, help="the JSON Lines file to write")
+    parser.add_argument("--data", type=Path, required=True, help="folder of the novels")
+    parser.add_argument("--out", type=Path, required=True, help="JSON Lines file to write")
     options = parser.parse_args(arguments)
     sums = json.loads((HERE / "novels.json").read_text(encoding="utf-8"))
-    made = [*rows(questions(), novels(options.data, sums))]
-    lines = (json.dumps(row, ensure_ascii=False) for row in made)
+    task_rows = [*rows(questions(), novels(options.data, sums))]
+    lines = (json.dumps(row, ensure_ascii=False) for row in task_rows)
     options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print(f"{options.out}: {len(made)} questions, task {{class: JsonLines, path: {options.out}}}")
+    task = f"task {{class: JsonLines, path: {options.out}}}"
+    print(f"{options.out}: {len(task_rows)} questions, {task}")
 
 
 def questions() -> list[dict[str, Any]]:
-    """Returns the questions, as they stand in the file."""
+    """Returns the questions of the file."""
     lines = (HERE / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
@@ -55,40 +56,40 @@ def novels(folder: Path, sums: Mapping[str, str]) -> dict[str, Document]:
     """Returns the novels by the names of their files; their ids are their paths.
 
     Args:
-        folder: Where they lie.
+        folder: Folder of the novels.
         sums: SHA-256 of each novel's text, by the name of its file.
 
     Raises:
-        SystemExit: Some are missing or of another text; all are named.
+        SystemExit: Novels are missing or have another text; the message lists all of them.
     """
-    found: dict[str, Document] = {}
+    documents: dict[str, Document] = {}
     faults: list[str] = []
     for name, expected in sums.items():
         path = (folder / name).resolve()
         try:
-            found[name] = load(path, str(path))
+            documents[name] = load(path, str(path))
         except UserError as error:
             faults.append(str(error))
             continue
-        actual = hashlib.sha256(found[name].text.encode()).hexdigest()
+        actual = hashlib.sha256(documents[name].text.encode()).hexdigest()
         if actual != expected:
-            hint = "the questions are on another text of this novel"
+            hint = "the questions need another text of this novel"
             faults.append(f"{path}: its text has SHA-256 {actual}, not {expected}; {hint}")
     if faults:
         raise SystemExit("\n".join(faults))
-    return found
+    return documents
 
 
 def rows(
-    asked: Sequence[Mapping[str, Any]], documents: Mapping[str, Document]
+    all_questions: Sequence[Mapping[str, Any]], documents: Mapping[str, Document]
 ) -> Iterator[dict[str, Any]]:
     """Yields the rows of the task, numbered within each novel.
 
     Raises:
-        SystemExit: A quote does not stand in its novel once.
+        SystemExit: A quote does not occur exactly once in its novel.
     """
     numbers: Counter[str] = Counter()
-    for question in asked:
+    for question in all_questions:
         name = question["novel"]
         numbers[name] += 1
         document = documents[name]
@@ -103,10 +104,10 @@ def rows(
 
 
 def located(quote: str, document: Document) -> tuple[int, int]:
-    """Returns where a quote stands, whatever white space parts its words.
+    """Returns the span of a quote, ignoring differences of white space.
 
     Raises:
-        SystemExit: It stands there more than once, or not at all.
+        SystemExit: The quote does not occur exactly once.
     """
     pattern = r"\s+".join(map(re.escape, quote.split()))
     places = [match.span() for match in re.finditer(pattern, document.text)]

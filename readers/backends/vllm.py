@@ -173,7 +173,7 @@ def _check_device(device: str) -> None:
     present = current_platform.device_type
     if not present:
         raise UserError(
-            "backend: vllm needs a GPU, and there is none: omit backend, or use ctranslate2,"
+            "backend: vllm needs a GPU, but none was found: omit backend, or use ctranslate2,"
             " which is fast on CPUs"
         )
     if device not in ("auto", present):

@@ -81,7 +81,7 @@ class PairFeatures:
         encoded = remembered(self._cached, texts, self._encoded, _CACHE_SIZE)
         stacked = _Stacked(encoded, self.families)
         rows = {text: row for row, text in enumerate(texts)}
-        sides = np.array([[rows[left], rows[right]] for left, right in pairs]).reshape(-1, 2)
+        sides = np.array([[rows[first], rows[second]] for first, second in pairs]).reshape(-1, 2)
         starts = range(0, len(pairs), _BLOCK)
         # In blocks, since 300 paragraphs have 44,850 pairs (decision 16).
         blocks = [stacked.compare(*sides[start : start + _BLOCK].T) for start in starts]

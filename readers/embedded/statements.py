@@ -58,7 +58,7 @@ def label_order(choices: Sequence[str]) -> tuple[int, int, int] | None:
     """Returns the indices of neither, support and contradiction among choices, if all are there.
 
     Args:
-        choices: Choices of a question, such as those of contract_nli.
+        choices: Choices of a question, such as the labels of contract_nli.
     """
     plain = [" ".join(re.findall(r"[a-z]+", choice.lower())) for choice in choices]
     places = [[i for i, name in enumerate(plain) if name in names] for names in _NAMES]

@@ -206,7 +206,7 @@ def best_spans(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Returns the best start and end of each row, by the sum of their logits.
 
-    Of equal pairs, the one that begins first is returned, then the shortest.
+    The earliest start wins among equal pairs, then the shortest pair.
 
     Args:
         starts: Logits of the first token, shape (rows, tokens).

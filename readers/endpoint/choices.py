@@ -58,8 +58,8 @@ def _longest(indices: Sequence[int], texts: Sequence[str]) -> list[int]:
         index
         for index in indices
         if not any(
-            texts[index] != texts[other] and _occurs(texts[other], texts[index])
-            for other in indices
+            texts[index] != texts[longer] and _occurs(texts[longer], texts[index])
+            for longer in indices
         )
     ]
 

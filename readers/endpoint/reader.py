@@ -59,7 +59,7 @@ class Endpoint(PromptedReader):
 
     Equal prompts are sent once, and have the same answer at any temperature. With choices, the
     answer is matched to one of them by its text or letter; without a match it does not change.
-    There are no scores.
+    Outputs have no scores.
 
     Attributes:
         base_url: Address of the server, usually with `/v1` at the end.
@@ -94,7 +94,7 @@ class Endpoint(PromptedReader):
         budget_tokens: Number of input and output tokens after which the run stops and reads no
             further input; the same command resumes it. All readers of this model on this server
             are counted together.
-        budget_dollars: Number of dollars after which the run stops likewise.
+        budget_dollars: Number of dollars after which the run stops in the same way.
         cache_prompts: Whether to ask the server to cache the beginning of prompts: system message
             and examples, and passages if the prompt has them first. Only for `messages`; other
             servers cache by themselves.

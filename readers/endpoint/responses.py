@@ -197,9 +197,7 @@ def fault_of_status(status: int, headers: Mapping[str, str], content: bytes) -> 
     code = error.get("code") if isinstance(error, Mapping) else None
     if status < _MOVED:
         target = _excerpt(headers.get("location", ""))
-        hint = (
-            "redirects are not followed, since they could leak the key: set base_url to the target"
-        )
+        hint = "it is not followed, since this could leak the key: set base_url to that address"
         return ResponseFault(f"the server redirects to {target}; {hint}", status, stops="always")
     if status == _RATE and code == "insufficient_quota":
         return ResponseFault(f"{message}; {_HINTS[402]}", status, stops="always")

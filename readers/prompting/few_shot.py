@@ -116,10 +116,10 @@ class FewShot:
             UserError: An example was drawn from such a document.
         """
         # Documents, not passages, since contracts and licences share passages.
-        drawn = {shot.document: shot for shot in self.shots if shot.document}
-        chunks = (p for read in reads if drawn for p in read.passages if isinstance(p, Chunk))
+        shots = {shot.document: shot for shot in self.shots if shot.document}
+        chunks = (p for read in reads if shots for p in read.passages if isinstance(p, Chunk))
         for document in dict.fromkeys(chunk.document for chunk in chunks):
-            if shot := drawn.get(document.sha256):
+            if shot := shots.get(document.sha256):
                 raise UserError(
                     f"the worked example {shot.id!r} was drawn from document {document.id!r},"
                     f" which the question is about: {_ADVICE}"

@@ -39,8 +39,8 @@ class PromptedModel(PromptedReader):
         early_stopping: Whether beam search ends once it has num_beams texts, even if it could find
             a better one.
         batch_tokens: Maximum number of tokens per micro-batch, including padding and new tokens;
-            `auto` is as many as the GPU's memory holds, or 4096 on a CPU, where larger batches are
-            not faster.
+            `auto` fills the GPU's memory, or is 4096 on a CPU, where larger batches are not
+            faster.
         dtype: Type of the weights; `auto` is that of the checkpoint. The int8 types need
             `ctranslate2`.
         device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.

@@ -1,5 +1,6 @@
 """Trains the encoder that answers questions from passages: a span, yes, no, or nothing.
 
-Questions and their split, negatives by our own retriever, groups of windows whose tokens compete,
-the network and its loss, and the files that the reader `Embedded` reads. Begin with `recipe`.
+The modules read and split questions, find negatives with a retriever, make groups of windows whose
+tokens compete, define the network and its loss, and write the files of the reader `Embedded`. Begin
+with `recipe`.
 """

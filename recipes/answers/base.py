@@ -1,4 +1,4 @@
-"""The base encoder: one that transformers knows, or a quantised cross-encoder in ONNX."""
+"""Loads the base encoder: an encoder of transformers, or a quantised cross-encoder in ONNX."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Base:
-    """An encoder that is trained further, with its tokenizer.
+    """Encoder to train further, with its tokenizer.
 
     Attributes:
         encoder: Encoder without dropout.
-        tokenizer: Tokenizer that neither cuts nor pads.
-        special: Numbers of the tokens that open a window and close each of its parts.
-        longest: Tokens of a window at most.
+        tokenizer: Tokenizer without truncation and padding.
+        special: Ids of the token at the beginning of a window, and of the token after each part.
+        longest: Maximum number of tokens of a window.
     """
 
     encoder: PreTrainedModel
@@ -41,7 +41,7 @@ def load_base(settings: AnswersSettings) -> Base:
     """Loads the base of a training.
 
     Raises:
-        UserError: It cannot be had, or is no encoder that can be trained here.
+        UserError: The base cannot be loaded, or is not an encoder that can be trained here.
     """
     if settings.base.endswith(".onnx"):
         encoder: PreTrainedModel = quantised_bert(
@@ -53,8 +53,8 @@ def load_base(settings: AnswersSettings) -> Base:
     cls, sep = ids
     if cls is None or sep is None:
         raise UserError(
-            f"base {settings.base!r}: its tokenizer has no tokens that open a text and part two"
-            " ([CLS], [SEP]); choose an encoder, such as BERT, DeBERTa or ModernBERT"
+            f"base {settings.base!r}: its tokenizer has no [CLS] and [SEP] tokens; choose an"
+            " encoder, such as BERT, DeBERTa or ModernBERT"
         )
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -65,7 +65,7 @@ def _pretrained(base: str, tokenizer: str) -> tuple[PreTrainedModel, Tokenizer, 
     config = pretrained.read_config(base)
     if config.is_encoder_decoder:
         raise UserError(f"base {base!r} is an encoder with a decoder; choose an encoder")
-    for name, value in vars(config).items():  # so that a step depends on its batch alone
+    for name, value in vars(config).items():  # so that a step depends only on its batch
         if "dropout" in name and isinstance(value, float):
             setattr(config, name, 0.0)
     encoder: Any
@@ -75,11 +75,11 @@ def _pretrained(base: str, tokenizer: str) -> tuple[PreTrainedModel, Tokenizer, 
     with pretrained.faults_explained(base), pretrained.quiet():
         fast = AutoTokenizer.from_pretrained(loadable(tokenizer or base), trust_remote_code=False)
     if missing := [key for key in missing if "pooler" not in key]:
-        raise UserError(f"base {base!r} lacks weights of its own encoder ({missing[0]})")
+        raise UserError(f"base {base!r} lacks weights of its encoder ({missing[0]})")
     if getattr(encoder, "pooler", None) is not None:
         encoder.pooler = None
     if not fast.is_fast:
-        raise UserError(f"base {base!r} has no fast tokenizer, which tells where tokens stand")
+        raise UserError(f"base {base!r} has no fast tokenizer, which is needed for offsets")
     core = Tokenizer.from_str(fast.backend_tokenizer.to_str())
     return encoder, core, (fast.cls_token_id, fast.sep_token_id)
 
@@ -89,14 +89,14 @@ def _tokenizer_file(file: str) -> tuple[Tokenizer, tuple[int | None, int | None]
         raise UserError("a base in ONNX needs the setting `tokenizer`, its tokenizer.json")
     try:
         tokenizer = Tokenizer.from_file(locate(file))
-    except Exception as error:  # tokenizers raises nothing more precise
+    except Exception as error:  # tokenizers raises no more precise class
         raise UserError(f"tokenizer {file!r} cannot be read: {error}") from None
     return tokenizer, (tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]"))
 
 
 def _positions(encoder: PreTrainedModel) -> int:
-    """Returns the number of tokens that an encoder reads at most."""
+    """Returns the size of an encoder's input window in tokens."""
     embeddings = getattr(getattr(encoder, "embeddings", None), "position_embeddings", None)
-    padding = getattr(embeddings, "padding_idx", None)  # RoBERTa counts positions from there
-    taken = 0 if padding is None else padding + 1
-    return int(encoder.config.max_position_embeddings) - taken
+    padding = getattr(embeddings, "padding_idx", None)  # RoBERTa's positions begin after it
+    unused = 0 if padding is None else padding + 1
+    return int(encoder.config.max_position_embeddings) - unused

@@ -1,4 +1,4 @@
-"""The reader as a graph for onnxruntime, whose weights are handed over when it is loaded."""
+"""Builds the reader's graph for onnxruntime, which receives the weights when it is loaded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CONTRIB = "com.microsoft"
 
 
 class _Builder:
-    """Collects nodes and the weights that they name.
+    """Collects nodes and the names of their weights.
 
     Args:
         shapes: Shape of each weight.
@@ -24,7 +24,7 @@ class _Builder:
         self.used: dict[str, None] = {}
 
     def weight(self, name: str) -> str:
-        """Returns a weight's name, and remembers that the graph reads it."""
+        """Returns the name of a weight, and records that the graph uses it."""
         self.used[name] = None
         return name
 
@@ -38,7 +38,7 @@ class _Builder:
         return output
 
     def initializers(self) -> list[onnx.TensorProto]:
-        """Returns the weights as placeholders, whose content lies elsewhere."""
+        """Returns placeholders of the weights, without their content."""
         placeholders = []
         for name in self.used:
             tensor = TensorProto(
@@ -61,9 +61,9 @@ def build_graph(
 ) -> bytes:
     """Returns a graph of a BERT encoder with linear heads.
 
-    It reads `ids`, `types` and `mask`, (windows, length) in 32 bits, and gives one output for
-    each head. Matrices are stored as they are multiplied, one column for each output, and those
-    of query, key and value as one, `layer.N.attention`.
+    Its inputs are `ids`, `types` and `mask`, (windows, length) in 32 bits, and each head has an
+    output. Matrices have one column per output, and query, key and value form one matrix,
+    `layer.N.attention`.
 
     Args:
         shapes: Shape of each weight.
@@ -94,25 +94,26 @@ def build_graph(
     for number in range(layers):
         state = _layer(graph, f"layer.{number}", state, attention_heads, epsilon)
     outputs = []
-    for name, everywhere in heads.items():
-        read = state
-        if not everywhere:
+    for name, reads_every_token in heads.items():
+        head_input = state
+        if not reads_every_token:
             graph.nodes.append(helper.make_node("Constant", [], [f"{name}.first"], value_int=0))
-            read = graph.add("Gather", [state, f"{name}.first"], f"{name}.read", axis=1)
-        product = graph.add("MatMul", [read, graph.weight(f"{name}.weight")], f"{name}.product")
+            head_input = graph.add("Gather", [state, f"{name}.first"], f"{name}.read", axis=1)
+        weight = graph.weight(f"{name}.weight")
+        product = graph.add("MatMul", [head_input, weight], f"{name}.product")
         graph.add("Add", [product, graph.weight(f"{name}.bias")], name)
         width = shapes[f"{name}.weight"][1]
         shape: list[str | int | None] = ["windows", width]
-        if everywhere:
+        if reads_every_token:
             shape.insert(1, "length")
         outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.INT32, ["windows", "length"])
         for name in ("ids", "types", "mask")
     ]
-    made = helper.make_graph(graph.nodes, "reader", inputs, outputs, graph.initializers())
+    network = helper.make_graph(graph.nodes, "reader", inputs, outputs, graph.initializers())
     opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_CONTRIB, 1)]
-    model = helper.make_model(made, opset_imports=opsets, ir_version=8)
+    model = helper.make_model(network, opset_imports=opsets, ir_version=8)
     content: bytes = model.SerializeToString()
     return content
 
@@ -137,7 +138,7 @@ def _layer(graph: _Builder, name: str, state: str, attention_heads: int, epsilon
 
 
 def _norm(graph: _Builder, name: str, value: str, skipped: str, epsilon: float) -> str:
-    """Adds bias, what was skipped, and normalisation; returns the output's name."""
+    """Adds a bias, a skip connection and a normalisation; returns the name of the output."""
     return graph.add(
         "SkipLayerNormalization",
         [

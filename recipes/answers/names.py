@@ -1,4 +1,4 @@
-"""What each weight is called in PyTorch, and in what is shipped."""
+"""Translates names of weights between PyTorch and the shipped files."""
 
 from __future__ import annotations
 
@@ -29,14 +29,13 @@ _JOINED = ("query", "key", "value")
 
 
 def shipped_names(state: Mapping[str, torch.Tensor], layers: int) -> Arrays:
-    """Returns the weights of a reader under the names that are shipped.
+    """Returns the weights of a network under their names in the shipped files.
 
-    Matrices stay as PyTorch keeps them, one row for each output; those of query, key and value
-    become one.
+    Matrices have one row per output, as in PyTorch; query, key and value form one matrix.
 
     Args:
         state: Weights of a network.
-        layers: Number of its layers.
+        layers: Number of layers.
     """
     plain = {name: value.float().numpy() for name, value in state.items()}
     weights = {short: plain[long] for short, long in _pairs(layers)}
@@ -52,7 +51,7 @@ def restored(weights: Mapping[str, NDArray[Any]], layers: int) -> dict[str, torc
     """Returns shipped weights under their names in a network.
 
     Args:
-        weights: Weights as `shipped_names` gave them.
+        weights: Weights under the names of `shipped_names`.
         layers: Number of layers.
     """
     long_names = dict(_pairs(layers))
@@ -68,10 +67,10 @@ def restored(weights: Mapping[str, NDArray[Any]], layers: int) -> dict[str, torc
 
 
 def is_transposed(name: str, value: NDArray[Any]) -> bool:
-    """Whether the graph multiplies by a weight, and so wants one column for each output.
+    """Returns whether the graph multiplies by a weight, and so needs one column per output.
 
     Args:
-        name: Name of the weight, as shipped.
+        name: Name of the weight in the shipped files.
         value: The weight.
     """
     return value.ndim > 1 and name not in _EMBEDDINGS

@@ -1,4 +1,4 @@
-"""Passages that look as if they answered a question, and do not."""
+"""Finds negatives: passages that resemble an answer to a question, but lack it."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from leporello.core.protocols import Retriever
 from leporello.core.records import Chunk, Document
 from recipes.answers.questions import Question
 
-_BLOCK = 2000  # questions of a set that are searched for together
+_BLOCK = 2000  # questions of a set per search
 
 
 def nearest_passages(
     questions: Sequence[Question], retriever: Retriever, count: int
 ) -> list[list[str]]:
-    """Returns for each question the passages that a retriever puts first and that lack its answer.
+    """Returns for each question the best passages of a retriever that lack its answer.
 
-    They are those that the question came with; where these are too few, of its own document; and
-    where that has too few, of its set.
+    The question's other passages in the data come first, then passages of its document, and then of
+    its set.
 
     Args:
         questions: Questions with their passages.
-        retriever: Retriever that is asked for them.
-        count: Passages for each question at most.
+        retriever: Retriever that ranks passages.
+        count: Maximum number of passages per question.
     """
-    found = [list(question.others[:count]) for question in questions]
-    for rows in _shelves(questions):
+    negatives = [list(question.others[:count]) for question in questions]
+    for rows in _blocks(questions):
         passages = list(dict.fromkeys(questions[row].passage for row in rows))
-        asked = [row for row in rows if len(found[row]) < count]
-        if not asked or len(passages) == 1:
+        searching = [row for row in rows if len(negatives[row]) < count]
+        if not searching or len(passages) == 1:
             continue
         chunks = _chunks(passages)
-        hits = retriever.retrieve([questions[row].text for row in asked], chunks)
-        for row, ranked in zip(asked, hits, strict=True):
-            own, answers = questions[row].passage, _answers(questions[row])
-            fitting = (text for hit in ranked if _lacks(text := hit.chunk.text, answers))
-            new = [text for text in fitting if text != own and text not in found[row]]
-            found[row] += new[: count - len(found[row])]
-    return found
+        hits = retriever.retrieve([questions[row].text for row in searching], chunks)
+        for row, ranked in zip(searching, hits, strict=True):
+            positive, answers = questions[row].passage, _answers(questions[row])
+            lacking = (text for hit in ranked if _lacks(text := hit.chunk.text, answers))
+            new = [text for text in lacking if text != positive and text not in negatives[row]]
+            negatives[row] += new[: count - len(negatives[row])]
+    return negatives
 
 
-def _shelves(questions: Sequence[Question]) -> Iterator[list[int]]:
-    """Yields the questions of each document, then those of each set, in blocks."""
+def _blocks(questions: Sequence[Question]) -> Iterator[list[int]]:
+    """Yields the questions of each document, then the questions of each set in blocks."""
     documents, sets = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
     for row, question in enumerate(questions):
         documents[question.document].append(row)
@@ -54,7 +54,7 @@ def _shelves(questions: Sequence[Question]) -> Iterator[list[int]]:
 
 
 def _chunks(passages: Sequence[str]) -> list[Chunk]:
-    """Returns passages as chunks of a document."""
+    """Returns passages as chunks of one document."""
     document = Document("passages", "\n".join(passages))
     chunks, start = [], 0
     for passage in passages:

@@ -1,4 +1,4 @@
-"""The network: an encoder with a head for spans and a head for what a window says; its loss."""
+"""Network and loss: an encoder with a head for spans and a head for the labels of windows."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class WindowBatch:
     """Windows as tensors, padded to one length.
 
     Attributes:
-        ids: Numbers of the tokens, (windows, length).
+        ids: Token ids, (windows, length).
         types: Zero for the question, one for the text.
         mask: One for tokens, zero for padding.
         text: True for the tokens of the text.
-        starts: True where an answer starts.
-        ends: True where an answer ends.
+        starts: True for the first token of each answer.
+        ends: True for the last token of each answer.
         labels: Label of each window.
-        groups: Number of the group that each window is of.
+        groups: Number of each window's group.
     """
 
     ids: Tensor
@@ -45,18 +45,18 @@ class WindowBatch:
 
 
 class AnswerNetwork(nn.Module):
-    """Scores every token of a window as start and end of the answer, and the window as a whole.
+    """Scores every token of a window as start and end of the answer, and the labels of the window.
 
     Args:
         encoder: Encoder whose states the heads read.
-        frozen: Number of layers, from the first, that are not trained.
+        frozen: Number of first layers that are not trained.
     """
 
     def __init__(self, encoder: PreTrainedModel, frozen: int = 0) -> None:
         super().__init__()
         self.encoder = encoder
         self.has_types = getattr(encoder.config, "type_vocab_size", 0) > 1
-        # the words' own vectors stay as they are: most are too rare to learn anything here
+        # Word vectors are not trained, since most words are too rare to learn anything.
         encoder.get_input_embeddings().requires_grad_(False)
         if frozen:
             encoder.get_submodule("embeddings").requires_grad_(False)
@@ -72,13 +72,13 @@ class AnswerNetwork(nn.Module):
         """Returns logits of starts and ends (windows, length, 2), and of labels (windows, 4).
 
         Args:
-            ids: Numbers of the tokens, (windows, length).
+            ids: Token ids, (windows, length).
             types: Zero for the question, one for the text.
             mask: One for tokens, zero for padding.
         """
-        more = {"token_type_ids": types.long()} if self.has_types else {}
-        read = self.encoder(input_ids=ids.long(), attention_mask=mask.long(), **more)
-        states = read.last_hidden_state
+        extra = {"token_type_ids": types.long()} if self.has_types else {}
+        encoded = self.encoder(input_ids=ids.long(), attention_mask=mask.long(), **extra)
+        states = encoded.last_hidden_state
         return self.span(states), self.label(states[:, 0])
 
     def _layers(self) -> nn.ModuleList:
@@ -92,7 +92,7 @@ def collate(groups: Sequence[Group], special: tuple[int, int], device: str = "cp
 
     Args:
         groups: Groups of one batch.
-        special: Numbers of the tokens that open a window and close each of its parts.
+        special: Ids of the token at the beginning of a window, and of the token after each part.
         device: Device of the tensors.
     """
     cls, sep = special
@@ -119,37 +119,39 @@ def loss_of(
 ) -> tuple[Tensor, dict[str, float]]:
     """Returns the loss of a batch, and its parts.
 
-    Three parts: *group*, where the tokens of all windows of a question compete to be start and
-    end; *window*, where the tokens of one window compete with the first, which is right where the
-    window has no span; and *label*, the label of each window. Where several places are right,
-    their probabilities are summed.
+    In the part *group*, the tokens of all windows of a question compete to be start and end. In
+    *window*, the tokens of one window compete with its first token, which is right if the window
+    has no span. *label* is the loss of the windows' labels. If several tokens are right, their
+    probabilities are summed.
 
     Args:
-        logits: Logits of spans and of labels, as the network gives them.
-        batch: Windows with what is right.
+        logits: Logits of spans and of labels from the network.
+        batch: Windows with their targets.
         window: Weight of the window part.
         label: Weight of the label part.
     """
     spans, labels = logits
-    free = batch.text.clone()
-    free[:, 0] = True
-    null = batch.labels != _SPAN
-    grouped, alone = [], []
-    for side, right in enumerate((batch.starts, batch.ends)):
+    candidates = batch.text.clone()
+    candidates[:, 0] = True
+    has_no_span = batch.labels != _SPAN
+    group_losses, window_losses = [], []
+    for side, targets in enumerate((batch.starts, batch.ends)):
         scores = spans[..., side].float()
-        goal = right.clone()
-        goal[null, 0] = True
-        alone.append((_log_sum(scores, free) - _log_sum(scores, goal)).mean())
-        grouped.append(
-            _over_groups(_log_sum(scores, batch.text), batch.groups)
-            - _over_groups(_log_sum(scores, right), batch.groups)
+        window_targets = targets.clone()
+        window_targets[has_no_span, 0] = True
+        window_losses.append(
+            (_log_sum(scores, candidates) - _log_sum(scores, window_targets)).mean()
         )
-    answered = torch.unique(batch.groups[~null])
-    # batches of questions for yes and no alone have no group part
-    both = (grouped[0] + grouped[1])[answered] / 2
+        group_losses.append(
+            _over_groups(_log_sum(scores, batch.text), batch.groups)
+            - _over_groups(_log_sum(scores, targets), batch.groups)
+        )
+    answered = torch.unique(batch.groups[~has_no_span])
+    # Batches with only yes/no questions have no group part.
+    both = (group_losses[0] + group_losses[1])[answered] / 2
     parts = {
         "group": both.mean() if len(answered) else labels.sum() * 0,
-        "window": (alone[0] + alone[1]) / 2,
+        "window": (window_losses[0] + window_losses[1]) / 2,
         "label": cross_entropy(labels.float(), batch.labels),
     }
     total = parts["group"] + window * parts["window"] + label * parts["label"]
@@ -157,11 +159,11 @@ def loss_of(
 
 
 def _log_sum(logits: Tensor, places: Tensor) -> Tensor:
-    """Returns the logarithm of the summed exponentials at some places of each window."""
+    """Returns the log-sum-exp of the logits at some tokens of each window."""
     return logits.masked_fill(~places, _NOWHERE).logsumexp(dim=1)
 
 
 def _over_groups(values: Tensor, groups: Tensor) -> Tensor:
-    """Returns the same over the windows of each group."""
+    """Returns the log-sum-exp of the values of each group's windows."""
     spread = values.new_full((int(groups.max()) + 1, len(values)), _NOWHERE)
     return spread.scatter(0, groups[None, :], values[None, :]).logsumexp(dim=1)

@@ -1,4 +1,4 @@
-"""The questions of a training, and how they are split by document."""
+"""Reads the questions of a training, and splits them by document."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from leporello.core.errors import UserError
 from leporello.core.files import opened
 
 _WORDS = re.compile(r"[a-z0-9]+")
-_ANCHOR = 3  # words that decide whether a fingerprint begins here
+_ANCHOR = 3  # words whose hash decides whether a fingerprint begins with them
 _SPAN = 12  # words of a fingerprint
 _EVERY = 24  # words between fingerprints, on average
 _SOURCE = "hotpotqa"
@@ -38,17 +38,17 @@ class _QuestionRow:
 
 @dataclass(frozen=True)
 class Question:
-    """A question, a passage, and what the passage says to it.
+    """A question with a passage and its answers in the passage.
 
     Attributes:
         source: Name of the data set.
-        document: Name of the document that the passage is of, unique over all sets.
+        document: Name of the passage's document, unique over all sets.
         text: Text of the question.
-        passage: Text that is read for the answer.
-        answers: Places of right answers as (first character, one past the last).
-        yes_no: Answer to a question for yes or no, else None. A question with neither this nor
-            answers is one that the passage does not answer.
-        others: Passages beside it that do not answer the question.
+        passage: Text to read.
+        answers: Right answers as half-open ranges of characters in the passage.
+        yes_no: Answer to a yes/no question, or None. A question with neither this nor answers is
+            not answered by the passage.
+        others: Further passages, which do not answer the question.
     """
 
     source: str
@@ -64,10 +64,10 @@ def read_questions(path: Path) -> Iterator[Question]:
     """Yields the questions of a file.
 
     Args:
-        path: File of rows as JSON Lines, or `.json` as HotpotQA has it; gzipped if it ends so.
+        path: File of rows in JSON Lines, or `.json` in HotpotQA's format; may be gzipped (`.gz`).
 
     Raises:
-        UserError: The file cannot be read, or a row is wrong; the message names its line.
+        UserError: The file cannot be read, or a row is not valid; the message names its line.
     """
     check: TypeAdapter[_QuestionRow] = adapter(_QuestionRow)
     try:
@@ -105,29 +105,29 @@ def _question(row: _QuestionRow, place: str) -> Question:
 def split(
     questions: Sequence[Question], share: float, seed: int
 ) -> tuple[list[Question], list[Question]]:
-    """Splits questions into those to train on and those to validate on.
+    """Splits questions into training and validation questions.
 
-    Documents that share text are on the same side, whatever they are called.
+    Documents that share text are on the same side, whatever their names.
 
     Args:
         questions: All questions.
-        share: Share of the documents to validate on, from 0 to 1.
-        seed: Seed that decides which.
+        share: Share of the documents for validation, 0 to 1.
+        seed: Seed of the split.
     """
     group = document_groups(questions)
     train: list[Question] = []
     validation: list[Question] = []
     for question in questions:
-        held_out = _draw(group[question.document], seed) < share
-        (validation if held_out else train).append(question)
+        is_held_out = _draw(group[question.document], seed) < share
+        (validation if is_held_out else train).append(question)
     return train, validation
 
 
 def document_groups(questions: Iterable[Question]) -> dict[str, str]:
-    """Returns for each document the first by name of those that it shares text with.
+    """Returns for each document the first name among the documents that share text with it.
 
     Args:
-        questions: Questions whose passages, and others, are compared.
+        questions: Questions whose passages are compared.
     """
     parent: dict[str, str] = {}
 
@@ -142,19 +142,19 @@ def document_groups(questions: Iterable[Question]) -> dict[str, str]:
     texts = ((text, q.document) for q in questions for text in (q.passage, *q.others))
     for text, document in dict.fromkeys(texts):
         for key in fingerprints(text):
-            one, other = sorted((root(document), root(owner.setdefault(key, document))))
-            parent[other] = one
+            first, second = sorted((root(document), root(owner.setdefault(key, document))))
+            parent[second] = first
     return {name: root(name) for name in parent}
 
 
 def fingerprints(text: str) -> set[bytes]:
-    """Returns keys of a text that a copy of it, cut anywhere, mostly shares.
+    """Returns hashes of parts of a text, most of which a truncated copy has too.
 
-    The places are chosen by the words themselves, one in 24 or so; a text without any such place
-    is its own key as a whole.
+    The words themselves determine the beginnings of the parts, about one in 24 words. A text
+    without such a beginning has one hash of its complete text.
 
     Args:
-        text: Passage in any language; words are letters and digits of English.
+        text: Passage in any language; only ASCII letters and digits count as words.
     """
     words = _WORDS.findall(text.lower())
     keys = {
@@ -177,10 +177,11 @@ def _draw(name: str, seed: int) -> float:
 def rows_of(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yields the rows of one question of the distractor setting.
 
-    One has both supporting paragraphs as its passage, others a paragraph alone that has the answer.
+    The passage of the first row has both supporting paragraphs; each further row has one
+    paragraph that contains the answer.
 
     Args:
-        item: Question as HotpotQA's own files have it, or, with columns, those of the hub.
+        item: Question in the format of HotpotQA's files, or of the hub's files with columns.
     """
     texts = {title: f"{title}\n{''.join(sentences).strip()}" for title, sentences in _pairs(item)}
     facts = item["supporting_facts"]
@@ -189,8 +190,8 @@ def rows_of(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     name = item.get("id") or item["_id"]
     random.Random(name).shuffle(gold)
     yes_no = item["answer"] if item["answer"] in ("yes", "no") else None
-    alone = [] if yes_no else [texts[title] for title in gold]
-    for passage in ["\n\n".join(texts[title] for title in gold), *alone]:
+    single = [] if yes_no else [texts[title] for title in gold]
+    for passage in ["\n\n".join(texts[title] for title in gold), *single]:
         answers = [] if yes_no else _places(passage, item["answer"])
         if answers or yes_no:
             yield {
@@ -212,6 +213,6 @@ def _pairs(item: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _places(text: str, answer: str) -> list[tuple[int, str]]:
-    """Returns where a text has an answer as whole words, case and all."""
+    """Returns the occurrences of an answer as complete words with the same case."""
     pattern = rf"(?<!\w){re.escape(answer)}(?!\w)"
-    return [(found.start(), found.group()) for found in re.finditer(pattern, text)]
+    return [(match.start(), match.group()) for match in re.finditer(pattern, text)]

@@ -1,4 +1,4 @@
-"""The recipe from its settings to what is shipped: data, training, validation, files."""
+"""The recipe `answers`: prepares data, trains, validates, and writes the shipped files."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ from recipes.answers.train import (
 from recipes.answers.windows import Draw, Group, GroupMaker
 from recipes.settings import exclusion
 
-_NEGATIVES = 5  # passages without the answer that a question may be given
-_VALIDATED = 40  # questions of each set that are validated on at most
+_NEGATIVES = 5  # maximum number of passages without the answer per question
+_VALIDATED = 40  # maximum number of validation questions per set
 _STEPS = "steps"
-_FREE = ("checkpoint_seconds", "threads", "device")  # what may differ when a training goes on
+_FREE = ("checkpoint_seconds", "threads", "device")  # settings that may change on resuming
 
 _log = logging.getLogger("leporello")
 
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What a training reads.
+    """Questions of a training.
 
     Attributes:
-        train: Questions to train on.
-        validation: Questions of other documents, to validate on.
-        excluded: Number of questions that were left out.
+        train: Training questions.
+        validation: Validation questions, on other documents.
+        excluded: Number of excluded questions.
     """
 
     train: list[Question]
@@ -61,15 +61,15 @@ SETTINGS = AnswersSettings
 
 
 def run(settings: AnswersSettings, out: Path, *, update: bool = False) -> dict[str, Any]:
-    """Trains, or goes on with it, and writes `answers/`, the log and a record into a folder.
+    """Trains or resumes, and writes `answers/`, the log and a record into a folder.
 
     Args:
         settings: Settings.
-        out: Folder that is written.
-        update: Whether to replace what an earlier training left, finished or not.
+        out: Folder to write.
+        update: Whether to replace an earlier training, finished or not.
 
     Raises:
-        UserError: A mistake of the user's.
+        UserError: The settings or the data are not valid, or the folder is not free.
     """
     device_named(settings.device)
     base = load_base(settings)
@@ -85,19 +85,20 @@ def run(settings: AnswersSettings, out: Path, *, update: bool = False) -> dict[s
         groups = _validation_groups(data.validation, settings, base)
         scores = validation_scores(training.network, base.special, groups, settings.batch)
         record = _record(settings, training, data, scores)
-        with new_folder(out) as made:
-            ship(training.network, base, made / "answers", _card(record), settings.language)
-            shutil.copy(folder / "log.jsonl", made)
-            write_json(made / RECORD, {**record, **versions()})
+        with new_folder(out) as target:
+            ship(training.network, base, target / "answers", _card(record), settings.language)
+            shutil.copy(folder / "log.jsonl", target)
+            write_json(target / RECORD, {**record, **versions()})
     unfinished.remove()
     return record
 
 
 def prepare(settings: AnswersSettings) -> TrainingData:
-    """Reads the questions, leaves out what is excluded, and splits them by document.
+    """Reads the questions, removes excluded questions, and splits the others by document.
 
     Raises:
-        UserError: A file cannot be read, a set of the settings is not there, or nothing is left.
+        UserError: A file cannot be read, a set of the settings does not exist, or no questions are
+            left.
     """
     everything = [question for file in settings.questions for question in read_questions(file)]
     is_apart = cache(exclusion(settings.exclude))
@@ -108,10 +109,10 @@ def prepare(settings: AnswersSettings) -> TrainingData:
         for name in phase.weights or ():
             if name not in sets:
                 raise UserError(
-                    f"weights: no question is of the set {name!r}{did_you_mean(name, sets)}"
+                    f"weights: there are no questions of the set {name!r}{did_you_mean(name, sets)}"
                 )
         if phase.weights is not None and not any(phase.weights.values()):
-            raise UserError("weights: are all zero; leave them out to weigh every set by its size")
+            raise UserError("weights: are all zero; remove them to weight every set by its size")
     if not train:
         raise UserError("there are no questions to train on")
     return TrainingData(train, validation, len(everything) - len(free))
@@ -142,7 +143,7 @@ def _validation_groups(
 
 
 def _identity(settings: AnswersSettings) -> dict[str, JSON]:
-    """Returns all that checkpoints depend on, as JSON."""
+    """Returns the settings and hashes of files that checkpoints depend on, as JSON."""
     files: dict[str, JSON] = {}
     for path in (*settings.questions, *([settings.exclude] if settings.exclude else [])):
         with opened(path) as file:
@@ -179,7 +180,7 @@ def _record(
 
 
 def _card(record: Mapping[str, Any]) -> str:
-    """Returns a model card of what is known; what a person must add is said."""
+    """Returns a model card with the known facts, and a list of facts that a person must add."""
     settings = record["settings"]
     sets = "\n".join(f"| {name} | {count:,} |" for name, count in record["questions"].items())
     scores = ", ".join(f"{name} {value:.3f}" for name, value in record["validation"].items())

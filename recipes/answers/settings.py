@@ -1,4 +1,4 @@
-"""The settings of a training, and their file."""
+"""Settings of the recipe `answers`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from leporello.core.training import AboveZero, PartOf
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of the training.
+    """A phase of the training.
 
     Attributes:
-        tokens: Tokens to read.
-        learning_rate: Learning rate of the encoder at its highest.
-        decay: Whether the rate falls to zero by the phase's end; else it stays.
-        weights: Share of what is read that comes from each set, in any unit; if empty, every set by
-            its number of questions.
-        shortest: Tokens that a window's text is cut to at least, where it has as many.
-        longest: Tokens that a passage is cut to at most.
+        tokens: Number of tokens to read.
+        learning_rate: Maximum learning rate of the encoder.
+        decay: Whether the rate falls to zero by the end of the phase; otherwise it stays constant.
+        weights: Relative shares of the questions that are drawn from each set; if empty,
+            proportional to the sets' numbers of questions.
+        shortest: Minimum number of tokens of a window's text, if the passage has as many.
+        longest: Maximum number of tokens of a passage.
     """
 
     tokens: Positive
@@ -38,41 +38,41 @@ class Phase:
 
 @dataclass(frozen=True)
 class AnswersSettings:
-    """All that decides what a training gives.
+    """Settings that determine the result of a training.
 
     Attributes:
-        base: Path or hub id of an encoder that transformers knows, or file of a BERT cross-encoder
-            in ONNX, quantised to 8 bits.
-        questions: Files of questions: rows as docs/training.md describes them, or HotpotQA's own
-            JSON.
-        phases: Parts of the training, in order.
-        language: Language that is read, as ISO 639-1 has it; `ask` tells it of other documents.
-        tokenizer: Path or hub id of the tokenizer, if not the base's own; for a base in ONNX its
+        base: Path or hub id of an encoder of transformers, or file of a BERT cross-encoder in ONNX,
+            quantised to 8 bits.
+        questions: Files of questions: rows in the format of docs/training.md, or HotpotQA's JSON.
+        phases: Phases of the training, in order.
+        language: Language of the data (ISO 639-1); `ask` adds a note to documents in other
+            languages.
+        tokenizer: Path or hub id of the tokenizer; if empty, the base's. A base in ONNX needs its
             `tokenizer.json`.
-        attention_heads: Number of attention heads of a base in ONNX, which does not tell it.
-        exclude: Python file with `is_apart(text)`: questions with a passage that it knows are left
-            out. It is run.
-        validation: Share of the documents that is not trained on.
+        attention_heads: Number of attention heads of a base in ONNX, which does not store it.
+        exclude: Python file with `is_apart(text)`, which is run: questions are left out if it
+            returns true for one of their passages.
+        validation: Share of the documents for validation.
         retriever: Name of the retriever that finds passages without the answer.
         seed: Seed of the split, of draws and of new weights.
-        batch: Tokens of a batch at most.
-        warmup: Tokens over which the rate rises at the start of the first phase.
+        batch: Maximum number of tokens of a batch.
+        warmup: Number of tokens over which the learning rate rises in the first phase.
         head_rate: Learning rate of the heads, as a multiple of the encoder's.
         weight_decay: Weight decay of AdamW.
-        window_loss: Weight in the loss of each window alone.
-        label_loss: Weight in the loss of the label of a window.
-        frozen: Number of layers, from the first, that are not trained.
-        negatives: Probabilities of 0, 1, 2… windows without the answer beside a question.
-        joined: Probability that such a passage stands beside the right one, in one window.
-        joined_hops: The same for the sets in `hops`.
+        window_loss: Weight of the loss of single windows.
+        label_loss: Weight of the loss of windows' labels.
+        frozen: Number of first layers that are not trained.
+        negatives: Probabilities of 0, 1, 2… windows without the answer per question.
+        joined: Probability that a window has a passage without the answer beside the right one.
+        joined_hops: The same probability for the sets in `hops`.
         hops: Names of the sets whose questions need two passages.
         unanswered: Probability that the window with the answer is left out.
-        window: Tokens of a window at most, where the base has as many positions.
+        window: Maximum number of tokens of a window; the base may have fewer positions.
         snapshot_steps: Steps between snapshots of the weights.
         average: Number of last snapshots whose mean is shipped.
         checkpoint_seconds: Seconds between checkpoints.
-        device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
-        threads: Threads that compute.
+        device: Device of torch; `auto` is CUDA if available, otherwise the CPU.
+        threads: Number of threads.
     """
 
     base: ModelSource
@@ -106,6 +106,6 @@ class AnswersSettings:
 
     def __post_init__(self) -> None:
         if not self.questions or not self.phases:
-            raise ValueError("questions and phases need at least one each")
+            raise ValueError("questions and phases need at least one entry each")
         if not abs(sum(self.negatives) - 1) < 1e-6:  # noqa: PLR2004 -- rounding
             raise ValueError("negatives must sum to 1")

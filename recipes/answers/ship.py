@@ -1,4 +1,4 @@
-"""Writes a trained network as the reader `Embedded` reads it."""
+"""Writes a trained network in the format of the reader `Embedded`."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from recipes.answers.base import Base
 
 HEADS = {"span": True, "label": False}
-"""The heads, and whether each reads every token or only the first."""
+"""Names of the heads, and whether a head reads every token or only the first."""
 
 _INPUTS = ("ids", "types", "mask")
 _OPSET = 17
-_SAME = 1e-3  # logits of a graph that was exported rightly differ less
+_SAME = 1e-3  # maximum difference of logits of a correctly exported graph
 
 
 def ship(network: AnswerNetwork, base: Base, folder: Path, card: str, language: str = "") -> None:
     """Writes graph, weights, tokenizer, card and `config.json` into a new folder.
 
-    A BERT's matrices are stored in 8 bits; any other encoder's weights lie in its graph, in 32.
+    Matrices of a BERT are stored in 8 bits; the graph of another encoder has 32-bit weights.
 
     Args:
         network: Trained network.
-        base: Base that it was made of.
-        folder: Folder that is written.
+        base: Base of the network.
+        folder: Folder to write.
         card: Text of the model card.
-        language: Language that it reads, as ISO 639-1 has it.
+        language: Language of the data (ISO 639-1).
 
     Raises:
         UserError: The architecture cannot be exported to ONNX.
@@ -55,7 +55,7 @@ def ship(network: AnswerNetwork, base: Base, folder: Path, card: str, language: 
         "tokenizer.json": base.tokenizer.to_str().encode(),
         "card.md": card.encode(),
     }
-    told: dict[str, JSON] = {
+    config: dict[str, JSON] = {
         "cls": base.special[0],
         "sep": base.special[1],
         "labels": list(LABELS),
@@ -63,14 +63,14 @@ def ship(network: AnswerNetwork, base: Base, folder: Path, card: str, language: 
         "longest": base.longest,
         "language": language,
     }
-    write_model(folder, files, told)
+    write_model(folder, files, config)
 
 
 def _is_plain_bert(network: AnswerNetwork) -> bool:
     config = network.encoder.config
     positions = getattr(config, "position_embedding_type", None)
-    plain = config.model_type == "bert" and config.hidden_act == "gelu" and network.has_types
-    return plain and positions in (None, "absolute")
+    is_bert = config.model_type == "bert" and config.hidden_act == "gelu" and network.has_types
+    return is_bert and positions in (None, "absolute")
 
 
 def _bert(network: AnswerNetwork) -> tuple[bytes, Arrays]:
@@ -85,7 +85,7 @@ def _bert(network: AnswerNetwork) -> tuple[bytes, Arrays]:
 
 
 def _exported(network: AnswerNetwork) -> bytes:
-    """Returns the graph of any encoder, weights included; its logits are compared with torch's."""
+    """Returns the graph of any encoder with its weights, after a comparison with torch's logits."""
     kind = network.encoder.config.model_type
     batch, length = {0: "windows", 1: "length"}, 16
     axes = {**dict.fromkeys((*_INPUTS, "span"), batch), "label": {0: "windows"}}
@@ -95,26 +95,26 @@ def _exported(network: AnswerNetwork) -> bytes:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             torch.onnx.export(
-                network, _example(length), content,  # type: ignore[arg-type]  # its stub knows no files
+                network, _example(length), content,  # type: ignore[arg-type]  # its stub lacks files
                 input_names=list(_INPUTS),
                 output_names=list(HEADS), dynamic_axes=axes, opset_version=_OPSET, dynamo=False,
             )  # fmt: skip
         graph = _with_all_inputs(content.getvalue())
-        # another length than the traced one: what depends on it must not stand fast in the graph
+        # Another length than the traced one, to find constants that depend on the length.
         difference = _difference(network, graph, _example(3 * length))
-    except Exception as error:  # torch, onnx and onnxruntime have each their own
+    except Exception as error:  # torch, onnx and onnxruntime have different classes
         first = next(iter(str(error).splitlines()), type(error).__name__)
         raise UserError(f"a {kind} cannot be exported to ONNX here: {first}") from error
     if not difference < _SAME:
         raise UserError(
-            f"a {kind} exported to ONNX gives other logits than torch, by {difference:.2g};"
+            f"the logits of a {kind} exported to ONNX differ from torch's by {difference:.2g};"
             " choose a base of another architecture"
         )
     return graph
 
 
 def _example(length: int) -> tuple[torch.Tensor, ...]:
-    """Returns ids, types and mask of two windows, the second a shorter one."""
+    """Returns ids, types and mask of two windows, of which the second is shorter."""
     ids = (torch.arange(2 * length, dtype=torch.int32) % 7 + 3).reshape(2, length)
     mask = torch.ones_like(ids)
     mask[1, length - 4 :] = 0
@@ -122,28 +122,26 @@ def _example(length: int) -> tuple[torch.Tensor, ...]:
 
 
 def _with_all_inputs(content: bytes) -> bytes:
-    """Returns the graph with all three inputs; the exporter leaves out what is not used."""
+    """Returns the graph with all three inputs; the exporter leaves out unused inputs."""
     model = onnx.load_from_string(content)
-    there = {given.name for given in model.graph.input}
+    existing = {value.name for value in model.graph.input}
     model.graph.input.extend(
         helper.make_tensor_value_info(name, TensorProto.INT32, ["windows", "length"])
         for name in _INPUTS
-        if name not in there
+        if name not in existing
     )
     graph: bytes = model.SerializeToString()
     return graph
 
 
 def _difference(network: AnswerNetwork, graph: bytes, inputs: tuple[torch.Tensor, ...]) -> float:
-    """Returns by how much logits of the first window differ at most."""
+    """Returns the maximum difference of the logits of the first window."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
-    fed = {name: value.numpy() for name, value in zip(_INPUTS, inputs, strict=True)}
-    found = session.run(list(HEADS), fed)
+    feed = {name: value.numpy() for name, value in zip(_INPUTS, inputs, strict=True)}
+    outputs = session.run(list(HEADS), feed)
     with torch.no_grad():
-        wanted = network(*inputs)
-    return max(
-        float(np.abs(one[0].numpy() - other[0]).max())
-        for one, other in zip(wanted, found, strict=True)
-    )
+        expected = network(*inputs)
+    pairs = zip(expected, outputs, strict=True)
+    return max(float(np.abs(tensor[0].numpy() - array[0]).max()) for tensor, array in pairs)

@@ -1,6 +1,7 @@
-"""Trains the network phase by phase, and goes on where it was stopped.
+"""Trains the network phase by phase, and resumes interrupted trainings.
 
-What is drawn depends on the settings alone: a training that was stopped ends as one that was not.
+Random draws depend only on the settings, so a resumed training gives the result of an uninterrupted
+one.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ _CHUNK = 192  # groups that are sorted into batches together
 
 @dataclass
 class TrainingState:
-    """How far a training has come.
+    """Progress of a training.
 
     Attributes:
         phase: Number of the phase.
-        chunk: Number of the chunk of groups in it.
-        batch: Number of the next batch in that.
-        tokens: Tokens of the phase that were read.
-        steps: Number of steps in all.
-        all_tokens: Tokens in all.
-        seconds: Seconds that steps took.
+        chunk: Number of the chunk of groups in the phase.
+        batch: Number of the next batch in the chunk.
+        tokens: Number of tokens read in the phase.
+        steps: Total number of steps.
+        all_tokens: Total number of tokens read.
+        seconds: Total time of the steps in seconds.
     """
 
     phase: int = 0
@@ -49,14 +50,14 @@ class TrainingState:
 
 
 class AnswersTraining:
-    """A training under way.
+    """A running training.
 
     Args:
         settings: Settings.
-        base: Base that is trained further.
+        base: Base to train.
         maker: Maker of groups.
-        rows: Places of the questions of each set.
-        folder: Folder of checkpoint, snapshots and log; what is there is gone on from.
+        rows: Indexes of the questions of each set.
+        folder: Folder of checkpoint, snapshots and log; a checkpoint in it is resumed.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class AnswersTraining:
         """Trains to the end of the last phase; the network then has the averaged weights.
 
         Args:
-            after_step: Function that is called after each step.
+            after_step: Function to call after each step.
         """
         torch.set_num_threads(self.settings.threads)
         saved = time.monotonic()
@@ -100,10 +101,10 @@ class AnswersTraining:
                 if state.tokens >= phase.tokens:
                     state.phase += 1
                     state.chunk = state.batch = state.tokens = 0
-                ended = state.phase == len(phases)
-                if ended or state.steps % self.settings.snapshot_steps == 0:
+                has_ended = state.phase == len(phases)
+                if has_ended or state.steps % self.settings.snapshot_steps == 0:
                     self._snapshot()
-                if ended or time.monotonic() - saved >= self.settings.checkpoint_seconds:
+                if has_ended or time.monotonic() - saved >= self.settings.checkpoint_seconds:
                     self._save()
                     saved = time.monotonic()
                 after_step()
@@ -112,7 +113,7 @@ class AnswersTraining:
         self.network.load_state_dict(self._average())
 
     def _batches(self, phase: Phase) -> Iterator[list[Group]]:
-        """Yields what is left of a phase, for ever."""
+        """Yields the remaining batches of a phase, without end."""
         settings, state = self.settings, self.state
         seed = settings.seed * 1000 + state.phase
         weights = phase.weights or {name: len(rows) for name, rows in self._rows.items()}
@@ -128,9 +129,9 @@ class AnswersTraining:
 
     def _rate(self, phase: Phase) -> float:
         state = self.state
-        rising = min(1.0, (state.tokens + 1) / self.settings.warmup) if state.phase == 0 else 1.0
-        left = max(0.0, 1 - state.tokens / phase.tokens) if phase.decay else 1.0
-        return phase.learning_rate * rising * left
+        warmup = min(1.0, (state.tokens + 1) / self.settings.warmup) if state.phase == 0 else 1.0
+        decay = max(0.0, 1 - state.tokens / phase.tokens) if phase.decay else 1.0
+        return phase.learning_rate * warmup * decay
 
     def _step(self, phase: Phase, groups: list[Group]) -> None:
         start, rate = time.monotonic(), self._rate(phase)
@@ -140,7 +141,7 @@ class AnswersTraining:
         logits = self.network(batch.ids, batch.types, batch.mask)
         weights = (self.settings.window_loss, self.settings.label_loss)
         loss, parts = loss_of(logits, batch, *weights)
-        loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it so
+        loss.backward()  # type: ignore[no-untyped-call]  # torch has no type for it
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -155,7 +156,7 @@ class AnswersTraining:
             file.write(json.dumps(line) + "\n")
 
     def _save(self) -> None:
-        """Writes what the training goes on from."""
+        """Writes the checkpoint."""
         saved = {
             "network": self.network.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -170,22 +171,22 @@ class AnswersTraining:
             self.network.load_state_dict(saved["network"])
             self.optimizer.load_state_dict(saved["optimizer"])
             self.state = TrainingState(**saved["state"])
-        if log.exists():  # steps after the checkpoint are done again
+        if log.exists():  # steps after the checkpoint are repeated
             lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
             log.write_text("".join(lines[: self.state.steps]), encoding="utf-8")
 
     def _snapshot(self) -> None:
-        """Keeps the weights of this step, and those of as many before as are averaged."""
+        """Writes the weights of this step, and removes snapshots that are too old to average."""
         _write(self.network.state_dict(), self.folder / f"snapshot-{self.state.steps:08d}.pt")
         for old in self._snapshots()[: -self.settings.average]:
             old.unlink()
 
     def _snapshots(self) -> list[Path]:
-        found = sorted(self.folder.glob("snapshot-*.pt"))
-        return [path for path in found if int(path.stem[-8:]) <= self.state.steps]
+        paths = sorted(self.folder.glob("snapshot-*.pt"))
+        return [path for path in paths if int(path.stem[-8:]) <= self.state.steps]
 
     def _average(self) -> dict[str, Tensor]:
-        """Returns the mean of the last snapshots, which does what a falling rate does."""
+        """Returns the mean of the last snapshots, which has the effect of a falling rate."""
         sums: dict[str, Tensor] = {}
         snapshots = self._snapshots()[-self.settings.average :]
         for path in snapshots:
@@ -201,39 +202,39 @@ def validation_scores(
 
     Args:
         network: Network.
-        special: Numbers of the tokens that open a window and close each of its parts.
+        special: Ids of the token at the beginning of a window, and of the token after each part.
         groups: Groups of windows.
-        batch: Tokens of a batch at most.
+        batch: Maximum number of tokens of a batch.
     """
     sums: dict[str, float] = defaultdict(float)
     device = str(network.span.weight.device)
     network.eval()
-    for read in in_batches(groups, batch, (0,)):
-        tensors = collate(read, special, device)
+    for batch_groups in in_batches(groups, batch, (0,)):
+        tensors = collate(batch_groups, special, device)
         with torch.no_grad():
             logits = network(tensors.ids, tensors.types, tensors.mask)
             _, parts = loss_of(logits, tensors, 1.0, 1.0)
         right = (logits[1].argmax(dim=1) == tensors.labels).float().mean()
         for name, value in {**parts, "labels right": float(right)}.items():
-            sums[name] += value * len(read) / len(groups)
+            sums[name] += value * len(batch_groups) / len(groups)
     return dict(sums)
 
 
 def device_named(name: str) -> str:
-    """Returns a device that is there.
+    """Returns the name of an available device.
 
     Raises:
-        UserError: There is none of this name.
+        UserError: The device does not exist.
     """
     chosen = ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
     try:
         torch.empty(0, device=chosen)
-    except (RuntimeError, AssertionError) as error:  # torch asserts that it was built with CUDA
+    except (RuntimeError, AssertionError) as error:  # torch without CUDA raises AssertionError
         raise UserError(f"device {name!r}: {str(error).splitlines()[0]}") from None
     return chosen
 
 
-def _write(value: Any, path: Path) -> None:  # noqa: ANN401 -- whatever torch saves
+def _write(value: Any, path: Path) -> None:  # noqa: ANN401 -- any value that torch can save
     part = path.with_suffix(".part")
     torch.save(value, part)
     part.replace(path)

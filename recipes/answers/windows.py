@@ -1,4 +1,4 @@
-"""What one step of the training reads: groups of windows that belong to one question."""
+"""Makes the groups of windows that a step of the training reads; a group has one question."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from recipes.answers.questions import Question
 from recipes.answers.settings import AnswersSettings, Phase
 
 LABELS = ("null", "span", "yes", "no")
-"""What a window may say to a question; the order of the head `label`."""
+"""Labels of a window, in the order of the head `label`."""
 
 QUESTION = 64
-"""Tokens of a question that are read; `leporello.readers.embedded.spans` reads as many."""
+"""Number of tokens of a question; the same as in `leporello.readers.embedded.spans`."""
 
 _SPECIAL = 3  # special tokens of a window
-_WHOLE = 320  # tokens of a passage that says yes, no or nothing as a whole
+_WHOLE = 320  # tokens of a passage without an answer span, for labels of the complete passage
 
 
 @dataclass(frozen=True)
 class LabelledWindow:
-    """A question before a piece of text, and what is right.
+    """A question and a text, with their targets.
 
     Attributes:
-        question: Numbers of the question's tokens.
-        text: Numbers of the text's tokens.
-        starts: Places in `text` where an answer starts.
-        ends: Places in `text` of an answer's last token.
-        label: Place in `LABELS`.
+        question: Token ids of the question.
+        text: Token ids of the text.
+        starts: Indexes in `text` of the answers' first tokens.
+        ends: Indexes in `text` of the answers' last tokens.
+        label: Index in `LABELS`.
     """
 
     question: Sequence[int]
@@ -44,7 +44,7 @@ class LabelledWindow:
 
 
 Group = tuple[LabelledWindow, ...]
-"""The windows of one question; their tokens compete for the answer."""
+"""Windows of one question, whose tokens compete for the answer."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Draw:
     """A question drawn for training.
 
     Attributes:
-        row: Place of the question.
-        seed: Numbers that decide how its group is made.
+        row: Index of the question.
+        seed: Seed of its group.
     """
 
     row: int
@@ -68,7 +68,7 @@ class GroupMaker:
         negatives: For each question, the passages without its answer, nearest first.
         tokenizer: Tokenizer of the encoder.
         settings: Settings of the training.
-        longest: Tokens of a window at most.
+        longest: Maximum number of tokens of a window.
     """
 
     def __init__(
@@ -89,24 +89,24 @@ class GroupMaker:
         """Returns the windows of one question.
 
         Args:
-            draw: Question, and what decides the rest.
-            phase: Part of the training.
+            draw: Question and seed.
+            phase: Phase of the training.
         """
         rng = np.random.default_rng(draw.seed)
         settings, question = self._settings, self._questions[draw.row]
-        asked = self._tokens(question.text).ids[:QUESTION]
+        question_ids = self._tokens(question.text).ids[:QUESTION]
         length = min(int(rng.integers(phase.shortest, phase.longest + 1)), self._room)
-        wanted = int(rng.choice(len(settings.negatives), p=settings.negatives))
+        count = int(rng.choice(len(settings.negatives), p=settings.negatives))
         nearest = self._negatives[draw.row]
-        order = rng.permutation(len(nearest))[: max(wanted, 1)]
-        others = [self._cut(nearest[i], length, rng) for i in order]
-        windows = [LabelledWindow(asked, text) for text in others[:wanted]]
+        order = rng.permutation(len(nearest))[: max(count, 1)]
+        negatives = [self._cut(nearest[i], length, rng) for i in order]
+        windows = [LabelledWindow(question_ids, text) for text in negatives[:count]]
         if not windows or rng.random() >= settings.unanswered:
-            beside: list[int] = []
-            hops = question.source in settings.hops
-            if others and rng.random() < (settings.joined_hops if hops else settings.joined):
-                beside = others[-1][: max(phase.longest - length // 2, 0)]
-            windows.insert(0, self._answered(question, asked, length, beside, rng))
+            extra: list[int] = []
+            has_hops = question.source in settings.hops
+            if negatives and rng.random() < (settings.joined_hops if has_hops else settings.joined):
+                extra = negatives[-1][: max(phase.longest - length // 2, 0)]
+            windows.insert(0, self._answer_window(question, question_ids, length, extra, rng))
         return tuple(windows)
 
     def _tokens(self, text: str) -> Encoding:
@@ -117,15 +117,15 @@ class GroupMaker:
         first = int(rng.integers(0, max(len(ids) - length, 0) + 1))
         return ids[first : first + length]
 
-    def _answered(
+    def _answer_window(
         self,
         question: Question,
-        asked: list[int],
+        question_ids: list[int],
         length: int,
-        beside: list[int],
+        extra: list[int],
         rng: np.random.Generator,
     ) -> LabelledWindow:
-        """Returns the window of the question's own passage."""
+        """Returns the window of the question's passage, with extra text before or after it."""
         tokens = self._tokens(question.passage)
         spans = [
             (start, end)
@@ -144,73 +144,73 @@ class GroupMaker:
             first = int(rng.integers(min(low, high), max(low, high) + 1))
             ids = tokens.ids[first : first + length]
             label = LABELS.index("span")
-        beside = beside[: self._room - len(ids)]
-        before = len(beside) if beside and rng.integers(2) else 0
-        text = beside + ids if before else ids + beside
-        kept = [
+        extra = extra[: self._room - len(ids)]
+        before = len(extra) if extra and rng.integers(2) else 0
+        text = extra + ids if before else ids + extra
+        shifted = [
             (start - first + before, end - first + before)
             for start, end in spans
             if first <= start and end < first + len(ids)
         ]
-        starts, ends = ({pair[side] for pair in kept} for side in (0, 1))
-        return LabelledWindow(asked, text, tuple(sorted(starts)), tuple(sorted(ends)), label)
+        starts, ends = ({span[side] for span in shifted} for side in (0, 1))
+        return LabelledWindow(question_ids, text, tuple(sorted(starts)), tuple(sorted(ends)), label)
 
 
 def draws(
     rows: Mapping[str, Sequence[int]], weights: Mapping[str, float], seed: int, count: int
 ) -> Iterator[list[Draw]]:
-    """Yields lists of questions drawn from the sets, for ever.
+    """Yields lists of questions drawn from the sets, without end.
 
-    Within a set every question is drawn before one is drawn again.
+    Within a set, every question is drawn once before any is drawn again.
 
     Args:
-        rows: Places of the questions of each set.
-        weights: Share of what is drawn that comes from each set, in any unit.
-        seed: Seed that decides everything.
-        count: Questions of a list.
+        rows: Indexes of the questions of each set.
+        weights: Relative shares of the sets in the draws.
+        seed: Seed of the draws.
+        count: Number of questions per list.
     """
     names = sorted(name for name in rows if rows[name] and weights.get(name, 0) > 0)
     shares = np.array([weights[name] for name in names])
     shares = shares / shares.sum()
-    left: dict[str, list[int]] = {name: [] for name in names}
+    remaining: dict[str, list[int]] = {name: [] for name in names}
     rng = np.random.default_rng(seed)
     number = 0
     while True:
         chosen = []
         for place in rng.choice(len(names), size=count, p=shares):
             name = names[place]
-            if not left[name]:
-                left[name] = [rows[name][i] for i in rng.permutation(len(rows[name]))]
-            chosen.append(Draw(left[name].pop(), (seed, number)))
+            if not remaining[name]:
+                remaining[name] = [rows[name][i] for i in rng.permutation(len(rows[name]))]
+            chosen.append(Draw(remaining[name].pop(), (seed, number)))
             number += 1
         yield chosen
 
 
 def in_batches(groups: Sequence[Group], tokens: int, seed: Sequence[int]) -> list[list[Group]]:
-    """Returns groups of like length together, the batches in random order.
+    """Returns batches of groups of similar length, in random order.
 
     Args:
         groups: Groups in any order.
-        tokens: Tokens of a batch at most, where one group has not more alone.
-        seed: Numbers that decide the order.
+        tokens: Maximum number of tokens of a batch, unless a single group has more.
+        seed: Seed of the order.
     """
     batches: list[list[Group]] = []
-    filled = 0
+    total = 0
     for group in sorted(groups, key=lambda windows: max(map(len, windows))):
         size = sum(map(len, group))
-        if not batches or filled + size > tokens:
+        if not batches or total + size > tokens:
             batches.append([])
-            filled = 0
+            total = 0
         batches[-1].append(group)
-        filled += size
+        total += size
     return [batches[i] for i in np.random.default_rng(seed).permutation(len(batches))]
 
 
 def _spans(tokens: Encoding, answers: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Returns the first and last token of each answer, those left out that no token meets."""
+    """Returns the first and last token of each answer that overlaps any token."""
     spans = []
     for first, end in answers:
-        met = [i for i, (a, b) in enumerate(tokens.offsets) if a < end and b > first]
-        if met:
-            spans.append((met[0], met[-1]))
+        overlapping = [i for i, (a, b) in enumerate(tokens.offsets) if a < end and b > first]
+        if overlapping:
+            spans.append((overlapping[0], overlapping[-1]))
     return spans

@@ -1,1 +1,1 @@
-"""The ranker of options. Begin with `recipe`."""
+"""Trains the ranker of multiple-choice options. Begin with `recipe`."""

@@ -1,7 +1,7 @@
-"""From questions with options to a shipped ranker of options.
+"""The recipe `choices`: trains a ranker of options from multiple-choice questions.
 
-A conditional logit over a few features: traits that right options have in stories and in everyday
-texts alike, and how far an option agrees with what the answers' encoder reads.
+The model is a conditional logit over a few features: traits of right options in stories and in
+everyday texts, and the agreement of an option with the answer of the recipe `answers`' encoder.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ from recipes.weights import pack, write_model
 
 _OPTIONS = 4
 _NONE = "none of the above"
-_WORDS = 200  # of a passage
+_WORDS = 200  # words per passage
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class ChoicesSettings:
-    """All that decides what a training gives.
+    """Settings that determine the result of a training.
 
     Attributes:
-        encoder: Folder of the answers' encoder.
-        quality: JSON lines of SCROLLS' `quality`, cross-validated by story.
+        encoder: Folder of the recipe `answers`' encoder.
+        quality: JSON Lines of SCROLLS' `quality`, cross-validated by story.
         cosmos: CosmosQA's `valid.csv`.
-        questions: Rows of questions with answers in passages, gzipped JSON lines; other answers of
-            the same document are the wrong options.
-        source: Name of the set that is taken from the rows.
-        cosmos_weight: Weight of a question of CosmosQA, where one of QuALITY has 1.
-        questions_weight: The same for questions made of rows.
-        made: Number of questions that are made.
+        questions: Rows of questions with answers in passages, gzipped JSON Lines, to make
+            multiple-choice questions; wrong options are answers of other questions.
+        source: Name of the set of rows to use.
+        cosmos_weight: Weight of a question of CosmosQA, relative to one of QuALITY.
+        questions_weight: Weight of a question from rows, relative to one of QuALITY.
+        made: Number of questions to make from rows.
         ridge: Strength of regularisation.
-        exclude: Python file with `is_apart(text, share)`, which is run: texts that it knows are
-            left out.
-        exclude_share: Share of a text that it must know.
-        seed: Seed of the questions that are made.
+        exclude: Python file with `is_apart(text, share)`, which is run: texts are left out if it
+            returns true.
+        exclude_share: Second argument of `is_apart`: share of a text that must match.
+        seed: Seed of the questions made from rows.
     """
 
     encoder: Path
@@ -73,11 +73,11 @@ class ChoicesSettings:
 
 @dataclass(frozen=True)
 class Multiple:
-    """A question with options.
+    """A multiple-choice question.
 
     Attributes:
-        document: Document that it is on: questions on one are held out together.
-        question: The question.
+        document: Document of the question; its questions are held out together.
+        question: Text of the question.
         options: Options.
         passages: Passages to read.
         right: Index of the right option.
@@ -94,28 +94,28 @@ SETTINGS = ChoicesSettings
 
 
 def train(settings: ChoicesSettings, out: Path) -> dict[str, Any]:
-    """Ships a ranker by settings, and returns what was measured."""
+    """Trains and writes a ranker; returns its scores and weights."""
     excluded = exclusion(settings.exclude, settings.exclude_share)
     sets = [
         ([*_quality(settings.quality, excluded)], 1.0),
         ([*_cosmos(settings.cosmos, excluded)], settings.cosmos_weight),
-        (_made(settings, excluded), settings.questions_weight),
+        (_from_rows(settings, excluded), settings.questions_weight),
     ]
-    questions = [question for found, _ in sets for question in found]
-    weights = np.array([weight for found, weight in sets for _ in found])
-    features = _observed(settings, questions)
+    questions = [question for members, _ in sets for question in members]
+    weights = np.array([weight for members, weight in sets for _ in members])
+    features = _features(settings, questions)
     spread = np.std([row for rows in features[: -len(sets[2][0])] for row in rows], axis=0)
     spread[spread == 0] = 1.0
-    spread[len(TRAITS) :] = 0.1  # agreement is rare in stories and must not be overrated for it
+    spread[len(TRAITS) :] = 0.1  # not measured: agreement is rare in stories, and would weigh more
     features = [rows / spread for rows in features]
     right = np.array([question.right for question in questions])
-    measured = _cross_validated(questions[: len(sets[0][0])], features, right, weights, settings)
+    scores = _cross_validated(questions[: len(sets[0][0])], features, right, weights, settings)
     learnt = fit(features, right, weights, settings.ridge) / spread
     files = {"weights.safetensors": pack({"weights": learnt})}
     write_model(out, files, {"features": [*TRAITS, "agreed"]})
     return {
-        "questions": [len(found) for found, _ in sets],
-        "validation": measured,
+        "questions": [len(members) for members, _ in sets],
+        "validation": scores,
         "weights": learnt.tolist(),
     }
 
@@ -123,7 +123,7 @@ def train(settings: ChoicesSettings, out: Path) -> dict[str, Any]:
 def fit(
     features: Sequence[Floats], right: NDArray[np.int64], weights: Floats, ridge: float
 ) -> Floats:
-    """Returns the weights of features by which right options are likeliest.
+    """Returns the weights of features that maximise the likelihood of right options.
 
     Args:
         features: Features of the options of each question, shape (options, features).
@@ -133,17 +133,17 @@ def fit(
     """
     from scipy.optimize import minimize
 
-    def loss(learnt: Floats) -> tuple[float, Floats]:
-        total, slope = ridge * float(learnt @ learnt) / 2, ridge * learnt
+    def loss(parameters: Floats) -> tuple[float, Floats]:
+        total, gradient = ridge * float(parameters @ parameters) / 2, ridge * parameters
         for rows, place, weight in zip(features, right, weights, strict=True):
-            odds = rows @ learnt
+            odds = rows @ parameters
             odds = odds - np.logaddexp.reduce(odds)
             total -= weight * float(odds[place])
-            slope = slope - weight * (rows[place] - np.exp(odds) @ rows)
-        return total, slope
+            gradient = gradient - weight * (rows[place] - np.exp(odds) @ rows)
+        return total, gradient
 
-    found: Floats = minimize(loss, np.zeros(features[0].shape[1]), jac=True).x
-    return found
+    optimum: Floats = minimize(loss, np.zeros(features[0].shape[1]), jac=True).x
+    return optimum
 
 
 def _cross_validated(
@@ -153,14 +153,14 @@ def _cross_validated(
     weights: Floats,
     settings: ChoicesSettings,
 ) -> dict[str, float]:
-    """Returns accuracies on stories, each story's questions held out in turn."""
+    """Returns scores on stories, with each story's questions held out in turn."""
     documents = np.array([question.document for question in stories])
     hits, likelihood = np.zeros(len(stories)), np.zeros(len(stories))
     for document in dict.fromkeys(documents.tolist()):
-        held = np.flatnonzero(documents == document)
-        rest = np.setdiff1d(np.arange(len(features)), held)
-        learnt = fit([features[i] for i in rest], right[rest], weights[rest], settings.ridge)
-        for i in held.tolist():
+        test = np.flatnonzero(documents == document)
+        train = np.setdiff1d(np.arange(len(features)), test)
+        learnt = fit([features[i] for i in train], right[train], weights[train], settings.ridge)
+        for i in test.tolist():
             odds = features[i] @ learnt
             hits[i] = odds.argmax() == right[i]
             likelihood[i] = odds[right[i]] - np.logaddexp.reduce(odds)
@@ -173,20 +173,20 @@ def _cross_validated(
     }
 
 
-def _observed(settings: ChoicesSettings, questions: Sequence[Multiple]) -> list[Floats]:
-    asked = [(q.question, q.options, q.passages) for q in questions]
+def _features(settings: ChoicesSettings, questions: Sequence[Multiple]) -> list[Floats]:
+    inputs = [(q.question, q.options, q.passages) for q in questions]
     head = encoder.head_of(settings.encoder)
-    return [rows for rows, _ in choices.features(head, asked)]
+    return [rows for rows, _ in choices.features(head, inputs)]
 
 
 def _quality(path: Path, excluded: Callable[[str], bool]) -> Iterator[Multiple]:
-    """Yields the questions of SCROLLS' layout: question, options and story in one text."""
+    """Yields the questions of SCROLLS' rows, which have question, options and story in one text."""
     with path.open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     for row in rows:
-        question, _, rest = row["input"].partition("\n\n")
-        options = re.findall(r"^ *\([A-D]\) *(.*?) *$", rest, re.MULTILINE)[:_OPTIONS]
-        story = rest.partition(f"(D) {options[-1]}")[2]
+        question, _, text = row["input"].partition("\n\n")
+        options = re.findall(r"^ *\([A-D]\) *(.*?) *$", text, re.MULTILINE)[:_OPTIONS]
+        story = text.partition(f"(D) {options[-1]}")[2]
         if not excluded(story):
             passages = _passages(story)
             right = options.index(row["output"].strip())
@@ -194,7 +194,7 @@ def _quality(path: Path, excluded: Callable[[str], bool]) -> Iterator[Multiple]:
 
 
 def _cosmos(path: Path, excluded: Callable[[str], bool]) -> Iterator[Multiple]:
-    """Yields questions whose right option is no `none of the above`, nor any other option."""
+    """Yields the questions without an option `none of the above`."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = [*csv.DictReader(file)]
     for row in rows:
@@ -204,32 +204,30 @@ def _cosmos(path: Path, excluded: Callable[[str], bool]) -> Iterator[Multiple]:
         yield Multiple(row["id"], row["question"], tuple(options), (), int(row["label"]))
 
 
-def _made(settings: ChoicesSettings, excluded: Callable[[str], bool]) -> list[Multiple]:
-    """Returns questions with their own answer and three others of the same document."""
+def _from_rows(settings: ChoicesSettings, excluded: Callable[[str], bool]) -> list[Multiple]:
+    """Returns questions with their answer and three other answers of the same document."""
     documents = defaultdict(list)
     with gzip.open(settings.questions, "rt", encoding="utf-8") as file:
         for row in map(json.loads, file):
             if row["set"] == settings.source and row["answers"] and not excluded(row["passage"]):
                 documents[row["document_id"]].append(row)
     rng = random.Random(settings.seed)
-    found = []
+    questions = []
     for name in rng.sample(sorted(documents), len(documents)):
-        own = rng.choice(documents[name])
-        answer = own["answers"][0][1]
-        wrong = [
-            o for o in _others(own, documents[name]) if not option_terms(o) & option_terms(answer)
-        ]
+        row = rng.choice(documents[name])
+        answer, terms = row["answers"][0][1], option_terms(row["answers"][0][1])
+        wrong = [o for o in _other_answers(row, documents[name]) if not option_terms(o) & terms]
         if len(wrong) >= _OPTIONS - 1:
             options = [answer, *rng.sample(wrong, _OPTIONS - 1)]
             rng.shuffle(options)
-            right = options.index(answer)
-            found.append(Multiple(name, own["question"], tuple(options), (own["passage"],), right))
-    return found[: settings.made]
+            passages, right = (row["passage"],), options.index(answer)
+            questions.append(Multiple(name, row["question"], tuple(options), passages, right))
+    return questions[: settings.made]
 
 
-def _others(own: dict[str, Any], rows: Sequence[dict[str, Any]]) -> list[str]:
+def _other_answers(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> list[str]:
     """Returns the answers to other questions that begin with the same word."""
-    first = own["question"].split()[0]
+    first = row["question"].split()[0]
     return list(
         dict.fromkeys(r["answers"][0][1] for r in rows if r["question"].split()[0] == first)
     )

@@ -1,1 +1,1 @@
-"""The recipe of the reader `Precedence`: summaries of stories to weights of words."""
+"""Trains word weights of the reader `Precedence` on summaries of stories."""

@@ -1,4 +1,4 @@
-"""The recipe from SQuALITY's summaries to the folder `plots`."""
+"""The recipe `plots`: learns word weights from SQuALITY's summaries."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from leporello.text.sentences import sentence_spans
 from recipes.settings import exclusion
 from recipes.word_weights import LearntWords, write_words
 
-_FEWEST = 5  # sentences of a summary
-_STORIES = 3  # in whose summaries a word must stand: fewer is a name
+_FEWEST = 5  # minimum number of sentences of a summary
+_STORIES = 3  # minimum number of stories of a word, to exclude names
 _REGULARISATION = 100.0
 
 _CARD = """\
@@ -45,7 +45,8 @@ class PlotsSettings:
 
     Attributes:
         data: Files of SQuALITY, JSON Lines.
-        exclude: Python file with `is_apart(text)`, which is run: stories it knows are left out.
+        exclude: Python file with `is_apart(text)`, which is run: stories are left out if it returns
+            true.
     """
 
     data: tuple[Path, ...]
@@ -56,28 +57,28 @@ SETTINGS = PlotsSettings
 
 
 def train(settings: PlotsSettings, folder: Path) -> dict[str, Any]:
-    """Ships weights by settings, and returns what was counted."""
+    """Fits and writes word weights; returns counts of the data."""
     is_apart = exclusion(settings.exclude)
     rows = [row for file in settings.data for row in _rows(file)]
     free = [row for row in rows if not is_apart(row["document"])]
     plots = read_plots(free)
     learnt = fit(plots)
-    every, stories = ({row["metadata"]["passage_id"] for row in some} for some in (rows, free))
-    told: dict[str, JSON] = {
+    before, after = ({row["metadata"]["passage_id"] for row in part} for part in (rows, free))
+    counts: dict[str, JSON] = {
         "stories": len(plots),
         "summaries": sum(map(len, plots.values())),
-        "excluded": len(every) - len(stories),
+        "excluded": len(before) - len(after),
     }
-    card = _CARD.format(words=len(learnt.words), **told)
-    write_words(learnt, folder, card, told)
-    return {**told, "words": len(learnt.words)}
+    card = _CARD.format(words=len(learnt.words), **counts)
+    write_words(learnt, folder, card, counts)
+    return {**counts, "words": len(learnt.words)}
 
 
 def read_plots(rows: Sequence[dict[str, Any]]) -> Plots:
-    """Returns the sentences of each summary of a whole story, by story.
+    """Returns the sentences of the summaries of complete stories, by story.
 
     Args:
-        rows: Rows of SQuALITY; the first question of each asks for the plot.
+        rows: Rows of SQuALITY, whose first question asks for the plot.
     """
     plots: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
     for row in rows:
@@ -90,7 +91,7 @@ def read_plots(rows: Sequence[dict[str, Any]]) -> Plots:
 
 
 def fit(plots: Plots) -> LearntWords:
-    """Returns the weights of words; their sum is a place from -0.5 to 0.5, about."""
+    """Returns word weights; their sum is a position in the story, about -0.5 to 0.5."""
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import Ridge
 
@@ -102,7 +103,7 @@ def fit(plots: Plots) -> LearntWords:
             places += [*np.linspace(-0.5, 0.5, len(sentences))]
             for word in plot_words(" ".join(sentences)):
                 stories[word].add(story)
-    words = sorted(word for word, found in stories.items() if len(found) >= _STORIES)
+    words = sorted(word for word, users in stories.items() if len(users) >= _STORIES)
     rows = CountVectorizer(analyzer=plot_words, vocabulary=words).transform(texts)
     model = Ridge(alpha=_REGULARISATION).fit(rows, places)
     return LearntWords(words, model.coef_, float(model.intercept_))

@@ -1,1 +1,1 @@
-"""The recipe of the reader `Polarity`: labelled opinions to weights of words."""
+"""Trains word weights of the reader `Polarity` on labelled opinions."""

@@ -1,4 +1,4 @@
-"""The recipe from labelled opinions to the folder `polarity`."""
+"""The recipe `polarity`: learns word weights from labelled opinions."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from leporello.readers.polarity import opinion_words
 from recipes.settings import exclusion
 from recipes.word_weights import LearntWords, write_words
 
-_SEEN = 3  # opinions that a word must stand in
-_STRENGTH = 0.2  # of the regularisation, inverse
-_WEIGHTS = {"pros_cons": 0.05}  # pairs of phrases without a sentence: many, and unlike reviews
-# Of sums of weights: sentences are shorter than reviews, whose words are no independent witnesses;
-# and reviews say bad things even of what they like (decision 22).
+_FEWEST = 3  # minimum number of opinions with a word
+_STRENGTH = 0.2  # inverse strength of regularisation
+_WEIGHTS = {"pros_cons": 0.05}  # many phrases that are not sentences, unlike reviews
+# Correction of sums of weights for reviews, which are longer than the sentences of the data, have
+# dependent words, and mention disadvantages even if they are positive (decision 22).
 _SLOPE, _OFFSET = 0.8, 0.5
 _CARD = """\
 # Polarity
@@ -49,8 +49,9 @@ class PolaritySettings:
     """Settings; relative paths count from their file.
 
     Attributes:
-        data: Folder of `read_opinions`.
-        exclude: Python file with `is_apart(text)`, which is run: opinions it knows are left out.
+        data: Folder for `read_opinions`.
+        exclude: Python file with `is_apart(text)`, which is run: opinions are left out if it
+            returns true.
     """
 
     data: Path
@@ -61,22 +62,22 @@ SETTINGS = PolaritySettings
 
 
 def train(settings: PolaritySettings, folder: Path) -> dict[str, Any]:
-    """Ships weights by settings, and returns what was counted."""
-    every = read_opinions(settings.data)
+    """Fits and writes word weights; returns counts of the data."""
+    all_opinions = read_opinions(settings.data)
     is_apart = exclusion(settings.exclude)
-    opinions = [opinion for opinion in every if not is_apart(opinion.text)]
+    opinions = [opinion for opinion in all_opinions if not is_apart(opinion.text)]
     learnt = fit(opinions)
-    counts = Counter(opinion.source for opinion in opinions)
-    excluded = len(every) - len(opinions)
-    shown = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-    card = _CARD.format(words=len(learnt.words), counts=shown, excluded=excluded)
-    told: dict[str, JSON] = {"opinions": {**counts}, "excluded": excluded}
-    write_words(learnt, folder, card, told)
-    return {**told, "words": len(learnt.words)}
+    by_source = Counter(opinion.source for opinion in opinions)
+    excluded = len(all_opinions) - len(opinions)
+    text = ", ".join(f"{name} {count:,}" for name, count in by_source.items())
+    card = _CARD.format(words=len(learnt.words), counts=text, excluded=excluded)
+    counts: dict[str, JSON] = {"opinions": {**by_source}, "excluded": excluded}
+    write_words(learnt, folder, card, counts)
+    return {**counts, "words": len(learnt.words)}
 
 
 def fit(opinions: Sequence[Opinion]) -> LearntWords:
-    """Returns the weights of words; every source weighs as its number, both labels the same."""
+    """Returns word weights; a source weighs as its number of opinions, and both labels equally."""
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
 
@@ -85,7 +86,7 @@ def fit(opinions: Sequence[Opinion]) -> LearntWords:
     of_kind = Counter(kinds)
     of_source = Counter(source for source, _ in kinds)
     shares = [_WEIGHTS.get(kind[0], 1.0) * of_source[kind[0]] / 2 / of_kind[kind] for kind in kinds]
-    vectorizer = CountVectorizer(analyzer=opinion_words, min_df=_SEEN)
+    vectorizer = CountVectorizer(analyzer=opinion_words, min_df=_FEWEST)
     rows = vectorizer.fit_transform(opinion.text for opinion in opinions)
     model = LogisticRegression(C=_STRENGTH, max_iter=1000).fit(rows, labels, sample_weight=shares)
     return LearntWords(
@@ -97,12 +98,12 @@ def fit(opinions: Sequence[Opinion]) -> LearntWords:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """A sentence or so with its label.
+    """A short opinion with its label.
 
     Attributes:
         text: Text of the opinion.
-        is_positive: Whether it is positive.
-        source: Name of where it is from.
+        is_positive: Whether the opinion is positive.
+        source: Name of the corpus.
     """
 
     text: str
@@ -111,7 +112,7 @@ class Opinion:
 
 
 def read_opinions(folder: Path) -> list[Opinion]:
-    """Returns the opinions of a folder with the corpora as they are distributed.
+    """Returns the opinions of a folder with the corpora in their distributed format.
 
     Args:
         folder: Folder with NLTK's `sentence_polarity`, `product_reviews_1`, `product_reviews_2` and
@@ -142,9 +143,9 @@ def _products(folder: Path) -> Iterator[Opinion]:
     for name in ("product_reviews_1", "product_reviews_2"):
         for file in sorted((folder / name).glob("*.txt")):
             for line in _lines(file):
-                told, _, text = line.partition("##")
-                signs = set(_SIGN.findall(told))
-                if len(signs) == 1:  # of one mind
+                labels, _, text = line.partition("##")
+                signs = set(_SIGN.findall(labels))
+                if len(signs) == 1:  # mixed opinions are skipped
                     yield Opinion(text.strip(), signs == {"+"}, "products")
 
 

@@ -1,1 +1,1 @@
-"""Which of several pipelines does best on a question, learnt from a run of all of them."""
+"""Learns from a run of several pipelines which of them answers a question best."""

@@ -1,4 +1,4 @@
-"""The recipe from a run of several pipelines to the weights of `LearntRoute`."""
+"""The recipe `routes`: learns the weights of `LearntRoute` from a run of several pipelines."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ class RouteSettings:
     """Settings; relative paths count from their file.
 
     Attributes:
-        run: Directory of a finished run of all pipelines on the task, its train side.
+        run: Directory of a finished run of all pipelines on the train split of the task.
         task: Name of the task.
-        pipelines: Names of the pipelines, in the order of the routes; the first is taken where it
-            is as good as others.
-        metric: Metric by which they are compared; the task's first if empty.
-        seen: Number of questions that a word must stand in.
-        strength: Weight of the data against the prior that no word tells anything.
+        pipelines: Names of the pipelines, in the order of the routes; the first wins ties.
+        metric: Metric that compares the pipelines; if empty, the task's first.
+        seen: Minimum number of questions with a word.
+        strength: Weight of the data, relative to the prior that words have no influence.
     """
 
     run: Path
@@ -45,7 +44,7 @@ class RouteSettings:
 
     def __post_init__(self) -> None:
         if len(set(self.pipelines)) < 2 or len(set(self.pipelines)) < len(self.pipelines):  # noqa: PLR2004
-            raise ValueError("pipelines needs two names at least, and none twice")
+            raise ValueError("pipelines needs at least two different names, without repetitions")
         if self.strength <= 0:
             raise ValueError("strength must be above 0")
 
@@ -56,17 +55,17 @@ PARAMETER = "combiner.model"
 
 
 def train(settings: RouteSettings, folder: Path) -> dict[str, Any]:
-    """Writes `routes.json`, and returns what it came to on the questions that it learnt."""
+    """Writes `routes.json`; returns the scores of pipelines and routes on its questions."""
     rows = [*_scores(settings)]
-    told = [(question, scores) for question, scores in rows if max(scores) > min(scores)]
-    best = [max(range(len(scores)), key=scores.__getitem__) for _, scores in told]
+    informative = [(question, scores) for question, scores in rows if max(scores) > min(scores)]
+    best = [max(range(len(scores)), key=scores.__getitem__) for _, scores in informative]
     if len({*best}) < 2:  # noqa: PLR2004
         raise UserError(
-            f"{settings.run}: of {len(rows):,} questions none or all are answered best by one of"
-            " the pipelines: there is nothing to route"
+            f"{settings.run}: there is nothing to route, because one pipeline is best for all of"
+            f" {len(rows):,} questions, or all pipelines have equal scores"
         )
-    gains = [max(scores) - fmean(scores) for _, scores in told]
-    learnt = fit([q for q, _ in told], best, gains, len(settings.pipelines), settings)
+    gains = [max(scores) - fmean(scores) for _, scores in informative]
+    learnt = fit([q for q, _ in informative], best, gains, len(settings.pipelines), settings)
     folder.mkdir(parents=True)
     words: JSON = {word: [*row] for word, row in learnt.words.items()}
     write_json(folder / "routes.json", {"bias": [*learnt.bias], "words": words})
@@ -89,7 +88,7 @@ def fit(
     routes: int,
     settings: RouteSettings,
 ) -> WordClassifier:
-    """Returns the weights of words; a question weighs as much as its best route gains."""
+    """Returns word weights; the weight of a question is the gain of its best route."""
     import numpy as np
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -98,14 +97,17 @@ def fit(
     try:
         columns = vectorizer.fit_transform(questions)
     except ValueError:
-        raise UserError(f"no word stands in {settings.seen} questions: there are too few") from None
+        raise UserError(
+            f"no word occurs in {settings.seen} questions: use more questions, or a lower `seen`"
+        ) from None
     weights = np.array(gains) / np.mean(gains)
     model = LogisticRegression(C=settings.strength, max_iter=1000)
     model.fit(columns, best, sample_weight=weights)
-    # Of two classes it has the weights of the second alone; one that was never best has none.
-    two = len(model.classes_) == 2  # noqa: PLR2004
-    coefficients = np.vstack([0 * model.coef_, model.coef_]) if two else model.coef_
-    bias = np.concatenate([[0.0], model.intercept_]) if two else model.intercept_
+    # For two classes, the model has only weights of the second; routes that were never best have
+    # no weights.
+    is_binary = len(model.classes_) == 2  # noqa: PLR2004
+    coefficients = np.vstack([0 * model.coef_, model.coef_]) if is_binary else model.coef_
+    bias = np.concatenate([[0.0], model.intercept_]) if is_binary else model.intercept_
     all_bias, all_coefficients = np.full(routes, -1e3), np.zeros((routes, columns.shape[1]))
     all_bias[model.classes_], all_coefficients[model.classes_] = bias, coefficients
     table = np.vstack([vectorizer.idf_, all_coefficients]).T.round(_DIGITS)
@@ -120,7 +122,7 @@ def _scores(settings: RouteSettings) -> Iterator[tuple[str, tuple[float, ...]]]:
     """Yields each question with the score of each pipeline."""
     directory = RunDirectory(settings.run)
     if not directory.config.exists():
-        raise UserError(f"{settings.run} holds no run")
+        raise UserError(f"{settings.run} is not the directory of a run")
     config = load_config([directory.config])
     if settings.task not in config.tasks:
         raise UserError(
@@ -134,10 +136,10 @@ def _scores(settings: RouteSettings) -> Iterator[tuple[str, tuple[float, ...]]]:
     by_pipeline = []
     for pipeline in settings.pipelines:
         if not directory.results(pipeline, settings.task).exists():
-            raise UserError(f"the run has nothing of pipeline {pipeline!r} on {settings.task!r}")
-        rows = JobFiles(directory, pipeline, settings.task).statistics()
-        by_pipeline.append({row.id: row.statistics.get(name) for row in rows})
+            raise UserError(f"the run has no results of pipeline {pipeline!r} on {settings.task!r}")
+        stored = JobFiles(directory, pipeline, settings.task).statistics()
+        by_pipeline.append({row.id: row.statistics.get(name) for row in stored})
     for example in examples_of(source, settings.task):
-        found = [one for told in by_pipeline if (one := told.get(example.id)) is not None]
-        if example.question and len(found) == len(by_pipeline):
-            yield example.question, tuple(metrics[name].score(one) for one in found)
+        statistics = [s for rows in by_pipeline if (s := rows.get(example.id)) is not None]
+        if example.question and len(statistics) == len(by_pipeline):
+            yield example.question, tuple(map(metrics[name].score, statistics))

@@ -1,1 +1,1 @@
-"""The judge of statements that recur in every contract. Begin with `recipe`."""
+"""Trains the judge of statements that recur in contracts. Begin with `recipe`."""

@@ -1,4 +1,4 @@
-"""Contracts with what their clauses say of each statement: ContractNLI's own files."""
+"""Reads contracts from ContractNLI's files, with the labels of statements and their evidence."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from leporello.text.english.clauses import clause_spans
 LABELS = ("Not mentioned", "Entailment", "Contradiction")
 _CHOICES = {"NotMentioned": 0, "Entailment": 1, "Contradiction": 2}
 _NUMBERS = {"0": 1, "1": 2, "2": 0}  # the labels of a file of evidence
-_COVERED = 0.5  # share of the shorter of clause and evidence that both have
+_COVERED = 0.5  # minimum overlap of clause and evidence, as a share of the shorter
 
 
 @dataclass(frozen=True)
 class Contract:
-    """A contract, or the clauses of one that are known.
+    """A contract, or some of its clauses.
 
     Attributes:
         id: Id, unique over all files.
         clauses: Clauses in order.
-        evidence: Index of the label that each clause is evidence for, shape (clauses, statements).
+        evidence: Index of the label that each clause supports, shape (clauses, statements).
         labels: Index of the label of each statement, shape (statements,).
-        whole: Whether all of its clauses are known.
+        whole: Whether all clauses are known.
     """
 
     id: str
@@ -43,12 +43,12 @@ class Contract:
 def read_contracts(
     path: Path, statements: Mapping[str, str], excluded: Callable[[str], bool]
 ) -> Iterator[Contract]:
-    """Yields the contracts of one of ContractNLI's JSON files.
+    """Yields the contracts of a JSON file of ContractNLI.
 
     Args:
-        path: The file, such as `train.json`.
+        path: Path of the file, such as `train.json`.
         statements: Statements by their keys, in the order of the arrays.
-        excluded: Test of a text that must not be learnt from.
+        excluded: Function that decides whether a text is excluded from training.
     """
     for row in json.loads(path.read_text(encoding="utf-8"))["documents"]:
         if excluded(row["text"]):
@@ -58,8 +58,8 @@ def read_contracts(
         evidence = np.zeros((len(spans), len(statements)), dtype=np.int64)
         for column, key in enumerate(statements):
             places = [row["spans"][i] for i in annotations[key]["spans"]]
-            told = [i for i, span in enumerate(spans) if any(_covers(span, p) for p in places)]
-            evidence[told, column] = _CHOICES[annotations[key]["choice"]]
+            clauses = [i for i, span in enumerate(spans) if any(_covers(span, p) for p in places)]
+            evidence[clauses, column] = _CHOICES[annotations[key]["choice"]]
         yield Contract(
             id=f"{path.stem}/{row['id']}",
             clauses=tuple(row["text"][start:end] for start, end in spans),
@@ -69,25 +69,25 @@ def read_contracts(
         )
 
 
-def _covers(one: Sequence[int], other: Sequence[int]) -> bool:
-    shared = min(one[1], other[1]) - max(one[0], other[0])
-    return shared >= _COVERED * min(one[1] - one[0], other[1] - other[0])
+def _covers(clause: Sequence[int], evidence: Sequence[int]) -> bool:
+    shared = min(clause[1], evidence[1]) - max(clause[0], evidence[0])
+    return shared >= _COVERED * min(clause[1] - clause[0], evidence[1] - evidence[0])
 
 
 def read_evidence(
     path: Path, statements: Mapping[str, str], excluded: Callable[[str], bool]
 ) -> Iterator[Contract]:
-    """Yields contracts of which no more than evidence, and some other clauses, are known.
+    """Yields contracts of which only evidence and some other clauses are known.
 
     Args:
         path: CSV file with the columns `concatenated_spans`, `hypothesis` and `label` (0 for
-            entailment, 1 for contradiction, 2 for neither), a row for each statement, the rows of
-            a contract one after another.
+            entailment, 1 for contradiction, 2 for neither), one row per statement, sorted by
+            contract.
         statements: Statements by their keys, in the order of the arrays.
-        excluded: Test of a text that must not be learnt from.
+        excluded: Function that decides whether a text is excluded from training.
 
     Raises:
-        UserError: Rows do not come contract by contract.
+        UserError: Rows are not sorted by contract.
     """
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -96,19 +96,22 @@ def read_evidence(
         group = rows[first : first + count]
         order = [columns.get(row["hypothesis"]) for row in group]
         if sorted(order, key=str) != sorted(range(count), key=str):
-            raise UserError(f"{path}: rows {first + 1} to {first + count} are not of one contract")
-        contract = _of_evidence(f"{path.stem}/{first // count}", group, order)
+            raise UserError(
+                f"{path}: rows {first + 1} to {first + count} must have each statement once, for"
+                " one contract"
+            )
+        contract = _from_evidence(f"{path.stem}/{first // count}", group, order)
         if not excluded("\n".join(contract.clauses)):
             yield contract
 
 
-def _of_evidence(name: str, rows: Sequence[Mapping[str, Any]], order: Sequence[Any]) -> Contract:
-    said: dict[str, NDArray[np.int64]] = {}
+def _from_evidence(name: str, rows: Sequence[Mapping[str, Any]], order: Sequence[Any]) -> Contract:
+    evidence: dict[str, NDArray[np.int64]] = {}
     labels = np.zeros(len(rows), dtype=np.int64)
     for row, column in zip(rows, order, strict=True):
         labels[column] = _NUMBERS[row["label"]]
         for line in row["concatenated_spans"].split("\n"):
             for start, end in clause_spans(line):
-                told = said.setdefault(line[start:end], np.zeros(len(rows), dtype=np.int64))
-                told[column] = max(told[column], labels[column])
-    return Contract(name, tuple(said), np.array([*said.values()]), labels, whole=False)
+                clause = evidence.setdefault(line[start:end], np.zeros(len(rows), dtype=np.int64))
+                clause[column] = max(clause[column], labels[column])
+    return Contract(name, tuple(evidence), np.array([*evidence.values()]), labels, whole=False)

@@ -1,8 +1,8 @@
-"""From ContractNLI's files to a shipped judge of its statements.
+"""The recipe `statements`: trains a judge of ContractNLI's statements.
 
-For each statement, two logistic regressions say how likely a clause is evidence for it, or against
-it; a third says from a contract's strongest clauses which label it has. The last learns from scores
-that the first two gave to contracts they had not seen.
+For each statement, two logistic regressions estimate the probability that a clause supports or
+contradicts it; a third regression predicts the label from a contract's strongest clauses. The third
+is trained on scores of held-out contracts.
 """
 
 from __future__ import annotations
@@ -31,31 +31,31 @@ from recipes.statements.contracts import (
 )
 from recipes.weights import pack, write_model
 
-_RARE = -6.0  # log odds of evidence that too few contracts have
-_FEWEST = 3  # clauses that are learnt from
-_ALIKE = 0.5  # share of its clauses that make a contract the same as another
-_OWN = 0.3  # how freely a statement differs from all others in what its scores mean
+_RARE = -6.0  # log odds of evidence with fewer than `_FEWEST` clauses
+_FEWEST = 3  # minimum number of clauses for a regression
+_ALIKE = 0.5  # share of common clauses above which two contracts are the same
+_SPECIFIC = 0.3  # scale of the weights that are specific to one statement
 
 Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class StatementsSettings:
-    """All that decides what a training gives.
+    """Settings that determine the result of a training.
 
     Attributes:
         contracts: ContractNLI's JSON files.
-        encoder: Folder of the answers' encoder, which reads with statements that are not known.
-        evidence: CSV files of evidence from contracts of which no more is known.
+        encoder: Folder of the recipe `answers`' encoder, which reads unknown statements.
+        evidence: CSV files of evidence from further contracts.
         size: Number of hashed terms.
-        clause_c: Inverse strength of regularisation where clauses are told apart.
-        label_c: The same where contracts are.
+        clause_c: Inverse strength of regularisation of the regressions of clauses.
+        label_c: Inverse strength of regularisation of the regression of labels.
         read: Number of contracts that the encoder reads.
-        exclude: Python file with `is_apart(text, share)`, which is run: contracts that it knows are
-            left out.
-        exclude_share: Share of a contract that it must know.
-        folds: Number of parts that contracts are divided into for cross-validation.
-        seed: Seed of that division.
+        exclude: Python file with `is_apart(text, share)`, which is run: contracts are left out if
+            it returns true.
+        exclude_share: Second argument of `is_apart`: share of a contract that must match.
+        folds: Number of folds of the cross-validation.
+        seed: Seed of the folds.
     """
 
     contracts: tuple[Path, ...]
@@ -75,14 +75,14 @@ SETTINGS = StatementsSettings
 
 
 def train(settings: StatementsSettings, out: Path) -> dict[str, Any]:
-    """Ships a judge by settings, and returns what was measured."""
+    """Trains and writes a judge; returns its scores."""
     excluded = exclusion(settings.exclude, settings.exclude_share)
     statements = _statements(settings.contracts)
     whole = [c for p in settings.contracts for c in read_contracts(p, statements, excluded)]
     parts = [c for p in settings.evidence for c in read_evidence(p, statements, excluded)]
-    model = _Learnt(settings, whole, _without(parts, whole))
+    model = _KnownStatements(settings, whole, _without_copies(parts, whole))
     texts = [*statements.values()]
-    general = _General(settings, whole, texts)
+    general = _UnknownStatements(settings, whole, texts)
     _ship(model, general, texts, settings, out)
     return {
         "contracts": len(whole),
@@ -99,18 +99,18 @@ def _statements(paths: Sequence[Path]) -> dict[str, str]:
     return {key: labels[key]["hypothesis"] for key in sorted(labels)}
 
 
-def _without(parts: Sequence[Contract], whole: Sequence[Contract]) -> list[Contract]:
-    """Returns those contracts of which the whole is not known."""
-    known = [frozenset(contract.clauses) for contract in whole]
+def _without_copies(parts: Sequence[Contract], whole: Sequence[Contract]) -> list[Contract]:
+    """Returns the partial contracts that are not parts of the complete contracts."""
+    complete = [frozenset(contract.clauses) for contract in whole]
     return [
         part
         for part in parts
-        if all(len(clauses & {*part.clauses}) <= _ALIKE * len(part.clauses) for clauses in known)
+        if all(len(clauses & {*part.clauses}) <= _ALIKE * len(part.clauses) for clauses in complete)
     ]
 
 
-class _Learnt:
-    """The regressions and what they are learnt from."""
+class _KnownStatements:
+    """The regressions for ContractNLI's statements, with their training data."""
 
     def __init__(
         self, settings: StatementsSettings, whole: Sequence[Contract], parts: Sequence[Contract]
@@ -122,46 +122,46 @@ class _Learnt:
         self.labels = np.array([contract.labels for contract in whole])
 
     def cross_validated(self) -> dict[str, float]:
-        """Returns accuracies, each contract judged by what was learnt without it."""
-        seen = self._unseen_scores
-        found = np.zeros_like(self.labels)
+        """Returns accuracies on held-out contracts."""
+        scores = self._held_out_scores
+        predicted = np.zeros_like(self.labels)
         common = np.zeros_like(self.labels)
         for fold in range(self.settings.folds):
-            held = self._fold == fold
-            weights = self._label_weights(seen[~held], self.labels[~held])
-            found[held] = label_odds(seen[held], weights).argmax(axis=-1)
-            counts = [(self.labels[~held] == i).sum(axis=0) for i in range(len(LABELS))]
-            common[held] = np.argmax(counts, axis=0)
+            test = self._fold == fold
+            weights = self._label_weights(scores[~test], self.labels[~test])
+            predicted[test] = label_odds(scores[test], weights).argmax(axis=-1)
+            counts = [(self.labels[~test] == i).sum(axis=0) for i in range(len(LABELS))]
+            common[test] = np.argmax(counts, axis=0)
         return {
-            **_accuracies(found, self.labels),
+            **_accuracies(predicted, self.labels),
             "commonest": float((common == self.labels).mean()),
         }
 
     def fitted(self) -> tuple[Matrix, Matrix, Matrix]:
         """Returns the weights of clauses, their biases, and the weights of labels."""
         weights, bias = self._clause_weights(self.whole)
-        return weights, bias, self._label_weights(self._unseen_scores, self.labels)
+        return weights, bias, self._label_weights(self._held_out_scores, self.labels)
 
     @cached_property
-    def _unseen_scores(self) -> Matrix:
-        """Returns what each contract's strongest clauses score where it was not learnt from."""
-        found = np.zeros((len(self.whole), len(self.labels[0]), 4))
+    def _held_out_scores(self) -> Matrix:
+        """Scores of each contract's strongest clauses, by regressions without the contract."""
+        strongest_scores = np.zeros((len(self.whole), len(self.labels[0]), 4))
         for fold in range(self.settings.folds):
-            learnt = [c for c, own in zip(self.whole, self._fold, strict=True) if own != fold]
-            weights, bias = self._clause_weights(learnt)
+            train = [c for c, number in zip(self.whole, self._fold, strict=True) if number != fold]
+            weights, bias = self._clause_weights(train)
             for number in np.flatnonzero(self._fold == fold).tolist():
                 scores = self._vectors[self.whole[number].id] @ weights.T + bias
-                found[number] = strongest(scores).reshape(4, -1).T
-        return found
+                strongest_scores[number] = strongest(scores).reshape(4, -1).T
+        return strongest_scores
 
     def _clause_weights(self, whole: Sequence[Contract]) -> tuple[Matrix, Matrix]:
-        """Returns weights, shape (2 x statements, size), for each statement and then against."""
+        """Returns weights, shape (2 x statements, size), and biases: first for, then against."""
         from scipy.sparse import vstack
         from sklearn.linear_model import LogisticRegression
 
-        known = [*whole, *self.parts]
-        vectors = vstack([self._vectors[contract.id] for contract in known])
-        evidence = np.concatenate([contract.evidence for contract in known])
+        contracts = [*whole, *self.parts]
+        vectors = vstack([self._vectors[contract.id] for contract in contracts])
+        evidence = np.concatenate([contract.evidence for contract in contracts])
         targets = np.concatenate([evidence == label for label in range(1, len(LABELS))], axis=1).T
         weights = np.zeros((len(targets), self.settings.size))
         bias = np.full(len(targets), _RARE)
@@ -174,15 +174,15 @@ class _Learnt:
         return weights, bias
 
     def _label_weights(self, scores: Matrix, labels: NDArray[np.int64]) -> Matrix:
-        """Returns weights, shape (statements, labels, 1 + features), that add up to log odds."""
+        """Returns weights of log odds, shape (statements, labels, 1 + features)."""
         from sklearn.linear_model import LogisticRegression
 
-        mean, spread = scores.mean(axis=0), scores.std(axis=0) + _OWN
+        mean, spread = scores.mean(axis=0), scores.std(axis=0) + _SPECIFIC
         count, width = scores.shape[1:]
-        own = np.eye(count)
+        indicators = np.eye(count)
         rows = np.array(
             [
-                np.concatenate([values, own[j], _OWN * np.kron(own[j], values)])
+                np.concatenate([values, indicators[j], _SPECIFIC * np.kron(indicators[j], values)])
                 for contract in (scores - mean) / spread
                 for j, values in enumerate(contract)
             ]
@@ -191,38 +191,38 @@ class _Learnt:
         learnt.fit(rows, labels.ravel())
         shared, level = learnt.coef_[:, :width], learnt.coef_[:, width : width + count]
         slopes = learnt.coef_[:, width + count :].reshape(len(LABELS), count, width)
-        slopes = (shared[:, None] + _OWN * slopes) / spread
+        slopes = (shared[:, None] + _SPECIFIC * slopes) / spread
         level = level + learnt.intercept_[:, None] - (slopes * mean).sum(axis=-1)
         weights: Matrix = np.concatenate([level[..., None], slopes], axis=-1).transpose(1, 0, 2)
         return weights
 
 
-class _General:
-    """The regression that judges statements which are not known, and what it is learnt from."""
+class _UnknownStatements:
+    """The regression for other statements, with its training data."""
 
     def __init__(
         self, settings: StatementsSettings, whole: Sequence[Contract], statements: Sequence[str]
     ) -> None:
         order = np.random.default_rng(settings.seed).permutation(len(whole))[: settings.read]
         chosen = [whole[number] for number in order]
-        asked = [(statement, contract.clauses) for contract in chosen for statement in statements]
+        inputs = [(statement, contract.clauses) for contract in chosen for statement in statements]
         head = encoder.head_of(settings.encoder)
-        features = [row for row, _ in reader.observed(head, asked)]
+        features = [row for row, _ in reader.observed(head, inputs)]
         self._features = np.array(features).reshape(len(chosen), len(statements), -1)
         self._labels = np.array([contract.labels for contract in chosen])
 
     def cross_validated(self) -> dict[str, float]:
-        """Returns accuracies, each statement judged by what was learnt without it."""
-        found = np.zeros_like(self._labels)
-        for column in range(found.shape[1]):
-            others = np.arange(found.shape[1]) != column
-            weights = _regression(self._features[:, others], self._labels[:, others])
+        """Returns accuracies on held-out statements."""
+        predicted = np.zeros_like(self._labels)
+        for column in range(predicted.shape[1]):
+            train = np.arange(predicted.shape[1]) != column
+            weights = _regression(self._features[:, train], self._labels[:, train])
             odds = weights[:, 0] + self._features[:, column] @ weights[:, 1:].T
-            found[:, column] = odds.argmax(axis=1)
-        return _accuracies(found, self._labels)
+            predicted[:, column] = odds.argmax(axis=1)
+        return _accuracies(predicted, self._labels)
 
     def fitted(self) -> Matrix:
-        """Returns weights, shape (labels, 1 + features), that add up to logits."""
+        """Returns weights of logits, shape (labels, 1 + features)."""
         return _regression(self._features, self._labels)
 
 
@@ -241,22 +241,24 @@ def label_odds(scores: Matrix, weights: Matrix) -> Matrix:
     return odds
 
 
-def _accuracies(found: NDArray[np.int64], labels: NDArray[np.int64]) -> dict[str, float]:
-    """Returns how many labels were found, with a standard error over contracts."""
-    right = (found == labels).mean(axis=1)
+def _accuracies(predicted: NDArray[np.int64], labels: NDArray[np.int64]) -> dict[str, float]:
+    """Returns the accuracy with a standard error over contracts, and the recall of each label."""
+    right = (predicted == labels).mean(axis=1)
     return {
         "accuracy": float(right.mean()),
         "standard_error": float(right.std() / np.sqrt(len(right))),
         **{
-            f"recall_of_{name.lower().replace(' ', '_')}": float((found[labels == i] == i).mean())
+            f"recall_of_{name.lower().replace(' ', '_')}": float(
+                (predicted[labels == i] == i).mean()
+            )
             for i, name in enumerate(LABELS)
         },
     }
 
 
 def _ship(
-    model: _Learnt,
-    general: _General,
+    model: _KnownStatements,
+    general: _UnknownStatements,
     statements: Sequence[str],
     settings: StatementsSettings,
     out: Path,
@@ -265,8 +267,8 @@ def _ship(
     arrays = {
         "clauses": weights,
         "bias": bias,
-        "labels": labels.reshape(-1),  # flat arrays are not rounded to 8 bits
+        "labels": labels.reshape(-1),  # only flat arrays are not rounded to 8 bits
         "general": general.fitted().reshape(-1),
     }
-    told: dict[str, Any] = {"statements": statements, "labels": LABELS, "size": settings.size}
-    write_model(out, {"weights.safetensors": pack(arrays)}, told)
+    config: dict[str, Any] = {"statements": statements, "labels": LABELS, "size": settings.size}
+    write_model(out, {"weights.safetensors": pack(arrays)}, config)

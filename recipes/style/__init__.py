@@ -1,1 +1,1 @@
-"""The recipe of `leporello-style`: texts by author to a model of whether two are by one."""
+"""Trains `leporello-style`, a model that decides whether two texts have the same author."""

@@ -1,4 +1,4 @@
-"""The recipe from texts by author to the folder `style`."""
+"""The recipe `style`: trains a model of authorship from texts by author."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from recipes.settings import exclusion
 from recipes.weights import write_model
 
 _DOCUMENTS, _SEED = 20, 7
-_CONTEXT, _PAIRS = 3, 400  # paragraphs of a text; pairs of either kind of a document
-_FEWEST = 4  # authors
+_CONTEXT, _PAIRS = 3, 400  # paragraphs per text; pairs of each kind per document
+_FEWEST = 4  # minimum number of authors
 _CARD = """\
 # Style
 
@@ -42,7 +42,7 @@ read by `PairClassifier` under the name `leporello-style`.
 - *Limits*: prose; short paragraphs tell little; topic tells as much as style.
 """
 Works = Mapping[str, Sequence[Sequence[str]]]
-"""Texts by author, each a sequence of paragraphs."""
+"""Texts by author; a text is a sequence of paragraphs."""
 _AUTHORS = (2, 2, 3, 4)
 _CHARACTERS = 30_000, 50_000
 
@@ -52,8 +52,9 @@ class StyleSettings:
     """Settings; relative paths count from their file.
 
     Attributes:
-        works: File of `read_works`.
-        exclude: Python file with `is_apart(text)`, which is run: works that it knows are left out.
+        works: File for `read_works`.
+        exclude: Python file with `is_apart(text)`, which is run: works are left out if it returns
+            true.
     """
 
     works: Path
@@ -67,12 +68,12 @@ MODEL = "style"
 
 
 def train(settings: StyleSettings, folder: Path) -> dict[str, JSON]:
-    """Ships a model by settings, and returns what was counted."""
+    """Trains and writes a model; returns counts of the data."""
     works, excluded = read_works(settings.works, settings.exclude)
     if len(works) < _FEWEST:
-        raise UserError(f"there are {len(works)} authors, and a document may have {_FEWEST}")
+        raise UserError(f"there are {len(works)} authors, but training needs {_FEWEST}")
     reader = PairClassifier()
-    told: dict[str, JSON] = {
+    counts: dict[str, JSON] = {
         "authors": len(works),
         "works": sum(map(len, works.values())),
         "excluded": excluded,
@@ -80,19 +81,19 @@ def train(settings: StyleSettings, folder: Path) -> dict[str, JSON]:
         "pairs": _PAIRS,
     }
     with TemporaryDirectory() as temporary:
-        reader.learn(*_taught(glued(works, _DOCUMENTS, _SEED)), Path(temporary))
+        reader.learn(*_training_pairs(glued(works, _DOCUMENTS, _SEED)), Path(temporary))
         shutil.copytree(Path(temporary) / "model", folder, dirs_exist_ok=True)
-    files = {"card.md": _CARD.format(**told).encode()}
+    files = {"card.md": _CARD.format(**counts).encode()}
     files |= {name: (folder / name).read_bytes() for name in ("model.skops", "settings.json")}
-    write_model(folder, files, {"language": "en", **told})
-    return told
+    write_model(folder, files, {"language": "en", **counts})
+    return counts
 
 
 def read_works(file: Path, exclude: Path | None = None) -> tuple[Works, int]:
-    """Returns texts by author, and how many were left out.
+    """Returns texts by author, and the number of excluded texts.
 
     Args:
-        file: JSON lines with `author` and `text`, a paragraph a line, without title and notes.
+        file: JSON Lines with `author` and `text`, one paragraph per line, without title and notes.
         exclude: Python file with `is_apart(text)`, or None.
 
     Raises:
@@ -109,16 +110,16 @@ def read_works(file: Path, exclude: Path | None = None) -> tuple[Works, int]:
     return works, excluded
 
 
-def _taught(examples: Sequence[Example]) -> tuple[list[Read], list[str]]:
-    """Returns pairs of paragraphs and whether they are by one author, as `train` has them."""
+def _training_pairs(examples: Sequence[Example]) -> tuple[list[Read], list[str]]:
+    """Returns reads of pairs of paragraphs, and their targets, as in the verb `train`."""
     chunker = Parts()
     combiner = ClusterAuthors(context=_CONTEXT, training_pairs=_PAIRS)
     inputs: list[Read] = []
     targets: list[str] = []
     for example in examples:
         hits = [Hit(chunk, 0.0) for chunk in divide(chunker, example.document)]
-        yielded = next(combiner.combine(example.without_gold(), hits))
-        reads = [read for read in yielded if isinstance(read, Read)]
+        requests = next(combiner.combine(example.without_gold(), hits))
+        reads = [request for request in requests if isinstance(request, Read)]
         for read, target in zip(reads, combiner.supervise(example, reads), strict=True):
             if target:
                 inputs.append(read)
@@ -127,54 +128,54 @@ def _taught(examples: Sequence[Example]) -> tuple[list[Read], list[str]]:
 
 
 def glued(works: Works, count: int, seed: int) -> list[Example]:
-    """Returns documents of two to four authors, whose gold is the author of each paragraph.
+    """Returns documents of two to four authors; the reference is the author of each paragraph.
 
-    An author who comes again goes on where the segment before ended.
+    A later segment of an author continues the text of the earlier one.
 
     Args:
-        works: Texts by author; at least four authors.
+        works: Texts by author, of at least four authors.
         count: Number of documents.
-        seed: Seed of what is drawn.
+        seed: Seed of random draws.
     """
-    chance = Random(seed)
-    return [_document(works, f"d{seed}-{number}", chance) for number in range(count)]
+    generator = Random(seed)
+    return [_document(works, f"d{seed}-{number}", generator) for number in range(count)]
 
 
-def _document(works: Works, name: str, chance: Random) -> Example:
-    count, total = chance.choice(_AUTHORS), chance.randint(*_CHARACTERS)
-    plan = _plan(chance.sample(sorted(works), count), chance)
-    shares = [chance.uniform(0.5, 1.5) for _ in plan]
+def _document(works: Works, name: str, generator: Random) -> Example:
+    count, total = generator.choice(_AUTHORS), generator.randint(*_CHARACTERS)
+    plan = _plan(generator.sample(sorted(works), count), generator)
+    shares = [generator.uniform(0.5, 1.5) for _ in plan]
     places: dict[str, tuple[Sequence[str], int]] = {}
     paragraphs: list[str] = []
     authors: list[str] = []
     for author, share in zip(plan, shares, strict=True):
         if author not in places:
-            work = chance.choice(works[author])
-            places[author] = work, chance.randint(0, len(work) // 2)
+            work = generator.choice(works[author])
+            places[author] = work, generator.randint(0, len(work) // 2)
         work, place = places[author]
-        left = total * share / sum(shares)
-        while left > 0 and place < len(work):
-            left -= len(work[place])
+        remaining = total * share / sum(shares)
+        while remaining > 0 and place < len(work):
+            remaining -= len(work[place])
             paragraphs.append(work[place])
             authors.append(author)
             place += 1
         places[author] = work, place
     numbers: dict[str, int] = {}
     gold = [numbers.setdefault(author, len(numbers) + 1) for author in authors]
-    return Example(name, _of_parts(name, paragraphs), references=(json.dumps(gold),))
+    return Example(name, _with_parts(name, paragraphs), references=(json.dumps(gold),))
 
 
-def _plan(authors: Sequence[str], chance: Random) -> list[str]:
-    """Returns the authors of segments: each once at least, none twice in a row."""
-    plan = [*authors, *(chance.choice(authors) for _ in range(chance.randint(0, 2)))]
+def _plan(authors: Sequence[str], generator: Random) -> list[str]:
+    """Returns the authors of segments: every author at least once, and never twice in a row."""
+    plan = [*authors, *(generator.choice(authors) for _ in range(generator.randint(0, 2)))]
     for _ in range(50):
-        chance.shuffle(plan)
-        if all(one != other for one, other in pairwise(plan)):
+        generator.shuffle(plan)
+        if all(first != second for first, second in pairwise(plan)):
             return plan
     return [*authors]
 
 
-def _of_parts(name: str, paragraphs: Sequence[str]) -> Document:
+def _with_parts(name: str, paragraphs: Sequence[str]) -> Document:
     spans, end = [], 0
     for paragraph in paragraphs:
         spans.append(Span(end, end + len(paragraph)))

@@ -1,4 +1,4 @@
-"""How the weights of summaries were fitted: documents with summaries, ridge regression, a file.
+"""Fits the weights of summaries by ridge regression on documents with summaries.
 
 Begin with `recipe`.
 """

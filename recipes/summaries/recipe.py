@@ -1,4 +1,4 @@
-"""The recipe from its settings to what is shipped: rows, features, one regression a kind."""
+"""The recipe `summaries`: reads rows, computes features, and fits one regression per kind."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from leporello.text.english.scripts import is_script
 from recipes.settings import exclusion
 from recipes.weights import write_model
 
-_WORD = re.compile(r"[a-z0-9]+")  # as ROUGE has them
-_LONG = 60  # words of a unit beyond which it weighs no more
-_SHAPE = ("redundancy", "words", "power")  # of a kind, as far as they are said
-_UNITS = 6  # of a text at least
+_WORD = re.compile(r"[a-z0-9]+")  # words of ROUGE
+_LONG = 60  # words of a unit with the maximum weight
+_SHAPE = ("redundancy", "words", "power")  # optional settings of a kind
+_UNITS = 6  # minimum number of units of a text
 Moments = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
@@ -35,9 +35,9 @@ class SummarySource:
     """Rows of one source.
 
     Attributes:
-        source: Name of the form of its files.
-        path: File or folder; a relative one counts from the settings.
-        share: Weight of the source beside the others of its kind.
+        source: Name of the format of its files.
+        path: File or folder; relative paths count from the file of the settings.
+        share: Relative weight of the source within its kind.
     """
 
     source: str
@@ -51,10 +51,10 @@ class SummaryFit:
 
     Attributes:
         penalty: Number that is added to the features' variance of 1.
-        sets: Sources that it is learnt from.
-        redundancy: Standard deviations of the score that saying something twice costs.
+        sets: Sources of training data.
+        redundancy: Penalty of a repetition, in standard deviations of the score.
         words: Length in words.
-        power: Power by which the length grows with that of the texts.
+        power: Exponent of the length as a function of the texts' length.
     """
 
     penalty: float
@@ -69,10 +69,11 @@ class SummariesSettings:
     """Settings; relative paths count from their file.
 
     Attributes:
-        questions: Number of questions of a set at most.
-        seed: Seed of their draw.
+        questions: Maximum number of questions per set.
+        seed: Seed of the draw of questions.
         kinds: Settings by kind of summary.
-        exclude: Python file with `is_apart(text)`, which is run: texts that it knows are left out.
+        exclude: Python file with `is_apart(text)`, which is run: texts are left out if it returns
+            true.
     """
 
     questions: int
@@ -85,27 +86,27 @@ SETTINGS = SummariesSettings
 
 
 def train(settings: SummariesSettings, folder: Path) -> dict[str, Any]:
-    """Ships the weights of each kind by settings, and returns what was counted."""
+    """Fits and writes the weights of each kind; returns numbers of questions."""
     is_apart = exclusion(settings.exclude)
     kinds: dict[str, Any] = {}
     counts: dict[str, dict[str, int]] = {}
-    for kind, said in settings.kinds.items():
-        found: list[tuple[float, Moments]] = []
+    for kind, options in settings.kinds.items():
+        weighted: list[tuple[float, Moments]] = []
         counts[kind] = {}
-        for part in said.sets:
+        for part in options.sets:
             rows = [row for row in _rows(part, is_apart) if _kind(row) == kind]
-            fitting = _draw(rows, settings.questions, settings.seed)
-            moments = [_moments(*_described(row)) for row in fitting]
-            usable = [held for held in moments if held is not None]
+            sample = _draw(rows, settings.questions, settings.seed)
+            moments = [_moments(*_features_and_gains(row)) for row in sample]
+            usable = [row_moments for row_moments in moments if row_moments is not None]
             if not usable:
-                raise UserError(f"{part.path} has nothing of the kind {kind!r}")
-            found.append((part.share, _mean(usable)))
+                raise UserError(f"{part.path} has no usable rows of the kind {kind!r}")
+            weighted.append((part.share, _mean(usable)))
             counts[kind][part.source] = len(usable)
-        names = _described(fitting[0])[0].names
-        weights = ridge(*_sum(found), said.penalty)
+        names = _features_and_gains(sample[0])[0].names
+        weights = ridge(*_sum(weighted), options.penalty)
         kinds[kind] = {
             "weights": dict(zip(names, np.round(weights, 5).tolist(), strict=True)),
-            **{name: value for name in _SHAPE if (value := getattr(said, name)) is not None},
+            **{name: value for name in _SHAPE if (value := getattr(options, name)) is not None},
         }
     write_model(folder, {"weights.json": json.dumps(kinds, indent=1).encode() + b"\n"}, {})
     card = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
@@ -113,27 +114,27 @@ def train(settings: SummariesSettings, folder: Path) -> dict[str, Any]:
     return {"questions": counts}
 
 
-def gains(shown: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
-    """Returns words and neighbouring words of texts that summaries have, shape (texts, 2).
+def gains(texts: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
+    """Returns numbers of words and word pairs that texts share with summaries, shape (texts, 2).
 
-    Words that say little count only beside one that says more: else what has many of them would
-    be chosen, whatever it says.
+    Function words count only in pairs with a content word; otherwise, texts with many function
+    words would be chosen.
 
     Args:
-        shown: Texts.
-        references: Summaries; the mean over them is taken.
+        texts: Texts.
+        references: Summaries, over which the mean is computed.
     """
-    found = np.zeros((len(shown), 2))
-    spoken = [_WORD.findall(text.lower()) for text in shown]
+    sums = np.zeros((len(texts), 2))
+    words_of_texts = [_WORD.findall(text.lower()) for text in texts]
     for reference in references:
         words = _WORD.findall(reference.lower())
         single = {*words} - EMPTY_TERMS
         double = {pair for pair in pairwise(words) if not single.isdisjoint(pair)}
-        found += [
-            (sum(w in single for w in said), sum(p in double for p in pairwise(said)))
-            for said in spoken
+        sums += [
+            (sum(w in single for w in text_words), sum(p in double for p in pairwise(text_words)))
+            for text_words in words_of_texts
         ]
-    return found / max(len(references), 1)
+    return sums / max(len(references), 1)
 
 
 def ridge(
@@ -152,65 +153,65 @@ def ridge(
     return weights
 
 
-def _described(row: Mapping[str, Any]) -> tuple[Any, NDArray[np.float64]]:
-    """Returns the units' features and gains."""
+def _features_and_gains(row: Mapping[str, Any]) -> tuple[Any, NDArray[np.float64]]:
+    """Returns the features and gains of a text's units."""
     texts, question = [row["text"]], row["question"]
     script = is_script(texts)
     units = units_of(texts, script=script, join=script or bool(question))
-    shown = [clean(row["text"][unit.start : unit.end]) for unit in units]
-    return describe(units, texts, question), gains(shown, row["references"])
+    unit_texts = [clean(row["text"][unit.start : unit.end]) for unit in units]
+    return describe(units, texts, question), gains(unit_texts, row["references"])
 
 
-def _moments(found: Any, gained: NDArray[np.float64]) -> Moments | None:  # noqa: ANN401 -- a stage's
-    """Returns the products of features and of target within a text, whose weight is 1."""
-    weights = np.minimum(found.words, _LONG) * found.holds
-    density = gained / np.maximum(found.words, 1)[:, None]
+def _moments(described: Any, gained: NDArray[np.float64]) -> Moments | None:  # noqa: ANN401 -- the result of `describe`
+    """Returns the products of features with each other and with the target, for one text."""
+    weights = np.minimum(described.words, _LONG) * described.holds
+    density = gained / np.maximum(described.words, 1)[:, None]
     weights = weights / max(weights.sum(), 1)
     mean = weights @ density
     if (weights > 0).sum() < _UNITS or not mean.all():
         return None
     target = (density / mean).sum(axis=1)
-    features = found.values - weights @ found.values
+    features = described.values - weights @ described.values
     weighted = features * weights[:, None]
     return weighted.T @ features, weighted.T @ (target - weights @ target)
 
 
-def _mean(found: Sequence[Moments]) -> Moments:
-    return _sum([(1 / len(found), moments) for moments in found])
+def _mean(all_moments: Sequence[Moments]) -> Moments:
+    return _sum([(1 / len(all_moments), moments) for moments in all_moments])
 
 
-def _sum(found: Sequence[tuple[float, Moments]]) -> Moments:
-    products = [share * moments[0] for share, moments in found]
-    targets = [share * moments[1] for share, moments in found]
+def _sum(weighted: Sequence[tuple[float, Moments]]) -> Moments:
+    products = [share * moments[0] for share, moments in weighted]
+    targets = [share * moments[1] for share, moments in weighted]
     return np.sum(products, axis=0), np.sum(targets, axis=0)
 
 
 def _rows(part: SummarySource, is_apart: Callable[[str], bool]) -> list[dict[str, Any]]:
     if part.source not in SOURCES:
-        known = did_you_mean(part.source, SOURCES)
-        raise UserError(f"there is no source {part.source!r}{known}")
+        hint = did_you_mean(part.source, SOURCES)
+        raise UserError(f"there is no source {part.source!r}{hint}")
     rows: Iterable[dict[str, Any]] = SOURCES[part.source](part.path)
-    apart: dict[str, bool] = {}
-    kept = []
+    excluded: dict[str, bool] = {}
+    usable = []
     for row in rows:
-        if row["document"] not in apart:
-            apart[row["document"]] = is_apart(row["text"])
-        if not apart[row["document"]]:
-            kept.append(row)
-    return kept
+        if row["document"] not in excluded:
+            excluded[row["document"]] = is_apart(row["text"])
+        if not excluded[row["document"]]:
+            usable.append(row)
+    return usable
 
 
 def _draw(rows: list[dict[str, Any]], most: int, seed: int) -> list[dict[str, Any]]:
     if len(rows) <= most:
         return rows
-    drawn = np.random.default_rng(seed).choice(len(rows), most, replace=False)
-    return [rows[place] for place in sorted(drawn.tolist())]
+    sample = np.random.default_rng(seed).choice(len(rows), most, replace=False)
+    return [rows[place] for place in sorted(sample.tolist())]
 
 
 def _kind(row: Mapping[str, Any]) -> str:
     texts, question = [row["text"]], row["question"]
-    whole = wanted(question, "", texts) is not Wanted.TOPIC
-    return kind_of(question, script=is_script(texts), whole=whole)
+    is_whole = wanted(question, "", texts) is not Wanted.TOPIC
+    return kind_of(question, script=is_script(texts), whole=is_whole)
 
 
 def qmsum(folder: Path) -> Iterator[dict[str, Any]]:
@@ -233,9 +234,9 @@ def squality(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def bamboo(file: Path) -> Iterator[dict[str, Any]]:
-    """Yields papers with their own abstracts from BAMBOO's `abshallu_4k.jsonl` (MIT; CC BY)."""
+    """Yields papers with their abstracts from BAMBOO's `abshallu_4k.jsonl` (MIT; CC BY)."""
     for paper in _lines(file):
-        if str(paper["answer"]) == "True":  # the others' abstracts were falsified
+        if str(paper["answer"]) == "True":  # the abstracts of other papers were falsified
             yield _row(paper["title"], paper["content"], "", [paper["hypothesis"]])
 
 

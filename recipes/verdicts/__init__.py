@@ -1,1 +1,1 @@
-"""The judge of claims and of questions for yes or no. Begin with `recipe`."""
+"""Trains the judge of claims and of yes/no questions. Begin with `recipe`."""

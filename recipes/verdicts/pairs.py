@@ -1,4 +1,4 @@
-"""Claims and questions for yes or no, each with a piece of text and what it says to them."""
+"""Makes training pairs: claims or yes/no questions with a text and the text's verdict."""
 
 from __future__ import annotations
 
@@ -15,26 +15,25 @@ from leporello.text.tokens import terms
 from recipes.answers.questions import Question
 
 _NAME = re.compile(r"[A-Z][\w'’-]+(?: (?:(?:of|the|and) )?[A-Z][\w'’-]+)*|\d[\d,.]*\w*")
-_LONGEST = 8  # words of an answer that a claim is made of
-_TRIED = 12  # passages of the same document that are looked at for one that does not say it
-_WIDTHS = (0, 0, 40, 100)  # words of a premise at least, one drawn for each
-_WORDS = 100  # of the piece of a passage that a question for yes or no is read with
-_DENIED = 0.2  # share of claims that are denied
-_SILENT = 0.1  # share of questions for yes or no whose text says nothing to them
-_TAKEN = 0.7  # chance that names of the text itself are taken for wrong answers: alone they tell
+_LONGEST = 8  # maximum number of words of an answer that becomes a claim
+_TRIED = 12  # passages of the document among which one without the answer is searched
+_WIDTHS = (0, 0, 40, 100)  # minimum numbers of words of a premise, drawn at random
+_WORDS = 100  # of the piece of a passage for a yes/no question
+_NEGATED = 0.2  # share of negated claims
+_SILENT = 0.1  # share of yes/no questions with a text that does not answer them
+_FROM_TEXT = 0.7  # probability of using wrong answers from a source, so that no source is a clue
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A claim, or a question for yes or no, with a text.
+    """A claim or yes/no question with a text.
 
     Attributes:
         source: Name of the data set.
-        document: Document that the text is of.
-        asked: The claim or the question.
-        text: The text.
-        label: `null` where the text says nothing to it, `yes` where it says so, `no` where it says
-            the contrary.
+        document: Document of the text.
+        asked: Claim or question.
+        text: Text to read.
+        label: `yes` if the text confirms it, `no` if the text contradicts it, otherwise `null`.
     """
 
     source: str
@@ -45,30 +44,30 @@ class Pair:
 
 
 def asked_pairs(questions: Sequence[Question], seed: int) -> Iterator[Pair]:
-    """Yields questions for yes or no; one in ten with a text that says nothing to it.
+    """Yields yes/no questions; about one in ten has a text that does not answer it.
 
     Args:
         questions: Questions of all kinds.
-        seed: Seed of what is drawn.
+        seed: Seed of random draws.
     """
     random_ = random.Random(seed)
-    known = [question for question in questions if question.yes_no]
-    for question in known:
-        other = random_.choice(known)
+    yes_no_questions = [question for question in questions if question.yes_no]
+    for question in yes_no_questions:
+        unrelated = random_.choice(yes_no_questions)
         label: str = question.yes_no or ""
         passage = question.passage
-        if random_.random() < _SILENT and other.document != question.document:
-            passage, label = other.passage, "null"
+        if random_.random() < _SILENT and unrelated.document != question.document:
+            passage, label = unrelated.passage, "null"
         piece = _nearest_piece(question.text, passage)
         yield Pair(question.source, question.document, question.text, piece, label)
 
 
 def claimed_pairs(questions: Sequence[Question], seed: int) -> Iterator[Pair]:
-    """Yields claims made of questions with right and wrong answers.
+    """Yields claims from questions with right and wrong answers.
 
     Args:
-        questions: Questions of all kinds, in the order in which claims are made of them.
-        seed: Seed of what is drawn.
+        questions: Questions of all kinds, in the order of the claims.
+        seed: Seed of random draws.
     """
     random_ = random.Random(seed)
     passages: dict[str, dict[str, None]] = defaultdict(dict)
@@ -78,11 +77,11 @@ def claimed_pairs(questions: Sequence[Question], seed: int) -> Iterator[Pair]:
         answers[question.document] += [question.passage[s:e] for s, e in question.answers[:1]]
     for question in questions:
         if question.answers:
-            others = [*passages[question.document]]
-            yield from _claimed(question, others, answers[question.document], random_)
+            in_document = [*passages[question.document]]
+            yield from _claim_of(question, in_document, answers[question.document], random_)
 
 
-def _claimed(
+def _claim_of(
     question: Question, passages: Sequence[str], answers: Sequence[str], random_: random.Random
 ) -> Iterator[Pair]:
     start, end = question.answers[0]
@@ -91,34 +90,34 @@ def _claimed(
         return
     label = random_.choices(("yes", "no", "null"), (4, 4, 2))[0]
     text = _piece_around(question.passage, start, end, random_.choice(_WIDTHS))
-    said = gold
-    turned = random_.random() < _DENIED
+    answer = gold
+    is_negated = random_.random() < _NEGATED
     if label == "null":
         text = _silent(question.text, gold, passages, question.passage, random_)
-    elif (label == "no") != turned:
-        said = _wrong(gold, question.text, text, answers, random_)
-    made = claim(question.text, said) if said and text else None
-    if made and turned and label != "null":
-        made = negated(made)
-    if made:
-        yield Pair(question.source, question.document, made, text, label)
+    elif (label == "no") != is_negated:
+        answer = _wrong(gold, question.text, text, answers, random_)
+    statement = claim(question.text, answer) if answer and text else None
+    if statement and is_negated and label != "null":
+        statement = negated(statement)
+    if statement:
+        yield Pair(question.source, question.document, statement, text, label)
 
 
 def _wrong(
     gold: str, question: str, text: str, answers: Sequence[str], random_: random.Random
 ) -> str:
-    """Returns another answer of the same kind, of the text itself where it has one; or nothing."""
-    taken = {*terms(gold), *terms(question)}
+    """Returns a wrong answer of the same kind, preferably from the text; empty without one."""
+    excluded = {*terms(gold), *terms(question)}
     for source in ([m.group() for m in _NAME.finditer(text)], answers):
-        fitting = [
-            other
-            for other in source
-            if _kind(other) == _kind(gold)
-            and taken.isdisjoint(terms(other))
-            and abs(len(other.split()) - len(gold.split())) < 3  # noqa: PLR2004 -- about as long
+        candidates = [
+            candidate
+            for candidate in source
+            if _kind(candidate) == _kind(gold)
+            and excluded.isdisjoint(terms(candidate))
+            and abs(len(candidate.split()) - len(gold.split())) < 3  # noqa: PLR2004 -- about as long
         ]
-        if fitting and random_.random() < _TAKEN:
-            return random_.choice(fitting)
+        if candidates and random_.random() < _FROM_TEXT:
+            return random_.choice(candidates)
     return ""
 
 
@@ -127,16 +126,16 @@ def _kind(answer: str) -> str:
 
 
 def _silent(
-    question: str, gold: str, passages: Sequence[str], own: str, random_: random.Random
+    question: str, gold: str, passages: Sequence[str], positive: str, random_: random.Random
 ) -> str:
-    """Returns a piece of another passage that is near to the question and lacks the answer."""
-    others = [p for p in passages if p != own and gold.lower() not in p.lower()]
-    tried = random_.sample(others, min(_TRIED, len(others)))
-    return _nearest_piece(question, tried[nearest(question, tried, 1)[0]]) if tried else ""
+    """Returns a piece of another passage that is similar to the question and lacks the answer."""
+    others = [p for p in passages if p != positive and gold.lower() not in p.lower()]
+    sample = random_.sample(others, min(_TRIED, len(others)))
+    return _nearest_piece(question, sample[nearest(question, sample, 1)[0]]) if sample else ""
 
 
 def _piece_around(text: str, start: int, end: int, words: int) -> str:
-    """Returns the sentences of a place, and as many neighbours as the number of words wants."""
+    """Returns the sentences of a span, and neighbours up to a minimum number of words."""
     spans = sentence_spans(text)
     inside = [i for i, (first, last) in enumerate(spans) if first < end and start < last]
     low, high = (inside[0], inside[-1]) if inside else (0, len(spans) - 1)
@@ -151,7 +150,7 @@ def _piece_around(text: str, start: int, end: int, words: int) -> str:
 
 
 def _nearest_piece(question: str, text: str) -> str:
-    """Returns the stretch of sentences that is nearest to a question."""
+    """Returns the piece of a text, in complete sentences, that is most similar to a question."""
     pieces = [""]
     for start, end in sentence_spans(text):
         if len(f"{pieces[-1]} {text[start:end]}".split()) > _WORDS and pieces[-1]:

@@ -1,9 +1,9 @@
-"""From the rows of the answers' training to a judge of claims and of questions for yes or no.
+"""The recipe `verdicts`: trains a judge of claims and yes/no questions.
 
-The upper layers of the answers' encoder are trained further to tell a text that says so, says the
-contrary, or says neither. There is no data for entailment whose licence lets weights be given on:
-claims are made of questions with right and wrong answers (`claims`), beside real questions for yes
-or no.
+It trains the upper layers of the recipe `answers`' encoder to decide whether a text confirms or
+contradicts a claim, or does neither. No data set for entailment has a licence that allows
+publishing weights. So the training data are claims made from questions with right and wrong
+answers (`claims`), and real yes/no questions.
 """
 
 from __future__ import annotations
@@ -40,30 +40,31 @@ from recipes.settings import exclusion
 from recipes.verdicts.pairs import Pair, asked_pairs, claimed_pairs
 from recipes.weights import pack, write_model
 
-_TOLD = 50  # batches between two lines of the log
+_LOG_EVERY = 50  # batches between two lines of the log
 _HEAD = ("label.weight", "label.bias")
 
 
 @dataclass(frozen=True)
 class VerdictsSettings:
-    """All that decides what a training gives.
+    """Settings that determine the result of a training.
 
     Attributes:
-        encoder: Folder of the answers' encoder, a BERT.
-        questions: Files of the rows that it was trained on.
+        encoder: Folder of the recipe `answers`' encoder, a BERT.
+        questions: Files of rows that the encoder was trained on.
         claims: Number of claims to train on.
-        asked: Number of questions for yes or no.
-        frozen: Number of layers, from the first, that are not trained.
-        rank: Rank of what is kept of each matrix's change.
-        learning_rate: Rate at the beginning; it falls to 0.
-        head_rate: Times that rate, for the head.
+        asked: Number of yes/no questions to train on.
+        frozen: Number of first layers that are not trained.
+        rank: Rank of the stored changes of matrices.
+        learning_rate: Learning rate at the beginning, which falls to 0.
+        head_rate: Learning rate of the head, as a multiple of `learning_rate`.
         warmup: Share of the batches over which the rate rises.
-        batch: Number of tokens of a batch.
-        text: Number of tokens of a text that are read.
-        validation: Share of the documents that is not trained on.
-        exclude: Python file with `is_apart(text)`, which is run: texts that it knows are left out.
+        batch: Maximum number of tokens of a batch.
+        text: Maximum number of tokens of a text.
+        validation: Share of the documents for validation.
+        exclude: Python file with `is_apart(text)`, which is run: texts are left out if it returns
+            true.
         threads: Number of threads.
-        seed: Seed of the split, of what is drawn, and of the order.
+        seed: Seed of the split, of random draws, and of the order.
     """
 
     encoder: Path
@@ -87,17 +88,17 @@ SETTINGS = VerdictsSettings
 
 
 def train(settings: VerdictsSettings, out: Path) -> dict[str, Any]:
-    """Ships a judge by settings, and returns what was measured."""
-    known, held = _pairs_of(settings)
+    """Trains and writes a judge; returns its scores and counts of the data."""
+    training, validation = _pairs_of(settings)
     folder = ModelFolder(settings.encoder)
     weights = unpack(folder.checked("weights.safetensors"))
     graph = folder.checked("graph.onnx")
     network = _network(weights, _heads(graph), settings.frozen)
     windows = _PairReader(folder, settings)
-    groups = [windows.of(pair) for pair in known]
+    groups = [windows.of(pair) for pair in training]
     torch.manual_seed(settings.seed)
     _fit(network, in_batches(groups, settings.batch, (settings.seed,)), windows, settings, out)
-    scores = _validated(lambda part: windows.predicted(network, part), held)
+    scores = _scores(lambda part: windows.predicted(network, part), validation)
     files = {
         "weights.safetensors": _packed(network, weights, settings.rank),
         "graph.onnx": graph,
@@ -106,36 +107,36 @@ def train(settings: VerdictsSettings, out: Path) -> dict[str, Any]:
     checksum = config.pop("sha256")["weights.safetensors"]
     write_model(out, files, {**config, "base": checksum})
     return {
-        "pairs": len(known),
-        "sources": dict(Counter(pair.source for pair in known)),
-        "labels": dict(Counter(pair.label for pair in known)),
+        "pairs": len(training),
+        "sources": dict(Counter(pair.source for pair in training)),
+        "labels": dict(Counter(pair.label for pair in training)),
         "validation": scores,
     }
 
 
 def _pairs_of(settings: VerdictsSettings) -> tuple[list[Pair], list[Pair]]:
-    """Returns the pairs to train on and those to validate with, of other documents."""
+    """Returns the pairs for training, and those for validation, which are of other documents."""
     excluded = exclusion(settings.exclude)
     everything = [question for path in settings.questions for question in read_questions(path)]
     texts = {text for q in everything for text in (q.passage, *q.others)}
     apart = {text for text in texts if excluded(text)}
     free = [q for q in everything if apart.isdisjoint((q.passage, *q.others))]
     parts = split(free, settings.validation, settings.seed)
-    known, held = (_drawn(part, settings) for part in parts)
-    return known, held
+    training, validation = (_sample(part, settings) for part in parts)
+    return training, validation
 
 
-def _drawn(questions: Sequence[Question], settings: VerdictsSettings) -> list[Pair]:
+def _sample(questions: Sequence[Question], settings: VerdictsSettings) -> list[Pair]:
     random_ = random.Random(settings.seed)
     plain = [q for q in questions if not q.source.endswith("_options")]
-    asked = [*asked_pairs(plain, settings.seed)]
-    claimed = [*claimed_pairs(random_.sample(plain, len(plain)), settings.seed)]
-    chosen = random_.sample(asked, min(settings.asked, len(asked)))
-    return [*chosen, *claimed[: settings.claims]]
+    yes_no = [*asked_pairs(plain, settings.seed)]
+    claims = [*claimed_pairs(random_.sample(plain, len(plain)), settings.seed)]
+    chosen = random_.sample(yes_no, min(settings.asked, len(yes_no)))
+    return [*chosen, *claims[: settings.claims]]
 
 
 class _PairReader:
-    """Makes windows of pairs, and asks a network for their labels."""
+    """Turns pairs into windows, and predicts their labels with a network."""
 
     def __init__(self, folder: ModelFolder, settings: VerdictsSettings) -> None:
         config = folder.config()
@@ -146,13 +147,13 @@ class _PairReader:
         self._settings = settings
 
     def of(self, pair: Pair) -> Group:
-        """Returns the window of a pair, as a group of one."""
-        asked, text = (
+        """Returns a group with the window of a pair."""
+        question, text = (
             self._tokenizer.encode(part, add_special_tokens=False).ids
             for part in (pair.asked, pair.text)
         )
         label = LABELS.index(pair.label)
-        return (LabelledWindow(asked[:QUESTION], text[: self._settings.text], label=label),)
+        return (LabelledWindow(question[:QUESTION], text[: self._settings.text], label=label),)
 
     def predicted(self, network: AnswerNetwork, pairs: Sequence[Pair]) -> np.ndarray[Any, Any]:
         """Returns logits of the labels, shape (pairs, 4)."""
@@ -182,10 +183,10 @@ def _network(weights: Arrays, heads: int, frozen: int) -> AnswerNetwork:
 
 
 def _heads(graph: bytes) -> int:
-    """Returns the number of attention heads that a shipped graph has."""
+    """Returns the number of attention heads of a shipped graph."""
     nodes = onnx.load_from_string(graph).graph.node
-    found = (a.i for n in nodes if n.op_type == "Attention" for a in n.attribute)
-    return int(next(found))
+    numbers = (a.i for n in nodes if n.op_type == "Attention" for a in n.attribute)
+    return int(next(numbers))
 
 
 def _fit(
@@ -195,7 +196,7 @@ def _fit(
     settings: VerdictsSettings,
     out: Path,
 ) -> None:
-    """Trains the network, and writes the losses beside what is shipped."""
+    """Trains the network, and writes the losses to a log beside the shipped folder."""
     torch.set_num_threads(settings.threads)
     body = [p for p in network.encoder.parameters() if p.requires_grad]
     head = [*network.label.parameters()]
@@ -208,67 +209,71 @@ def _fit(
     out.mkdir(parents=True, exist_ok=True)
     losses = []
     for number, groups in enumerate(batches):
-        done = number / len(batches)
-        rate = settings.learning_rate * min(1.0, (done + 1e-3) / settings.warmup) * (1 - done)
+        progress = number / len(batches)
+        warmup = min(1.0, (progress + 1e-3) / settings.warmup)
+        rate = settings.learning_rate * warmup * (1 - progress)
         for group in optimizer.param_groups:
             group["lr"] = rate * group["scale"]
         batch = collate(groups, windows.special)
         _, logits = network(batch.ids, batch.types, batch.mask)
         loss = cross_entropy(logits, batch.labels)
-        loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it so
+        loss.backward()  # type: ignore[no-untyped-call]  # torch has no type for it
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         losses.append(float(loss.detach()))
-        if len(losses) % _TOLD == 0:
-            line = {"batch": number + 1, "of": len(batches), "loss": np.mean(losses[-_TOLD:])}
+        if len(losses) % _LOG_EVERY == 0:
+            mean = np.mean(losses[-_LOG_EVERY:])
+            line = {"batch": number + 1, "of": len(batches), "loss": mean}
             with (out.parent / "log.jsonl").open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
 
 
 def _packed(network: AnswerNetwork, base: Arrays, rank: int) -> bytes:
-    """Returns what training changed: matrices as differences of low rank from those of the base."""
+    """Returns the changed weights; matrices as low-rank differences from the base."""
     layers = network.encoder.config.num_hidden_layers
     plain, differences = {}, {}
     for name, value in shipped_names(network.state_dict(), layers).items():
-        apart = value - base[name]
-        if name in _HEAD or (apart.ndim < 2 and apart.any()):  # noqa: PLR2004 -- a vector
+        difference = value - base[name]
+        if name in _HEAD or (difference.ndim < 2 and difference.any()):  # noqa: PLR2004 -- a vector
             plain[name] = value
-        elif apart.any():
-            left, size, right = np.linalg.svd(apart, full_matrices=False)
+        elif difference.any():
+            left, size, right = np.linalg.svd(difference, full_matrices=False)
             root = np.sqrt(size[:rank])
             differences[name] = (left[:, :rank] * root, root[:, None] * right[:rank])
     return pack(plain, differences)
 
 
-def _validated(
+def _scores(
     predicted: Callable[[Sequence[Pair]], np.ndarray[Any, Any]], pairs: Sequence[Pair]
 ) -> dict[str, float]:
-    """Returns shares of right verdicts in percent, of claims and of questions by their data set.
+    """Returns percentages of right verdicts on claims, and on questions by data set.
 
-    Of questions, yes and no alone are compared; `always` is the share of the commoner answer.
+    Questions are scored only on yes and no; `always` is the share of the commonest label.
 
     Args:
-        predicted: Function that gives logits of the labels, shape (pairs, 4).
-        pairs: Pairs that were not trained on.
+        predicted: Function that returns logits of the labels, shape (pairs, 4).
+        pairs: Pairs for validation.
     """
     logits = predicted(pairs)
     columns = [LABELS.index(name) for name in ("null", "yes", "no")]
     groups: dict[str, list[int]] = defaultdict(list)
     for i, pair in enumerate(pairs):
-        asks = pair.asked.endswith("?") or not pair.asked.endswith(".")
-        groups[pair.source if asks else "claims"].append(i)
-        if not asks:
+        is_question = pair.asked.endswith("?") or not pair.asked.endswith(".")
+        groups[pair.source if is_question else "claims"].append(i)
+        if not is_question:
             groups[f"claims {pair.label}"].append(i)
     scores = {}
     for name, rows in groups.items():
-        kept = [i for i in rows if name.startswith("claims") or pairs[i].label != "null"]
-        if not kept:
+        scored = [i for i in rows if name.startswith("claims") or pairs[i].label != "null"]
+        if not scored:
             continue
-        own = columns if name.startswith("claims") else columns[1:]
-        right = [LABELS[own[int(logits[i, own].argmax())]] == pairs[i].label for i in kept]
-        common = Counter(pairs[i].label for i in kept).most_common(1)[0][1]
+        choices = columns if name.startswith("claims") else columns[1:]
+        right = [
+            LABELS[choices[int(logits[i, choices].argmax())]] == pairs[i].label for i in scored
+        ]
+        common = Counter(pairs[i].label for i in scored).most_common(1)[0][1]
         scores[name] = round(100 * float(np.mean(right)), 1)
-        scores[f"{name} always"] = round(100 * common / len(kept), 1)
-        scores[f"{name} count"] = len(kept)
+        scores[f"{name} always"] = round(100 * common / len(scored), 1)
+        scores[f"{name} count"] = len(scored)
     return scores

@@ -211,7 +211,7 @@ def test_explain_without_an_example_prints_the_funnel(directory: Path) -> None:
     rows = json.loads(_output("explain", directory, "--json"))
     assert [row["pipeline"] for row in rows] == ["two", "first"]
     assert rows[0]["steps"][1]["share"] == 75
-    assert "for one example" in _output("explain", directory, "--stage", "reader")
+    assert "needs an example" in _output("explain", directory, "--stage", "reader")
 
 
 def test_explain_shows_one_stage(directory: Path) -> None:

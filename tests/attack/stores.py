@@ -19,7 +19,7 @@ from tests.attack.command import Done, leporello, scratch, wrong
 
 _PIPELINES = ("mine", "cast")
 LOOKS = (("compare", "out"), ("explain", "out"), ("explain", "out", "q3"), ("report", "out"))
-_LONGEST = 60  # bytes that are cut or doubled
+_LONGEST = 60  # largest number of bytes to cut or repeat
 
 
 def _at(content: bytes, random: Random) -> int:

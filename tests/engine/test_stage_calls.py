@@ -74,7 +74,7 @@ CHUNK = chunked(STORY)[0]
     [
         (None, "Returns.retrieve returned None; it must return one list of Hit per question"),
         ([[]], "Returns.retrieve returned 1 lists for 2 questions; it must return one list"),
-        ([[], CHUNK], "returned a Chunk for a question; it must return one list of Hit"),
+        ([[], CHUNK], "returned a Chunk as hits; it must return one list of Hit"),
         ([[], [CHUNK]], "returned a Chunk as a hit; it must be a Hit"),
         ([[], [(CHUNK, 1.0)]], "returned a tuple as a hit; it must be a Hit"),
         ([[], [Hit("text", 1.0)]], "returned a Hit as a hit; it must be a Hit"),  # type: ignore[arg-type]  # that is the fault

@@ -69,7 +69,7 @@ def test_the_next_run_retries_failed_examples(tmp_path: Path) -> None:
     project = Project(tmp_path, "one", "reader: fail", "three", "retriever: raise")
     assert project.run().failures == 2
     before = project.logged()
-    (tmp_path / "mended").touch()
+    (tmp_path / "repaired").touch()
     run = project.run()
     assert run.failures == 1
     assert [p.id for p in run.predictions("mine", "rows")] == ["q0", "q1", "q2"]
@@ -83,7 +83,7 @@ def test_a_retry_that_is_killed_anywhere_is_resumed(tmp_path: Path) -> None:
     project = Project(tmp_path, *QUESTIONS)
     project.run()
     before = shutil.copytree(project.out, tmp_path / "before")
-    (tmp_path / "mended").touch()
+    (tmp_path / "repaired").touch()
     project.run()
     files = [project.out / "mine" / "rows" / f"{n}.jsonl" for n in ("predictions", "failures")]
     expected = [file.read_bytes() for file in files]

@@ -43,12 +43,12 @@ COMPOSED = {
 
 
 class Pattern(NamedTuple):
-    """Pattern in a source file; `whole` if it is only matched at the start of a text."""
+    """Pattern in a source file; `is_anchored` if it is only matched at the start of a text."""
 
     line: int
     pattern: str | bytes
     flags: int
-    whole: bool
+    is_anchored: bool
 
 
 def patterns(path: Path) -> Iterator[Pattern]:
@@ -70,7 +70,7 @@ def patterns(path: Path) -> Iterator[Pattern]:
         except NameError:
             assert str(path.relative_to(ROOT)) in COMPOSED, f"{path}:{call.lineno}"
             continue
-        yield Pattern(call.lineno, pattern, int(*values), _is_whole(call, parents))
+        yield Pattern(call.lineno, pattern, int(*values), _is_anchored(call, parents))
     tables = [value for value in names.values() if isinstance(value, dict)]
     cells = {c for table in tables for row in table.values() if isinstance(row, tuple) for c in row}
     yield from (Pattern(0, c.pattern, c.flags, False) for c in cells if isinstance(c, re.Pattern))
@@ -90,7 +90,7 @@ def _value(argument: ast.expr, names: dict[str, object]) -> str | bytes:
     return value
 
 
-def _is_whole(call: ast.Call, parents: dict[ast.AST, ast.AST]) -> bool:
+def _is_anchored(call: ast.Call, parents: dict[ast.AST, ast.AST]) -> bool:
     """Returns whether a pattern is only matched at one position, with `match` or `fullmatch`."""
     assert isinstance(call.func, ast.Attribute)
     if call.func.attr != "compile":
@@ -126,7 +126,7 @@ def test_the_steps_of_a_search_grow_linearly_with_the_text() -> None:
         for pattern in patterns(path):
             search = Backtracking(pattern.pattern, pattern.flags)
             for shape in search.hostile():
-                few, some, many = (search.scan(shape(size), pattern.whole) for size in SIZES)
+                few, some, many = (search.scan(shape(size), pattern.is_anchored) for size in SIZES)
                 message = f"{path}:{pattern.line}: {pattern.pattern!r} on {shape(3)!r}"
                 assert many - 2 * some + few <= SIZES[-1], message
 

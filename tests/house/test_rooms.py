@@ -69,7 +69,7 @@ def imported_modules(path: Path, names: Collection[str]) -> Iterator[str]:
 
 
 def rooms_of(path: Path) -> set[str]:
-    """Returns the rooms and stages that a file imports from."""
+    """Returns the rooms and stages whose modules a file imports."""
     names = (name.split(".") for name in imports(path))
     return {name[1] for name in names if name[0] == "leporello" and len(name) > 1} & {*ALLOWED}
 

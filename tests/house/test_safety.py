@@ -521,10 +521,10 @@ def test_no_key_is_written_to_the_disk(tmp_path: Path, monkeypatch: pytest.Monke
         f"{len(SECRET)} why?",
         f"{len(SECRET)} who?",
     ]
-    read, sought = read_lines(results / "failures.jsonl")
-    assert "401 for Oracle(api_key='$ORACLE_KEY'" in read["error"]
-    assert "with key $ORACLE_KEY, ['$ORACLE_KEY']" in read["error"]
-    assert "401 for Seeker(api_key='$ORACLE_KEY') with key $ORACLE_KEY" in sought["error"]
+    read_failure, search_failure = read_lines(results / "failures.jsonl")
+    assert "401 for Oracle(api_key='$ORACLE_KEY'" in read_failure["error"]
+    assert "with key $ORACLE_KEY, ['$ORACLE_KEY']" in read_failure["error"]
+    assert "401 for Seeker(api_key='$ORACLE_KEY') with key $ORACLE_KEY" in search_failure["error"]
     second = leporello(*arguments, "--config", config, status=1)
     third = leporello(*arguments, "--config", out / "run.yaml", status=1)
     assert (results / "predictions.jsonl").read_bytes() == before

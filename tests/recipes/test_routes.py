@@ -53,5 +53,5 @@ def test_a_run_of_both_pipelines_teaches_the_route(tmp_path: Path) -> None:
     ways = [row["raw"]["way"] for row in answers]
     assert ways == [["route 1 of 2"]] * 6 + [["route 2 of 2"]] * 6
     settings.write_text("{run: both, task: tale, pipelines: [whole, shor]}")
-    with pytest.raises(UserError, match="the run has nothing of pipeline 'shor'"):
+    with pytest.raises(UserError, match="the run has no results of pipeline 'shor'"):
         run_recipe("routes", settings, tmp_path / "x")

@@ -70,5 +70,5 @@ def test_mistakes_are_reported(folder: Path) -> None:
         with pytest.raises(UserError, match=message):
             run_recipe("summaries", settings, folder / "out")
     settings.write_text(SETTINGS.replace("report:\n", "meeting:\n"), encoding="utf-8")
-    with pytest.raises(UserError, match="nothing of the kind 'meeting'"):
+    with pytest.raises(UserError, match="no usable rows of the kind 'meeting'"):
         run_recipe("summaries", settings, folder / "out")

@@ -181,7 +181,7 @@ def test_failed_uploads_are_kept_and_repeated_by_the_next_run(
     with pytest.raises(UserError, match="cannot be reached") as caught:
         _run(config)
     [copy] = (tmp_path / "one" / "runs").glob("*/x")
-    assert f"all of it is in {copy}" in str(caught.value)
+    assert f"all files are in {copy}" in str(caught.value)
     Shelf.writes = None
     assert not (store / "mine").exists()
     before = _predictions(copy)

@@ -12,10 +12,10 @@ from itertools import islice, product
 from re import _compiler, _parser  # type: ignore[attr-defined]  # no public API lists the parts
 from typing import Any
 
-_NEVER = 1 << 20
+_UNLIMITED = 1 << 20
 _BOUND = 3  # repeats of a bounded repeat that are searched: more are only a constant factor
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
-_ONE = ("LITERAL", "NOT_LITERAL", "IN", "ANY")
+_SINGLE = ("LITERAL", "NOT_LITERAL", "IN", "ANY")
 # Character class for each Unicode property, with enough letters for a hostile text.
 _PROPERTIES = {
     "Han": "一-丁", "Hiragana": "あ-い", "Katakana": "ア-イ", "Thai": "ก-ข", "Lao": "ກ-ຂ",
@@ -46,12 +46,12 @@ class Backtracking:
         self.steps, self._groups = 0, dict[int, tuple[int, int]]()
         self._fits: dict[int, dict[str, bool]] = {}  # by `id` of a part, which `items` keeps alive
 
-    def scan(self, text: str, whole: bool) -> int:
+    def scan(self, text: str, is_anchored: bool) -> int:
         """Returns the steps of finding all matches in a text, or of one match at its start."""
         self.steps, position = 0, 0
         while position <= len(text):
             end = next(self._match(self.items, 0, text, position), None)
-            if whole:
+            if is_anchored:
                 break
             position = end if end is not None and end > position else position + 1
         return self.steps
@@ -64,62 +64,63 @@ class Backtracking:
             matches[character] = _compiler.compile(tree).match(character) is not None
         return matches[character]
 
-    def _match(self, items: Sequence[Item], at: int, text: str, here: int) -> Iterator[int]:
+    def _match(self, items: Sequence[Item], number: int, text: str, position: int) -> Iterator[int]:
         self.steps += 1
-        if at == len(items):
-            yield here
+        if number == len(items):
+            yield position
             return
-        for end in self._part(items[at], text, here):
-            yield from self._match(items, at + 1, text, end)
+        for end in self._part(items[number], text, position):
+            yield from self._match(items, number + 1, text, end)
 
     def _part(  # noqa: C901, PLR0912 -- a case for each kind of part
-        self, item: Item, text: str, here: int
+        self, item: Item, text: str, position: int
     ) -> Iterator[int]:
         name, content = str(item[0]), item[1]
-        if name in _ONE:
-            if here < len(text) and self.fits(item, text[here]):
-                yield here + 1
+        if name in _SINGLE:
+            if position < len(text) and self.fits(item, text[position]):
+                yield position + 1
         elif name in _REPEATS:
-            yield from self._repeat(name, content, text, here)
+            yield from self._repeat(name, content, text, position)
         elif name == "BRANCH":
             for branch in content[1]:
-                yield from self._match(branch, 0, text, here)
+                yield from self._match(branch, 0, text, position)
         elif name == "SUBPATTERN":
-            for end in self._match(content[-1], 0, text, here):
-                self._groups[content[0]] = (here, end)
+            for end in self._match(content[-1], 0, text, position):
+                self._groups[content[0]] = (position, end)
                 yield end
         elif name == "ATOMIC_GROUP":
-            yield from self._first(content, text, here)
+            yield from self._atomic(content, text, position)
         elif name == "GROUPREF":
             start, end = self._groups.get(content, (0, 0))
-            if text.startswith(text[start:end], here):
-                yield here + end - start
+            if text.startswith(text[start:end], position):
+                yield position + end - start
         elif name in {"ASSERT", "ASSERT_NOT"}:
-            if self._looks(content, text, here) == (name == "ASSERT"):
-                yield here
+            if self._matches_around(content, text, position) == (name == "ASSERT"):
+                yield position
         elif name == "AT":
-            if self._is_at(str(content), text, here):
-                yield here
+            if self._is_at(str(content), text, position):
+                yield position
         else:
             raise NotImplementedError(name)
 
-    def _first(self, items: Sequence[Item], text: str, here: int) -> Iterator[int]:
+    def _atomic(self, items: Sequence[Item], text: str, position: int) -> Iterator[int]:
         yield from (
-            end for end in [next(self._match(items, 0, text, here), None)] if end is not None
+            end for end in [next(self._match(items, 0, text, position), None)] if end is not None
         )
 
-    def _looks(self, content: Any, text: str, here: int) -> bool:
+    def _matches_around(self, content: Any, text: str, position: int) -> bool:
         direction, items = content
-        start = here if direction > 0 else here - items.getwidth()[0]
+        start = position if direction > 0 else position - items.getwidth()[0]
         return start >= 0 and next(self._match(items, 0, text, start), None) is not None
 
-    def _is_at(self, kind: str, text: str, here: int) -> bool:
-        word = [0 <= at < len(text) and bool(re.match(r"\w", text[at])) for at in (here - 1, here)]
+    def _is_at(self, kind: str, text: str, position: int) -> bool:
+        around = (position - 1, position)
+        word = [0 <= n < len(text) and bool(re.match(r"\w", text[n])) for n in around]
         return {
-            "AT_BEGINNING": here == 0 or (self._multiline and text[here - 1] == "\n"),
-            "AT_BEGINNING_STRING": here == 0,
-            "AT_END": text[here:] in {"", "\n"} or (self._multiline and text[here] == "\n"),
-            "AT_END_STRING": here == len(text),
+            "AT_BEGINNING": position == 0 or (self._multiline and text[position - 1] == "\n"),
+            "AT_BEGINNING_STRING": position == 0,
+            "AT_END": text[position:] in {"", "\n"} or (self._multiline and text[position] == "\n"),
+            "AT_END_STRING": position == len(text),
             "AT_BOUNDARY": word[0] != word[1],
             "AT_NON_BOUNDARY": word[0] == word[1],
         }[kind]
@@ -128,19 +129,19 @@ class Backtracking:
     def _multiline(self) -> bool:
         return bool(self._state.flags & re.MULTILINE)
 
-    def _repeat(self, name: str, content: Any, text: str, here: int) -> Iterator[int]:
+    def _repeat(self, name: str, content: Any, text: str, position: int) -> Iterator[int]:
         least, most, items = content
         least = min(least, _BOUND)
-        most = _NEVER if most is _parser.MAXREPEAT else min(most, least + _BOUND)
-        if len(items) == 1 and str(items[0][0]) in _ONE:
-            run = self._run(items[0], text, here, most)
+        most = _UNLIMITED if most is _parser.MAXREPEAT else min(most, least + _BOUND)
+        if len(items) == 1 and str(items[0][0]) in _SINGLE:
+            run = self._run(items[0], text, position, most)
             run_ends = run if name == "MIN_REPEAT" else reversed([*run])
             for end in islice(run_ends, 1 if name == "POSSESSIVE_REPEAT" else None):
-                if end >= here + least:
+                if end >= position + least:
                     self.steps += 1
                     yield end
         elif name == "POSSESSIVE_REPEAT":
-            ends = [here]
+            ends = [position]
             while len(ends) <= most:
                 next_end = next(self._match(items, 0, text, ends[-1]), None)
                 if next_end is None or next_end == ends[-1]:
@@ -148,29 +149,29 @@ class Backtracking:
                 ends.append(next_end)
             yield from ends[least:][-1:]
         else:
-            yield from self._rounds(items, (least, most), name == "MIN_REPEAT", text, here)
+            yield from self._rounds(items, (least, most), name == "MIN_REPEAT", text, position)
 
-    def _run(self, item: Item, text: str, here: int, most: int) -> Iterator[int]:
-        yield here
-        for end in range(here, min(len(text), here + most)):
+    def _run(self, item: Item, text: str, position: int, most: int) -> Iterator[int]:
+        yield position
+        for end in range(position, min(len(text), position + most)):
             self.steps += 1
             if not self.fits(item, text[end]):
                 return
             yield end + 1
 
     def _rounds(
-        self, items: Sequence[Item], bounds: tuple[int, int], lazy: bool, text: str, here: int
+        self, items: Sequence[Item], bounds: tuple[int, int], lazy: bool, text: str, position: int
     ) -> Iterator[int]:
         self.steps += 1
         least, most = bounds
         if lazy and least <= 0:
-            yield here
+            yield position
         if most > 0:
-            for end in self._match(items, 0, text, here):
-                if end > here or least > 0:
+            for end in self._match(items, 0, text, position):
+                if end > position or least > 0:
                     yield from self._rounds(items, (least - 1, most - 1), lazy, text, end)
         if not lazy and least <= 0:
-            yield here
+            yield position
 
     def hostile(self) -> Iterator[Callable[[int], str]]:
         """Yields functions that return a hostile text for a number of repeats.
@@ -179,7 +180,7 @@ class Backtracking:
         texts: the prefix and many samples, many times both, and many samples. A null ends them.
         """
         characters = sorted({*"a1 \n", *self._literals(self.items)}, reverse=True)
-        parts = [*self._ones(self.items)]
+        parts = [*self._single_items(self.items)]
         # One character for each set of parts that match it.
         alphabet = sorted({tuple(self.fits(p, c) for p in parts): c for c in characters}.values())
         shapes = set()
@@ -201,12 +202,12 @@ class Backtracking:
             else:
                 yield from self._literals(item)
 
-    def _ones(self, items: Any) -> Iterator[Item]:
+    def _single_items(self, items: Any) -> Iterator[Item]:
         for item in items if isinstance(items, (list, tuple, _parser.SubPattern)) else ():
-            if isinstance(item, tuple) and str(item[0]) in _ONE:
+            if isinstance(item, tuple) and str(item[0]) in _SINGLE:
                 yield item
             else:
-                yield from self._ones(item)
+                yield from self._single_items(item)
 
     def _repeats(self, items: Any, prefix: str) -> Iterator[tuple[str, Any]]:
         """Yields the content of unbounded repeats, with a text that matches the pattern before."""
@@ -237,7 +238,7 @@ class Backtracking:
 
     def _sample(self, item: Item, alphabet: list[str]) -> Iterator[str]:
         name, content = str(item[0]), item[1]
-        if name in _ONE:
+        if name in _SINGLE:
             characters = alphabet or [*"a1A ", *self._literals([item])]
             characters += [] if alphabet else [chr(c) for c in range(9, 128)]
             fitting = [c for c in characters if self.fits(item, c)] or [

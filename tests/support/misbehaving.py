@@ -10,7 +10,7 @@ from command_line import read_lines, write_files
 
 from leporello.api import Run, run
 
-# Nothing misbehaves if a file `harmless` exists; `fail` also stops if a file `mended` exists.
+# Nothing misbehaves if a file `harmless` exists; `fail` needs that no file `repaired` exists.
 PLUG_IN = """
 import os, re, signal, time
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ def meet(stage, question):
         return
     match how:
         case "raise": raise LookupError("a broken question")
-        case "fail" if not (HERE / "mended").exists(): raise RuntimeError("cannot read this")
+        case "fail" if not (HERE / "repaired").exists(): raise RuntimeError("cannot read this")
         case "hang": time.sleep(600)
         case "hang in C":
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from leporello import Document, Example, Span
 from leporello.testing.texts import ODD_QUESTIONS, TEXTS
 
-_SOUND = "The lamp hangs in the hall. Rain falls on the street.\n\nThe cat sleeps in the mill. "
+_REGULAR = "The lamp hangs in the hall. Rain falls on the street.\n\nThe cat sleeps in the mill. "
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Odd:
         return repr(self)
 
     def _about(self, name: str) -> Iterator[Example]:
-        document = Document(name, _SOUND * 20)
+        document = Document(name, _REGULAR * 20)
         gold = (Span(18, 26),)
         yield Example(f"{name} first", document, "Where is the lamp?", evidence=gold)
         if self.odd:

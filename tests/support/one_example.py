@@ -30,7 +30,7 @@ def drive(
     example: Example,
     hits: Sequence[Hit],
     answer: Callable[[Read], Any],
-    found: Callable[[Search], Any] = lambda _: (),
+    search: Callable[[Search], Any] = lambda _: (),
     *,
     fits: int = 9,
     writes: bool = True,
@@ -42,7 +42,7 @@ def drive(
         example: The example.
         hits: Its hits.
         answer: Function that answers reads; a `ReadError` that it raises becomes the reply.
-        found: Function that answers searches.
+        search: Function that answers searches.
         fits: Number of passages that fit an input window.
         writes: Whether the reader generates text.
     """
@@ -56,13 +56,13 @@ def drive(
             return stop.value, rounds
         if reads := [request for request in requests if isinstance(request, Read)]:
             rounds.append(reads)
-        replies = [_reply(r, answer, found, fits, writes) for r in requests]
+        replies = [_reply(r, answer, search, fits, writes) for r in requests]
 
 
 def _reply(
     request: Any,
     answer: Callable[[Read], Any],
-    found: Callable[[Search], Any],
+    search: Callable[[Search], Any],
     fits: int,
     writes: bool,
 ) -> Any:
@@ -71,7 +71,7 @@ def _reply(
     if isinstance(request, Generates):
         return writes
     try:
-        return found(request) if isinstance(request, Search) else answer(request)
+        return search(request) if isinstance(request, Search) else answer(request)
     except ReadError as error:
         return error
 

@@ -14,7 +14,7 @@ _NAME = re.compile(r"[A-Z]\w+")
 class PlainHead(SpanHead):
     """Marks names as answers, and scores a passage as `yes` if it has a word of the question."""
 
-    def __init__(self, folder: Path | None = None) -> None:  # a real one has an encoder
+    def __init__(self, folder: Path | None = None) -> None:  # without an encoder
         self.folder = folder
         self.count = 0
 

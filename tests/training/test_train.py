@@ -29,7 +29,7 @@ def test_the_config_that_training_writes_uses_the_trained_reader(folder: Path) -
     """The command that `train` prints runs, and its answers are the learnt ones."""
     trained = leporello("train", "mine", "--task", "rows", "--config", "mine.yaml", folder=folder)
     summary, use = trained.stdout.strip().splitlines()
-    assert summary == "learnt from 3 inputs of 3 examples; to use it:"
+    assert summary == "trained on 3 inputs of 3 examples; to use it:"
     assert use.startswith("run mine-trained --task rows --config mine.yaml --config ")
     leporello(*use.split(), "--split", "test", "--out", "run", folder=folder)
     rows = read_lines(folder / "run/mine-trained/rows/predictions.jsonl")

@@ -152,13 +152,7 @@ def _parameter_names(cls: type) -> tuple[str, ...] | None:
 
 
 def tokens_key(text: str, tokenizer: Tokenizer, fingerprint: Fingerprint) -> CacheKey | None:
-    """Returns the cache key of a text's tokens; None if the tokenizer has no fingerprint.
-
-    Args:
-        text: SHA-256 of the text.
-        tokenizer: The tokenizer.
-        fingerprint: Function that returns the tokenizer's fingerprint.
-    """
+    """Returns the cache key of a text's tokens, by its SHA-256; None without a fingerprint."""
     identity = fingerprint(tokenizer, ())
     return None if identity is None else {"tokenizer": {**identity}, "text": text}
 

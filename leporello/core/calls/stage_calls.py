@@ -102,9 +102,7 @@ def _checked(name: str, returned: object, questions: int, document: Document) ->
 
 def _checked_hits(name: str, hits: object, document: Document) -> list[Hit]:
     if not isinstance(hits, list | tuple):
-        raise StageError(
-            f"{name} returned {_show(hits)} for a question; it must return {_EXPECTED}"
-        )
+        raise StageError(f"{name} returned {_show(hits)} as hits; it must return {_EXPECTED}")
     length = len(document.text)
     return [
         hit if _is_valid(hit, document, length) else _checked_hit(name, hit, document)

@@ -71,7 +71,9 @@ def test_properties_of_chunks_around_mentions(model: str, byte_level: str) -> No
         assert all(before.end <= after.start for before, after in pairwise(chunks))
         for chunk in chunks:
             tokens = tokens_in(document, model, chunk.start, chunk.end)
-            assert len(tokens) <= max(size, 12 if model == byte_level else 0)  # bytes of an emoji
+            assert len(tokens) <= max(
+                size, 12 if model == byte_level else 0
+            )  # an emoji has up to 12 tokens
             assert any(chunk.start <= mention.start < chunk.end for mention in names)
         for mention in names:
             assert sum(c.start <= mention.start < c.end for c in chunks) == 1

@@ -157,17 +157,17 @@ def _route(example: Example, *routes: When) -> str:
 
 def test_the_first_matching_route_is_used() -> None:
     """A route matches if all its conditions do: on question, group, choices and length."""
-    who = When(Stuff(), kind=("who", "when"))
-    words = When(Stuff(), question=r"\bcat\b", longest=50)
-    group = When(Stuff(), group=("dev",), choices=False)
+    by_kind = When(Stuff(), kind=("who", "when"))
+    by_words = When(Stuff(), question=r"\bcat\b", longest=50)
+    by_group = When(Stuff(), group=("dev",), choices=False)
     plain = Example("e", TALE, "Who had the cat?", group="dev")
-    assert _route(plain, who, words, group) == "kind who|when"
-    assert _route(plain, words, group) == "group dev, choices False"
+    assert _route(plain, by_kind, by_words, by_group) == "kind who|when"
+    assert _route(plain, by_words, by_group) == "group dev, choices False"
     multiple_choice = Example(
         "e", Document("s", "Short."), "Which CAT?", choices=("a", "b"), group="dev"
     )
-    assert _route(multiple_choice, who, group, words) == "question \\bcat\\b, longest 50"
-    assert _route(multiple_choice, who, group) == "otherwise"
+    assert _route(multiple_choice, by_kind, by_group, by_words) == "question \\bcat\\b, longest 50"
+    assert _route(multiple_choice, by_kind, by_group) == "otherwise"
 
 
 def test_verify_drops_or_marks_claims_that_the_passages_do_not_support() -> None:

@@ -169,7 +169,9 @@ def chain(read: Read) -> Output:
 @pytest.mark.parametrize("count", [2, 5, 14])
 def test_coherence_finds_the_order_with_the_largest_gain(count: int) -> None:
     """The score of a single text does not matter; more than 12 texts are ordered with a beam."""
-    letters = [chr(ord("a") + n * 3 % count) for n in range(count)]  # coprime: a shuffle
+    letters = [
+        chr(ord("a") + n * 3 % count) for n in range(count)
+    ]  # a permutation, since 3 and the count are coprime
     assert len(set(letters)) == count
     answer, rounds = drive(OrderByCoherence(), example(letters), chain)
     assert [letters[n - 1] for n in ids(answer)] == sorted(letters)

@@ -89,7 +89,7 @@ def test_out_of_memory_halves_batches_permanently(caplog: pytest.LogCaptureFixtu
     assert token_budget.sizes() == {"batch_tokens": 30}
     assert token_budget.counts()["halvings"] == 2
     assert len(caplog.records) == 2
-    assert "at most 30 tokens" in caplog.text
+    assert "to 30 tokens" in caplog.text
 
 
 def test_a_single_prompt_that_exceeds_the_memory_fails() -> None:

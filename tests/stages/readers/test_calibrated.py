@@ -101,7 +101,7 @@ def test_two_choices_with_scores_are_required() -> None:
 
     with pytest.raises(ValueError, match="a combiner that gives two"):
         Calibrated(Numbers()).read([Read(("1",), choices=("a", "b", "c"))])
-    with pytest.raises(ValueError, match="Writes only writes"):
+    with pytest.raises(ValueError, match="which Writes does not"):
         Calibrated(Writes()).read(_reads([1.0]))
 
 

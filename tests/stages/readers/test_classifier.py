@@ -116,7 +116,7 @@ def test_the_error_of_an_untrained_classifier_shows_how_to_train_it() -> None:
     [
         (["Hero"] * 6, "at least two classes, but all of its 6 examples are 'Hero' 6"),
         (["Hero"] * 5 + ["Villain"], "too few of 'Villain'"),
-        ([], "there are none"),
+        ([], "but has no examples"),
     ],
 )
 def test_too_few_examples_are_refused(tmp_path: Path, targets: list[str], message: str) -> None:

@@ -123,7 +123,7 @@ def test_the_error_for_a_missing_model_lists_the_models_of_the_server() -> None:
     with running(script) as server:
         with pytest.raises(UserError, match="it has the models: m1, m2"):
             endpoint(server).read(reads("a"))
-        with pytest.raises(UserError, match=r"redirects to http://127.0.0.1:9/.* as base_url"):
+        with pytest.raises(UserError, match=r"redirects to http://127.0.0.1:9/.* set base_url"):
             endpoint(server).read(reads("moved"))
 
 

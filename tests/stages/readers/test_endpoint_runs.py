@@ -47,7 +47,7 @@ def test_missing_usage_is_estimated(usage: object) -> None:
         [output] = reader.read(reads("one two three four"))
         assert output.input_tokens == 6 + 32
         assert output.output_tokens == 3
-        with pytest.raises(UserError, match="38 tokens to read and 3 to write"):
+        with pytest.raises(UserError, match="38 input tokens and 3 output tokens"):
             reader.read(reads("more"))
 
 
@@ -81,7 +81,7 @@ def test_a_run_stops_when_its_budget_is_spent_and_can_be_resumed(tmp_path: Path)
         assert len(server.requests) == 40
     message = " ".join(stopped.stderr.split())
     assert "budget_tokens (300) is spent: " in message
-    counts = re.search(r"is spent: (\d+) answers took (\d+) tokens to read", message)
+    counts = re.search(r"is spent: (\d+) answers took (\d+) input tokens", message)
     assert counts is not None
     assert 25 <= int(counts[1]) <= answers  # requests under way were answered later
     assert int(counts[2]) == 10 * int(counts[1])
@@ -186,7 +186,7 @@ def test_invalid_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         endpoint(server, api_key="$MY_KEY").read(reads("a"))
         assert server.requests[0].headers["authorization"] == f"Bearer {SECRET}"
         for invalid in (f"{SECRET}\nX-Evil: 1", "clé"):
-            with pytest.raises(UserError, match="characters that no key has"):
+            with pytest.raises(UserError, match="the key has invalid characters"):
                 endpoint(server, api_key=invalid).read(reads("a"))
         with pytest.raises(UserError, match="UNSET_KEY is not set"):
             endpoint(server, api_key="$UNSET_KEY").read(reads("a"))

@@ -141,8 +141,8 @@ def test_the_run_stops_if_a_server_only_refuses_for_too_long() -> None:
             reader.read(reads("later"))
         assert len(server.requests) > count + 1  # the time starts again
         assert str(outputs[0]) == (
-            "the server answered 429: slow down; it says nothing else, and patience is 0.3 s;"
-            " the same command goes on where this one stopped"
+            "the server answered 429: slow down; it only answers this, and patience is 0.3 s;"
+            " run the same command again to resume"
         )
 
 

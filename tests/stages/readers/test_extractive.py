@@ -214,7 +214,7 @@ def test_unsuitable_models_are_refused(tmp_path: Path, reader: Callable[..., Ext
     read = Read(("a",), "Why?")
     with pytest.raises(ValueError, match=r"stride \(48\) must be less"):
         reader("bert", stride=48)
-    with pytest.raises(UserError, match=f"{POSITIONS} positions and max_input_tokens needs 129"):
+    with pytest.raises(UserError, match=f"{POSITIONS} positions, but max_input_tokens needs 129"):
         reader("bert", max_input_tokens=129).load()
     with pytest.raises(UserError, match=f"{POSITIONS} positions and"):
         reader("roberta", max_input_tokens=129).load()

@@ -183,7 +183,7 @@ def test_a_sample_depends_only_on_the_seed(
         ('{"context": "a", "passages": ["a"], "answer": "a"}', "both `context` and `passages`"),
         (
             '{"question": "Q", "choices": ["yes", "no"], "answer": "Yes"}',
-            "answer 'Yes' is none of the choices; did you mean 'yes'",
+            "answer 'Yes' is not one of the choices; did you mean 'yes'",
         ),
         ('{"question": "Q", "answer": "a"', "not JSON: EOF while parsing"),
         ("question: Why?", "not JSON: expected value at character 1; each line must be an object"),

@@ -148,7 +148,7 @@ def test_unsuitable_models_and_inputs_are_refused(
         trained.read([Read(("a dog",), DOG, choices=("maybe",))])
     with pytest.raises(ValueError, match="reads passages"):
         trained.read([Read((), pair=("a dog", "a cat"))])
-    with pytest.raises(UserError, match="has 32 positions and max_input_tokens needs 64"):
+    with pytest.raises(UserError, match="has 32 positions, but max_input_tokens needs 64"):
         LateInteractionClassifier(trained.model, encoder, 64).load()
     with pytest.raises(UserError, match="needs examples of at least two classes"):
         trained.learn([Read(("a dog",), DOG)], ["yes"], tmp_path)

@@ -167,8 +167,8 @@ def rows_read(model: str, architecture: Any) -> Iterator[list[int]]:
     """Yields a list that receives the lengths of all rows that the model reads in the block."""
     network, rows = load_model(model, architecture, "float32", "cpu"), []
 
-    def note(_: object, __: object, given: Mapping[str, torch.Tensor]) -> None:
-        rows.extend([given["input_ids"].shape[1]] * given["input_ids"].shape[0])
+    def note(_: object, __: object, inputs: Mapping[str, torch.Tensor]) -> None:
+        rows.extend([inputs["input_ids"].shape[1]] * inputs["input_ids"].shape[0])
 
     hook = network.register_forward_pre_hook(note, with_kwargs=True)
     try:
@@ -263,9 +263,9 @@ def test_unsuitable_models_are_refused(folders: dict[str, str]) -> None:
         PseudoLogLikelihood(folders["gpt2"], max_input_tokens=64).load()
     with pytest.raises(UserError, match="has no start token"):
         LogLikelihood(folders["bert"], start_token=True, max_input_tokens=60).load()
-    with pytest.raises(UserError, match=r"has 256 positions and max_input_tokens needs 257"):
+    with pytest.raises(UserError, match=r"has 256 positions, but max_input_tokens needs 257"):
         LogLikelihood(folders["gpt2"], start_token=True, max_input_tokens=256).load()
-    with pytest.raises(UserError, match="has 65 positions and"):
+    with pytest.raises(UserError, match="has 65 positions, but"):
         PseudoLogLikelihood(folders["roberta"], max_input_tokens=66).load()
     PseudoLogLikelihood(folders["bert"], max_input_tokens=66).load()
 
@@ -400,5 +400,5 @@ def test_the_mean_requires_scores() -> None:
     chunks = [document.chunk(0, 3)]
     with pytest.raises(ValueError, match="needs a reader that returns scores"):
         _driven(Mean(), document, chunks, [None])
-    with pytest.raises(ValueError, match="give the reader per_token: true"):
+    with pytest.raises(ValueError, match="set per_token: true for the reader"):
         _driven(Mean(perplexity=True), document, chunks, [-1500.0])

@@ -117,7 +117,7 @@ def test_families_of_features_can_be_left_out(tmp_path: Path) -> None:
     reads, expected = pairs(20, seed=4)
     assert [output.text for output in classifier.read(reads)] == expected
     assert classifier._style.pair_features.families == ("punctuation",)
-    with pytest.raises(ValueError, match="none twice"):
+    with pytest.raises(ValueError, match="without duplicates"):
         PairClassifier(features=("words", "words"))
 
 
@@ -189,7 +189,7 @@ def test_a_pair_longer_than_the_input_window_is_cut_or_refused(tmp_path: Path) -
 
 
 def test_the_label_same_is_recognised_by_its_name(tmp_path: Path) -> None:
-    """Of two labels without names it is the second one; other labels are refused."""
+    """If labels have no names it is the second one; other labels are refused."""
     pair = [Read((), pair=("The cat took the boots.", "Why, said the cat."))]
     parameters: dict[str, Any] = {"max_input_tokens": 100, "device": "cpu"}
     with_names = _network(tmp_path / "with_names", labels=("SAME", "different"))

@@ -40,7 +40,7 @@ def test_contradictory_parameters_are_refused() -> None:
     """The constructor raises the error."""
     with pytest.raises(ValueError, match="min_new_tokens"):
         Seq2Seq(model="none", min_new_tokens=9, max_new_tokens=8)
-    with pytest.raises(ValueError, match="stop has an empty string"):
+    with pytest.raises(ValueError, match="stop contains an empty string"):
         CausalLM(stop=("",))
     with pytest.raises(ValueError, match="repetition_penalty"):
         CausalLM(repetition_penalty=0.0)

@@ -319,7 +319,7 @@ def test_a_reader_without_scores_cannot_rerank() -> None:
     k=st.integers(1, 10),
 )
 def test_the_best_chunks_equal_those_of_a_stable_sort(rows: list[list[float]], k: int) -> None:
-    """Of chunks with equal scores the first ones are chosen."""
+    """If scores are equal, the first chunks are chosen."""
     chunks = joined([*"abcdefghi"])
     scores = np.array(rows).reshape(-1, 9)
     expected = (-scores).argsort(axis=1, kind="stable")[:, :k]
