@@ -400,5 +400,5 @@ def test_the_mean_requires_scores() -> None:
     chunks = [document.chunk(0, 3)]
     with pytest.raises(ValueError, match="needs a reader that returns scores"):
         _driven(Mean(), document, chunks, [None])
-    with pytest.raises(ValueError, match="give the reader per_token: true"):
+    with pytest.raises(ValueError, match="set per_token: true for the reader"):
         _driven(Mean(perplexity=True), document, chunks, [-1500.0])
