@@ -133,13 +133,9 @@ class ConfigBuilder:
             self.faults.append(tree.fault(f"tasks.{name}: a task cannot be swept"))
         if self.faults:
             raise ConfigError(self.faults)
-        spec, collections = options[0][1], self.layers.collections
-        if (
-            collections
-            and "collections" in parameters(spec.cls)
-            and "collections" not in spec.params
-        ):
-            spec = dataclasses.replace(spec, params={**spec.params, "collections": collections})
+        spec, paths = options[0][1], self.layers.collections
+        if paths and "collections" in parameters(spec.cls) and "collections" not in spec.params:
+            spec = dataclasses.replace(spec, params={**spec.params, "collections": paths})
         return TaskSpec(name, spec).with_metrics([*map(entry_of, listed)])
 
     def _pipeline(self, name: str) -> Sequence[PipelineSpec]:
@@ -179,14 +175,12 @@ class ConfigBuilder:
         options: dict[str, list[tuple[Labels, Spec]]] = {}
         stages_of = {**KINDS, **{f"{ROLES}{role}": KINDS["reader"] for role in roles}}
         for key, kind in stages_of.items():
-            stage_tree = keys.get(key) or roles.get(key.removeprefix(ROLES))
-            if stage_tree is None and kind.default is None:
+            stage = keys.get(key) or roles.get(key.removeprefix(ROLES))
+            if stage is None and kind.default is None:
                 more = f", or `{ANSWER}` among its readers" if roles else ""
                 variants.faults.append(tree.fault(f"{name}: needs a {key}{more}"))
-            elif stage_tree is not None or kind.default:
-                options[key] = variants.of_stage(
-                    stage_tree or tree.with_value(kind.default), kind, key
-                )
+            elif stage is not None or kind.default:
+                options[key] = variants.of_stage(stage or tree.with_value(kind.default), kind, key)
         points = variants.combined(tree, [*options.values()])
         self.faults.extend(variants.faults)
         settings = self._settings(name, keys)

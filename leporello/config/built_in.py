@@ -75,7 +75,7 @@ def _read(file: str, read: Callable[[Path], _T]) -> _T:
     try:
         return read(path)
     except (UserError, OSError, ValueError) as error:
-        text = f"{error}\n{path} comes with Leporello: install Leporello again"
+        text = f"{error}\n{path} is part of Leporello: install Leporello again"
         raise UserError(text) from None
 
 

@@ -55,12 +55,12 @@ def _kind_hint(cls: type) -> str:
 
 def _check_count(cls: type, method: str) -> str | None:
     """Returns the fault of a method that is called with positional arguments, or None."""
-    wanted = _POSITIONAL.get(method, ())
+    expected = _POSITIONAL.get(method, ())
     try:
-        if wanted:
-            inspect.signature(getattr(cls, method)).bind(cls, *wanted)
+        if expected:
+            inspect.signature(getattr(cls, method)).bind(cls, *expected)
     except TypeError as error:
-        return f"{cls.__name__}.{method} must take ({', '.join(wanted)}): {error}"
+        return f"{cls.__name__}.{method} must take ({', '.join(expected)}): {error}"
     return None
 
 

@@ -145,7 +145,7 @@ class Layers:
         """
         items = self.pipelines[name].items.items()
         keys = {key: child.as_class() if key in KINDS else child for key, child in items}
-        keys = _with_answering(name, keys, faults)
+        keys = _with_answer_reader(name, keys, faults)
         for key, child in self.pipelines[name].items.items():
             if key not in _PIPELINE:
                 hint = did_you_mean(key, _PIPELINE)
@@ -187,7 +187,7 @@ class Layers:
         return None
 
 
-def _with_answering(name: str, keys: dict[str, Tree], faults: list[Fault]) -> dict[str, Tree]:
+def _with_answer_reader(name: str, keys: dict[str, Tree], faults: list[Fault]) -> dict[str, Tree]:
     """Returns a pipeline's keys, with the reader of answers moved to `reader`."""
     readers = keys.get("readers", Tree({}, None, 0)).items
     if ANSWER not in readers:
@@ -261,7 +261,7 @@ def apply(overrides: Iterable[Override], stages: Mapping[str, Tree]) -> dict[str
     for override in overrides:
         key, *path = override.path
         tree = changed.get(key, Tree({}, None, 0))
-        if override.path == ("placement", "executor"):  # as in a pipeline that extends this one
+        if override.path == ("placement", "executor"):  # as with a child that sets it
             tree = _under_executor(tree, override.value)
         changed[key] = _set(tree, path, override.value, key)
     return changed

@@ -67,36 +67,26 @@ def check_combiner(keys: Mapping[str, Tree]) -> None:
         )
 
 
-def _reader(named: Tree, old: Tree | None) -> Tree:
-    if not isinstance(named.value, str):
-        raise UserError(f"model: must be one word, got {named.plain()!r}")
+def _reader(word: Tree, old: Tree | None) -> Tree:
+    if not isinstance(word.value, str):
+        raise UserError(f"model: must be one word, got {word.plain()!r}")
     items = old.items if old and "class" in old.items else {}
     if wrapped := items.get("reader"):  # replace the model of the wrapped reader
-        return named.with_value({**items, "reader": _reader(named, wrapped)})
-    current = items["class"] if items else named.with_value("")
-    current_parameters, name = _parameters(current), str(path_from_file(named, ModelSource))
-    takes = "model" in current_parameters and marked(
-        current_parameters["model"].annotation, MODEL_MARK
-    )
-    if takes and not is_served(name) and not str(current.value).isidentifier():  # a plug-in
-        return named.with_value({**items, "model": named.with_value(name)})
-    model = resolve(name, ask=named.file is None)
+        return word.with_value({**items, "reader": _reader(word, wrapped)})
+    current = items["class"] if items else word.with_value("")
+    params, path = _parameters(current), str(path_from_file(word, ModelSource))
+    takes = "model" in params and marked(params["model"].annotation, MODEL_MARK)
+    if takes and not is_served(path) and not str(current.value).isidentifier():  # a plug-in
+        return word.with_value({**items, "model": word.with_value(path)})
+    model = resolve(path, ask=word.file is None)
     chosen = _chosen(model, str(current.value), takes=takes)
-    allowed = (
-        current_parameters if chosen == current.value else _parameters(named.with_value(chosen))
-    )
-    retained = {n: t for n, t in items.items() if n not in _OF_MODEL}
+    allowed = params if chosen == current.value else _parameters(word.with_value(chosen))
+    base = {n: t for n, t in items.items() if n not in _OF_MODEL}
     if chosen != current.value:
-        retained = {
-            n: t
-            for n, t in retained.items()
-            if n not in current_parameters or (n in _KEPT and n in allowed)
-        }
-    sizes = _sizes(model, chosen, retained, allowed)
-    replaced: dict[str, Scalar] = {"class": chosen, **model.parameters, **sizes}
-    return named.with_value(
-        {**retained, **{n: named.with_value(value) for n, value in replaced.items()}}
-    )
+        base = {n: t for n, t in base.items() if n not in params or (n in _KEPT and n in allowed)}
+    sizes = _sizes(model, chosen, base, allowed)
+    updates: dict[str, Scalar] = {"class": chosen, **model.parameters, **sizes}
+    return word.with_value({**base, **{n: word.with_value(value) for n, value in updates.items()}})
 
 
 def _chosen(model: NamedModel, current: str, *, takes: bool) -> str:
@@ -114,18 +104,16 @@ def _chosen(model: NamedModel, current: str, *, takes: bool) -> str:
 
 
 def _sizes(
-    model: NamedModel, reader: str, retained: Mapping[str, Tree], known: Mapping[str, Parameter]
+    model: NamedModel, reader: str, base: Mapping[str, Tree], known: Mapping[str, Parameter]
 ) -> dict[str, int]:
     """Returns the token limits of input and answer: the pipeline's, if they fit the model."""
     writes, reads = known.get("max_new_tokens"), known.get("max_input_tokens")
-    written = _number(
-        retained.get("max_new_tokens"), model.written or writes.default if writes else 0
-    )
+    written = _number(base.get("max_new_tokens"), model.written or writes.default if writes else 0)
     sizes = {"max_new_tokens": written} if model.written else {}
     if model.window and reads:
         room = max(1, model.window - (0 if reader == "Seq2Seq" else written))
-        wanted = _number(retained.get("max_input_tokens"), room if writes else reads.default)
-        sizes["max_input_tokens"] = min(room, wanted)
+        tokens = _number(base.get("max_input_tokens"), room if writes else reads.default)
+        sizes["max_input_tokens"] = min(room, tokens)
     return sizes
 
 
@@ -133,9 +121,9 @@ def _number(tree: Tree | None, default: int) -> int:
     return tree.value if tree and isinstance(tree.value, int) else default
 
 
-def _parameters(named: Tree) -> Mapping[str, Parameter]:
+def _parameters(class_name: Tree) -> Mapping[str, Parameter]:
     """Returns the parameters of a class; empty if it cannot be loaded, as sweeps report that."""
     try:
-        return parameters(find_class(str(named.value), KINDS["reader"], named.folder))
+        return parameters(find_class(str(class_name.value), KINDS["reader"], class_name.folder))
     except (ClassError, NameError):
         return {}

@@ -97,12 +97,10 @@ def parameters(cls: type[Any]) -> Mapping[str, Parameter]:
     Raises:
         NameError: An annotation contains a name that its module does not have.
     """
-    hints, (_, descriptions) = annotations_of(cls), docstring(cls)
+    hints, (_, texts) = annotations_of(cls), docstring(cls)
     skipped = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return {
-        name: Parameter(
-            name, hints.get(name, _OPEN), _default(cls, parameter), descriptions.get(name, "")
-        )
+        name: Parameter(name, hints.get(name, _OPEN), _default(cls, parameter), texts.get(name, ""))
         for name, parameter in inspect.signature(cls).parameters.items()
         if parameter.kind not in skipped
     }

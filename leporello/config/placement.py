@@ -96,10 +96,10 @@ class Placement:
 
     def __str__(self) -> str:
         """Returns a line for people."""
-        ray = "a Ray started on this machine" if not self.address else f"Ray at {self.address}"
+        ray = "Ray on this machine" if not self.address else f"Ray at {self.address}"
         place = "this machine" if self.executor == "local" else ray
         reserved = f" with {self.worker_gpus:g} GPUs each" if self.worker_gpus else ""
-        ahead = f", selectors: {self.selectors} a worker" if self.selectors else ""
+        ahead = f", selectors: {self.selectors} per worker" if self.selectors else ""
         return f"{place}, workers: {self.workers}{reserved}{ahead}"
 
 

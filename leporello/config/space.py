@@ -184,9 +184,7 @@ def space_of(file: Path) -> list[Override]:
         ConfigError: The file is not a mapping of paths.
     """
     tree = read_tree(file)
-    faults = (
-        [] if tree.items else [tree.fault("must be a mapping such as `retriever.k: [2, 4, 8]`")]
-    )
+    faults = [] if tree.items else [tree.fault("must be a mapping: `retriever.k: [2, 4, 8]`")]
     for name, child in tree.items.items():
         if name.partition(".")[0] not in SETTABLE:
             keys = did_you_mean(name.partition(".")[0], SETTABLE)

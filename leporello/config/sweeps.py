@@ -137,9 +137,7 @@ class SweepPoints:
                 hint = moved if name == "normalised" else did_you_mean(name, allowed)
                 problem = f"{cls.__name__} has no parameter {name!r}{hint}"
                 self._fault(child, (*path, name), problem)
-            elif fault := fault_of_key(
-                allowed[name], child.plain()
-            ):  # first: other faults repeat the key
+            elif fault := fault_of_key(allowed[name], child.plain()):  # other faults repeat the key
                 self._fault(child, (*path, name), fault)
             else:
                 options[name] = self._options(allowed[name], child, (*path, name))
@@ -177,9 +175,7 @@ class SweepPoints:
     def _number(self, parameter: Parameter, tree: Tree, path: _Path) -> _Options:
         pick = self.pick or (first if self.ranges else None)
         if pick is None:
-            problem = (
-                "only `tune` allows a range; for a run give one value, or several as {sweep: […]}"
-            )
+            problem = "only `tune` allows a range; give one value, or several as {sweep: […]}"
             self._fault(tree, path, problem)
             return []
         try:
@@ -260,9 +256,7 @@ class SweepPoints:
 
     def _can_build(self, spec: Spec, tree: Tree, path: _Path) -> bool:
         if not all(map(is_set, spec.variables())):
-            return (
-                True  # without its keys, a pipeline can still be listed and other pipelines can run
-            )
+            return True  # without its keys, a pipeline can still be listed
         try:
             spec.build()
         except (Exception, SystemExit) as error:
@@ -291,9 +285,7 @@ def spec_of(text: str, kind: Kind, owner: str) -> Spec:
     points = SweepPoints(owner)
     tree = parse(f"{kind.key}: {text}", None).items[kind.key]
     options = points.of_class(tree.as_class(), kind)
-    if faults := points.faults or [tree.fault(f"{owner}: a sweep is not allowed")] * (
-        len(options) != 1
-    ):
+    if faults := points.faults or [tree.fault(f"{owner}: cannot be swept")] * (len(options) != 1):
         raise ConfigError(faults)
     return options[0][1]
 

@@ -236,11 +236,9 @@ def _cell(
             if statistics is not None:
                 table.append(statistics)
     metrics = metrics_of_run(signature, [*tables])
-    all_scores = {n: scores_of(metrics[n], [tables[n]], None, _DRAWS)[0] for n in metrics}
-    scores = {name: value for score in all_scores.values() for name, value in score.others.items()}
-    ends = {
-        metrics[n].headline: score.interval for n, score in all_scores.items() if score.interval
-    }
+    results = {n: scores_of(metrics[n], [tables[n]], None, _DRAWS)[0] for n in metrics}
+    scores = {name: value for score in results.values() for name, value in score.others.items()}
+    ends = {metrics[n].headline: score.interval for n, score in results.items() if score.interval}
     for name in scores:  # the Shuffle Test has an interval for each block size
         if name.startswith("accuracy["):
             size = name.removeprefix("accuracy")

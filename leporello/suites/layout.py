@@ -37,9 +37,7 @@ def text_tables(table: SuiteTable) -> list[ResultTable]:
         tuple(_row(row, table, has_origin=bool(our_rows)) for row in table.rows),
         tuple(notes),
     )
-    if (
-        not our_rows or table.name != table.suite.table
-    ):  # the runs are listed only below the suite's main table
+    if not our_rows or table.name != table.suite.table:  # only the main table lists the runs
         return [main]
     cells = tuple(
         _cell(row, name, entry, table) for row in our_rows for name, entry in row.parts.items()

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
-from leporello.config.suites import Suite, SuiteColumn, further
+from leporello.config.suites import Suite, SuiteColumn, added_settings
 from leporello.core.errors import UserError, did_you_mean
 from leporello.suites.cells import Cell, PublishedPaper, PublishedTable, cells_of, published_of
 
@@ -116,7 +116,7 @@ def suite_tables(suite: Suite, runs: Sequence[Path] = (), table: str = "") -> li
 
 
 def _bare(suite: Suite) -> PublishedTable:
-    """Returns the table of a suite without published numbers."""
+    """Returns an empty table with the columns of a suite."""
     columns = {name: tuple(score for _, score in c.parts) for name, c in suite.columns.items()}
     if groups := suite.groups.get(suite.table):
         columns = dict.fromkeys(groups, ("mean",))
@@ -125,14 +125,14 @@ def _bare(suite: Suite) -> PublishedTable:
 
 def _our_entries(suite: Suite, cells: Sequence[Cell]) -> dict[str, dict[str, Entry]]:
     """Returns entries of runs by row and column, with the suite's rows first."""
-    cells_at: dict[tuple[str, str, int], list[Cell]] = {}
+    by_key: dict[tuple[str, str, int], list[Cell]] = {}
     pipelines = {row: suite.pipelines(row) for row in suite.rows}
     for cell in cells:
         places = [
             (name, index)
             for name, column in suite.columns.items()
             for index, (task, _) in enumerate(column.parts)
-            if further(cell.task, task) is not None
+            if added_settings(cell.task, task) is not None
         ]
         keys = [
             (row, *place)
@@ -141,25 +141,25 @@ def _our_entries(suite: Suite, cells: Sequence[Cell]) -> dict[str, dict[str, Ent
             if pipelines[row].get(place[0]) == cell.pipeline
         ]
         for key in keys or [(cell.pipeline, *place) for place in places]:
-            cells_at.setdefault(key, []).append(cell)
-    if several := {c[0].name: [x.name for x in c] for c in cells_at.values() if len(c) > 1}:
+            by_key.setdefault(key, []).append(cell)
+    if several := {c[0].name: [x.name for x in c] for c in by_key.values() if len(c) > 1}:
         listed = "\n".join("  " + "\n  ".join(names) for names in several.values())
         raise UserError(f"several runs have results for the same cell; give only one:\n{listed}")
-    order = dict.fromkeys([*suite.rows, *(row for row, _, _ in cells_at)])
+    order = dict.fromkeys([*suite.rows, *(row for row, _, _ in by_key)])
     return {
         row: {
             name: _entry(
                 column,
                 [
-                    next(iter(cells_at.get((row, name, i), ())), None)
+                    next(iter(by_key.get((row, name, i), ())), None)
                     for i in range(len(column.parts))
                 ],
             )
             for name, column in suite.columns.items()
-            if any((row, name, i) in cells_at for i in range(len(column.parts)))
+            if any((row, name, i) in by_key for i in range(len(column.parts)))
         }
         for row in order
-        if any(row == name for name, _, _ in cells_at)
+        if any(row == name for name, _, _ in by_key)
     }
 
 
@@ -201,14 +201,12 @@ def _table(
     if averaged:
         columns.setdefault(AVERAGE, ("Avg",))
         rows = [_averaged(row, common) for row in rows]
-    with_runs = [row for row in rows if row.ours]
-    shared = (
-        _shared(with_runs, simple) if averaged and any(r.average is None for r in with_runs) else ()
-    )
+    filled = [row for row in rows if row.ours]
+    shared = _shared(filled, simple) if averaged and any(r.average is None for r in filled) else ()
     rows = [replace(row, shared=_mean(row.entries, shared)) for row in rows]
     return SuiteTable(
         suite, name, table.title, published.paper, published.source, columns, tuple(rows), shared,
-        tuple(_notes(suite, with_runs, groups, simple, averaged=averaged)),
+        tuple(_notes(suite, filled, groups, simple, averaged=averaged)),
     )  # fmt: skip
 
 
@@ -220,27 +218,25 @@ def _rows(
     ours: Mapping[str, Mapping[str, Entry]],
 ) -> Iterator[TableRow]:
     """Yields published rows, each followed by our rows that belong to it."""
-    wanted = {*common, *chain.from_iterable(groups.values())}
-    our_rows = {}
+    included = {*common, *chain.from_iterable(groups.values())}
+    pending = {}
     for key, row_entries in ours.items():
-        parts = {column: entry for column, entry in row_entries.items() if column in wanted}
+        parts = {column: entry for column, entry in row_entries.items() if column in included}
         entries = _grouped(parts, groups) if groups else parts
         if parts:
-            our_rows[key] = TableRow(key, ours=True, entries=entries, parts=parts)
+            pending[key] = TableRow(key, ours=True, entries=entries, parts=parts)
     for row in table.rows:
         entries = {}
         for column, numbers in row.numbers.items():
             present = [number for number in numbers if number is not None]
-            complete = column in common and len(present) == len(numbers)
-            means = present[0] if complete and column in groups else None
-            entering = (
-                suite.columns[column].entering(present) if complete and means is None else means
-            )
+            full = column in common and len(present) == len(numbers)
+            means = present[0] if full and column in groups else None
+            entering = suite.columns[column].entering(present) if full and means is None else means
             entries[column] = Entry(tuple(numbers), entering)
         yield TableRow(row.name, ours=False, entries=entries)
-        for key in [k for k in our_rows if k in suite.rows and suite.rows[k].published == row.name]:
-            yield our_rows.pop(key)
-    yield from our_rows.values()
+        for key in [k for k in pending if k in suite.rows and suite.rows[k].published == row.name]:
+            yield pending.pop(key)
+    yield from pending.values()
 
 
 def _grouped(parts: Mapping[str, Entry], groups: Mapping[str, Sequence[str]]) -> dict[str, Entry]:
@@ -272,28 +268,24 @@ def _averaged(row: TableRow, columns: Sequence[str]) -> TableRow:
     return replace(row, average=average)
 
 
-def _shared(our_rows: Sequence[TableRow], columns: Sequence[str]) -> tuple[str, ...]:
+def _shared(rows: Sequence[TableRow], columns: Sequence[str]) -> tuple[str, ...]:
     """Returns the columns that all our rows have, if there are several."""
-    counts = Counter(
-        column
-        for row in our_rows
-        for column, entry in row.entries.items()
-        if entry.entering is not None
-    )
-    shared = tuple(column for column in columns if counts[column] == len(our_rows))
+    entries = [pair for row in rows for pair in row.entries.items()]
+    counts = Counter(column for column, entry in entries if entry.entering is not None)
+    shared = tuple(column for column in columns if counts[column] == len(rows))
     return shared if len(shared) > 1 else ()
 
 
 def _notes(
     suite: Suite,
-    our_rows: Sequence[TableRow],
+    rows: Sequence[TableRow],
     groups: Mapping[str, Sequence[str]],
     columns: Sequence[str],
     *,
     averaged: bool,
 ) -> Iterator[str]:
     """Yields remarks on missing columns, unfinished runs and unofficial scores."""
-    for row in our_rows:
+    for row in rows:
         missing = [column for column in columns if column not in row.entries]
         for group in missing:
             lacking = [column for column in groups.get(group, ()) if column not in row.parts]
@@ -303,27 +295,27 @@ def _notes(
             gaps = f"{', '.join(missing)} missing" if missing else "splits differ or are incomplete"
             yield f"{row.name}: no average: {gaps}"
         for column, entry in row.parts.items():
-            wanted = suite.columns[column]
-            for (task, score), cell in zip(wanted.parts, entry.cells, strict=True):
+            declared = suite.columns[column]
+            for (task, score), cell in zip(declared.parts, entry.cells, strict=True):
                 if cell is None:
                     yield f"{row.name}: {task} missing for {column}"
                 elif score and score not in cell.scores:
                     yield f"{cell.name} was not scored by {score}"
             partial = dict.fromkeys(cell.name for cell in entry.cells if cell and cell.partial)
             yield from (f"{cell} is not finished, and is not averaged" for cell in partial)
-    if any(not entry.whole for row in our_rows for entry in row.parts.values()):
+    if any(not entry.whole for row in rows for entry in row.parts.values()):
         yield "*: not the paper's complete test set; see splits and numbers of examples below"
-    names = {cell.pipeline for row in our_rows for cell in _cells(row) if cell.normalised}
+    names = {cell.pipeline for row in rows for cell in _cells(row) if cell.normalised}
     yield from (f"{name}: scores are unofficial: answers were normalised" for name in sorted(names))
     settings = {
         f"{cell.pipeline}: run with {more}"
-        for row in our_rows
+        for row in rows
         for column, entry in row.parts.items()
         for (task, _), cell in zip(suite.columns[column].parts, entry.cells, strict=True)
-        if cell and (more := further(cell.task, task))
+        if cell and (more := added_settings(cell.task, task))
     }
     yield from sorted(settings)
-    golden = {cell.pipeline for row in our_rows for cell in _cells(row) if cell.sees_gold}
+    golden = {cell.pipeline for row in rows for cell in _cells(row) if cell.sees_gold}
     yield from (f"{name}: uses references or evidence" for name in sorted(golden))
 
 

@@ -150,9 +150,9 @@ class JsonLines(LaidOut):
         source = _source(rows)
         key = source.key if source else ""
         closed = Document(key, "", _title(rows))
-        for line, row, row_fault in rows:
+        for line, row, own_fault in rows:
             yield self._example(
-                row, files.place(line), closed, row_fault or f"document_path: {fault}"
+                row, files.place(line), closed, own_fault or f"document_path: {fault}"
             )
 
     def fingerprint(self) -> str:
@@ -218,9 +218,7 @@ class JsonLines(LaidOut):
         """Returns the path of a URL; remote rows must not name files on this machine."""
         path, file = to_path(url), self.files[0]
         if isinstance(file, RemotePath) and not isinstance(path, RemotePath):
-            raise UserError(
-                f"{url}: is a file on this machine, but {file} is not; give a remote URL"
-            )
+            raise UserError(f"{url}: is a file on this machine, but {file} is remote")
         return path
 
     def _rows(self, document: DocumentRows, reader: RowReader) -> list[_RowAt]:

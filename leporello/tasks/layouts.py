@@ -217,7 +217,7 @@ class ForwardReader(Generic[Item]):
     Iterators are reused; there are never more than simultaneous calls of `items`.
 
     Attributes:
-        begin: Function that starts at the first item.
+        begin: Function that returns an iterator from the first item on.
     """
 
     begin: Callable[[], Iterator[Item]]

@@ -81,9 +81,7 @@ class Pan21:
         numbers = {file: _NAME.fullmatch(file.name) for file in self.path.iterdir()}
         problems = [(int(match[1]), file) for file, match in numbers.items() if match]
         if not problems:
-            raise UserError(
-                f"{self.path}: has no problem-1.txt, problem-2.txt, …, as in PAN's data"
-            )
+            raise UserError(f"{self.path}: has no problem-1.txt, problem-2.txt, … of PAN")
         return [file for _, file in sorted(problems)]
 
 

@@ -117,7 +117,7 @@ class ZeroScrolls(Benchmark):
         start, end = offsets[:2]
         # The benchmark's spelling.
         prompt = self._prompt(text, offsets, text_of(row, "truncation_seperator"))
-        question, choices, headers = self._split_prompt(prompt)
+        question, choices, headers = self._split(prompt)
         return replace(
             example,
             document=Document("", text[start:end], parts=_parts(text, starts, start, end)),
@@ -164,9 +164,7 @@ class ZeroScrolls(Benchmark):
             return before
         return f"{instruction.strip().removesuffix(CHAT).rstrip()} {CHAT[:-1]}{end}{gap}{tail}"
 
-    def _split_prompt(
-        self, prompt: OfficialPrompt
-    ) -> tuple[str, tuple[str, ...], tuple[str, str, str]]:
+    def _split(self, prompt: OfficialPrompt) -> tuple[str, tuple[str, ...], tuple[str, str, str]]:
         """Returns the question, its options, and the headers of context, query and response."""
         context = _above(prompt.before)[1]
         response = "" if self.chat else prompt.after.strip().removesuffix(":")

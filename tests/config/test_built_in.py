@@ -36,7 +36,7 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules")
-def test_the_table_of_names_is_what_the_catalogue_prints(
+def test_the_table_of_names_equals_the_output_of_the_catalogue(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The table must be written again after a built-in file changes."""
@@ -72,8 +72,8 @@ def _extend() -> object:
     return load_config([{"pipelines": {"mine": {"extends": "shuffle-gpt2"}}}])
 
 
-PAPER = "papers/shuffle_test.yaml comes with Leporello: install Leporello again"
-NAMES = "papers/names.json comes with Leporello: install Leporello again"
+PAPER = "papers/shuffle_test.yaml is part of Leporello: install Leporello again"
+NAMES = "papers/names.json is part of Leporello: install Leporello again"
 ENTRY = "papers/names.json lists: install Leporello again"
 
 
@@ -103,7 +103,7 @@ ENTRY = "papers/names.json lists: install Leporello again"
         (
             lambda folder: (folder / "pipelines.yaml").unlink(),
             load_config,
-            ("pipelines.yaml comes with Leporello: install Leporello again",),
+            ("pipelines.yaml is part of Leporello: install Leporello again",),
         ),
         (
             lambda folder: (folder / "pipelines.yaml").write_text(""),
@@ -112,7 +112,7 @@ ENTRY = "papers/names.json lists: install Leporello again"
         ),
     ],
 )
-def test_a_broken_installation_says_to_install_again(
+def test_an_error_of_a_broken_installation_advises_to_install_again(
     copy: Path,
     change: Callable[[Path], object],
     call: Callable[[], object],

@@ -43,14 +43,8 @@ _WIDE = "".join(f"c{n}: {{}}, " for n in range(200))
             f'pipelines:\n  p: {{chunker: "a\\0b", {_STAGES}}}\n',
             ":2: p.chunker.class: 'a\\x00b' is",
         ),
-        (
-            'pipelines: {p: {extends: default, model: "./a\\0"}}',
-            ":1: p: './a\\x00' is not a valid path:",
-        ),
-        (
-            "pipelines: {p: {extends: default, model: ~nosuch/x}}",
-            ":1: p: '~nosuch/x' is not a valid path:",
-        ),
+        ('pipelines: {p: {extends: default, model: "./a\\0"}}', ":1: p: './a\\x00' is not a valid"),
+        ("pipelines: {p: {extends: default, model: ~no/x}}", ":1: p: '~no/x' is not a valid path:"),
         ("{collections: {x: [~nosuch/x]}, tasks: {t: {path: 1}}}", ":1: tasks.t: needs `class"),
         (f"pipelines: {'x' * 3_000_000}", ": is too large: the limits are 2 MiB"),
         ("\n" * 200_000, ": is too large: the limits are 2 MiB, 100,000 lines"),

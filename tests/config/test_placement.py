@@ -180,7 +180,7 @@ def test_the_command_line_has_the_flags(tmp_path: Path) -> None:
     assert "worker_gpus: must be a whole number if above 1, got 1.5" in result.stderr
     assert "applies only to Ray" not in result.stderr
     result = leporello("run", "mine", *options, "--workers", "many", status=2)
-    assert "--workers takes a number or 'auto', got 'many'" in result.stderr
+    assert "--workers must be a number or 'auto', got 'many'" in result.stderr
 
 
 def test_a_placement_does_not_change_results(tmp_path: Path) -> None:
@@ -235,6 +235,6 @@ def test_plan_shows_the_placement_of_each_pipeline(tmp_path: Path) -> None:
     options: list[str | Path] = ["--config", config, "--task", "rows", "--out", tmp_path / "out"]
     result = leporello("plan", "more", "here", *options)
     assert (
-        "more would run on Ray at head:7000, workers: 8, selectors: 2 a worker\n" in result.stdout
+        "more would run on Ray at head:7000, workers: 8, selectors: 2 per worker\n" in result.stdout
     )
-    assert "here would run on this machine, workers: 8, selectors: 2 a worker\n" in result.stdout
+    assert "here would run on this machine, workers: 8, selectors: 2 per worker\n" in result.stdout

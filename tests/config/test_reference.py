@@ -80,7 +80,7 @@ def test_the_schema_describes_every_property() -> None:
         if option.get("properties", {}).get("class", {}).get("const") == "BM25"
     ]
     assert bm25["properties"]["k"]["default"] == 10
-    assert bm25["properties"]["k"]["description"] == "Number of chunks a question gets."
+    assert bm25["properties"]["k"]["description"] == "Number of hits per question."
 
 
 def test_the_schema_refuses_mistakes() -> None:
@@ -100,7 +100,7 @@ def test_the_schema_refuses_mistakes() -> None:
 def test_list_shows_a_class_with_its_parameters() -> None:
     """Names may be plain or dotted, output may be JSON; settings of pipelines are shown too."""
     shown = " ".join(leporello("list", "BM25").stdout.split())
-    assert "b: float >= 0 <= 1 = 0.75 Length penalty: how much long chunks are marked" in shown
+    assert "b: float >= 0 <= 1 = 0.75 Length penalty of long chunks; 0 for no penalty." in shown
     assert "retriever: {class: BM25, k: 3}" in shown
     page = json.loads(leporello("list", "leporello.readers.Lead", "--json").stdout)
     assert page["kind"] == "reader"

@@ -75,7 +75,7 @@ PARTS = {
 
 
 @pytest.fixture(scope="module")
-def suite_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a folder with four examples per task and split, and runs for the suite's row."""
     folder = tmp_path_factory.mktemp("suite")
     (folder / "paper.yaml").write_text(PAPER, encoding="utf-8")
@@ -120,9 +120,9 @@ def rows_of(table: SuiteTable) -> dict[str, TableRow]:
     return {row.name: row for row in table.rows}
 
 
-def test_our_rows_follow_published_ones(suite_folder: Path) -> None:
+def test_our_rows_follow_published_ones(home: Path) -> None:
     """A row of several pipelines has every column and the paper's split, and no remarks."""
-    [table] = suite_tables(tiny(suite_folder), [suite_folder / "runs" / "whole"])
+    [table] = suite_tables(tiny(home), [home / "runs" / "whole"])
     assert [(row.name, row.ours) for row in table.rows] == [
         ("Naive", False), ("naive", True), ("Big", False),
     ]  # fmt: skip
@@ -132,7 +132,7 @@ def test_our_rows_follow_published_ones(suite_folder: Path) -> None:
     assert all(e.whole and e.cells[0] and e.cells[0].split == "test" for e in (short, long))
     assert len(long.numbers) == 3
     assert our_row.average == pytest.approx(((short.entering or 0) + (long.entering or 0)) / 2)
-    metrics = json.loads((suite_folder / "runs/whole/lead/tiny/long/metrics.json").read_text())
+    metrics = json.loads((home / "runs/whole/lead/tiny/long/metrics.json").read_text())
     assert long.entering == metrics["scores"]["rouge_scrolls"]
     assert table.shared == ()
     assert table.notes == ()
@@ -144,7 +144,7 @@ def test_our_rows_follow_published_ones(suite_folder: Path) -> None:
     assert re.fullmatch(r"f1 \d+\.\d\d \[\d+\.\d, \d+\.\d\]", cells.rows[0][5])
 
 
-def test_a_mean_with_a_missing_column_is_not_computed(suite_folder: Path) -> None:
+def test_a_mean_with_a_missing_column_is_not_computed(home: Path) -> None:
     """All rows, including published ones, get a mean of the shared columns instead."""
     config = CONFIG.replace(
         "    rows:\n", "      third: {score: f1, task: tiny/short}\n    rows:\n"
@@ -152,12 +152,10 @@ def test_a_mean_with_a_missing_column_is_not_computed(suite_folder: Path) -> Non
     paper = PAPER.replace("columns: {short", "columns: {third: [F1], short").replace(
         "numbers: {short: [10.0]", "numbers: {third: [3.0], short: [10.0]"
     )
-    (suite_folder / "less.yaml").write_text(
-        config.replace("./paper", "./less-paper"), encoding="utf-8"
-    )
-    (suite_folder / "less-paper.yaml").write_text(paper, encoding="utf-8")
-    suite = suite_named("tiny", [suite_folder / "less.yaml"])
-    [table] = suite_tables(suite, [suite_folder / "runs" / "whole"])
+    (home / "less.yaml").write_text(config.replace("./paper", "./less-paper"), encoding="utf-8")
+    (home / "less-paper.yaml").write_text(paper, encoding="utf-8")
+    suite = suite_named("tiny", [home / "less.yaml"])
+    [table] = suite_tables(suite, [home / "runs" / "whole"])
     rows = rows_of(table)
     assert table.shared == ("short", "long")
     assert rows["naive"].average is None
@@ -168,11 +166,9 @@ def test_a_mean_with_a_missing_column_is_not_computed(suite_folder: Path) -> Non
     assert text_tables(table)[0].headers[-1] == "mean of 2"
 
 
-def test_other_splits_limits_and_rewritten_answers_are_named(
-    suite_folder: Path, tmp_path: Path
-) -> None:
+def test_other_splits_limits_and_rewritten_answers_are_named(home: Path, tmp_path: Path) -> None:
     """They are marked, and are not averaged with complete results."""
-    config = [suite_folder / "own.yaml"]
+    config = [home / "own.yaml"]
     for name, kind in (("a", {"split": "validation"}), ("b", {"limit": 2})):
         task = ["tiny/short"] if name == "a" else ["tiny/long"]
         run(
@@ -181,7 +177,7 @@ def test_other_splits_limits_and_rewritten_answers_are_named(
     path = tmp_path / "b" / "rewritten" / "tiny" / "long" / "metrics.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"normalised": True}))
     reseal(path.parent)
-    [table] = suite_tables(tiny(suite_folder), [tmp_path])
+    [table] = suite_tables(tiny(home), [tmp_path])
     row = rows_of(table)["rewritten"]
     assert row.average is None
     assert not row.entries["short"].whole
@@ -192,35 +188,31 @@ def test_other_splits_limits_and_rewritten_answers_are_named(
     assert {cells[2] for cells in text_tables(table)[1].rows} == {"4*", "2*"}
 
 
-def test_two_runs_for_one_cell_are_refused(suite_folder: Path, tmp_path: Path) -> None:
+def test_two_runs_for_one_cell_are_refused(home: Path, tmp_path: Path) -> None:
     """The error names both; a run may be given twice; folders are searched for runs."""
-    shutil.copytree(suite_folder / "runs" / "lead", tmp_path / "copy")
+    shutil.copytree(home / "runs" / "lead", tmp_path / "copy")
     with pytest.raises(UserError, match=r"the same cell.*\n.*runs/lead\n.*copy"):
-        suite_tables(tiny(suite_folder), [suite_folder / "runs", tmp_path])
-    [table] = suite_tables(
-        tiny(suite_folder), [suite_folder / "runs", suite_folder / "runs" / "lead"]
-    )
+        suite_tables(tiny(home), [home / "runs", tmp_path])
+    [table] = suite_tables(tiny(home), [home / "runs", home / "runs" / "lead"])
     assert [row.name for row in table.rows if row.ours] == ["naive", "lead"]
     with pytest.raises(UserError, match=r"has no finished examples of scrolls/gov_report, "):
-        suite_tables(suite_named("scrolls"), [suite_folder / "runs"])
+        suite_tables(suite_named("scrolls"), [home / "runs"])
     with pytest.raises(UserError, match="is not a run"):
-        suite_tables(tiny(suite_folder), [tmp_path / "none"])
+        suite_tables(tiny(home), [tmp_path / "none"])
 
 
 def test_jobs_that_other_runs_finished_are_not_run_again(
-    suite_folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    home: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A log message names the other run; a row may be named by its pipeline."""
-    shutil.copytree(suite_folder / "runs", tmp_path / "runs")
-    config, out = [suite_folder / "own.yaml"], tmp_path / "runs" / "more"
+    shutil.copytree(home / "runs", tmp_path / "runs")
+    config, out = [home / "own.yaml"], tmp_path / "runs" / "more"
     with caplog.at_level("INFO", logger="leporello"):
-        outcome = run(["lead"], config=config, suite="tiny", out=out, workers=0)
-    assert [result.task for result in outcome.results] == []
+        ran = run(["lead"], config=config, suite="tiny", out=out, workers=0)
+    assert [result.task for result in ran.results] == []
     assert "lead on tiny/short is finished in" in caplog.text
-    outcome = run(
-        ["rewritten", "lead"], ["*/short"], config=config, suite="tiny", out=out, workers=0
-    )
-    assert [(result.pipeline, result.task) for result in outcome.results] == [
+    ran = run(["rewritten", "lead"], ["*/short"], config=config, suite="tiny", out=out, workers=0)
+    assert [(result.pipeline, result.task) for result in ran.results] == [
         ("rewritten", "tiny/short")
     ]
     with pytest.raises(UserError, match="suite 'tiny' has no row 'naiv', and no pipeline"):
@@ -250,11 +242,11 @@ def test_jobs_that_other_runs_finished_are_not_run_again(
     ],
 )  # fmt: skip
 def test_a_faulty_suite_is_reported_with_its_line(
-    suite_folder: Path, old: str, new: str, message: str
+    home: Path, old: str, new: str, message: str
 ) -> None:
     """The message suggests a similar name."""
     assert old in CONFIG
-    path = suite_folder / "faulty.yaml"
+    path = home / "faulty.yaml"
     path.write_text(CONFIG.replace(old, new), encoding="utf-8")
     with pytest.raises(ConfigError) as error:
         check_published(load_pipelines([path]).suites)
@@ -262,10 +254,10 @@ def test_a_faulty_suite_is_reported_with_its_line(
     assert f"{path}:{line}: {message}" in str(error.value)
 
 
-def test_a_suite_without_an_average_may_have_opinions(suite_folder: Path) -> None:
+def test_a_suite_without_an_average_may_have_opinions(home: Path) -> None:
     """They are shown as columns."""
     text = CONFIG.replace("average: mean", "average: none").replace("score: f1", "score: judge")
-    path = suite_folder / "judged.yaml"
+    path = home / "judged.yaml"
     path.write_text(text.replace("    published: ./paper.yaml\n", ""), encoding="utf-8")
     assert load_pipelines([path]).suites["tiny"].columns["short"].score == "judge"
 
@@ -372,12 +364,12 @@ def test_means_of_groups_need_all_their_columns(tmp_path: Path) -> None:
             load_pipelines([path])
 
 
-def test_a_table_is_printed_in_every_format(suite_folder: Path) -> None:
+def test_a_table_is_printed_in_every_format(home: Path) -> None:
     """Text is not wrapped if the output is not a terminal."""
-    options = ("--config", suite_folder / "own.yaml")
-    text = leporello("table", "tiny", suite_folder / "runs" / "whole", *options).stdout
+    options = ("--config", home / "own.yaml")
+    text = leporello("table", "tiny", home / "runs" / "whole", *options).stdout
     assert "long R1/R2/RL" in text
-    table = ("table", "tiny", suite_folder / "runs" / "whole", *options, "--format")
+    table = ("table", "tiny", home / "runs" / "whole", *options, "--format")
     assert "| Naive | paper | 10.0 |" in here(*table, "markdown")
     assert "\\toprule" in here(*table, "latex")
     assert "<td>8.0/1.0/1.0</td>" in here(*table, "html")
@@ -391,13 +383,13 @@ def test_a_table_is_printed_in_every_format(suite_folder: Path) -> None:
 
 
 def test_a_suite_is_checked_listed_and_run_from_the_command_line(
-    suite_folder: Path, tmp_path: Path
+    home: Path, tmp_path: Path
 ) -> None:
     """The commands are `check`, `list suites`, `run --suite` and `plan --suite`."""
-    options = ("--config", suite_folder / "own.yaml")
+    options = ("--config", home / "own.yaml")
     assert "no errors" in here("check", *options)
     assert "columns: short, long; rows: naive" in here("list", "suites", *options)
     out = ("--out", tmp_path / "out")
-    outcome = leporello("run", "--suite", "tiny", "naive", *options, *out, *HERE).stdout
-    assert "57.14" in outcome
+    ran = leporello("run", "--suite", "tiny", "naive", *options, *out, *HERE).stdout
+    assert "57.14" in ran
     assert "first" in here("plan", "--suite", "tiny", "naive", *options, *out)

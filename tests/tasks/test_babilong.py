@@ -12,7 +12,7 @@ import pytest
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.tasks import Babilong
-from leporello.tasks.generated.babi import generate_story
+from leporello.tasks.generated.babi import generate
 
 PLACES = ("bathroom", "bedroom", "garden", "hallway", "kitchen", "office")
 # Two stories in bAbI's format, the first with two questions.
@@ -77,7 +77,7 @@ def test_a_background_has_long_sentences_of_which_the_last_is_cut(tmp_path: Path
 def test_generated_stories_are_right(name: str) -> None:
     """The answer follows from the facts, and the right number of facts are the proof."""
     for seed in range(200):
-        story = generate_story(name, PLACES, Random(seed))
+        story = generate(name, PLACES, Random(seed))
         assert story.answer == answered(story.facts, story.question)
         proof = [story.facts[number] for number in sorted(story.proof)]
         assert any(story.answer in fact for fact in proof) or name == "qa2"

@@ -43,7 +43,7 @@ ROWS = [
     for i in range(10)
 ]
 NAMES = {"id": "key", "document": "context.text", "question": "query", "references": "answers.text"}
-RENAMED_ROWS = [
+RENAMED = [
     {
         "key": i,
         "context": {"text": [f"text {i // 3} é"]},
@@ -62,7 +62,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def compared_values(examples: Iterable[Example]) -> list[tuple[Any, ...]]:
+def summary(examples: Iterable[Example]) -> list[tuple[Any, ...]]:
     """Returns the compared values of examples, sorted by id."""
     return sorted((int(e.id), e.document.text, e.question, e.references, e.fault) for e in examples)
 
@@ -72,11 +72,9 @@ EXPECTED = [(i, f"text {i // 3} é", f"q {i}?", ("a", "b"), "") for i in range(1
 
 def check(task: JsonLines) -> None:
     """Checks that a task has all rows, also if documents are read in reverse order."""
-    assert compared_values(task.examples()) == EXPECTED
+    assert summary(task.examples()) == EXPECTED
     layout = [*task.layout()]
-    assert (
-        compared_values(e for d in reversed(layout) for e in task.examples_of([d], 0)) == EXPECTED
-    )
+    assert summary(e for d in reversed(layout) for e in task.examples_of([d], 0)) == EXPECTED
     assert len(task) == sum(document.examples for document in layout) == 10
     assert task.fingerprint() == task.fingerprint()
 
@@ -95,7 +93,7 @@ def test_several_files_are_read_as_one(tmp_path: Path, suffix: str, adjacent: bo
         task = JsonLines(path, adjacent=adjacent, split=split)
         if not adjacent:
             check(task)
-        assert compared_values(task.examples()) == EXPECTED
+        assert summary(task.examples()) == EXPECTED
     assert [e.id for e in task.examples()] == [row["id"] for row in ROWS]
 
 
@@ -107,10 +105,10 @@ def test_compressed_files_are_unpacked_once(tmp_path: Path, cache: Path) -> None
     layout = [*task.layout()]
     [copy] = (file for file in cache.glob("unpacked/*/*/*") if file.is_file())
     before = copy.stat().st_mtime_ns
-    assert compared_values(e for d in layout for e in task.examples_of([d], 0)) == EXPECTED
+    assert summary(e for d in layout for e in task.examples_of([d], 0)) == EXPECTED
     assert copy.stat().st_mtime_ns == before
     copy.unlink()
-    assert compared_values(task.examples()) == EXPECTED
+    assert summary(task.examples()) == EXPECTED
 
 
 def test_faults_name_the_file_and_line(tmp_path: Path) -> None:
@@ -140,7 +138,7 @@ def test_only_a_row_above_the_size_limit_fails(tmp_path: Path, suffix: str) -> N
         task = JsonLines(path, adjacent=adjacent, max_row_bytes=10**6)
         examples = [*task.examples()]
         [huge] = [example for example in examples if example.fault]
-        assert compared_values(example for example in examples if example != huge) == EXPECTED
+        assert summary(example for example in examples if example != huge) == EXPECTED
         assert (huge.id, huge.document.text) == ("row 4", "")
         assert huge.fault.startswith(
             f"rows.jsonl{suffix}:4: the row is larger than max_row_bytes, 1,000,000"
@@ -224,7 +222,7 @@ def test_wide_encodings_are_reported_with_or_without_a_mark(
 def test_columns_rename_fields(tmp_path: Path) -> None:
     """Paths reach into objects and lists, numbers become text, other fields are ignored."""
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(json_lines(RENAMED_ROWS))
+    path.write_bytes(json_lines(RENAMED))
     check(JsonLines(path, columns=NAMES))
     nameless = JsonLines(path, columns={"document": "query"})
     assert [e.id for e in nameless.examples()] == [str(n) for n in range(1, 11)]
@@ -275,14 +273,14 @@ def test_tables_are_read_as_rows(tmp_path: Path, suffix: str) -> None:
     check(Table(tmp_path / f"a{suffix}"))
     folder = tmp_path / "shards"
     folder.mkdir()
-    for n, part in enumerate((RENAMED_ROWS[:4], RENAMED_ROWS[4:])):
+    for n, part in enumerate((RENAMED[:4], RENAMED[4:])):
         write(folder / f"train-{n}{suffix}", part)
     check(Table(folder, columns=NAMES))
     with pytest.raises(UserError, match=f"train-0{suffix}: has no column 'quest'; did you mean"):
         Table(folder, columns={**NAMES, "question": "quest"}).check()
     write(
         folder / f"train-2{suffix}",
-        [{**RENAMED_ROWS[0], "key": 7}, {**RENAMED_ROWS[0], "key": None}],
+        [{**RENAMED[0], "key": 7}, {**RENAMED[0], "key": None}],
     )
     with pytest.raises(ConfigError) as raised:
         Table(folder, columns={"document": "key"}).check()
@@ -300,7 +298,7 @@ def test_a_tables_rows_have_a_size_limit(tmp_path: Path, suffix: str) -> None:
     examples = [*Table(tmp_path / f"rows{suffix}", max_row_bytes=10**6).examples()]
     [huge] = [example for example in examples if example.fault]
     assert huge.fault.startswith(f"rows{suffix}:5: the row is larger")
-    assert compared_values(e for e in examples if e != huge) == [*EXPECTED[:4], *EXPECTED[5:]]
+    assert summary(e for e in examples if e != huge) == [*EXPECTED[:4], *EXPECTED[5:]]
 
 
 def test_folders_of_datasets_are_read(tmp_path: Path) -> None:
@@ -311,7 +309,7 @@ def test_folders_of_datasets_are_read(tmp_path: Path) -> None:
     names = ["data-00000-of-00002.arrow", "data-00001-of-00002.arrow"]
     state = {"_data_files": [{"filename": name} for name in names]}
     (folder / "train/state.json").write_text(json.dumps(state), encoding="utf-8")
-    for name, part in zip(names, (RENAMED_ROWS[:4], RENAMED_ROWS[4:]), strict=True):
+    for name, part in zip(names, (RENAMED[:4], RENAMED[4:]), strict=True):
         as_stream(folder / "train" / name, part)
     check(Table(folder, split="train", columns=NAMES))
     check(Table(folder / "train", columns=NAMES))
@@ -384,15 +382,15 @@ configs:
 
 def test_data_sets_of_the_hub_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A split's files are in the card, or match by name; each is fetched once."""
-    for n, part in enumerate((RENAMED_ROWS[:4], RENAMED_ROWS[4:])):
+    for n, part in enumerate((RENAMED[:4], RENAMED[4:])):
         as_parquet(tmp_path / f"{n}.parquet", part)
     files = {
         "README.md": CARD.encode(),
-        "data/train-0.jsonl.gz": gzip.compress(json_lines(RENAMED_ROWS[:4])),
-        "data/train-1.jsonl": json_lines(RENAMED_ROWS[4:]),
+        "data/train-0.jsonl.gz": gzip.compress(json_lines(RENAMED[:4])),
+        "data/train-1.jsonl": json_lines(RENAMED[4:]),
         "odd/0.parquet": (tmp_path / "0.parquet").read_bytes(),
         "odd/1.parquet": (tmp_path / "1.parquet").read_bytes(),
-        "more/dev.jsonl": json_lines(RENAMED_ROWS),
+        "more/dev.jsonl": json_lines(RENAMED),
     }
     with serving(Web()) as web:
         monkeypatch.setenv("HF_ENDPOINT", web.url)

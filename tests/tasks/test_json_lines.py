@@ -105,7 +105,7 @@ def test_lines_end_at_newlines_only(tmp_path: Path) -> None:
     assert example.document.text == "a\u2028b\x85c\x0c"
 
 
-GOOD_ROW = {"id": "s", "document": "x"}
+GOOD = {"id": "s", "document": "x"}
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_fault_is_reported_with_its_line(
     tmp_path: Path, row: dict[str, Any] | str | bytes, fault: str
 ) -> None:
     """Each fault is one sentence."""
-    (message,) = faults(written(tmp_path, GOOD_ROW, "", row))
+    (message,) = faults(written(tmp_path, GOOD, "", row))
     assert message.startswith(f"3: {fault}")
 
 
@@ -231,7 +231,7 @@ def test_a_documents_file_that_cannot_be_read_is_a_fault_of_its_examples(
     """Other examples are not affected, and reading does not block."""
     make(tmp_path / name)
     faulty = {"document_path": name, "evidence": ["x"], "references": ["gold"], "title": "T"}
-    task = JsonLines(written(tmp_path, ROW, *({"id": i} | faulty for i in "bc"), GOOD_ROW))
+    task = JsonLines(written(tmp_path, ROW, *({"id": i} | faulty for i in "bc"), GOOD))
     task.check()
     assert len(task) == 4
     first, *bad, last = task.examples()
@@ -256,7 +256,7 @@ def test_an_exception_of_a_library_is_a_fault_of_its_examples(
     monkeypatch.setattr(Text, "extract", fail)
     (tmp_path / "a.odd").touch()
     faulty, good = JsonLines(
-        written(tmp_path, {"id": "a", "document_path": "a.odd"}, GOOD_ROW)
+        written(tmp_path, {"id": "a", "document_path": "a.odd"}, GOOD)
     ).examples()
     assert faulty.fault.endswith("a.odd: is nested too deeply to be read")
     assert not good.fault

@@ -50,14 +50,14 @@ def test_archetypes_are_predicted_from_passages_around_mentions(
 ) -> None:
     """First, last and densest passage are read in document order; absent characters are noted."""
     labels = ("Hero", "Villain/Antagonist")
-    data_directory = data(
+    folder = data(
         tmp_path, [(f"HARRY\n{SCRIPT}", "Hero"), (f"Sally\n{SCRIPT}", ["Villain/Antagonist"])]
     )
     command: list[str | Path] = [
         "run",
         NAME,
         "--data",
-        data_directory,
+        folder,
         *sets(model),
         "--out",
         tmp_path / "out",
@@ -95,16 +95,16 @@ def test_a_classifier_learns_archetypes_from_the_train_split(tmp_path: Path) -> 
         (f"{name}\n{RAIN}{name} {deeds[kind]}.\n{RAIN}{name} {deeds[kind]} again.\n{RAIN}", kind)
         for name, kind in zip(("Ann", "Bob", "Cid", "Dora") * 2, (*deeds,) * 4, strict=True)
     ]
-    data_directory = data(tmp_path, [*rows[:4]])
+    folder = data(tmp_path, [*rows[:4]])
     for split in ("train", "validation"):
-        place = data_directory / "muld" / f"character_id_{split}.json.bz2"
+        place = folder / "muld" / f"character_id_{split}.json.bz2"
         write_rows(place, *({"input": text, "output": label} for text, label in rows))
     name, out = "muld-character-archetype", tmp_path / "model"
-    result = leporello("train", name, "--data", data_directory, "--out", out, "--json")
+    result = leporello("train", name, "--data", folder, "--out", out, "--json")
     record = json.loads(result.stdout)
     assert (record["inputs"], record["task"]) == (8, "muld/character_id")
     assert (record["validated"], record["scores"]["f1_macro"]) == ("split validation", 100.0)
-    options = ("--config", record["config"], "--data", data_directory, "--out", tmp_path / "run")
+    options = ("--config", record["config"], "--data", folder, "--out", tmp_path / "run")
     leporello("run", *HERE, record["pipeline"], "--task", record["task"], *options)
     results = tmp_path / "run" / record["pipeline"] / "muld" / "character_id"
     scores = json.loads((results / "metrics.json").read_text(encoding="utf-8"))["scores"]

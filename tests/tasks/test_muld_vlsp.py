@@ -108,10 +108,7 @@ def test_a_pipeline_summarises_theses(
         assert begin <= first
         assert end <= len(MARKED)
     coverage = predictions[0]["coverage"]
-    assert (coverage["cut"], coverage["read"]) == (
-        0,
-        coverage["selected"],
-    )  # splitting loses no text
+    assert (coverage["cut"], coverage["read"]) == (0, coverage["selected"])  # no text is lost
     assert predictions[1]["coverage"]["read"] > 0
     assert all(prediction["raw"].strip() for prediction in predictions)
     assert len(calls) == 2

@@ -122,10 +122,8 @@ def test_a_perfect_answer_is_read_in_any_form(tmp_path: Path) -> None:
     answer = {"multi-author": 1, "changes": [1, 1], "paragraph-authors": [1, 2, 1]}
     for text in (json.dumps(answer), "[1, 2, 1]", "1 2 1"):
         empty = empty_prediction(example)
-        answer_text = Pan21(tmp_path).normalise(text, example)
-        prediction = Prediction(
-            "e", answer_text, answer_text, (), (), empty.coverage, empty.document_sha256
-        )
+        normal = Pan21(tmp_path).normalise(text, example)
+        prediction = Prediction("e", normal, normal, (), (), empty.coverage, empty.document_sha256)
         statistics = metric.statistics(prediction, example)
         assert statistics
         assert metric.aggregate([statistics])["pan21_task3"] == 50.0  # authors 3 and 4 never occur

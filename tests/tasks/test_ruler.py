@@ -53,7 +53,7 @@ HOTPOT = [
 ]
 
 
-def ruler_task(name: str, **parameters: Any) -> Ruler:
+def task_of(name: str, **parameters: Any) -> Ruler:
     """Returns a task of RULER."""
     return Ruler(name, **parameters)  # type: ignore[arg-type]  # a name of a task
 
@@ -74,7 +74,7 @@ def test_texts_match_those_of_the_authors_scripts(case: Mapping[str, Any], tmp_p
     """The words around the context, the number of tokens and of answers are equal."""
     essay = tmp_path / "essay.txt"
     essay.write_text("The sun rose over hills. A man walked by the river. " * 3000)
-    task = ruler_task(case["task"], background=tmp_path, samples=2)
+    task = task_of(case["task"], background=tmp_path, samples=2)
     free = {"cwe": 120, "fwe": 50, "vt": 30}.get(case["task"], 128)
     for example in task.examples():
         prompt = OfficialPrompt.of(example)
@@ -108,7 +108,7 @@ def test_metrics_equal_the_official_ones(case: Mapping[str, Any]) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_evidence_is_exact_and_examples_are_deterministic(name: str) -> None:
     """Each value is in its needle; an example depends only on the seed and its number."""
-    for example in ruler_task(name, length=2048, samples=3).examples():
+    for example in task_of(name, length=2048, samples=3).examples():
         text = example.document.text
         proof = [text[span.start : span.end] for span in example.evidence]
         if name.startswith("niah"):
@@ -118,15 +118,12 @@ def test_evidence_is_exact_and_examples_are_deterministic(name: str) -> None:
         if name == "vt":
             assert [p.split()[1] for p in proof] == [*example.references]
         assert not example.fault
-    again, shorter = (
-        ruler_task(name, length=2048, samples=9),
-        ruler_task(name, length=512, samples=3),
-    )
+    again, shorter = task_of(name, length=2048, samples=9), task_of(name, length=512, samples=3)
     assert again.example(2).document.text == text
     if name not in ("cwe", "fwe"):
         assert shorter.example(2).references == example.references  # at every length
     assert again.fingerprint() != shorter.fingerprint()
-    assert ruler_task(name, length=2048, seed=1).example(2).document.text != text
+    assert task_of(name, length=2048, seed=1).example(2).document.text != text
 
 
 def test_questions_have_other_documents_as_distractors(tmp_path: Path) -> None:
@@ -134,10 +131,10 @@ def test_questions_have_other_documents_as_distractors(tmp_path: Path) -> None:
     folder = tmp_path / "ruler"
     folder.mkdir()
     with pytest.raises(UserError, match="as squad"):
-        ruler_task("qa_1", data=tmp_path).fingerprint()
+        task_of("qa_1", data=tmp_path).fingerprint()
     (folder / "squad.json").write_text(json.dumps(SQUAD))
     (folder / "hotpotqa.json").write_text(json.dumps(HOTPOT))
-    task = ruler_task("qa_1", data=tmp_path)
+    task = task_of("qa_1", data=tmp_path)
     assert len(task) == 3
     for example, river in zip(task.examples(), ("Danube", "Rhine", "Saale"), strict=True):
         text = example.document.text
@@ -145,18 +142,18 @@ def test_questions_have_other_documents_as_distractors(tmp_path: Path) -> None:
         assert text.startswith("Document 1:\n")
         assert len(example.document.parts) == 3
         assert example.question.startswith("Where does")
-    [hop] = ruler_task("qa_2", data=tmp_path).examples()
+    [hop] = task_of("qa_2", data=tmp_path).examples()
     proof = [hop.document.text[span.start : span.end] for span in hop.evidence]
     assert proof == [" She lives in Jena.", "On the Saale."]
     assert task.metrics[0] == "string_match_part"
     (folder / "squad.json").write_text("[1]")
     with pytest.raises(UserError, match="neither SQuAD's nor HotpotQA's"):
-        ruler_task("qa_1", data=tmp_path).fingerprint()
+        task_of("qa_1", data=tmp_path).fingerprint()
 
 
 def test_examples_fail_if_the_length_is_too_small() -> None:
     """The search for a smaller size ends."""
-    example = ruler_task("niah_single_1", length=150).example(0)
+    example = task_of("niah_single_1", length=150).example(0)
     assert "more than fit into the length 150" in example.fault
 
 
@@ -175,7 +172,7 @@ def test_a_background_is_any_folder_of_texts(tmp_path: Path) -> None:
 
 def test_dividing_finds_what_cutting_loses() -> None:
     """The test measures it at 16,000 words, as `benchmarks.ruler` does."""
-    scores = scored(ruler_task("niah_multikey_2", length=16384, samples=4))
+    scores = scored(task_of("niah_multikey_2", length=16384, samples=4))
     assert scores["dividing"] == 100
     assert scores["cutting"] < 100
 

@@ -73,9 +73,7 @@ def test_texts_are_scored_and_compared(place: Path, tmp_path: Path) -> None:
         for n in (1, 2):
             assert actual[f"low[{n}]"] <= actual[f"accuracy[{n}]"] <= actual[f"high[{n}]"]
         signs = {score < 0 for score in scores.values()}
-        assert signs == {
-            name != "tiny-supervised"
-        }  # probabilities are positive, logarithms negative
+        assert signs == {name != "tiny-supervised"}  # only logarithms are negative
     before = (tmp_path / "run" / "tiny" / "texts" / "predictions.jsonl").read_bytes()
     leporello("run", *HERE, *names, *config)
     assert (tmp_path / "run" / "tiny" / "texts" / "predictions.jsonl").read_bytes() == before

@@ -35,42 +35,38 @@ _STAGES = {
 def schema() -> dict[str, JSON]:
     """Returns the schema; the parameters of plug-ins in files are not checked."""
     default = _closed(
-        pipeline=_with_description("Default pipeline", _TEXT),
-        task=_with_description("Default task of pipelines without `tasks`", _TEXT),
+        pipeline=_described("Default pipeline", _TEXT),
+        task=_described("Default task of pipelines without `tasks`", _TEXT),
         pipelines=_mapping("Default pipelines by task, for tasks that have their own", _TEXT),
     )
-    stages = {
-        key: _with_description(text, {"$ref": f"#/$defs/{key}"}) for key, text in _STAGES.items()
-    }
+    stages = {key: _described(text, {"$ref": f"#/$defs/{key}"}) for key, text in _STAGES.items()}
     pipeline = _closed(
         **stages,
         readers=_mapping(
             "Readers by role: `answer` is the reader; other roles are used by a stage's `role`",
             {"$ref": "#/$defs/reader"},
         ),
-        extends=_with_description("Pipeline from which this one inherits all other keys", _TEXT),
-        model=_with_description("Name of a model that replaces the reader's", _TEXT),
-        description=_with_description("Description for `list`", _TEXT),
-        tuned=_with_description(
+        extends=_described("Pipeline from which this one inherits all other keys", _TEXT),
+        model=_described("Name of a model that replaces the reader's", _TEXT),
+        description=_described("Description for `list`", _TEXT),
+        tuned=_described(
             "Record of the search that chose it, as `tune` writes it", {"type": "object"}
         ),
-        tasks=_with_description("Default tasks of the pipeline", _TEXTS),
-        normalised=_with_description(
+        tasks=_described("Default tasks of the pipeline", _TEXTS),
+        normalised=_described(
             "Whether answers are brought into the form that the task's metrics read",
             {"type": "boolean", "default": False},
         ),
-        abstain=_with_description(
+        abstain=_described(
             "Confidence below which an answer is withheld, as if the document had none",
             {"type": "number", "minimum": 0, "maximum": 1},
         ),
-        budget=_with_description("Limits on the cost of one question", _settings(Budget)),
-        train=_with_description("How `train` trains the reader", _settings(Training)),
-        placement=_with_description(
-            "Where a run works; no result depends on it", _settings(Placement)
-        ),
+        budget=_described("Limits on the cost of one question", _settings(Budget)),
+        train=_described("How `train` trains the reader", _settings(Training)),
+        placement=_described("Where a run works; no result depends on it", _settings(Placement)),
     )
     top = _closed(
-        default=_with_description(
+        default=_described(
             "Default pipeline and task", {**default, "required": ["pipeline", "task"]}
         ),
         pipelines=_mapping("Pipelines by name", pipeline),
@@ -88,7 +84,7 @@ def schema() -> dict[str, JSON]:
     }
 
 
-def _with_description(description: str, value: Any) -> dict[str, JSON]:  # noqa: ANN401 -- a JSON object
+def _described(description: str, value: Any) -> dict[str, JSON]:  # noqa: ANN401 -- a JSON object
     return {"description": description, **value}
 
 
@@ -103,12 +99,9 @@ def _closed(**properties: JSON) -> dict[str, JSON]:
 
 def _range() -> JSON:
     numbers = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
-    log = _with_description("Whether the logarithm is searched evenly", {"type": "boolean"})
-    value = {
-        **_closed(range=_with_description("Both numbers", numbers), log=log),
-        "required": ["range"],
-    }
-    return _with_description("Lowest and highest number that `tune` tries", value)
+    log = _described("Whether the logarithm is searched evenly", {"type": "boolean"})
+    value = {**_closed(range=_described("Both", numbers), log=log), "required": ["range"]}
+    return _described("Lowest and highest number that `tune` tries", value)
 
 
 def _settings(cls: type, *without: str) -> JSON:
@@ -124,14 +117,10 @@ def _suite() -> JSON:
         "submission": (SuiteSubmission, False),
     }
     suite: Any = _settings(Suite, "name", "tree", *inner)
-    suite["properties"]["split"] = _with_description(
-        "Name of the split for columns without one", _TEXT
-    )
+    suite["properties"]["split"] = _described("Name of the split for columns without one", _TEXT)
     for key, (cls, is_mapping) in inner.items():
         text, value = parameters(Suite)[key].description, _settings(cls)
-        suite["properties"][key] = (
-            _mapping(text, value) if is_mapping else _with_description(text, value)
-        )
+        suite["properties"][key] = _mapping(text, value) if is_mapping else _described(text, value)
     return {**suite}
 
 
@@ -142,14 +131,12 @@ def _kind(kind: Kind, values: dict[Any, tuple[str, JSON]]) -> JSON:
             classes[plug_in_name] = find_class(plug_in_name, kind, Path())
     built_in = [_class(name, cls, values) for name, cls in classes.items()]
     path: JSON = {"type": "string", "pattern": r"[.:]"}
-    bare: JSON = _with_description(
-        "A class with its defaults", {"anyOf": [{"enum": [*classes]}, path]}
-    )
+    bare: JSON = _described("A class with its defaults", {"anyOf": [{"enum": [*classes]}, path]})
     text = "Your own class, such as ./file.py:Class or package.module.Class"
     plug_in: JSON = {
         "type": "object",
         "description": "Your own class, with its parameters",
-        "properties": {"class": _with_description(text, path)},
+        "properties": {"class": _described(text, path)},
         "required": ["class"],
     }
     merged: JSON = {
@@ -164,9 +151,7 @@ def _class(name: str, cls: type, values: dict[Any, tuple[str, JSON]]) -> JSON:
     text = " ".join(docstring(cls)[0].partition("\n\n")[0].split())
     values_of = {p.name: _reference(p.annotation, values) for p in parameters(cls).values()}
     required: list[JSON] = ["class"]
-    mapping = _closed(
-        **{"class": _with_description(text, {"const": name}), **_properties(cls, values_of)}
-    )
+    mapping = _closed(**{"class": _described(text, {"const": name}), **_properties(cls, values_of)})
     return {**mapping, "description": text, "required": required}
 
 
@@ -174,7 +159,7 @@ def _properties(cls: type, values: Mapping[str, Any]) -> dict[str, JSON]:
     """Returns the schemas of parameters by name, with their descriptions and defaults."""
     defaults = Spec(cls.__name__, cls, {}).resolved()
     return {
-        name: _with_description(
+        name: _described(
             parameter.description,
             {**values[name], **({"default": defaults[name]} if name in defaults else {})},
         )
@@ -211,7 +196,7 @@ def _value(annotation: Any) -> dict[str, JSON]:  # noqa: ANN401 -- a type
         except PydanticInvalidForJsonSchema:  # a function, which YAML cannot contain
             value = {}
     items: JSON = {"type": "array", "items": value, "minItems": 1}
-    sweep: JSON = _with_description("Values, each a point of a sweep", items)
+    sweep: JSON = _described("Values, each a point of a sweep", items)
     swept: list[JSON] = [{"type": "object", "properties": {"sweep": sweep}, "required": ["sweep"]}]
     if takes_list(annotation) is False:
         swept.append(items)

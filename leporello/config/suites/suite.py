@@ -125,7 +125,7 @@ class Suite:
 
     def has(self, task: str) -> bool:
         """Returns whether a task belongs to the suite; it may have more parameters."""
-        return any(further(task, name) is not None for name in self.tasks)
+        return any(added_settings(task, name) is not None for name in self.tasks)
 
     @property
     def file(self) -> Path | None:
@@ -181,15 +181,17 @@ class Suite:
         return [*jobs]
 
 
-def further(task: str, own: str) -> str | None:
+def added_settings(task: str, base: str) -> str | None:
     """Returns the parameters that a task adds to another; None for an unrelated task.
 
     Args:
         task: Name of the task, `NAME@PARAMETER=VALUE,…`.
-        own: Name of the other task.
+        base: Name of the other task.
     """
-    (name, *settings), (base, *fixed) = (text.replace("@", ",").split(",") for text in (task, own))
-    if name != base or not {*fixed} <= {*settings}:
+    (name, *settings), (base_name, *fixed) = (
+        text.replace("@", ",").split(",") for text in (task, base)
+    )
+    if name != base_name or not {*fixed} <= {*settings}:
         return None
     return ",".join(setting for setting in settings if setting not in fixed)
 

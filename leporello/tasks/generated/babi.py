@@ -83,7 +83,7 @@ def _stories(path: Path, text: str) -> Iterator[Story]:
         yield Story((*facts.values(),), question.strip(), fields[0], numbers)
 
 
-def generate_story(name: str, places: tuple[str, ...], chance: Random) -> Story:
+def generate(name: str, places: tuple[str, ...], chance: Random) -> Story:
     """Returns a generated story, on the place of a person, of an item, or an item's earlier place.
 
     Args:

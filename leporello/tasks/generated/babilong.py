@@ -15,7 +15,7 @@ from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Document, Example
 from leporello.models.locate import model_fingerprint
-from leporello.tasks.generated.babi import MADE, Stories, Story, generate_story, stories
+from leporello.tasks.generated.babi import MADE, Stories, Story, generate, stories
 from leporello.tasks.generated.generated import Generated, benchmark, file_of
 from leporello.tasks.generated.recipes import inserted, trimmed
 from leporello.tasks.generated.words import background
@@ -131,9 +131,7 @@ class Babilong(Generated):
 
     def _story(self, number: int, chance: Random) -> Story:
         if self.facts == "made":
-            return generate_story(
-                self.name, tuple(benchmark("babilong")[self.name]["labels"]), chance
-            )
+            return generate(self.name, tuple(benchmark("babilong")[self.name]["labels"]), chance)
         return self._stories.stories[self._chosen()[number]]
 
     def _background(self, chance: Random, story: Story) -> list[str]:

@@ -19,9 +19,7 @@ from leporello.tasks.generated.questions import QuestionFile
 from leporello.tasks.generated.words import Background, value, word_list
 from leporello.text.outline import tile
 
-_DEPTHS = [
-    round(100 * place / 39) for place in range(40)
-]  # positions of needles in essays, in per cent
+_DEPTHS = [round(100 * place / 39) for place in range(40)]  # of needles in essays, in per cent
 _ZETA_2 = math.pi**2 / 6
 
 

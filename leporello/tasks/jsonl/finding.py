@@ -40,9 +40,9 @@ def find_files(path: Path, split: str, suffixes: Collection[str]) -> tuple[Path,
     if has_place and not split:
         raise UserError(f"the path {path} needs a split; give `split` or --split")
     place = to_path(str(path).replace("{split}", split))
-    wanted = (*suffixes, *(suffix + packed for suffix in suffixes for packed in PACKED))
+    all_suffixes = (*suffixes, *(suffix + packed for suffix in suffixes for packed in PACKED))
     if str(place).startswith(SCHEME):
-        return hub_files(str(place), split, wanted)
+        return hub_files(str(place), split, all_suffixes)
     if not isinstance(place, RemotePath) and (place / _DICT).is_file():
         place, has_place = _split_of(place, split), True
     if split and not has_place:
@@ -50,7 +50,7 @@ def find_files(path: Path, split: str, suffixes: Collection[str]) -> tuple[Path,
     if isinstance(place, RemotePath) or place.is_file():
         return (place,)
     if place.is_dir():
-        return _of_folder(place, wanted)
+        return _of_folder(place, all_suffixes)
     return _of_pattern(place) if glob.has_magic(str(place)) else (place,)
 
 
@@ -99,14 +99,14 @@ def hub_files(url: str, split: str, suffixes: tuple[str, ...]) -> tuple[Path, ..
     repository, config = f"{owner}/{name}", "/".join(path)
     hashes = _file_hashes(repository)
     rows = sorted(file for file in hashes if file.endswith(suffixes))
-    wanted = split or "train"
+    split_name = split or "train"
     if config in hashes:
         matching = [config]
     else:
         card = _card(repository, hashes)
-        matching = _by_card(card, config, wanted, rows) or _by_name(rows, config, wanted)
+        matching = _by_card(card, config, split_name, rows) or _by_name(rows, config, split_name)
     if not matching:
-        of = f"split {wanted!r}" + (f" of {config!r}" if config else "")
+        of = f"split {split_name!r}" + (f" of {config!r}" if config else "")
         shown = ", ".join(rows[:8]) + (", …" if len(rows) > 8 else "") or "none"  # noqa: PLR2004
         raise UserError(f"{url}: has no files of rows for {of}; other files of rows: {shown}")
     return tuple(_fetched(repository, file, hashes) for file in matching)

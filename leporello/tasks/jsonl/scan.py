@@ -83,7 +83,7 @@ class Scan:
     """One pass over all rows, which checks them."""
 
     def __init__(self, files: RowFiles) -> None:
-        """Takes the files of the rows."""
+        """Prepares a pass over the rows of files."""
         self._files = files
         self._faults: list[Fault] = []
         self._reads_all = True  # False after an unreadable row, which may contain any document
@@ -127,7 +127,7 @@ class Scan:
         self._faults.append(Fault(*self._files.place(line), text))
 
     def _rows(self) -> Iterator[RowPlace]:
-        """Yields the rows that can be read."""
+        """Yields the rows without faults."""
         for line in self._files.rows():
             try:
                 row = self._files.row(line)

@@ -82,7 +82,7 @@ class Row(BaseModel):
         choices: Allowed answers.
         evidence: [start, end] in characters of the document, or exact quotes from it.
         title: Title of the document.
-        group: Name under which the example is reported.
+        group: Name of a group for reports.
         metadata: Any other values.
         answer: Type of the answer: `date`, `{type: number, minimum: 0}`.
     """

@@ -12,7 +12,7 @@ from leporello.core.environment.input_limits import EXPANDED_BYTES, EXPANDED_TIM
 from leporello.core.errors import UserError, did_you_mean
 from leporello.tasks.jsonl.lines import FileRows, Line
 
-_BATCH_ROWS = 8  # rows that are decoded at once, each up to the size limit
+_ROWS = 8  # rows that are decoded at once, each up to the size limit
 
 
 @dataclass(frozen=True)
@@ -96,15 +96,13 @@ class ParquetRows(ArrowRows):
         with parquet.ParquetFile(self.local, memory_map=True, pre_buffer=False) as file:
             columns, first = self._selected(file.schema_arrow.names), 1
             for group in range(file.num_row_groups):
-                metadata, at = file.metadata.row_group(group), first
+                metadata, row_number = file.metadata.row_group(group), first
                 first += metadata.num_rows
                 if group >= offset:
                     self._check_size(metadata)
-                    for batch in file.iter_batches(
-                        _BATCH_ROWS, row_groups=[group], columns=columns
-                    ):
-                        yield at, group, batch
-                        at += batch.num_rows
+                    for batch in file.iter_batches(_ROWS, row_groups=[group], columns=columns):
+                        yield row_number, group, batch
+                        row_number += batch.num_rows
 
     def _check_size(self, group: Any) -> None:  # noqa: ANN401 -- pyarrow has no types
         """Refuses decompression bombs by the sizes in the metadata, before unpacking a page."""

@@ -134,8 +134,8 @@ def references(task: str, answer: Any, options: tuple[str, ...]) -> tuple[str, .
         listed = [_number(item) if isinstance(item, str) else item for item in listed]
         kind = (int, float)
     if not listed or not all(isinstance(i, kind) and not isinstance(i, bool) for i in listed):
-        wanted = "text" if kind is str else "a number"
-        raise RowError([f"field 'answer' must be {wanted} or a list of them, got {answer!r:.60}"])
+        expected = "text" if kind is str else "a number"
+        raise RowError([f"field 'answer' must be {expected} or a list of them, got {answer!r:.60}"])
     if task in _CHOICES:
         return _labelled(listed, options)
     if task == "math_calc":
