@@ -63,18 +63,18 @@ class Remembering:
 
     Attributes:
         encoder: Encoder that reads.
-        known: Scores by window.
+        cached: Scores by window.
     """
 
     encoder: Encoder
-    known: dict[tuple[tuple[int, ...], tuple[int, ...]], Any] = field(default_factory=dict)
+    cached: dict[tuple[tuple[int, ...], tuple[int, ...]], Any] = field(default_factory=dict)
 
     def scores(self, windows: Sequence[TextPair]) -> list[Any]:
         """Returns the scores of each head for each window."""
         keys = [(tuple(window.question), tuple(window.text)) for window in windows]
-        new = {k: w for k, w in zip(keys, windows, strict=True) if k not in self.known}
-        self.known |= zip(new, self.encoder.scores([*new.values()]), strict=True)
-        return [self.known[key] for key in keys]
+        new = {k: w for k, w in zip(keys, windows, strict=True) if k not in self.cached}
+        self.cached |= zip(new, self.encoder.scores([*new.values()]), strict=True)
+        return [self.cached[key] for key in keys]
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- attributes of the encoder
         return getattr(self.encoder, name)

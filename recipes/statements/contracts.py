@@ -30,14 +30,14 @@ class Contract:
         clauses: Clauses in order.
         evidence: Index of the label that each clause supports, shape (clauses, statements).
         labels: Index of the label of each statement, shape (statements,).
-        whole: Whether all clauses are known.
+        complete: Whether all clauses are known.
     """
 
     id: str
     clauses: tuple[str, ...]
     evidence: NDArray[np.int64]
     labels: NDArray[np.int64]
-    whole: bool
+    complete: bool
 
 
 def read_contracts(
@@ -65,7 +65,7 @@ def read_contracts(
             clauses=tuple(row["text"][start:end] for start, end in spans),
             evidence=evidence,
             labels=np.array([_CHOICES[annotations[key]["choice"]] for key in statements]),
-            whole=True,
+            complete=True,
         )
 
 
@@ -114,4 +114,4 @@ def _from_evidence(name: str, rows: Sequence[Mapping[str, Any]], order: Sequence
             for start, end in clause_spans(line):
                 clause = evidence.setdefault(line[start:end], np.zeros(len(rows), dtype=np.int64))
                 clause[column] = max(clause[column], labels[column])
-    return Contract(name, tuple(evidence), np.array([*evidence.values()]), labels, whole=False)
+    return Contract(name, tuple(evidence), np.array([*evidence.values()]), labels, complete=False)

@@ -78,14 +78,14 @@ def train(settings: StatementsSettings, out: Path) -> dict[str, Any]:
     """Trains and writes a judge; returns its scores."""
     excluded = exclusion(settings.exclude, settings.exclude_share)
     statements = _statements(settings.contracts)
-    whole = [c for p in settings.contracts for c in read_contracts(p, statements, excluded)]
+    complete = [c for p in settings.contracts for c in read_contracts(p, statements, excluded)]
     parts = [c for p in settings.evidence for c in read_evidence(p, statements, excluded)]
-    model = _KnownStatements(settings, whole, _without_copies(parts, whole))
+    model = _KnownStatements(settings, complete, _without_copies(parts, complete))
     texts = [*statements.values()]
-    general = _UnknownStatements(settings, whole, texts)
+    general = _UnknownStatements(settings, complete, texts)
     _ship(model, general, texts, settings, out)
     return {
-        "contracts": len(whole),
+        "contracts": len(complete),
         "evidence": len(model.parts),
         "validation": {
             **{f"known_{name}": value for name, value in model.cross_validated().items()},
@@ -99,13 +99,15 @@ def _statements(paths: Sequence[Path]) -> dict[str, str]:
     return {key: labels[key]["hypothesis"] for key in sorted(labels)}
 
 
-def _without_copies(parts: Sequence[Contract], whole: Sequence[Contract]) -> list[Contract]:
+def _without_copies(parts: Sequence[Contract], complete: Sequence[Contract]) -> list[Contract]:
     """Returns the partial contracts that are not parts of the complete contracts."""
-    complete = [frozenset(contract.clauses) for contract in whole]
+    clause_sets = [frozenset(contract.clauses) for contract in complete]
     return [
         part
         for part in parts
-        if all(len(clauses & {*part.clauses}) <= _ALIKE * len(part.clauses) for clauses in complete)
+        if all(
+            len(clauses & {*part.clauses}) <= _ALIKE * len(part.clauses) for clauses in clause_sets
+        )
     ]
 
 
@@ -113,13 +115,15 @@ class _KnownStatements:
     """The regressions for ContractNLI's statements, with their training data."""
 
     def __init__(
-        self, settings: StatementsSettings, whole: Sequence[Contract], parts: Sequence[Contract]
+        self, settings: StatementsSettings, complete: Sequence[Contract], parts: Sequence[Contract]
     ) -> None:
-        self.settings, self.whole, self.parts = settings, whole, parts
-        self._vectors = {c.id: clause_vectors(c.clauses, settings.size) for c in (*whole, *parts)}
-        order = np.random.default_rng(settings.seed).permutation(len(whole))
+        self.settings, self.complete, self.parts = settings, complete, parts
+        self._vectors = {
+            c.id: clause_vectors(c.clauses, settings.size) for c in (*complete, *parts)
+        }
+        order = np.random.default_rng(settings.seed).permutation(len(complete))
         self._fold = order % settings.folds
-        self.labels = np.array([contract.labels for contract in whole])
+        self.labels = np.array([contract.labels for contract in complete])
 
     def cross_validated(self) -> dict[str, float]:
         """Returns accuracies on held-out contracts."""
@@ -139,27 +143,29 @@ class _KnownStatements:
 
     def fitted(self) -> tuple[Matrix, Matrix, Matrix]:
         """Returns the weights of clauses, their biases, and the weights of labels."""
-        weights, bias = self._clause_weights(self.whole)
+        weights, bias = self._clause_weights(self.complete)
         return weights, bias, self._label_weights(self._held_out_scores, self.labels)
 
     @cached_property
     def _held_out_scores(self) -> Matrix:
         """Scores of each contract's strongest clauses, by regressions without the contract."""
-        strongest_scores = np.zeros((len(self.whole), len(self.labels[0]), 4))
+        strongest_scores = np.zeros((len(self.complete), len(self.labels[0]), 4))
         for fold in range(self.settings.folds):
-            train = [c for c, number in zip(self.whole, self._fold, strict=True) if number != fold]
+            train = [
+                c for c, number in zip(self.complete, self._fold, strict=True) if number != fold
+            ]
             weights, bias = self._clause_weights(train)
             for number in np.flatnonzero(self._fold == fold).tolist():
-                scores = self._vectors[self.whole[number].id] @ weights.T + bias
+                scores = self._vectors[self.complete[number].id] @ weights.T + bias
                 strongest_scores[number] = strongest(scores).reshape(4, -1).T
         return strongest_scores
 
-    def _clause_weights(self, whole: Sequence[Contract]) -> tuple[Matrix, Matrix]:
+    def _clause_weights(self, complete: Sequence[Contract]) -> tuple[Matrix, Matrix]:
         """Returns weights, shape (2 x statements, size), and biases: first for, then against."""
         from scipy.sparse import vstack
         from sklearn.linear_model import LogisticRegression
 
-        contracts = [*whole, *self.parts]
+        contracts = [*complete, *self.parts]
         vectors = vstack([self._vectors[contract.id] for contract in contracts])
         evidence = np.concatenate([contract.evidence for contract in contracts])
         targets = np.concatenate([evidence == label for label in range(1, len(LABELS))], axis=1).T
@@ -201,10 +207,10 @@ class _UnknownStatements:
     """The regression for other statements, with its training data."""
 
     def __init__(
-        self, settings: StatementsSettings, whole: Sequence[Contract], statements: Sequence[str]
+        self, settings: StatementsSettings, complete: Sequence[Contract], statements: Sequence[str]
     ) -> None:
-        order = np.random.default_rng(settings.seed).permutation(len(whole))[: settings.read]
-        chosen = [whole[number] for number in order]
+        order = np.random.default_rng(settings.seed).permutation(len(complete))[: settings.read]
+        chosen = [complete[number] for number in order]
         inputs = [(statement, contract.clauses) for contract in chosen for statement in statements]
         head = encoder.head_of(settings.encoder)
         features = [row for row, _ in reader.observed(head, inputs)]

@@ -31,14 +31,14 @@ class Pair:
     Attributes:
         source: Name of the data set.
         document: Document of the text.
-        asked: Claim or question.
+        claim: Claim or yes/no question.
         text: Text to read.
         label: `yes` if the text confirms it, `no` if the text contradicts it, otherwise `null`.
     """
 
     source: str
     document: str
-    asked: str
+    claim: str
     text: str
     label: str
 

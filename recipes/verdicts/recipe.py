@@ -150,7 +150,7 @@ class _PairReader:
         """Returns a group with the window of a pair."""
         question, text = (
             self._tokenizer.encode(part, add_special_tokens=False).ids
-            for part in (pair.asked, pair.text)
+            for part in (pair.claim, pair.text)
         )
         label = LABELS.index(pair.label)
         return (LabelledWindow(question[:QUESTION], text[: self._settings.text], label=label),)
@@ -259,7 +259,7 @@ def _scores(
     columns = [LABELS.index(name) for name in ("null", "yes", "no")]
     groups: dict[str, list[int]] = defaultdict(list)
     for i, pair in enumerate(pairs):
-        is_question = pair.asked.endswith("?") or not pair.asked.endswith(".")
+        is_question = pair.claim.endswith("?") or not pair.claim.endswith(".")
         groups[pair.source if is_question else "claims"].append(i)
         if not is_question:
             groups[f"claims {pair.label}"].append(i)
