@@ -29,8 +29,9 @@ class Training:
             fine-tuned or a parameter is chosen; otherwise validation is skipped.
         holdout: Share of the training documents that is drawn for validation instead of training.
         references: Whether to train on the first reference of an example, or on each of them.
-        choose: Parameters to choose after training, with their values, by the task's first metric on the validation
-            data: `combiner.threshold=0.3,0.5,0.7`, as in `--set`; the first value wins a tie.
+        choose: Parameters with candidate values, `combiner.threshold=0.3,0.5,0.7`, as in `--set`.
+            After training, the task's first metric on the validation data selects a value; the
+            first of equal values wins.
         seed: Seed of draws, order, dropout and new weights.
         epochs: Number of passes over the training data.
         learning_rate: Peak learning rate; of several, validation selects the best.
