@@ -145,7 +145,7 @@ class Pipeline:
             model: Model of the reader, as for `--model`; if empty, the pipeline's own model.
             config: Further files and mappings, overridden by `source`.
             overrides: Settings as for `--set`, without sweeps: `retriever.k=5`.
-            cached: Whether to use and fill the cache.
+            cached: Whether to read and write the cache.
             loader: Loader of files, as YAML: `{class: Text, encoding: cp1252}`.
 
         Raises:

@@ -200,7 +200,7 @@ def mcp(
     *,
     files: Files,
 ) -> None:
-    """Serve your documents to an agent, by MCP over standard input and output.
+    """Serve your documents to an agent by MCP, over standard input and output.
 
     The tools are ask, passages and outline; each reply contains its coverage. The server
     stops when its input ends.

@@ -47,7 +47,7 @@ def compare(
     ] = False,
     by_document: Annotated[
         bool,
-        typer.Option("--by-document", help="Resample documents with all their examples."),
+        typer.Option("--by-document", help="Resample documents, each with all its examples."),
     ] = False,
     samples: Annotated[
         int, typer.Option("--samples", min=100, help="Resample this many times.")
@@ -125,7 +125,7 @@ def watch(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the progress of a run of another terminal, until it ends."""
+    """Show the progress of a run in another terminal until it ends."""
     from rich.live import Live
 
     from leporello.cli.display.plan import watched

@@ -28,7 +28,7 @@ def export(
         Literal["parquet", "trec"],
         typer.Option(
             "--format",
-            help="Write predictions and scores (parquet), or hits and judgements (trec).",
+            help="Write predictions and scores (parquet), or hits and relevance judgements (trec).",
         ),
     ],
     out: Annotated[

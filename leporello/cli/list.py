@@ -54,7 +54,7 @@ def models(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the models of this machine and of local servers, by their names for --model.
+    """List the models on this machine and on local servers, by the names that --model accepts.
 
     Ollama, llama.cpp, vLLM and LM Studio are queried at their usual ports.
     """
@@ -136,7 +136,7 @@ def gc(
         ),
     ],
 ) -> None:
-    """Remove the least recently used entries until at most SIZE is left; models go last."""
+    """Remove the least recently used entries until at most SIZE is left, models last."""
     from leporello.cache.store import Cache
     from leporello.models.locate import cache_directory
 

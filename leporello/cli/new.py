@@ -32,8 +32,8 @@ def new(
 ) -> None:
     """Create a package for a class of your own, with code, test, README and CI file.
 
-    The package is written to a new folder here, and its tests pass. Once it is installed, a config
-    can use the class by its name alone.
+    The package is written to a new folder in the current directory, and its tests pass. Once it is
+    installed, a config can use the class by its name, without a path.
     """
     folder = Path(f"leporello-{_snake(name).replace('_', '-')}")
     files = package(kind, name)

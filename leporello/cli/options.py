@@ -124,7 +124,7 @@ _DECLARATIONS: Mapping[str, Any] = {
     "pipelines": typer.Argument(),
     "tasks": typer.Option("--task"),
     "overrides": typer.Option("--set", metavar="PATH=VALUE"),
-    "cached": typer.Option("--no-cache", help="Neither use nor fill the cache."),
+    "cached": typer.Option("--no-cache", help="Do not read or write the cache."),
     "model": typer.Option("--model", metavar="NAME"),
     "metrics": typer.Option("--metric", metavar="NAME|FILE.py:CLASS|YAML"),
     "suite": typer.Option("--suite", metavar="NAME"),
@@ -155,8 +155,8 @@ def with_options(
 
     Args:
         options: Class of the options, whose docstring has the help of each field.
-        replaced: Options and arguments of typer that replace the usual ones of the command, by
-            the names of their fields; None removes a field.
+        replaced: Options and arguments of typer that replace the default ones, by field name;
+            None removes a field.
     """
 
     def decorate(verb: Callable[..., None]) -> Callable[..., None]:
@@ -178,7 +178,7 @@ def with_options(
 
 
 def option(options: type[Any], name: str) -> Any:  # noqa: ANN401 -- typer returns Any
-    """Returns the typer option of one field of a class of options."""
+    """Returns the typer option for one field of a class of options."""
     return _declaration(name, docstring(options)[1], {})
 
 

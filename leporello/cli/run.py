@@ -124,7 +124,7 @@ def check(
         bool,
         typer.Option(
             "--try",
-            help="Run the pipelines, or without names those of --config, on a tiny document. This"
+            help="Run the named pipelines, or all pipelines of --config, on a tiny document. This"
             " loads models and calls endpoints, which may cost a fraction of a cent.",
         ),
     ] = False,
@@ -188,7 +188,7 @@ def plan(
         bool,
         typer.Option(
             "--ladder",
-            help="Print only a command that runs the pipeline with oracle retrievers too.",
+            help="Print only a command that also runs the pipeline with oracle retrievers.",
         ),
     ] = False,
     as_json: AsJson = False,

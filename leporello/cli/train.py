@@ -47,8 +47,8 @@ def train(
         Literal["platt", "isotonic"] | None,
         typer.Option(
             "--calibrate",
-            help="Fit the confidence of the answers, not the reader: two numbers (platt), or a"
-            " curve for hundreds of answers (isotonic).",
+            help="Calibrate the confidence of the answers in place of training the reader: fit two"
+            " numbers (platt), or a curve, which needs hundreds of answers (isotonic).",
             show_default=False,
         ),
     ] = None,

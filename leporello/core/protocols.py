@@ -120,14 +120,14 @@ class Reader(Protocol):
 
 @runtime_checkable
 class RendersPrompt(Protocol):
-    """Optional: readers with an input window render the exact prompt and check that it fits."""
+    """Optional: readers with an input window, which can show the exact prompt of a read."""
 
     def render(self, read: Read) -> str:
         """Returns the exact text that the model receives, after truncation."""
         ...
 
     def fit(self, read: Read) -> int:
-        """Returns how many leading passages fit the input window when rendered."""
+        """Returns how many of the first passages fit into the input window, with the prompt."""
         ...
 
 
@@ -250,10 +250,10 @@ class FineTunes(Protocol):
 
     @property
     def trainer(self) -> str:
-        """`module:function`, which takes the reader and a `leporello.core.training.TuningJob`.
+        """Name of the training function, as `module:function`.
 
-        The function returns a `TuningResult`. Empty if the reader's parameters name no model that
-        can be fine-tuned.
+        The function takes the reader and a `leporello.core.training.TuningJob`, and returns a
+        `TuningResult`. Empty if the reader's parameters name no model that can be fine-tuned.
         """
         ...
 

@@ -29,8 +29,9 @@ class Training:
             fine-tuned or a parameter is chosen; otherwise validation is skipped.
         holdout: Share of the training documents that is drawn for validation instead of training.
         references: Whether to train on the first reference of an example, or on each of them.
-        choose: Parameters to choose after training, by the task's first metric on the validation
-            data: `combiner.threshold=0.3,0.5,0.7`, as in `--set`; the first value wins a tie.
+        choose: Parameters with candidate values, `combiner.threshold=0.3,0.5,0.7`, as in `--set`.
+            After training, the task's first metric on the validation data selects a value; the
+            first of equal values wins.
         seed: Seed of draws, order, dropout and new weights.
         epochs: Number of passes over the training data.
         learning_rate: Peak learning rate; of several, validation selects the best.
@@ -104,12 +105,12 @@ class Training:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The parameters to choose, each in the form of `--set`."""
+        """Parameters with the values to choose from, each in the form of `--set`."""
         return (self.choose,) if isinstance(self.choose, str) else self.choose
 
     @property
     def rates(self) -> tuple[float, ...]:
-        """The learning rates to try, in order, without duplicates."""
+        """Learning rates to try, in order, without duplicates."""
         rate = self.learning_rate
         return tuple(dict.fromkeys(rate if isinstance(rate, tuple) else (rate,)))
 

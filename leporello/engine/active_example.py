@@ -43,7 +43,7 @@ class ActiveExample:
 
     Attributes:
         number: Number of the example in its task.
-        example: Example with its gold, which most combiners do not see.
+        example: Example with its references and evidence, which most combiners do not see.
         stages: Stages of the pipeline, which answer requests without a read.
         hits: Hits of the retriever, best first; `Search` adds more.
         combiner: Generator of the combiner.
@@ -96,7 +96,7 @@ class ActiveExample:
         Args:
             stages: Stages of the pipeline.
             number: Number of the example in its task.
-            example: Example with its gold, which only combiners that declare it see.
+            example: Example with its gold, which only combiners that request it see.
             selection: Selection for the example.
         """
         visible = example if sees_gold(stages.combiner) else example.without_gold()
@@ -111,11 +111,11 @@ class ActiveExample:
         return len(self.calls)
 
     def judge(self, prediction: Prediction, judgement: Combination) -> None:
-        """Replaces the combiner by metrics that read about the prediction; `start` runs them.
+        """Replaces the combiner by metrics that ask a reader; call `start` to run them.
 
         Args:
             prediction: Prediction with the combiner's answer.
-            judgement: Generator of the metrics; its return value becomes `value`.
+            judgement: Generator that runs the metrics; its return value becomes `value`.
         """
         self.prediction, self.combiner, self.finished = prediction, judgement, False
 
@@ -146,7 +146,7 @@ class ActiveExample:
         self._run(resumption(self.combiner, answers))
 
     def next_step(self) -> None:
-        """Chooses the reads of the next step; one that exceeds the budget gets an empty output."""
+        """Chooses the reads of the next step; a read beyond the budget gets an empty output."""
         self.step += 1
         waiting = [index for index, reply in enumerate(self.replies) if reply is None]
         if self._budget is None or self.prediction is not None:

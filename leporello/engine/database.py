@@ -154,7 +154,12 @@ def as_user_errors(path: Path) -> Iterator[None]:
 def done_rows(
     database: sqlite3.Connection, condition: str = "1", *values: object
 ) -> Iterator[FinishedRow]:
-    """Yields rows of finished examples, by number.
+    """Yields finished examples that meet a condition in SQL, in the order of their numbers.
+
+    Args:
+        database: Open store.
+        condition: Condition, with a `?` for each value.
+        values: Values of the condition.
 
     Raises:
         DamagedStoreError: A checksum is wrong.
@@ -165,7 +170,7 @@ def done_rows(
             raise DamagedStoreError(f"example {number} is damaged")
         if crc != _crc_of(number, failed, example_id, data):
             raise DamagedStoreError(f"a checksum of example {number} is wrong")
-        lines = decompress(data).split(_BETWEEN, 3)  # the traceback, which is last, may contain it
+        lines = decompress(data).split(_BETWEEN, 3)  # a traceback may contain the separator
         yield FinishedRow(number, example_id.decode(errors="surrogatepass"), bool(failed), *lines)
 
 

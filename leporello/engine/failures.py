@@ -28,7 +28,7 @@ from leporello.core.secrets import redact
 _LONGEST = 5_000  # characters of an error; a traceback may have ten times as many
 CURED = "failed in a batch, but not alone"  # counts as a fault, unlike a lack of memory
 TRIES = 3  # deaths after which the items of an operation run one at a time, or a single item fails
-ALONE = 1  # deaths after which such an item fails: its batch has been tried often enough
+ALONE = 1  # deaths after which an item that runs alone fails: its batch was tried `TRIES` times
 
 # Operation that was started: its kind, the index of its pipeline, and numbers that identify it.
 Phase: TypeAlias = tuple[str | int, ...]
@@ -40,21 +40,23 @@ _AGAIN = 1.0  # seconds after which a call that swallowed the TimeoutError is in
 _deadline: IO[str] | None = None
 
 
-def note_of_cure(stage: str, error: BaseException, message: str) -> str:
-    """Returns the note on an item that failed in a batch but not alone.
+def note_on_recovery(stage: str, error: BaseException, message: str) -> str:
+    """Returns the note on an item that failed in a batch, but not alone.
 
     Args:
         stage: Name of the stage.
         error: Error that the stage raised for the batch.
         message: Text of the error.
     """
-    full = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"  # torch's
-    kind = "was processed in smaller batches, since memory ran out" if full else CURED
-    return f"{kind} ({stage}: {message.partition(chr(10))[0]})"
+    is_memory = (
+        isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    )  # torch
+    fact = "was processed in smaller batches, since memory ran out" if is_memory else CURED
+    return f"{fact} ({stage}: {message.partition(chr(10))[0]})"
 
 
 class ExampleError(Exception):
-    """An example failed. The error contains only texts, so it can be sent between processes.
+    """Failure of an example. It contains only texts, so it can be sent between processes.
 
     Attributes:
         stage: Name of the stage that failed: a key of a pipeline, `task` or `metric`.
@@ -124,7 +126,7 @@ def trace_of(error: BaseException) -> str:
 
 @dataclass
 class Attempts:
-    """Records the operations that a pipeline starts on a shard; without `record` it only counts.
+    """Log of the operations that a pipeline starts on a shard, and counts of their deaths.
 
     Attributes:
         pipeline: Index of the pipeline among those that run together.

@@ -189,7 +189,7 @@ class Silent:
 
 
 class Cancellable(Silent):
-    """Stops an engine before its next read once `cancel` was called."""
+    """Stops an engine before its next read after `cancel` is called."""
 
     cancelled = False
 
@@ -207,7 +207,7 @@ class ProgressListener:
     """Passes the events of an engine in this process to a `Progress`."""
 
     def __init__(self, progress: Progress, check: Callable[[], None] = lambda: None) -> None:
-        """Takes the progress, and a function that is called before each read."""
+        """Stores the progress, and a function to call before each read."""
         self._progress, self._check, self._tokens = progress, check, 0
         self.document, self.reading = progress.document, progress.reading
 

@@ -22,7 +22,13 @@ from leporello.core.calls.stage_calls import read as call_reader
 from leporello.core.errors import ReadError, UserError
 from leporello.core.protocols import ANSWER
 from leporello.core.records import JSON, CacheProtocol, Output, Read, Reply
-from leporello.engine.failures import Attempts, is_passed_on, note_of_cure, read_error, time_limit
+from leporello.engine.failures import (
+    Attempts,
+    is_passed_on,
+    note_on_recovery,
+    read_error,
+    time_limit,
+)
 from leporello.engine.results.serialization import output_from_row, output_row
 
 _COUNTED = ("seconds", "reads", "cached", "input_tokens", "output_tokens")
@@ -238,7 +244,7 @@ class BatchReader:
                 *self._read(reads[:half], first), *self._read(reads[half:], first + half)
             ]  # fmt: skip
             if not any(isinstance(reply, ReadError) for reply in replies):  # no single read fails
-                note = note_of_cure("reader", error, str(failure))
+                note = note_on_recovery("reader", error, str(failure))
                 self.cured |= dict.fromkeys(range(first, first + len(reads)), note)
             return replies
         return [_rounded(output) for output in outputs]

@@ -18,7 +18,7 @@ from leporello.core.passages import identity
 from leporello.core.protocols import Chunker
 from leporello.core.records import Chunk, Example, Hit
 from leporello.engine.enriching import EnricherRunner
-from leporello.engine.failures import ExampleError, note_of_cure, stage_errors, time_limit
+from leporello.engine.failures import ExampleError, note_on_recovery, stage_errors, time_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def select_apart(
     if len(selections) < len(results):
         return results
     # No question fails alone: report the failure of the batch as a note.
-    note = note_of_cure(failure.stage, failure.__cause__ or failure, failure.message)
+    note = note_on_recovery(failure.stage, failure.__cause__ or failure, failure.message)
     return [replace(selection, notes=(*selection.notes, note)) for selection in selections]
 
 

@@ -1,4 +1,4 @@
-"""Slots: send single reads as soon as one is free, for readers whose answers need no batches.
+"""Slots: start each read as soon as a slot is free, for readers that need no batches.
 
 If a server received batches of 32 requests, it would be idle most of the time, waiting for the
 longest answer of each batch. A free slot receives the next waiting read of any open shard instead.
@@ -26,14 +26,14 @@ class _PendingRead:
     Attributes:
         read: Function that computes the reply, called in a thread.
         then: Function that receives the reply, called in the main thread.
-        began: Time at which a thread started the read; None before.
+        started_at: Time at which a thread started the read; None before.
         is_late: Whether the read has timed out.
         is_answered: Whether a reply was delivered.
     """
 
     read: Callable[[], Reply]
     then: Callable[[Reply], None]
-    began: float | None = None
+    started_at: float | None = None
     is_late: bool = False
     is_answered: bool = False
 
@@ -62,7 +62,7 @@ class Slots:
     def __exit__(self, *_: object) -> None:
         self._cancel()
         for _thread in self._threads:
-            self._queue.put(None)
+            self._queue.put(None)  # ends a thread
 
     @property
     def has_room(self) -> bool:
@@ -110,8 +110,8 @@ class Slots:
                     return pending, ReadError(f"TimeoutError: took longer than {self.timeout:g} s")
 
     def _is_overdue(self, pending: _PendingRead) -> bool:
-        began = pending.began
-        return bool(self.timeout and began and time.monotonic() - began > self.timeout)
+        start = pending.started_at
+        return bool(self.timeout and start and time.monotonic() - start > self.timeout)
 
     def _cancel(self) -> None:
         """Discards reads that have not started."""
@@ -130,7 +130,7 @@ class Slots:
 
     def _work(self) -> None:
         while pending := self._queue.get():
-            pending.began = time.monotonic()
+            pending.started_at = time.monotonic()
             self._started.add(pending)
             reply: Reply | BaseException
             try:
@@ -142,7 +142,7 @@ class Slots:
                 return
 
     def _deliver(self, pending: _PendingRead, reply: Reply | BaseException) -> None:
-        if pending.is_answered:  # too late
+        if pending.is_answered:  # this reply came too late
             return
         pending.is_answered = True
         self._started.discard(pending)

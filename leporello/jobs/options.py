@@ -34,7 +34,7 @@ class ConfigOptions:
             http://HOST/v1, …
         config: Extend the built-in config with this YAML file.
         overrides: Change or sweep a parameter: retriever.k=5,10.
-        cached: Use and fill the cache.
+        cached: Read and write the cache.
     """
 
     model: str = ""
@@ -55,7 +55,7 @@ class AskOptions(ConfigOptions):
     Attributes:
         pipeline: Answer with this pipeline. [default: the default pipeline]
         overrides: Change a parameter: retriever.k=5.
-        loader: Load the files with this class, in YAML: '{class: Text, encoding: cp1252}'.
+        loader: Load the files with this class, written as YAML: '{class: Text, encoding: cp1252}'.
     """
 
     pipeline: str = ""
@@ -71,14 +71,14 @@ class JobOptions(ConfigOptions):
         pipelines: Names of pipelines or of points of a sweep, or '*' patterns. [default: the
             default pipeline]
         tasks: Run on this task. [default: the tasks of each pipeline, or the default task]
-        suite: Run a paper's table: all its rows, the rows that PIPELINES names, or other PIPELINES
-            on all its tasks. Jobs that another run in the folder of --out has finished are not run
-            again. [default of --out: runs/SUITE]
+        suite: Run a paper's table: all its rows, only the rows that PIPELINES names, or PIPELINES
+            that are not in the table on all its tasks. Jobs that another run in the folder of
+            --out has finished are skipped. [default of --out: runs/SUITE]
         split: Use this split of every task.
         metrics: Score with this metric in place of the task's metrics: a name, ./FILE.py:CLASS, or
             a YAML mapping with `class`.
         limit: Run at most this many examples per task.
-        out: Directory of the run. [default: runs/NAME]
+        out: Plan the run in this directory. [default: runs/NAME]
     """
 
     pipelines: Sequence[str] = ()
@@ -108,17 +108,17 @@ class RunOptions(JobOptions):
 
     Attributes:
         out: Write the run to this directory. [default: runs/NAME]
-        update: Recompute results that an earlier run made with another config, source, model or
+        update: Recompute results that an earlier run computed with another config, source, model or
             data.
         executor: Run in processes of this machine or on a Ray cluster, in place of the pipeline's
             `placement`.
         address: Use the Ray cluster at this address. [default: start Ray on this machine]
-        workers: Start this many processes, each with its model; 0 runs in this process, and `auto`
-            starts one per GPU, or as many as cores and memory hold.
-        selectors: Start this many processes per worker, which chunk and retrieve for later examples
-            while its reader reads.
+        workers: Start this many processes, each with a copy of the model; 0 runs in this process,
+            and `auto` starts one per GPU, or as many as the CPU cores and the memory allow.
+        selectors: Start this many further processes per worker, which chunk and retrieve for the
+            next examples while the worker reads.
         worker_gpus: Reserve this many GPUs per worker on Ray; below 1, several workers share one.
-        threads: Use this many threads per worker; results may depend on it.
+        threads: Use this many CPU threads per worker; results may depend on the number.
         limits: Sizes of batches and shards, and the time that an example may take.
         max_failures: End the run after more failures than this number or share of the examples.
         verify: Run a random 5 % of the finished examples again, and report differences.
@@ -152,7 +152,7 @@ class OneJobOptions(ConfigOptions):
         task: Use the examples of this task. [default: the task of the pipeline]
         split: Use this split of the task. [default: train, if the task has splits]
         out: Write the results to this path.
-        update: Replace the results of an earlier command.
+        update: Overwrite the results that this command wrote earlier.
     """
 
     pipeline: str = ""
@@ -184,7 +184,7 @@ class CalibrateOptions(TrainOptions):
     """Options of a calibration.
 
     Attributes:
-        method: Fit two numbers (`platt`), or a curve for hundreds of answers (`isotonic`).
+        method: Fit two numbers (`platt`), or a curve, which needs hundreds of answers (`isotonic`).
     """
 
     method: Literal["platt", "isotonic"] = "platt"
@@ -195,7 +195,7 @@ class FewShotOptions(OneJobOptions):
     """Options for drawing examples for prompts.
 
     Attributes:
-        count: Draw this many examples; a larger number adds examples to those of a smaller one.
+        count: Draw this many examples; a larger number draws the same examples and further ones.
         seed: Draw with this random seed. [default: 0]
         out: Write the examples to this JSON Lines file. [default: examples/NAME.jsonl]
     """
@@ -216,7 +216,7 @@ class TuneOptions(ConfigOptions):
         budget: Stop after a time, a cost, or a number of points: 30m, $2 or 200 runs.
         metric: Choose by this metric. [default: the first metric of each task]
         space: Read further choices from a YAML file: `retriever.k: [2, 4, 8]`.
-        cost: Search for cheap points too, and report the best score at each cost.
+        cost: Search for cheap parameters too, and report the best score at each cost, in this unit.
         split: Use this split of every task.
         limit: Use at most this many examples per task.
         out: Write the tuned config to this file. [default: tuned/PIPELINE.yaml]
@@ -239,7 +239,7 @@ class TuneOptions(ConfigOptions):
 def takes(
     options: Callable[_Parameters, _Options],
 ) -> Callable[[Callable[[_Options], _Returned]], Callable[_Parameters, _Returned]]:
-    """Returns a decorator, which turns a function of options into one of the options' fields."""
+    """Returns a decorator: the function takes the fields of the options as its arguments."""
 
     def decorate(function: Callable[[_Options], _Returned]) -> Callable[_Parameters, _Returned]:
         @wraps(function)

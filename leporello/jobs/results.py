@@ -24,11 +24,11 @@ from leporello.metrics.statistics import StatisticsTable
 
 _MISSING = "is computed after all reads, and is missing; run the same command to resume"
 _NOTES = 5  # most frequent notes in a table; calls.jsonl contains all
-_UNITS = ("reads", "characters", "tokens")  # of the costs of a way
+_UNITS = ("reads", "characters", "tokens")  # in which a way's costs are counted
 
 
 def marks(*, sees_gold: bool, normalised: bool, tuned: int = 0) -> str:
-    """Returns the remarks after the name of a pipeline in tables; empty without any."""
+    """Returns the remarks after a pipeline's name in tables; empty without remarks."""
     remarks = ["sees the gold"] * sees_gold + ["normalised"] * normalised
     remarks += [f"tuned on {tuned:,} of these documents"] * bool(tuned)
     return f" ({', '.join(remarks)})" if remarks else ""
@@ -50,14 +50,15 @@ class Result:
         shares: Mean shares of the coverage, 0 to 1, with sum 1.
         noted: Number of examples with notes.
         notes: Most frequent notes, with their number of examples.
-        cured: Number of examples at which a stage failed in a batch, but not alone.
+        cured: Number of examples that failed in a batch, but succeeded alone.
         faults: Errors of metrics, with the number of examples; such a metric has no score.
         normalised: Whether the task normalised the answers before scoring.
         roles: Reads, tokens and dollars by role, if readers of several roles were used.
         tuned: Number of documents that `tune` used to choose the pipeline's parameters.
         confidence: Numbers of `leporello.jobs.confidence.selectivity` by the first metric; empty
             without answers with confidence.
-        ways: Examples, reads, characters and tokens for each way through combiners with a choice.
+        ways: Examples, reads, characters and tokens by way: the branches that combiners with
+            alternatives, such as cascades, took.
     """
 
     pipeline: str
@@ -124,7 +125,9 @@ class Summary:
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self._later = {name for name, metric in self.metrics.items() if is_later(metric)}
+        self._metrics_after_reads = {
+            name for name, metric in self.metrics.items() if is_later(metric)
+        }
         self._answers: list[tuple[float, float]] = []
         self._counts = Counter[str]()  # of predictions, by property
         self._notes = Counter[str]()
@@ -144,7 +147,7 @@ class Summary:
                 self._statistics[name].append(value)
         for name, fault in example.faults.items():
             self._faults[name][fault] += 1
-        for name in self._later - example.statistics.keys():
+        for name in self._metrics_after_reads - example.statistics.keys():
             self._faults[name][_MISSING] += 1
         if example.failure:
             self.failures[example.failure] += 1
@@ -250,7 +253,7 @@ def ways_table(
 
 
 def _saved(ways: Mapping[str, Mapping[str, int]], examples: int) -> str:
-    """Returns the savings compared with the most expensive way for all examples."""
+    """Returns the savings, compared with taking the most expensive way for all examples."""
     savings = []
     for unit in _UNITS:
         most = max(cost[unit] / cost["examples"] for cost in ways.values()) * examples

@@ -57,10 +57,12 @@ def record_timing(root: Path, key: str, unit: str, count: int, seconds: float) -
 
 def timed_rates(root: Path) -> Mapping[tuple[str, str], float]:
     """Returns the median seconds per unit in the last runs, by stage and unit."""
-    seconds: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    rates: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     with suppress(OSError):  # the file is missing or not readable
         for line in (root / _FILE).read_bytes().splitlines():
-            with suppress(ValueError, KeyError, TypeError, ZeroDivisionError):  # torn by a kill
+            with suppress(
+                ValueError, KeyError, TypeError, ZeroDivisionError
+            ):  # a kill cut the line
                 row = json.loads(line)
-                seconds[row["stage"], row["unit"]].append(row["seconds"] / row["count"])
-    return {key: median(values[-_LAST:]) for key, values in seconds.items()}
+                rates[row["stage"], row["unit"]].append(row["seconds"] / row["count"])
+    return {key: median(values[-_LAST:]) for key, values in rates.items()}

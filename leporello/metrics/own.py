@@ -23,12 +23,12 @@ from leporello.metrics.protocol import Asks, GoldError, Metric, Resampled, Stati
 if TYPE_CHECKING:
     from leporello.metrics.protocol import Numbers
 
-_VALUE = "value"  # key for a user's statistics, which may be any JSON, in our mappings
+_VALUE = "value"  # a user's statistics may be any JSON, but Leporello stores mappings
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class MetricError(UserError):
-    """A user-defined metric failed; the message has the place in its file, and the reason."""
+    """A user-defined metric failed; the message contains its file, the line and the reason."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class OwnMetric:
         )
 
 
-# Results of metrics that ask a reader: statistics, or the error, by metric.
+# Statistics or error of each metric that asks a reader, by metric.
 Verdicts: TypeAlias = "dict[str, Statistics | MetricError | None]"
 
 
@@ -169,9 +169,9 @@ def statistics_of(
     example: Example,
     verdicts: Verdicts | None = None,
 ) -> tuple[dict[str, Statistics | None], dict[str, str]]:
-    """Returns an example's statistics by metric, and the faults of metrics that failed on it.
+    """Returns an example's statistics by metric, and the errors of metrics that failed on it.
 
-    A faulty user-defined metric does not lose the prediction.
+    If a user-defined metric fails, the prediction is kept.
 
     Args:
         metrics: Metrics by name.
@@ -203,7 +203,7 @@ def _add_scores_beside(
     by_metric: Mapping[str, Statistics | None],
     verdicts: Verdicts,
 ) -> None:
-    """Adds the scores of all other metrics to the statistics that compute agreement."""
+    """Copies all other metrics' scores to judges' statistics, which measure agreement with them."""
     beside = [s["beside"] for s in map(by_metric.get, verdicts) if s and "beside" in s]
     for name in [name for name in by_metric if beside and name not in verdicts]:
         with suppress(MetricError):  # some metrics have no score of a single example
@@ -214,35 +214,39 @@ def _add_scores_beside(
 
 
 class ByAggregate:
-    """Makes a user-defined metric resampled: the sums count how often each example is drawn.
+    """Resamples a user-defined metric by its `aggregate`.
 
-    The metric's aggregate runs for each resample, which is slow with many examples.
+    The sums count how often an example is drawn. `aggregate` runs once per resample, which is slow
+    with many examples.
     """
 
-    MOST: int = 2_000  # examples of all pipelines
+    MOST_EXAMPLES: int = 2_000  # of all pipelines together
 
     def __init__(self, metric: OwnMetric, tables: Sequence[Sequence[Statistics]]) -> None:
         """Stores the metric and the statistics of each pipeline."""
         self._metric = metric
         self._pool = [statistics for table in tables for statistics in table]
-        self._first = {id(table): index * len(table) for index, table in enumerate(tables)}
+        self._first_column = {id(table): index * len(table) for index, table in enumerate(tables)}
 
     def score(self, statistics: Statistics) -> float:
         """Returns the score of one example."""
         return self._metric.score(statistics)
 
     def summands(self, statistics: Sequence[Statistics]) -> Numbers:
-        """Returns one column per example of all pipelines, shape (examples, all examples)."""
+        """Returns a row per example of one of the tables, with a 1 in the example's column.
+
+        All examples of all tables have a column: shape (examples, all examples).
+        """
         import numpy as np
 
-        return np.eye(len(statistics), len(self._pool), self._first[id(statistics)])
+        return np.eye(len(statistics), len(self._pool), self._first_column[id(statistics)])
 
     def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- required by the protocol
         """Returns the headline of each resample."""
         import numpy as np
 
         samples = (np.repeat(np.arange(len(row)), np.rint(row).astype(int)) for row in sums)
-        scores = (self._metric.aggregate([self._pool[i] for i in picks]) for picks in samples)
+        scores = (self._metric.aggregate([self._pool[i] for i in indices]) for indices in samples)
         return np.array([score[self._metric.headline] for score in scores])
 
 
@@ -250,5 +254,5 @@ def resampled(metric: Metric, tables: Sequence[Sequence[Statistics]]) -> Resampl
     """Returns a metric in a form that can be resampled; None if impossible, or too slow."""
     if not isinstance(metric, OwnMetric):
         return metric if isinstance(metric, Resampled) else None
-    few = sum(map(len, tables)) <= ByAggregate.MOST
-    return ByAggregate(metric, tables) if few else None
+    is_fast = sum(map(len, tables)) <= ByAggregate.MOST_EXAMPLES
+    return ByAggregate(metric, tables) if is_fast else None

@@ -132,12 +132,12 @@ def _read(text: str) -> Mapping[str, Sequence[str]]:
 
 
 def _labels(values: Any) -> list[str]:  # noqa: ANN401 -- any JSON
-    """Returns a list of numbers or digits as digits; empty if it is not such a list."""
+    """Returns labels, each an integer or a text of digits, as texts; empty if one is invalid."""
     values = [values] if isinstance(values, int) else values
     if not isinstance(values, list):
         return []
-    read = [label for value in values if (label := _label(value))]
-    return read if len(read) == len(values) else []
+    labels = [label for value in values if (label := _label(value))]
+    return labels if len(labels) == len(values) else []
 
 
 def _label(value: Any) -> str:  # noqa: ANN401 -- any JSON

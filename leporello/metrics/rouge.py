@@ -100,7 +100,7 @@ class RougeScrollsInstance(Rouge):
         return f"{self.name}|{_OPTIONS}|mean:of-geometric-means|version:1"
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns the mean of each type, and the mean geometric mean under the metric's name."""
+        """Returns the mean of each type and, under the metric's name, of the geometric means."""
         if not statistics:
             return {}
         mean = fmean(map(self.score, statistics))

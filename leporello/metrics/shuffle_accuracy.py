@@ -20,9 +20,9 @@ _Z = NormalDist().inv_cdf(0.975)
 class ShuffleAccuracy:
     """Share of pairs of a text and a shuffle in which the text scores higher, per block size.
 
-    As in the authors' code, pairs whose scores differ by at most 0.0001 are the `same` and count
-    as wrong; so does a document of one block, which cannot be shuffled. A pair with a text
-    that failed or has no score is `missing`, and counts as wrong too.
+    As in the authors' code, pairs whose scores differ by at most 0.0001 are `same` and count
+    as wrong. So does a document of one block, which cannot be shuffled. A pair is
+    `missing`, and counts as wrong too, if one of its texts failed or has no score.
 
     Pairs of one document are not independent, since they share the original. The 95 % interval is
     therefore Wilson's with the effective number of independent pairs (the pairs divided by the
@@ -61,22 +61,26 @@ class ShuffleAccuracy:
         `accuracy[3]`, `low[3]` and `high[3]` are for blocks of three sentences; `same` and
         `missing` are percentages of all pairs.
         """
-        tags = _tags(statistics)
-        if not tags:
+        verdicts = _verdicts(statistics)
+        if not verdicts:
             return {}
-        right = {size: _right(tags[size]) for size in sorted(tags)}
-        shares = {size: fmean(_flat(right[size])) for size in right}
+        flags = {size: _correct_flags(verdicts[size]) for size in sorted(verdicts)}
+        shares = {size: fmean(_flat(flags[size])) for size in flags}
         scores = {self.name: fmean(shares.values())}
         scores |= {f"accuracy[{size}]": share for size, share in shares.items()}
-        for size, documents in right.items():
+        for size, documents in flags.items():
             scores[f"low[{size}]"], scores[f"high[{size}]"] = interval(documents)
-        every = [tag for documents in tags.values() for tag in _flat(documents.values())]
-        scores |= {name: every.count(name) / len(every) for name in ("same", "missing")}
+        pairs = [pair for documents in verdicts.values() for pair in _flat(documents.values())]
+        scores |= {name: pairs.count(name) / len(pairs) for name in ("same", "missing")}
         return {name: round(100 * score, 4) for name, score in scores.items()}
 
 
-def tag(difference: float) -> str:
-    """Returns the authors' verdict on the difference of the original's and the shuffle's score."""
+def verdict_on(difference: float) -> str:
+    """Returns the authors' verdict on a pair: `good` if the original scores higher, `same`, `bad`.
+
+    Args:
+        difference: Score of the original minus score of the shuffle.
+    """
     if abs(difference) <= _TIE:
         return "same"
     return "good" if difference > 0 else "bad"
@@ -86,16 +90,17 @@ def interval(documents: Sequence[Sequence[bool]]) -> tuple[float, float]:
     """Returns the bounds of the 95 % interval of the share of right pairs, 0 to 1.
 
     Args:
-        documents: Flags per pair of each document: whether the original scored higher; every
-            document has a pair.
+        documents: For each document, whether the original scored higher, for each pair; every
+            document has at least one pair.
     """
     pairs, clusters = sum(map(len, documents)), len(documents)
     share = fmean(_flat(documents))
-    strays = sum((sum(verdicts) - share * len(verdicts)) ** 2 for verdicts in documents)
+    deviations = sum((sum(verdicts) - share * len(verdicts)) ** 2 for verdicts in documents)
     effective = float(clusters)
-    if strays and clusters > 1:
-        # In simulations it covers the truth in 90 to 97 %; intervals over pairs, in as few as 54 %.
-        variance = clusters / (clusters - 1) * strays / pairs**2
+    if deviations and clusters > 1:
+        # In simulations, 90 to 97 % of these intervals contain the true share; if pairs are taken
+        # as independent, only 54 % do in the worst case.
+        variance = clusters / (clusters - 1) * deviations / pairs**2
         effective = min(max(share * (1 - share) / variance, clusters), pairs)
     return _wilson(share, effective)
 
@@ -103,30 +108,31 @@ def interval(documents: Sequence[Sequence[bool]]) -> tuple[float, float]:
 def _wilson(share: float, count: float) -> tuple[float, float]:
     weight = _Z**2 / count
     middle = (share + weight / 2) / (1 + weight)
-    reach = math.sqrt(weight * share * (1 - share) + weight**2 / 4) / (1 + weight)
-    return max(middle - reach, 0.0), min(middle + reach, 1.0)
+    half_width = math.sqrt(weight * share * (1 - share) + weight**2 / 4) / (1 + weight)
+    return max(middle - half_width, 0.0), min(middle + half_width, 1.0)
 
 
-def _tags(statistics: Sequence[Statistics]) -> dict[int, dict[str, list[str]]]:
+def _verdicts(statistics: Sequence[Statistics]) -> dict[int, dict[str, list[str]]]:
     """Returns the verdict on every pair, by block size and document."""
-    tags: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    verdicts: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     originals = {s["document"]: s["score"] for s in statistics if not s["block_size"]}
     for row in statistics:
         if row["block_size"]:
-            verdict = _tag(originals.get(row["document"]), row)
-            tags[row["block_size"]][row["document"]].append(verdict)
-    return tags
+            verdict = _verdict(originals.get(row["document"]), row)
+            verdicts[row["block_size"]][row["document"]].append(verdict)
+    return verdicts
 
 
-def _tag(original: float | None, shuffle: Statistics) -> str:
+def _verdict(original: float | None, shuffle: Statistics) -> str:
     if shuffle["unchanged"]:  # even if a model scores the same text differently
         return "same"
     if original is None or shuffle["score"] is None:
         return "missing"
-    return tag(original - shuffle["score"])
+    return verdict_on(original - shuffle["score"])
 
 
-def _right(documents: Mapping[str, Sequence[str]]) -> list[list[bool]]:
+def _correct_flags(documents: Mapping[str, Sequence[str]]) -> list[list[bool]]:
+    """Returns for each document whether the original scored higher, for each pair."""
     return [[verdict == "good" for verdict in verdicts] for verdicts in documents.values()]
 
 

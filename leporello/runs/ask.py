@@ -42,7 +42,7 @@ from leporello.text.outline import cited
 __all__ = ["Answer", "AskSettings", "CitedPassage", "Session", "ask"]
 
 _BEFORE = 3  # earlier questions that a model sees when it rewrites a follow-up
-_LONGEST = 200  # characters that a rewrite may add; longer ones include the answer
+_MOST_ADDED = 200  # characters that a rewrite may add; longer rewrites include the answer
 _FOLLOW_UP = (
     "Rewrite the last question so that it can be understood without those before it: put names"
     " where it has pronouns. Write the question alone; where nothing is missing, repeat it."
@@ -70,26 +70,27 @@ class AskSettings(AskOptions):
                 pipeline's model.
 
         Raises:
-            UserError: A mistake in the files or settings, or several pipelines.
+            UserError: The files or settings contain a mistake or several pipelines.
         """
         loaded = self.loaded(model)
         points = loaded.select([self.pipeline] if self.pipeline else [])
         if len(points) > 1:
             name = self.pipeline or loaded.default_pipeline
             raise UserError(
-                f"ask takes one pipeline, and {name!r} is {len(points)}: name one of them"
+                f"ask takes one pipeline, and {name!r} is {len(points)} points of a sweep:"
+                " name one of them"
             )
         check_files(points)
         return points[0].build()
 
     def document(self, files: Sequence[Path]) -> Document:
-        """Loads the files that `Session.open` receives.
+        """Loads files, folders, URLs or names of collections as one document.
 
         Raises:
             UserError: A file cannot be read, or the loader does not exist.
         """
-        exist = all(is_there(str(file)) for file in files)
-        collections = {} if exist else self.loaded().collections
+        all_exist = all(is_there(str(file)) for file in files)
+        collections = {} if all_exist else self.loaded().collections
         names = {str(file) for file in files if str(file) in collections and not file.exists()}
         paths = [
             to_path(path)
@@ -136,7 +137,7 @@ class Session:
         The name of a collection in the config is replaced by the collection's files.
 
         Raises:
-            UserError: A mistake of the user's.
+            UserError: The user made a mistake.
         """
         stages = settings.build()  # reports mistakes before a long file is read
         return cls(settings.document(files), settings, stages)
@@ -176,7 +177,7 @@ class Session:
         return bool(getattr(self.stages.reader, "generates", False))
 
     @cached_property
-    def _english(self) -> bool:
+    def _looks_english(self) -> bool:
         return looks_english(self.document.text)
 
     def ask(self, question: str, listener: Listener | None = None, schema: str = "") -> Answer:
@@ -188,7 +189,7 @@ class Session:
             schema: JSON Schema of the answer, as text; empty for any text.
 
         Raises:
-            UserError: A mistake of the user's, or a stage that failed, with its reason.
+            UserError: The user made a mistake, or a stage failed; the message has the reason.
         """
         with self._lock:
             rewritten = self._rewritten(question) if self.follows_up and self.turns else question
@@ -220,7 +221,7 @@ class Session:
             listener: See `ask`.
 
         Raises:
-            UserError: A mistake of the user's.
+            UserError: The user made a mistake.
         """
         with self._lock:
             examples = [
@@ -234,7 +235,7 @@ class Session:
         """Returns the passages that are selected for a question, best first, and the coverage.
 
         Raises:
-            UserError: A mistake of the user's, or a stage that failed, with its reason.
+            UserError: The user made a mistake, or a stage failed; the message has the reason.
         """
         document, example = self.document, Example("q", self.document, question=question)
         with self._lock:
@@ -250,12 +251,12 @@ class Session:
 
     def _rewritten(self, question: str) -> str:
         """Returns a follow-up as a self-contained question; empty if the model fails."""
-        talk = [f"{answer.question}\n{answer.text}" for _, answer in self.turns[-_BEFORE:]]
-        read = Read(("\n".join(talk),), f"{_FOLLOW_UP}\n{question}")
+        turns = [f"{answer.question}\n{answer.text}" for _, answer in self.turns[-_BEFORE:]]
+        read = Read(("\n".join(turns),), f"{_FOLLOW_UP}\n{question}")
         [reply] = self._readers.answering.read([read])
         text = getattr(reply, "text", "").strip().partition("\n")[0].strip('"“” ')
         is_complete = text.endswith("?") or not question.endswith("?")
-        return text if is_complete and len(text) < len(question) + _LONGEST else ""
+        return text if is_complete and len(text) < len(question) + _MOST_ADDED else ""
 
     def _answer(self, example: Example, finished: FinishedExample) -> Answer | UserError:
         document, prediction = self.document, finished.prediction
@@ -279,7 +280,7 @@ class Session:
 
     def _language(self) -> Iterator[str]:
         """Yields a note if the reader supports only English and the document looks different."""
-        if not self._english and getattr(self.stages.reader, "language", "") == "en":
+        if not self._looks_english and getattr(self.stages.reader, "language", "") == "en":
             yield (
                 "the document does not look English, and the reader supports only English: choose"
                 " another one with --model or --pipeline (`list pipelines`)"
@@ -302,7 +303,7 @@ class Session:
             return finished
 
     def _prepare(self, example: Example, listener: Listener) -> None:
-        """Makes the passages of the document first, as it may take minutes and needs progress."""
+        """Makes the document's passages first, to show progress, since it may take minutes."""
         enricher = EnricherRunner(self.stages, self._readers, listener=listener)
         with suppress(ExampleError), collect_notes():  # selecting repeats them for each question
             enricher.passages_of(document_chunks(self.stages.chunker, example))
@@ -317,7 +318,7 @@ def ask(
     overrides: Sequence[str] = (),
     cached: bool = True,
 ) -> Answer:
-    """Asks one question about one document; `Session` answers several.
+    """Answers one question about one document; `Session` answers several questions.
 
     Args:
         file: A file of any supported format, or its URL.
@@ -328,7 +329,7 @@ def ask(
         cached: See `AskSettings`.
 
     Raises:
-        UserError: A mistake of the user's, or a stage that failed, with its reason.
+        UserError: The user made a mistake, or a stage failed; the message has the reason.
     """
     settings = AskSettings(pipeline, config=config, overrides=overrides, cached=cached)
     return Session.open([file], settings).ask(question)
@@ -360,6 +361,6 @@ def _spans(finished: FinishedExample, raw: JSON) -> tuple[Span, ...]:
     if isinstance(raw, dict) and (typed := typed_value(raw)):
         return tuple(dict.fromkeys(typed.spans.values()))
     outputs = [call.reply for call in finished.calls if isinstance(call.reply, Output)]
-    same = [output for output in outputs if output.span is not None and output.text == raw]
-    by_score = sorted(same, key=lambda output: -(output.score or 0.0))
+    matches = [output for output in outputs if output.span is not None and output.text == raw]
+    by_score = sorted(matches, key=lambda output: -(output.score or 0.0))
     return tuple(dict.fromkeys(output.span for output in by_score if output.span))

@@ -82,7 +82,7 @@ class Batch:
         """Runs the unfinished examples; failures stay as they are.
 
         Raises:
-            UserError: A mistake of the user's; finished examples remain stored.
+            UserError: The user made a mistake; finished examples remain stored.
             Stopped: The run must stop.
         """
         complete = all(files.is_complete(self.context.limit) for files in self.files)

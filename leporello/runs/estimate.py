@@ -55,7 +55,7 @@ class WorkEstimate:
         """Counts the reads of finished examples; if none is finished, tries the sample.
 
         Raises:
-            UserError: A mistake of the user's.
+            UserError: The user made a mistake.
         """
         finished = 0
         for example in files.examples() if files else ():

@@ -115,7 +115,7 @@ def extract(session: Session, fields: Sequence[AnswerField]) -> Iterator[Extract
     """Yields one row per document, in order; unreadable documents are last, with the reason.
 
     Raises:
-        UserError: A mistake of the user's; failures of a document are in its cells.
+        UserError: The user made a mistake; failures on a document are in its cells.
     """
     questions = [(field.question, field.schema) for field in fields]
     for session_of_file in session.by_file():

@@ -114,7 +114,7 @@ def plan(jobs: Sequence[Job], out: Path | None = None, limit: int | None = None)
     Calls and tokens are extrapolated from a sample of the documents with unfinished examples.
 
     Raises:
-        UserError: A mistake of the user's.
+        UserError: The user made a mistake.
     """
     directory, factory = RunDirectory(job_directory(jobs, out)), StageFactory()
     directory.check_version()

@@ -135,10 +135,10 @@ def run(options: RunOptions) -> Run:
     """Runs pipelines on tasks and scores them; the same call again resumes.
 
     Raises:
-        UserError: A mistake of the user's; before the run starts if possible.
+        UserError: The user made a mistake; raised before the run starts if possible.
     """
     limits, limit = options.limits, options.limit
-    _check(limits, options.max_failures)
+    _check_limits(limits, options.max_failures)
     jobs = prepare(options)
     for job in jobs:
         job.placement.check()
@@ -258,7 +258,7 @@ class _Pass:
             self.stopped = self.stopped or batch.stopped
 
 
-def _check(limits: Limits, max_failures: float | None) -> None:
+def _check_limits(limits: Limits, max_failures: float | None) -> None:
     """Raises an error for limits out of range."""
     integers = {n: v for n, v in asdict(limits).items() if isinstance(v, int)}
     if wrong := [name for name, number in integers.items() if number < 1]:

@@ -17,7 +17,7 @@ from leporello.jobs.files import JobFiles
 from leporello.jobs.signature import metrics_of_run
 from leporello.metrics.statistics import StatisticsTable
 
-_RECENT = 60.0  # seconds that the speed is measured over
+_RECENT = 60.0  # seconds over which the speed is measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,9 @@ class _FollowedJob:
         self.history.append((time.monotonic(), finished))
 
     def _read(self, shard: int, modified: int) -> None:
-        if self._finished.pop(shard, None):  # its failed examples were run again
+        if self._finished.pop(
+            shard, None
+        ):  # a finished store has changed: its failed examples were run again
             self._finished.clear()
             self.statistics.clear()
         counts = self.counts[shard] = counts_in(self.files.store(shard))
@@ -150,9 +152,9 @@ class _FollowedJob:
     def speed(self) -> float | None:
         """Returns examples per second over the last minute of watching."""
         now, finished = self.history[-1]
-        self.history = [(when, n) for when, n in self.history if now - when <= _RECENT]
-        since, before = self.history[0]
-        return (finished - before) / (now - since) if finished > before else None
+        self.history = [(moment, n) for moment, n in self.history if now - moment <= _RECENT]
+        start, count = self.history[0]
+        return (finished - count) / (now - start) if finished > count else None
 
     def scores(self) -> dict[str, float]:
         """Returns the headline score of each metric over the finished shards."""

@@ -1,8 +1,8 @@
 """Lock of a run at a URL: a small file that is refreshed every minute.
 
-S3 and GCS create a file only if it does not exist, so that only one of two simultaneous machines
+S3 and GCS can create a file only if it does not exist, so if two machines start at once, only one
 gets the lock. On other stores, and when a stale lock is replaced, the last writer wins; the other
-process notices that its token is gone before it writes anything else.
+process notices that its token was replaced before it writes anything else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from leporello.core.errors import UserError
 from leporello.storage.location import LOCK, Location
 
-_STALE = 600.0  # seconds
+_STALE = 600.0  # seconds without an update after which a lock may be taken over
 _log = logging.getLogger("leporello")
 
 
@@ -32,16 +32,16 @@ class LostError(UserError):
 def take_lock(location: Location, file: Path) -> str:
     """Takes the lock and returns its token; raises UserError if another process holds it.
 
-    The caller must be the only process in the file's folder. A lock that equals the local file is
-    therefore left from an earlier process of this machine, and is replaced.
+    The caller must be the only process that uses the file's folder. A lock that equals the local
+    file was therefore left by an earlier process of this machine, and is replaced.
     """
     if row := _row(location.read(LOCK)):
         local = _row(file.read_bytes() if file.exists() else b"")
         is_local = (local["host"], local["token"]) == (platform.node(), row["token"])
         if not is_local and time.time() < row["time"] + _STALE:
             raise UserError(
-                f"{location.url}: {_process(row)} is running there; wait for it, or give another"
-                " --out. If it has ended, the run is taken over ten minutes after its last sign"
+                f"{location.url}: {_process(row)} is running there; wait for it, or use another"
+                " --out. If it has ended, try again ten minutes after its last update"
             )
         _log.info("%s: taken over from %s, which has ended", location.url, _process(row))
         location.remove([LOCK])
@@ -58,7 +58,7 @@ def check_lock(location: Location, token: str) -> None:
     if row.get("token") != token:
         reason = f"{_process(row)} holds it now" if row else "it was deleted"
         raise LostError(
-            f"{location.url}: this process has lost the lock ({reason}); it ends, since only one"
+            f"{location.url}: this process has lost the lock ({reason}) and ends, since only one"
             " process may write"
         )
 
@@ -81,4 +81,4 @@ def _row(content: bytes | None) -> dict[str, Any]:
 
 def _process(row: dict[str, Any]) -> str:
     time = datetime.fromtimestamp(row["time"]).astimezone()
-    return f"process {row['pid']} on {row['host']} (last sign at {time:%Y-%m-%d %H:%M})"
+    return f"process {row['pid']} on {row['host']} (last update at {time:%Y-%m-%d %H:%M})"

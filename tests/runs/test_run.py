@@ -139,7 +139,7 @@ def test_ask_takes_one_pipeline(config: Path, tmp_path: Path) -> None:
     answer = ask(text, "three", pipeline="mine@retriever.k=1", config=[config])
     assert answer.text == "THREE"
     assert [passage.text for passage in answer.passages] == ["three"]
-    with pytest.raises(UserError, match="is 2: name one of them"):
+    with pytest.raises(UserError, match="is 2 points of a sweep: name one of them"):
         ask(text, "three", pipeline="mine", config=[config])
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from annotated_types import Gt
 
 _COUNTS = ("reads", "tokens")  # integer limits
-_MOST = 99  # percent of a shared budget; once they are spent, workers get no new shares
+_NEARLY_ALL = 99  # percent of a shared budget, after which workers get no new shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +124,6 @@ class SharedBudget:
     @property
     def is_spent(self) -> bool:
         """Whether a worker that has spent its share gets no further share."""
-        nearly_all = self.budget.part(100, _MOST)
+        nearly_all = self.budget.part(100, _NEARLY_ALL)
         has_share = all(self.share.row().values())
         return self.workers <= 1 or not has_share or bool(nearly_all.reached(self.spent))

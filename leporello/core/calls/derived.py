@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Divided:
-    """A document's chunks, and the chunker's notes."""
+class _NotedChunks:
+    """Chunks or passages of a document, and the notes of the stage that made them."""
 
     chunks: tuple[Chunk, ...]
     notes: Sequence[str]
@@ -49,15 +49,15 @@ def chunks(
     divide: Callable[[], Sequence[Chunk]],
     within: tuple[Document, int] | None = None,
 ) -> tuple[Chunk, ...]:
-    """Returns a document's chunks; the chunker's notes are reported each time.
+    """Returns a document's chunks; reports the chunker's notes, also if the chunks are cached.
 
     Args:
         document: The document.
         chunker: The chunker.
         question: The question if the chunker takes it; otherwise None.
         divide: Function that computes the chunks, called unless they are cached.
-        within: Collection that contains the document, and its offset there; the chunks returned
-            are chunks of the collection.
+        within: Collection that contains the document, and the document's offset in it; the chunks
+            returned are chunks of the collection.
     """
     collection, offset = within or (document, 0)
 
@@ -86,7 +86,7 @@ def cached_chunks(
 def passages(
     chunks: Sequence[Chunk], makers: Sequence[object], make: Callable[[], Sequence[Chunk]]
 ) -> tuple[Chunk, ...]:
-    """Returns an enricher's passages for a document's chunks; reports its notes each time.
+    """Returns an enricher's passages for a document's chunks; reports its notes, also if cached.
 
     Args:
         chunks: The chunks, at least one, all of one document.
@@ -107,25 +107,25 @@ def cached_passages(chunks: Sequence[Chunk], makers: Sequence[object]) -> tuple[
 
 def _with_notes(
     document: Document,
-    codec: Codec[_Divided],
+    codec: Codec[_NotedChunks],
     memo: Hashable,
     key: Callable[[Fingerprint], CacheKey | None],
     make: Callable[[], Sequence[Chunk]],
 ) -> tuple[Chunk, ...]:
     """Returns the chunks, and reports the notes of the stage that made them."""
 
-    def divide() -> _Divided:
+    def compute() -> _NotedChunks:
         with collect_notes() as notes:
-            return _Divided(tuple(make()), notes)
+            return _NotedChunks(tuple(make()), notes)
 
-    divided = document.derived(codec, memo, key, divide)
-    for text in divided.notes:
+    noted = document.derived(codec, memo, key, compute)
+    for text in noted.notes:
         note(text)
-    return divided.chunks
+    return noted.chunks
 
 
 def _cached(
-    document: Document, codec: Codec[_Divided], key: Callable[[Fingerprint], CacheKey | None]
+    document: Document, codec: Codec[_NotedChunks], key: Callable[[Fingerprint], CacheKey | None]
 ) -> tuple[Chunk, ...] | None:
     cache_key = key(document.cache.fingerprint) if document.cache else None
     entry = document.cache.get(codec.kind, cache_key) if document.cache and cache_key else None
@@ -199,32 +199,35 @@ def _chunk_fields(document: Document, chunks: Sequence[Chunk]) -> dict[str, JSON
     return {"document": content_of(document), "chunks": spans_hash(document, chunks)}
 
 
-def _chunk_codec(document: Document, offset: int) -> Codec[_Divided]:
+def _chunk_codec(document: Document, offset: int) -> Codec[_NotedChunks]:
     """Returns the codec of chunks; packed spans are relative to an offset in the document."""
 
-    def pack(divided: _Divided) -> Index:
-        notes: Index = {"notes": [*divided.notes]} if divided.notes else {}
-        return {"spans": spans(divided.chunks) - offset, **notes}
+    def pack(noted: _NotedChunks) -> Index:
+        notes: Index = {"notes": [*noted.notes]} if noted.notes else {}
+        return {"spans": spans(noted.chunks) - offset, **notes}
 
-    def unpack(packed: Index) -> _Divided:
+    def unpack(packed: Index) -> _NotedChunks:
         relative: Any = packed["spans"]
         notes: Any = packed.get("notes", ())
         # No check here: the spans were checked before they were packed, and the cache verifies
         # its files.
         bounds = (relative + offset).T.tolist()
-        return _Divided(tuple(map(Chunk, repeat(document), *bounds)), notes)
+        return _NotedChunks(tuple(map(Chunk, repeat(document), *bounds)), notes)
 
     return Codec("chunks", pack, unpack)
 
 
-def _passage_codec(document: Document) -> Codec[_Divided]:
+def _passage_codec(document: Document) -> Codec[_NotedChunks]:
     """Returns the codec of passages."""
 
-    def unpack(packed: Index) -> _Divided:
-        table: Any = packed
-        return _Divided(from_table(document, table), table["notes"])
+    def pack(noted: _NotedChunks) -> Index:
+        return {**to_table(noted.chunks), "notes": [*noted.notes]}
 
-    return Codec("passages", lambda m: {**to_table(m.chunks), "notes": [*m.notes]}, unpack)
+    def unpack(packed: Index) -> _NotedChunks:
+        table: Any = packed
+        return _NotedChunks(from_table(document, table), table["notes"])
+
+    return Codec("passages", pack, unpack)
 
 
 def spans(chunks: Sequence[Chunk]) -> NDArray[np.int64]:
@@ -238,7 +241,7 @@ def spans(chunks: Sequence[Chunk]) -> NDArray[np.int64]:
 def spans_hash(document: Document, chunks: Sequence[Chunk]) -> str:
     """Returns a hash of the spans of chunks and the texts of passages; cached for a tuple."""
 
-    def hashed() -> tuple[Sequence[Chunk], str]:
+    def compute_hash() -> tuple[Sequence[Chunk], str]:
         for chunk in chunks:
             if chunk.document is not document:
                 raise ValueError(
@@ -249,14 +252,14 @@ def spans_hash(document: Document, chunks: Sequence[Chunk]) -> str:
         return chunks, hashlib.sha256(spans(chunks).tobytes() + texts).hexdigest()
 
     if not isinstance(chunks, tuple):
-        return hashed()[1]
-    return document.memo(("spans", id(chunks)), hashed)[1]
+        return compute_hash()[1]
+    return document.memo(("spans", id(chunks)), compute_hash)[1]
 
 
 def content_of(document: Document) -> JSON:
     """Returns hashes of everything in a document that a stage can see."""
 
-    def hashed() -> JSON:
+    def compute_hashes() -> JSON:
         sections = [dataclasses.astuple(section) for section in document.sections]
         parts = [(part.start, part.end) for part in document.parts]
         return {
@@ -267,7 +270,7 @@ def content_of(document: Document) -> JSON:
             "parts": _digest(parts),
         }
 
-    return document.memo("content", hashed)
+    return document.memo("content", compute_hashes)
 
 
 def _digest(values: Sequence[Any]) -> JSON:

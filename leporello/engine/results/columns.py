@@ -17,7 +17,7 @@ from typing import Any
 from leporello.core.records import JSON
 
 _DIGITS = "0123456789"
-_RUN_COST = 4  # values that one run of integers must replace to save space
+_SEQUENCE_COST = 4  # values that one sequence of integers must replace to save space
 
 
 def to_columns(rows: Sequence[Mapping[str, JSON]]) -> dict[str, JSON]:
@@ -36,13 +36,15 @@ def from_columns(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]
 
 
 def _packed(values: list[JSON]) -> JSON:
+    """Returns a column in the shortest of the four forms."""
     if len(values) == 1:
         return values
     if _are_equal(values):
         return {"=": values[0]}
     if numbers := [value for value in values if type(value) is int]:
-        runs = _runs(numbers) if len(numbers) == len(values) else []
-        return {"+": runs} if runs and len(runs) * _RUN_COST < len(values) else values
+        sequences = _sequences(numbers) if len(numbers) == len(values) else []
+        saves = bool(sequences) and len(sequences) * _SEQUENCE_COST < len(values)
+        return {"+": sequences} if saves else values
     texts = [*dict.fromkeys(value for value in values if isinstance(value, str))]
     if _are_few(texts, values) and all(isinstance(value, str) for value in values):
         digits = {text: _DIGITS[index] for index, text in enumerate(texts)}
@@ -62,18 +64,18 @@ def _are_few(texts: Sequence[str], values: Sequence[JSON]) -> bool:
     return len(texts) <= len(_DIGITS) and 2 * len(texts) < len(values)
 
 
-def _runs(values: Sequence[int]) -> list[JSON]:
-    """Returns (first, step, count) of the longest runs of equal steps, from left to right."""
-    runs: list[JSON] = []
+def _sequences(values: Sequence[int]) -> list[JSON]:
+    """Returns (first, step, count) of the longest sequences with equal steps, in order."""
+    sequences: list[JSON] = []
     start, last = 0, len(values) - 1
     while start <= last:
         step = values[start + 1] - values[start] if start < last else 0
         end = start
         while end < last and values[end + 1] - values[end] == step:
             end += 1
-        runs.append([values[start], step, end + 1 - start])
+        sequences.append([values[start], step, end + 1 - start])
         start = end + 1
-    return runs
+    return sequences
 
 
 def _unpacked(column: Any, count: int) -> Sequence[Any]:  # noqa: ANN401 -- JSON

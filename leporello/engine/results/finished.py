@@ -123,6 +123,7 @@ class FinishedExample:
 
 
 def _line(row: Mapping[str, Any]) -> bytes:
+    """Returns a row as a line of JSON, in which unpaired surrogates are escaped."""
     return _encode(row).encode(errors="backslashreplace") + b"\n"
 
 

@@ -89,8 +89,8 @@ def meteor(segments: Iterable[Sequence[float]]) -> float:
 def _meteor(counts: Sequence[float]) -> float:
     guess, reference, guess_function, reference_function = counts[:4]
     chunks, guess_matched, reference_matched = counts[20:]
-    precision = _share(counts[4:20:2], guess, guess_function)
-    recall = _share(counts[5:20:2], reference, reference_function)
+    precision = _matched_share(counts[4:20:2], guess, guess_function)
+    recall = _matched_share(counts[5:20:2], reference, reference_function)
     if not (precision and recall):
         return 0.0
     mean = 1 / ((1 - _ALPHA) / precision + _ALPHA / recall)
@@ -106,17 +106,19 @@ def _without_single_chunk(counts: Sequence[float]) -> Sequence[float]:
     return counts
 
 
-def _share(matched: Sequence[float], words: float, function: float) -> float:
-    """Returns the weighted share of a text that is matched.
+def _matched_share(matched: Sequence[float], words: float, function_words: float) -> float:
+    """Returns the share of a text's words that match the other text, weighted.
+
+    Content words and function words have weights, and so do the kinds of match.
 
     Args:
-        matched: Matched content words, then function words, for each kind of match.
+        matched: Numbers of matched content words and function words, by kind of match.
         words: Number of words of the text.
-        function: Number of function words of the text.
+        function_words: Number of function words of the text.
     """
-    weight = _DELTA * (words - function) + (1 - _DELTA) * function
+    weight = _DELTA * (words - function_words) + (1 - _DELTA) * function_words
     pairs = zip(_WEIGHTS, matched[::2], matched[1::2], strict=True)
-    matches = sum(w * (_DELTA * content + (1 - _DELTA) * func) for w, content, func in pairs)
+    matches = sum(w * (_DELTA * content + (1 - _DELTA) * other) for w, content, other in pairs)
     return matches / weight if weight else 0.0
 
 

@@ -110,11 +110,13 @@ def _retrieval(text: str, gold: str, example: Example) -> float:
 
 
 def _count(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- same signature for all scores
+    """Returns the share of the numbers in an answer that equal the reference."""
     numbers = re.findall(r"\d+", text)
     return numbers.count(gold) / len(numbers) if numbers else 0.0
 
 
 def _code_similarity(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- same signature for all scores
+    """Returns the similarity of the first line without a comment or a backtick, 0 to 1."""
     lines = text.lstrip("\n").split("\n")
     code = next((line for line in lines if not _COMMENTED.search(line)), "")
     return 1.0 if code == gold else round(100 * SequenceMatcher(None, code, gold).ratio()) / 100

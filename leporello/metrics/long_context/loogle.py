@@ -64,7 +64,7 @@ def _bleu(guess: Sequence[str], reference: Sequence[str], n: int) -> float:
 
 @dataclass(frozen=True)
 class LooGLECloze(Summed):
-    """Share of masks that are filled exactly, and partially, over all masks of all questions.
+    """Shares of all masks that are filled exactly, and that are filled at least partially.
 
     The answer must be a Python dictionary, `{'<mask-0>': 'Bob'}`, and nothing else. A mask is
     filled partially if the answer shares a word. The reference is the dictionary as JSON. Answers
@@ -75,14 +75,16 @@ class LooGLECloze(Summed):
     signature: ClassVar[str] = "loogle_cloze|match:exact,partial|average:over-masks|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns numbers of masks: filled exactly, partially, and all; None without references.
+        """Returns numbers of masks: filled exactly, at least partially, and all.
+
+        None without references.
 
         Raises:
             GoldError: A reference is not a dictionary of texts.
         """
         if not example.references:
             return None
-        gold, answers = _masks(example), _dictionary(prediction.prediction)
+        gold, answers = _reference(example), _dictionary(prediction.prediction)
         exact = sum(answers.get(mask) == text for mask, text in gold.items())
         words = {mask: text.split() for mask, text in answers.items() if isinstance(text, str)}
         partial = sum(not {*words.get(mask, ())}.isdisjoint(gold[mask].split()) for mask in gold)
@@ -98,8 +100,8 @@ class LooGLECloze(Summed):
             return {}
         names = {self.name: "exact", f"{self.name}_partial": "partial"}
         masks = sum(row["masks"] for row in statistics)
-        shares = {name: sum(row[key] for row in statistics) for name, key in names.items()}
-        return {name: round(100 * share / masks, 4) for name, share in shares.items()}
+        counts = {name: sum(row[key] for row in statistics) for name, key in names.items()}
+        return {name: round(100 * count / masks, 4) for name, count in counts.items()}
 
     def row(self, statistics: Statistics) -> Sequence[float]:
         """Returns the numbers of exactly filled masks and of all masks."""
@@ -111,7 +113,8 @@ class LooGLECloze(Summed):
         return 100 * exact / masks
 
 
-def _masks(example: Example) -> Mapping[str, str]:
+def _reference(example: Example) -> Mapping[str, str]:
+    """Returns the correct text of each mask."""
     try:
         gold = json.loads(example.references[0])
     except ValueError:
@@ -123,6 +126,7 @@ def _masks(example: Example) -> Mapping[str, str]:
 
 
 def _dictionary(text: str) -> Mapping[Any, Any]:
+    """Returns the dictionary that an answer contains as Python source; empty if it is not one."""
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

@@ -10,11 +10,11 @@ from itertools import pairwise
 from leporello.text.headings.labels import name_of
 from leporello.text.headings.lines import ALONE, HeadingCandidate, TextLines, is_title
 
-_REPEATED = 3  # occurrences that make a line a page header or a speaker's name
-_DENSE = 600  # characters between lines in capitals; closer lines are mostly speakers
+_REPEATED = 3  # occurrences from which a line is a page header or a speaker's name
+_DENSE = 600  # mean characters between lines in capitals; fewer indicate speakers
 _BODY = 60  # characters; longer lines are text even without a stop at the end
 _NEAR = 12  # lines between an outer heading and its first inner heading at most
-_LISTED = 2  # headings without text between them that make a list
+_LISTED = 2  # headings before the last outer ones from which a run is a list
 _STOPS = (".", "!", "?", ":", ";", "”", '"')
 _CONTENTS = frozenset({
     "contents", "table of contents", "list of figures", "list of tables", "list of symbols",
@@ -30,25 +30,29 @@ def without_headers(
     """Leaves out page headers and the names of speakers."""
     texts = Counter(map(_without_page, candidates))
     repeated = {text for text, times in texts.items() if times >= _REPEATED}
-    loud = [candidate for candidate in candidates if candidate.kind == "caps"]
-    often = sum(_without_page(candidate) in repeated for candidate in loud)
-    speak = 2 * often > len(loud) and lines.starts[-1] < _DENSE * len(loud)
+    capitals = [candidate for candidate in candidates if candidate.kind == "caps"]
+    repetitions = sum(_without_page(candidate) in repeated for candidate in capitals)
+    is_dense = lines.starts[-1] < _DENSE * len(capitals)
+    has_speakers = 2 * repetitions > len(capitals) and is_dense
     return [
         candidate
-        for candidate in _once(candidates)
-        if not (speak and candidate.kind == "caps")
+        for candidate in _without_repeated_chapters(candidates)
+        if not (has_speakers and candidate.kind == "caps")
         and not (candidate.kind in ("caps", "title") and _without_page(candidate) in repeated)
     ]
 
 
 def _without_page(candidate: HeadingCandidate) -> str:
+    """Returns the title without a page number at its end."""
     return candidate.title.rstrip(" 0123456789")
 
 
-def _once(candidates: Iterable[HeadingCandidate]) -> Iterator[HeadingCandidate]:
-    """Leaves out a chapter or known name that repeats before the next one: it is a page header.
+def _without_repeated_chapters(
+    candidates: Iterable[HeadingCandidate],
+) -> Iterator[HeadingCandidate]:
+    """Leaves out a chapter or known name that repeats the latest one, as a page header does.
 
-    Inside the next chapter any name may repeat.
+    Names may repeat in another chapter.
     """
     latest: dict[str, object] = {}
     for candidate in candidates:
@@ -64,13 +68,14 @@ def _once(candidates: Iterable[HeadingCandidate]) -> Iterator[HeadingCandidate]:
         yield candidate
 
 
-def _outer(word: str) -> Sequence[str]:
-    words = ("part", "chapter", "appendix", "section", "name")
-    return words[: words.index(word)]
+def _outer(kind: str) -> Sequence[str]:
+    """Returns the kinds of headings that contain headings of a kind."""
+    kinds = ("part", "chapter", "appendix", "section", "name")
+    return kinds[: kinds.index(kind)]
 
 
 def joined(lines: TextLines, candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
-    """Adds to `Chapter 1` the title on the separate line below it."""
+    """Adds to a heading without a title, such as `Chapter 1`, the title on the line below it."""
     numbers = {
         candidate.line for candidate in candidates if candidate.label and not candidate.otherwise
     }
@@ -97,28 +102,29 @@ def _is_title_line(lines: TextLines, line: int) -> bool:
 def without_lists(lines: TextLines, candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
     """Leaves out tables of contents and lists: runs of headings without text between them.
 
-    The end of a run stays, as far as each heading is deeper than the one before: Part, Chapter.
-    It goes too if it only continues the numbering, since it is the list's last item then.
+    The last headings of a run stay if each is deeper than the heading before it: Part, Chapter.
+    If they only continue the numbering, they are the list's last items, and are left out too.
     """
     result: list[HeadingCandidate] = []
     run: list[HeadingCandidate] = []
     for candidate in candidates:
         if run and _has_text(lines, run[-1], candidate):
-            result += _kept_of_run(run)
+            result += _without_list(run)
             run = []
         run.append(candidate)
-    return result + _kept_of_run(run)
+    return result + _without_list(run)
 
 
-def _kept_of_run(run: Sequence[HeadingCandidate]) -> list[HeadingCandidate]:
+def _without_list(run: Sequence[HeadingCandidate]) -> list[HeadingCandidate]:
+    """Returns the headings of a run that are not items of a list; see `without_lists`."""
     begin = len(run) - 1
     while begin > 0 and rank(run[begin - 1]) < rank(run[begin]):
         if run[begin].line - run[begin - 1].line > _NEAR:
             break
         begin -= 1
     # Tables of contents repeat every heading, but must not open sections (decision 13).
-    close = any(b.line - a.line == 1 for a, b in pairwise(run[: begin + 1]))
-    if begin < _LISTED and not close:
+    has_adjacent_lines = any(b.line - a.line == 1 for a, b in pairwise(run[: begin + 1]))
+    if begin < _LISTED and not has_adjacent_lines:
         return [*run]
     contents = [candidate for candidate in run[:begin] if name_of(candidate.title) in _CONTENTS]
     is_last_item = begin > 0 and _follows(run[begin], run[begin - 1])
@@ -126,7 +132,7 @@ def _kept_of_run(run: Sequence[HeadingCandidate]) -> list[HeadingCandidate]:
 
 
 def _follows(candidate: HeadingCandidate, before: HeadingCandidate) -> bool:
-    """Returns whether a heading has the next number after another one."""
+    """Returns whether a heading's number is the next after that of the heading before it."""
     if not candidate.label or not before.label:
         return False
     path, last = candidate.label.path, before.label.path
@@ -134,7 +140,7 @@ def _follows(candidate: HeadingCandidate, before: HeadingCandidate) -> bool:
 
 
 def _has_text(lines: TextLines, above: HeadingCandidate, below: HeadingCandidate) -> bool:
-    """Returns whether text is between two headings, not only page numbers and broken lines."""
+    """Returns whether there is text between two headings, not only page numbers and fragments."""
     between = (lines.texts[n] for n in range(above.line + 1, below.line))
     return any(len(text) > _BODY or (text.endswith(_STOPS) and " " in text) for text in between)
 
