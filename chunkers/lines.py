@@ -1,4 +1,4 @@
-"""Chunks of whole lines."""
+"""Chunks of complete lines."""
 
 from __future__ import annotations
 

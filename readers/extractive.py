@@ -123,18 +123,18 @@ class Extractive(TakesCalibration, QuestionAnswering):
         # The lowest sum of "no answer", since all segments but one have no answer (decision 19).
         if self.null_threshold is not None:
             score -= min(reply.null for _, _, reply in replies)
-        nothing = Output(self.unanswerable, score, read=spans, input_tokens=tokens)
+        no_answer = Output(self.unanswerable, score, read=spans, input_tokens=tokens)
         if self.null_threshold is not None and -score > self.null_threshold:
-            return nothing
+            return no_answer
         start, end = window.characters(best.first, best.last)
         if read.schema:
             places = [(n, *w.characters(reply.first, reply.last)) for n, w, reply in ranked]
             typed = best_typed(read.schema, places, [*map(passage_text, read.passages)])
             if typed is None:
-                return nothing
+                return no_answer
             (index, window, _), start, end = ranked[typed.rank], typed.start, typed.end
         span = span_in(read.passages[index], start, end)
-        return replace(nothing, text=window.text[start:end], span=span)
+        return replace(no_answer, text=window.text[start:end], span=span)
 
 
 def _check(read: Read) -> None:

@@ -12,7 +12,7 @@ from leporello.readers.prompting.template import spans_of
 
 @dataclass(frozen=True)
 class Presence(OneByOne):
-    """Answers the first choice if enough of a document's parts have passages, else the second.
+    """Chooses the first choice if passages are in enough parts of a document, or the second.
 
     Heroes are present throughout a book, villains only in parts of it. Without any passage, the
     answer is the first choice. The score is the share of the parts.

@@ -52,7 +52,8 @@ def ask(
     kind: Annotated[
         str,
         typer.Option(
-            "--type", help="Answer in this type, and print JSON: date, number, yes_no, …."
+            "--type",
+            help="Answer in this type, and print JSON: text, number, integer, date, yes_no, list.",
         ),
     ] = "",
     as_json: AsJson = False,
@@ -201,7 +202,7 @@ def mcp(
 ) -> None:
     """Serve your documents to an agent, by MCP over standard input and output.
 
-    The tools are ask, passages and outline; each reply contains the coverage ledger. The server
+    The tools are ask, passages and outline; each reply contains its coverage. The server
     stops when its input ends.
     """
     from leporello.core.environment.extras import require

@@ -75,6 +75,7 @@ class Prompt:
 
     def _execute(self, line: str) -> None:
         command, _, argument = line.partition(" ")
+        command = _OLD_NAMES.get(command, command)
         if not line.startswith(":"):
             if line:
                 self._ask(line)
@@ -120,7 +121,7 @@ class Prompt:
         """Print every selected passage of the last answer."""
         show_passages(self.console, self._last())
 
-    def _ledger(self, _: str) -> None:
+    def _coverage(self, _: str) -> None:
         """Print how much of the files was chunked, retrieved, read and lost."""
         for text in self._last().ledger:
             self._print(text)
@@ -150,9 +151,11 @@ class Prompt:
         self._print(":quit      Quit, as Ctrl-D does.")
 
 
+_OLD_NAMES = {":ledger": ":coverage"}  # of version 0.2
+
 _COMMANDS: Mapping[str, Callable[[Prompt, str], None]] = {
     ":passages": Prompt._passages,
-    ":ledger": Prompt._ledger,
+    ":coverage": Prompt._coverage,
     ":model": Prompt._model,
     ":why": Prompt._why,
     ":help": Prompt._help,

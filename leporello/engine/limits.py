@@ -22,8 +22,10 @@ class Limits:
         max_active: Hold at most this many examples of a shard in memory at once, with their
             documents.
         window: Read at most this many inputs in one batch, unless the reader asks for more.
-        shard_examples: End a shard with the document that reaches this many examples.
-        shard_bytes: End a shard with the document that reaches this many bytes of rows.
+        shard_examples: Split the task into shards, each for one worker: a shard ends with the
+            document that reaches this many examples.
+        shard_bytes: End a shard earlier, with the document that reaches this many bytes of the
+            task's rows.
         example_timeout: Fail an example if a call of a stage takes longer than this.
     """
 

@@ -78,7 +78,7 @@ class JobOptions(ConfigOptions):
         metrics: Score with this metric in place of the task's metrics: a name, ./FILE.py:CLASS, or
             a YAML mapping with `class`.
         limit: Run at most this many examples per task.
-        out: Write the run to this directory. [default: runs/NAME]
+        out: Directory of the run. [default: runs/NAME]
     """
 
     pipelines: Sequence[str] = ()
@@ -107,6 +107,7 @@ class RunOptions(JobOptions):
     """Options of a run.
 
     Attributes:
+        out: Write the run to this directory. [default: runs/NAME]
         update: Recompute results that an earlier run made with another config, source, model or
             data.
         executor: Run in processes of this machine or on a Ray cluster, in place of the pipeline's
@@ -114,7 +115,8 @@ class RunOptions(JobOptions):
         address: Use the Ray cluster at this address. [default: start Ray on this machine]
         workers: Start this many processes, each with its model; 0 runs in this process, and `auto`
             starts one per GPU, or as many as cores and memory hold.
-        selectors: Start this many processes per worker that chunk and retrieve ahead of its reader.
+        selectors: Start this many processes per worker, which chunk and retrieve for later examples
+            while its reader reads.
         worker_gpus: Reserve this many GPUs per worker on Ray; below 1, several workers share one.
         threads: Use this many threads per worker; results may depend on it.
         limits: Sizes of batches and shards, and the time that an example may take.

@@ -27,12 +27,7 @@ from leporello.engine.database import StoreCounts
 from leporello.engine.progress import Progress, ProgressCounts
 from leporello.engine.task_examples import normalizer_of
 from leporello.executors import Executor, executor_for
-from leporello.executors.interface import (
-    BatchSpec,
-    PipelineShare,
-    ShardOrder,
-    ShardResult,
-)
+from leporello.executors.interface import BatchSpec, PipelineShare, ShardOrder, ShardResult
 from leporello.jobs.files import METRICS_FILE, JobFiles
 from leporello.jobs.jobs import Job, RunContext
 from leporello.jobs.results import Result, Summary
@@ -163,11 +158,9 @@ class Batch:
         self._check_data(job)
 
     def _shared_budgets(self, workers: int) -> dict[str, SharedBudget]:
-        return {
-            role: SharedBudget(reader.budget, workers)
-            for role, reader in self._stages[0].readers.items()
-            if isinstance(reader, SharesLimits)
-        }
+        readers = self._stages[0].readers.items()
+        sharing = {role: reader for role, reader in readers if isinstance(reader, SharesLimits)}
+        return {role: SharedBudget(reader.budget, workers) for role, reader in sharing.items()}
 
     def _find_sizes(self, executor: Executor) -> None:
         """Finds the batch sizes once, before the first shard, as results depend on them."""

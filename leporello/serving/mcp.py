@@ -26,7 +26,7 @@ def mcp_server(session: Session) -> MCPServer:
         "leporello",
         version=__version__,
         instructions=f"Answers questions about {name} ({length:,} characters) without reading it"
-        " completely. Each answer has its passages and a ledger: how much was read.",
+        " completely. Each answer has its passages and its coverage: how much was read.",
         log_level="WARNING",
     )
     for tool in TOOLS:

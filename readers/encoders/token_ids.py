@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PassageScorer(BatchedModel):
-    """Base of the readers that score the likelihood of one passage, and read nothing else.
+    """Base of the readers that score the likelihood of a single passage.
 
     The tokens of a chunk are those of its document that end within it, as its chunker counts them.
     They differ from those of its text, since a chunk may begin within a word.

@@ -70,21 +70,21 @@ def _anthropic_headers(key: str) -> dict[str, str]:
     return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
 
 
-def _blocks(turns: Turns, prompt: str, kept: int | None) -> dict[str, Any]:
+def _blocks(turns: Turns, prompt: str, cached: int | None) -> dict[str, Any]:
     """Returns the fields of a prompt in Anthropic's protocol, with marks for its cache.
 
     The marks are at the last turn before the prompt, and after the prompt's first characters.
     """
 
-    def block(text: str, is_kept: bool) -> dict[str, Any]:
-        mark = {"cache_control": {"type": "ephemeral"}} if is_kept else {}
+    def block(text: str, is_cached: bool) -> dict[str, Any]:
+        mark = {"cache_control": {"type": "ephemeral"}} if is_cached else {}
         return {"type": "text", "text": text, **mark}
 
     before = [
-        (turn["role"], [block(turn["content"], kept is not None and turn is turns[-1])])
+        (turn["role"], [block(turn["content"], cached is not None and turn is turns[-1])])
         for turn in turns
     ]
-    parts = ((prompt[: kept or 0], True), (prompt[kept or 0 :], False))
+    parts = ((prompt[: cached or 0], True), (prompt[cached or 0 :], False))
     contents = [*before, ("user", [block(*part) for part in parts if part[0]])]
     return {
         "system": next((blocks for role, blocks in contents if role == "system"), None),

@@ -55,7 +55,7 @@ class PendingRequest:
 class Dispatcher:
     """Sends requests and caches replies, so that equal requests are sent and paid once.
 
-    All of it runs on the client's event loop, so that nothing needs a lock.
+    Its methods run on the client's event loop, so they need no locks.
 
     Attributes:
         client: Client of the server.

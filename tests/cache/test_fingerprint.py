@@ -84,7 +84,7 @@ def fingerprint_in_subprocess(folder: Path) -> dict[str, Any]:
     return result
 
 
-def fingerprint_of(stage: object, *without: str) -> dict[str, Any]:
+def key_of(stage: object, *without: str) -> dict[str, Any]:
     """Returns a stage's fingerprint, which must exist."""
     result = fingerprint(stage, without)
     assert result is not None
@@ -126,35 +126,31 @@ def test_a_fingerprint_covers_the_source(
 def test_a_fingerprint_covers_the_parameters() -> None:
     """It covers each parameter that is not left out; nested stages count by their fingerprint."""
     parameters = {"k": 10, "sublinear": False, "ngrams": 1, "terms": "leporello"}
-    assert fingerprint_of(TfIdf())["parameters"] == parameters
-    assert (
-        fingerprint_of(TfIdf(k=3), "k")
-        == fingerprint_of(TfIdf(k=4), "k")
-        != fingerprint_of(TfIdf(ngrams=2), "k")
-    )
+    assert key_of(TfIdf())["parameters"] == parameters
+    assert key_of(TfIdf(k=3), "k") == key_of(TfIdf(k=4), "k") != key_of(TfIdf(ngrams=2), "k")
     nested = [Fusion((TfIdf(), BM25(b=b))) for b in (0.5, 0.6)]
-    assert fingerprint_of(nested[0]) != fingerprint_of(nested[1])
-    assert fingerprint_of(nested[0])["parameters"]["retrievers"][0] == fingerprint_of(TfIdf())
+    assert key_of(nested[0]) != key_of(nested[1])
+    assert key_of(nested[0])["parameters"]["retrievers"][0] == key_of(TfIdf())
 
 
 def test_equal_values_of_other_types_differ(tmp_path: Path) -> None:
     """1, 1.0 and True are equal in Python but have different fingerprints."""
-    plug_in_class = find_class("mine.py:Mine", KINDS["chunker"], plug_in(tmp_path / "here"))
-    stages = [plug_in_class(k=1), plug_in_class(k=1.0), plug_in_class(k=True)]
+    cls = find_class("mine.py:Mine", KINDS["chunker"], plug_in(tmp_path / "here"))
+    stages = [cls(k=1), cls(k=1.0), cls(k=True)]
     assert stages[0] == stages[1] == stages[2]
-    assert len({canonical(fingerprint_of(stage)) for stage in stages}) == 3
+    assert len({canonical(key_of(stage)) for stage in stages}) == 3
     assert len({memo_key(stage) for stage in stages}) == 3
 
 
 def test_a_fingerprint_covers_the_content_of_files(tmp_path: Path) -> None:
     """A parameter that names a file counts by the file's content."""
-    plug_in_class = find_class("mine.py:Mine", KINDS["chunker"], plug_in(tmp_path / "here"))
+    cls = find_class("mine.py:Mine", KINDS["chunker"], plug_in(tmp_path / "here"))
     stop = tmp_path / "stop.txt"
     stop.write_text("the")
-    before = fingerprint_of(plug_in_class(stop=stop))
+    before = key_of(cls(stop=stop))
     stop.write_text("the a")
-    assert fingerprint_of(plug_in_class(stop=stop))["files"] != before["files"]
-    assert "files" not in fingerprint_of(plug_in_class())
+    assert key_of(cls(stop=stop))["files"] != before["files"]
+    assert "files" not in key_of(cls())
 
 
 def tokenizer_file(folder: Path, *words: str) -> Path:
@@ -171,22 +167,16 @@ def tokenizer_file(folder: Path, *words: str) -> Path:
 def test_models_count_by_their_content(tmp_path: Path) -> None:
     """A fingerprint covers the files of a model; `words` is not a model."""
     folder = tokenizer_file(tmp_path / "tokenizer", "one")
-    before = (
-        fingerprint_of(FixedTokens(tokenizer=str(folder))),
-        fingerprint_of(HuggingFace(str(folder))),
-    )
+    before = (key_of(FixedTokens(tokenizer=str(folder))), key_of(HuggingFace(str(folder))))
     assert list(before[0]["models"]) == ["tokenizer"]
     tokenizer_file(folder, "one", "two")
-    assert fingerprint_of(HuggingFace(str(folder))) == before[1]  # this process may have loaded it
+    assert key_of(HuggingFace(str(folder))) == before[1]  # this process may have loaded it
     fingerprints._content.cache_clear()
-    after = (
-        fingerprint_of(FixedTokens(tokenizer=str(folder))),
-        fingerprint_of(HuggingFace(str(folder))),
-    )
+    after = (key_of(FixedTokens(tokenizer=str(folder))), key_of(HuggingFace(str(folder))))
     for old, new in zip(before, after, strict=True):
         assert old["models"] != new["models"]
         assert {**old, "models": {}} == {**new, "models": {}}
-    assert fingerprint_of(FixedTokens())["models"] == {} == fingerprint_of(Words())["models"]
+    assert key_of(FixedTokens())["models"] == {} == key_of(Words())["models"]
 
 
 def test_a_fingerprint_covers_the_hardware_of_a_model(
@@ -236,14 +226,11 @@ def test_only_libraries_that_affect_results_count(
     monkeypatch: pytest.MonkeyPatch, stage: type, matters: str, does_not: str
 ) -> None:
     """A new NumPy version changes the fingerprint; a new torch matters only with a model."""
-    before = fingerprint_of(stage())
+    before = key_of(stage())
     versions(monkeypatch, **{does_not: "99"})
-    assert fingerprint_of(stage()) == before
+    assert key_of(stage()) == before
     versions(monkeypatch, **{matters: "99"})
-    assert fingerprint_of(stage()) == {
-        **before,
-        "libraries": {**before["libraries"], matters: "99"},
-    }
+    assert key_of(stage()) == {**before, "libraries": {**before["libraries"], matters: "99"}}
     _version.cache_clear()
     library_versions.cache_clear()
 
@@ -277,8 +264,8 @@ def test_a_class_whose_parameters_are_unknown_has_a_signature() -> None:
 
 def test_every_library_of_a_plug_in_counts(tmp_path: Path) -> None:
     """Any library may affect results, except those imported only for type checkers."""
-    plug_in_class = find_class("mine.py:Mine", KINDS["chunker"], plug_in(tmp_path / "here"))
-    assert fingerprint_of(plug_in_class())["libraries"] == {"idna": metadata.version("idna")}
+    cls = find_class("mine.py:Mine", KINDS["chunker"], plug_in(tmp_path / "here"))
+    assert key_of(cls())["libraries"] == {"idna": metadata.version("idna")}
 
 
 def test_a_fingerprint_contains_no_secrets(tmp_path: Path) -> None:
@@ -294,9 +281,9 @@ def test_a_fingerprint_contains_no_secrets(tmp_path: Path) -> None:
     (tmp_path / "remote.py").write_text(source)
     remote = find_class("remote.py:Remote", KINDS["retriever"], tmp_path)
     inner = remote("x", "hush-1")
-    result = fingerprint_of(remote("x", "hush-2", "hush-3", ("hush-4",), inner))
+    result = key_of(remote("x", "hush-2", "hush-3", ("hush-4",), inner))
     assert "hush" not in canonical(result)
-    assert result == fingerprint_of(remote("x", "hush-5", inner=inner))
+    assert result == key_of(remote("x", "hush-5", inner=inner))
     assert "hush" not in repr(memo_key(remote("x", "hush-2")))
 
 

@@ -110,7 +110,7 @@ def test_a_follow_up_is_rewritten_by_the_model(
     lines = "Who found the fax?\nAnd her brother?\n:why"
     _, shown = run_prompt(monkeypatch, lines, Writer(rewritten))
     assert (f"\nasked: {question}" in shown) is (question != "And her brother?")
-    refused = "the model could not rewrite the follow-up question" in shown
+    refused = "the model could not rewrite" in shown
     assert refused is (question == "And her brother?")
     assert f"asked     {question}" in shown
 

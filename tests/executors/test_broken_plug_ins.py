@@ -217,8 +217,8 @@ RAISED = {
         "texts": "Reader.read returned 'bad'; it must return Output(text)",
         "pops": "Reader.read changed the list of inputs that it was given",
         "span": "gave the span (700, 800), which is not within one of the chunks",
-        "untold": "UntoldError: (its text cannot be had: ValueError)",
-        "interrupting text": "InterruptedError: (its text cannot be had: KeyboardInterrupt)",
+        "untold": "UntoldError: (its text is not available: ValueError)",
+        "interrupting text": "InterruptedError: (its text is not available: KeyboardInterrupt)",
         "halves": "ValueError: half \N{REPLACEMENT CHARACTER}",
         "long": "ValueError: long long",
         "score": "Reader.read gave the score 'high'; it must be a number",
@@ -367,7 +367,7 @@ def test_a_run_with_a_missing_example_has_status_1(tmp_path: Path) -> None:
     """The run counts as ended early, and can be resumed."""
     options = ("--config", _config(tmp_path), "--no-cache", "--out", tmp_path / "out")
     process = leporello("run", "reader-drops", *options, status=1)
-    assert "examples have neither a prediction nor a failure; the same command" in process.stderr
+    assert "examples have neither a prediction nor a failure; run the same" in process.stderr
 
 
 @pytest.mark.parametrize("how", REFUSED)

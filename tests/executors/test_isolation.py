@@ -117,7 +117,7 @@ def test_too_many_failures_end_the_run(tmp_path: Path, bound: str, stopped: bool
 def test_a_bound_that_is_neither_number_nor_share_is_refused(tmp_path: Path, bound: str) -> None:
     """The message names the valid forms."""
     process = leporello("run", "lead", f"--max-failures={bound}", status=2, folder=tmp_path)
-    assert "must be a number of examples, as 10, or a share, as 0.05 or 5%" in process.stderr
+    assert "must be a number of examples (10) or a share (0.05 or 5%)" in process.stderr
 
 
 def test_verify_reports_differences(tmp_path: Path) -> None:

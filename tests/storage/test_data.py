@@ -109,7 +109,7 @@ def test_a_redirect_to_another_host_is_followed_only_without_a_key(
         if password:
             with pytest.raises(UserError, match=r"redirects to http://localhost, but keys are not"):
                 download(url)
-            assert target.asked == []
+            assert target.requests == []
         else:
             assert download(url).read_bytes() == ONE
 

@@ -35,7 +35,7 @@ class Web:
         password: Password that the user `me` must send.
         elsewhere: Address to redirect to.
         trickle: Seconds between the bytes of an answer.
-        asked: Method, path and range of each request.
+        requests: Method, path and range of each request.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -48,11 +48,11 @@ class Web:
     password: str = ""
     elsewhere: str = ""
     trickle: float = 0.0
-    asked: list[tuple[str, str, str | None]] = field(default_factory=list)
+    requests: list[tuple[str, str, str | None]] = field(default_factory=list)
 
     def downloads(self, path: str) -> list[str | None]:
         """Returns the ranges of all downloads of a file."""
-        return [span for method, at, span in self.asked if (method, at) == ("GET", path)]
+        return [span for method, at, span in self.requests if (method, at) == ("GET", path)]
 
 
 @contextmanager
@@ -93,7 +93,7 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:  # noqa: C901 -- a case 
         def _answer(self, *, with_body: bool) -> None:
             path, span = self.path.partition("?")[0], self.headers.get("Range")
             failing = web.failing if web.downloads(path) and with_body else 0
-            web.asked.append((self.command, path, span))
+            web.requests.append((self.command, path, span))
             secret = base64.b64encode(f"me:{web.password}".encode()).decode()
             if web.password and self.headers.get("Authorization") != f"Basic {secret}":
                 self.send_error(401)

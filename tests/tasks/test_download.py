@@ -25,7 +25,7 @@ def put(hub: Web, repository: str, name: str, content: bytes) -> None:
 
 def ranges(hub: Web) -> list[str | None]:
     """Returns the ranges of all downloads."""
-    return [requested for method, _, requested in hub.asked if method == "GET"]
+    return [requested for method, _, requested in hub.requests if method == "GET"]
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_an_existing_file_is_not_downloaded(hub: Web, tmp_path: Path) -> None:
     [fetched] = all_of({"t": Scrolls("qasper")}, tmp_path)
     assert (fetched.downloaded, fetched.size) == (False, 4)
     assert path.read_bytes() == b"mine"
-    assert hub.asked == []
+    assert hub.requests == []
 
 
 def test_an_interrupted_download_is_resumed(hub: Web, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_an_interrupted_download_is_resumed(hub: Web, tmp_path: Path) -> None:
     assert not path.exists()
     assert ranges(hub) == [None, "bytes=300000-"]
     hub.cut = hub.failing = 0
-    hub.asked.clear()
+    hub.requests.clear()
     [fetched] = all_of({"t": Scrolls("qasper")}, tmp_path)
     assert ranges(hub) == ["bytes=300000-"]
     assert path.read_bytes() == content
@@ -158,7 +158,7 @@ def test_a_file_that_is_not_on_the_hub_is_an_error(hub: Web, tmp_path: Path) -> 
     """The message names file and data set."""
     with pytest.raises(UserError, match=r"has no qasper\.zip of the data set tau/scrolls"):
         all_of({"t": Scrolls("qasper")}, tmp_path)
-    assert hub.asked
+    assert hub.requests
 
 
 def test_a_users_task_has_nothing_to_fetch(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_split_that_is_not_published_is_not_requested(hub: Web, tmp_path: Path
     """The error lists the benchmark's splits."""
     with pytest.raises(UserError, match=r"muld/vlsp has no split 'train'; allowed: test"):
         all_of({"t": Muld("vlsp", "train")}, tmp_path)
-    assert hub.asked == []
+    assert hub.requests == []
 
 
 def test_a_full_disk_is_reported_before_the_download(

@@ -21,7 +21,7 @@ _AROUND = 160  # characters of the passage before and after the answer
 
 
 def show_answer(console: Console, answer: Answer, *, all_passages: bool = False) -> None:
-    """Prints an answer with its place, its items or passages, and the ledger."""
+    """Prints an answer with its place, its items or passages, and its coverage."""
     for text in answer.notes:
         console.print(f"[yellow]note: {escape(text)}[/yellow]")
     console.print(f"[bold]{escape(answer.told)}[/bold]", highlight=False, soft_wrap=True)

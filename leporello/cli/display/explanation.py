@@ -73,7 +73,7 @@ def _answer(console: Console, explanation: Explanation) -> None:
     show_items(console, items_of(prediction.raw) or (), explanation.example.document)
     scores = ", ".join(f"{name} {value:.2f}" for name, value in explanation.scores.items())
     console.print(f"scores     {escape(scores or '(none)')}")
-    console.print(f"ledger     {ledger_line(asdict(prediction.coverage))}", soft_wrap=True)
+    console.print(f"coverage   {ledger_line(asdict(prediction.coverage))}", soft_wrap=True)
     for line in loss_lines(explanation.example.document.losses):
         console.print(f"lost       {escape(line)}", soft_wrap=True)
     for text in explanation.notes:

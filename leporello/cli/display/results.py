@@ -1,4 +1,4 @@
-"""Display of a run: scores, ledger, notes, failures and single answers."""
+"""Display of a run: scores, coverage, notes, failures and single answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _percent(share: float) -> str:
 
 
 def scores(console: Console, results: Sequence[Result]) -> None:
-    """Prints the scores and the ledger of every pipeline, for each task."""
+    """Prints the scores and the coverage of every pipeline, for each task."""
     for task in dict.fromkeys(result.task for result in results):
         _task_scores(console, task, [result for result in results if result.task == task])
     _notes(console, results)
@@ -59,14 +59,14 @@ def _notes(console: Console, results: Sequence[Result]) -> None:
 def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None:
     names = list(dict.fromkeys(name for result in results for name in result.scores))
     parts = shown(result.shares for result in results)
-    ledger = new_table(f"Ledger of {escape(task)}", "pipeline", *_COUNTS, *parts)
+    coverage = new_table(f"Coverage of {escape(task)}", "pipeline", *_COUNTS, *parts)
     for r in results:
         pipeline = _name(r)
         counts = [str(count) for count in (r.examples, r.failures, r.empty)]
-        ledger.add_row(pipeline, *counts, *(_percent(r.shares[part]) for part in parts))
+        coverage.add_row(pipeline, *counts, *(_percent(r.shares[part]) for part in parts))
     if names:
         console.print(_scores_table(f"Scores on {escape(task)}", names, results))
-    console.print(ledger)
+    console.print(coverage)
     if any(result.roles for result in results):
         console.print(_readers_table(task, results))
     if any(result.ways for result in results):

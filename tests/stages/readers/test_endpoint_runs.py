@@ -85,7 +85,7 @@ def test_a_run_stops_when_its_budget_is_spent_and_can_be_resumed(tmp_path: Path)
     assert counts is not None
     assert 25 <= int(counts[1]) <= answers  # requests under way were answered later
     assert int(counts[2]) == 10 * int(counts[1])
-    assert "the same command goes on" in message
+    assert "run the same command again to resume" in message
     rows = read_lines(tmp_path / "out" / "mine" / "rows" / "predictions.jsonl")
     assert [row["prediction"] for row in rows] == [
         f"WHAT IS {number}? TEXT {number}" for number in range(40)
