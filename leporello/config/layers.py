@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leporello.config.built_in import SECTIONS, Entries, built_in_names, built_in_tree
-from leporello.config.parameters import sounds_secret
+from leporello.config.parameters import is_secret_name
 from leporello.config.placement import inherited
 from leporello.core.environment.input_limits import ANCESTORS
 from leporello.core.errors import ConfigError, Fault, did_you_mean, no_such
@@ -41,7 +41,7 @@ def parse_override(text: str) -> Override:
     parts = tuple(path.strip().split("."))
     if parts[:2] == ("readers", ANSWER):
         parts = ("reader", *parts[2:])
-    secret = sounds_secret(parts[-1])
+    secret = is_secret_name(parts[-1])
     text = f"{path}=…" if secret else text
     if not equals or not all(parts) or parts[0] not in SETTABLE:
         keys = ", ".join(SETTABLE)

@@ -259,7 +259,7 @@ def _bound(mark: object) -> str:
     return f" ({mark})" if mark in (MODEL_MARK, BACKEND_MARK, SECRET_MARK, ROLE_MARK) else ""
 
 
-def sounds_secret(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
     """Returns whether a parameter with this name probably takes a secret key."""
     return _SECRET.fullmatch(name) is not None
 
@@ -276,7 +276,7 @@ def fault_of_key(parameter: Parameter, plain: JSON) -> str | None:
         return None if all(is_variable(leaf) or leaf == "" for leaf in keys) else _LITERAL
     if nested_kind(parameter.annotation) or _is_choice(parameter.annotation):
         return None
-    values = [plain] if sounds_secret(parameter.name) else _under_secret_names(plain)
+    values = [plain] if is_secret_name(parameter.name) else _under_secret_names(plain)
     texts = (leaf for value in values for leaf in leaves(value))
     return _UNMARKED if any(isinstance(text, str) and text for text in texts) else None
 
@@ -294,7 +294,7 @@ def _under_secret_names(value: Any) -> Iterator[Any]:  # noqa: ANN401 -- as abov
     """Yields values in nested mappings whose names look like those of secret keys."""
     if isinstance(value, dict):
         for name, item in value.items():
-            yield from [item] if sounds_secret(str(name)) else _under_secret_names(item)
+            yield from [item] if is_secret_name(str(name)) else _under_secret_names(item)
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from _under_secret_names(item)
