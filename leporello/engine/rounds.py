@@ -227,15 +227,15 @@ class Rounds:
 
     def _read(self, reader: BatchReader, places: Sequence[_Place]) -> list[Reply]:
         """Reads a batch; outputs contain its seconds if the budget limits seconds."""
-        began = time.monotonic()
+        start = time.monotonic()
         replies = self._read_safely(reader, places)
         if self.runner.stages.budget.seconds is None:
             return replies
-        seconds = (time.monotonic() - began) / len(places)
+        seconds = (time.monotonic() - start) / len(places)
         return [replace(r, seconds=seconds) if isinstance(r, Output) else r for r in replies]
 
     def _read_safely(self, reader: BatchReader, places: Sequence[_Place]) -> list[Reply]:
-        """Reads a batch; reads one at a time if the batch has killed its workers."""
+        """Reads a batch; if the batch has killed its workers, reads its reads one at a time."""
         example, index = places[0]
         deaths = self.attempts.begin("window", example.number, example.place + index)
         if deaths < TRIES:
@@ -272,15 +272,16 @@ class Rounds:
                 self.wait()
 
     def _refuse(self) -> Reply:
+        """Returns the error of a read that has killed its workers."""
         return ReadError(self.attempts.cause)
 
     def _timed(self, reader: BatchReader, read: Read) -> Reply:
         """Reads in a thread; the output contains its seconds if the budget limits seconds."""
-        began = time.monotonic()
+        start = time.monotonic()
         reply = reader.read_one(read)
         if self.runner.stages.budget.seconds is None or not isinstance(reply, Output):
             return reply
-        return replace(reply, seconds=time.monotonic() - began)
+        return replace(reply, seconds=time.monotonic() - start)
 
     def _deliver_one(self, example: ActiveExample, index: int, reply: Reply) -> None:
         self._deliver([(example, index)], [reply], [""])

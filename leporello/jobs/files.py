@@ -93,7 +93,7 @@ class JobFiles:
         return self.directory.journals(self.pipeline, self.task)
 
     def store(self, shard: int) -> Path:
-        """Returns the store of a shard."""
+        """Returns the path of a shard's store."""
         return self.stores / f"{shard:05}{_STORE}"
 
     def attempts(self, shard: int) -> Path:

@@ -29,7 +29,7 @@ class CitedPassage:
         text: Text that a reader receives: those characters, or text that an enricher made of them.
         score: The retriever's score; higher is better.
         place: Place of the passage, such as `report.pdf p. 3 to p. 4`.
-        read: Whether the reader saw any of it.
+        read: Whether the reader saw any part of the passage.
         kind: Origin of the text: `verbatim`, `summary`, `context`.
     """
 
@@ -122,7 +122,7 @@ class Answer:
 
     @property
     def told(self) -> str:
-        """The answer, or a sentence that the document has none."""
+        """The answer, or the sentence that the document has no answer."""
         return self.text if self.found else "The document does not say so."
 
     def row(self) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class WorkEstimate:
     _random: random.Random = field(default_factory=lambda: random.Random(0))
 
     def offer(self, examples: Sequence[Example]) -> None:
-        """Offers the examples on one document to the random sample of documents."""
+        """Adds the examples on a document to the random sample if the document is drawn."""
         self._offered += 1
         if len(self._documents) < _DOCUMENTS:
             self._documents.append(examples)

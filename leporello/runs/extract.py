@@ -162,6 +162,7 @@ def _cell(document: Document, attempt: Answer | UserError) -> ExtractedCell:
 
 
 def _values(field: AnswerField, cell: ExtractedCell) -> Mapping[str, Any]:
+    """Returns the columns of a field and their values for one document."""
     name, span = column(field), cell.span
     return {
         name: cell.value,

@@ -32,9 +32,10 @@ _LOOK = 0.1  # seconds between checks whether the run must stop
 
 
 def later_statistics(job: Job, files: JobFiles, context: RunContext) -> tuple[JsonTable, str]:
-    """Returns statistics by example number after computing those that are missing.
+    """Returns the statistics of metrics that are computed after all reads, by example number.
 
-    The second value is the reason why computing stopped early, or empty.
+    Missing statistics are computed first. The second value is the reason why the computation
+    stopped early, or empty.
 
     Raises:
         UserError: A metric fails.

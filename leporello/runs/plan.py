@@ -251,7 +251,7 @@ class _RunCounter:
 
 
 def _label(stage: object) -> str:
-    """Returns a stage as a call, without parameters that do not affect its chunks or index."""
+    """Returns a stage as Python source, without parameters that cannot change chunks or index."""
     description: Any = fingerprint(stage, getattr(type(stage), "search_only", ()))
     return type(stage).__name__ if description is None else _call({**description})
 

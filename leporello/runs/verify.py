@@ -65,26 +65,28 @@ class Verification:
 def verify_job(job: Job, context: RunContext) -> Verification:
     """Runs a random 5 % of a job's finished examples again, without cache and store.
 
-    The batches differ from those of the run, so a reader whose outputs depend on the batch may
-    differ without an error.
+    The batches differ from those of the run. Outputs that depend on the batch may therefore differ,
+    which is not an error.
 
     Raises:
         UserError: See `run`.
     """
     files = JobFiles(context.directory, job.pipeline.name, job.task.name)
-    within = sys.maxsize if context.limit is None else context.limit
-    failures = {row.number: row.failure for row in files.statistics() if row.number < within}
+    end = sys.maxsize if context.limit is None else context.limit
+    failures = {row.number: row.failure for row in files.statistics() if row.number < end}
     finished = [number for number, failure in failures.items() if failure is None]
     count = math.ceil(_SHARE * len(finished))
-    # Unseeded, so that every verification checks other examples.
-    chosen = frozenset(random.SystemRandom().sample(finished, count))
-    repeated = _run_again(job, context, chosen)
-    differing: list[ResultDifference] = []
+    # Without a seed, so that each verification checks different examples.
+    sample = frozenset(random.SystemRandom().sample(finished, count))
+    second_run = _run_again(job, context, sample)
+    differences: list[ResultDifference] = []
     for example in files.examples():
-        if example.statistics.number in chosen:
+        if example.statistics.number in sample:
             assert example.prediction is not None
-            differing += _differences(job, example.prediction, repeated[example.statistics.number])
-    verification = Verification(count, tuple(differing))
+            differences += _differences(
+                job, example.prediction, second_run[example.statistics.number]
+            )
+    verification = Verification(count, tuple(differences))
     write_json(files.folder / "verify.json", asdict(verification))
     return verification
 

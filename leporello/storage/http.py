@@ -15,20 +15,20 @@ from leporello.core.secrets import redact
 
 _ERRORS = {401: PermissionError, 403: PermissionError, 404: FileNotFoundError}
 _HEADERS = {"Accept-Encoding": "identity"}  # uncompressed, so that sizes and ETags match
-_TIMEOUT = 30.0  # seconds until the answer, with redirects, and between bytes
+_TIMEOUT = 30.0  # seconds until the response, with redirects, and between bytes
 _GRACE, _SLOWEST = 60.0, 1000  # seconds; bytes per second, since slow servers would never finish
 
 
-def _keep_key(answer: httpx2.Response) -> None:
+def _keep_key(response: httpx2.Response) -> None:
     """Prevents redirects of a request with a key to another host, or to plain HTTP.
 
     Raises:
         ConnectionError: The server sends such a redirect.
     """
-    source, request = answer.url, answer.request
-    if not answer.has_redirect_location:
+    source, request = response.url, response.request
+    if not response.has_redirect_location:
         return
-    target = source.join(answer.headers["Location"])
+    target = source.join(response.headers["Location"])
     has_key = "Authorization" in request.headers or redact(str(source)) != str(source)
     is_safe = target.host == source.host and target.scheme in (source.scheme, "https")
     if has_key and not is_safe:
@@ -52,20 +52,20 @@ class WebFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no 
     def info(self, path: str, **_: object) -> dict[str, object]:
         """Returns the metadata of a file."""
         try:
-            with _request("HEAD", path) as answer:
-                headers = answer.headers
+            with _request("HEAD", path) as response:
+                headers = response.headers
         except OSError:  # signed URLs, for example, may reject HEAD
-            with _request("GET", path) as answer:
-                headers = answer.headers
+            with _request("GET", path) as response:
+                headers = response.headers
         version = headers.get("ETag", "").removeprefix("W/") or headers.get("Last-Modified")
         size = headers.get("Content-Length")
         return {"name": path, "type": "file", "size": size, "etag": version}
 
     def get_file(self, rpath: str, lpath: str, **_: object) -> None:
         """Downloads a file."""
-        with _request("GET", rpath) as answer, Path(lpath).open("wb") as file:
+        with _request("GET", rpath) as response, Path(lpath).open("wb") as file:
             start = time.monotonic()
-            for block in answer.iter_raw():
+            for block in response.iter_raw():
                 size = file.tell() + file.write(block)
                 if (elapsed := time.monotonic() - start) > _GRACE and size < elapsed * _SLOWEST:
                     raise TimeoutError(f"{size:,} bytes in {elapsed:.0f} s")
@@ -74,9 +74,9 @@ class WebFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no 
 @contextmanager
 def _request(method: str, url: str) -> Iterator[httpx2.Response]:
     request = _client.build_request(method, url)
-    answer = within(_TIMEOUT, lambda: _client.send(request, stream=True))
-    with closing(answer):
-        if not answer.is_success:
-            kind = _ERRORS.get(answer.status_code, ConnectionError)
-            raise kind(f"the server answers {answer.status_code} {answer.reason_phrase}")
-        yield answer
+    response = within(_TIMEOUT, lambda: _client.send(request, stream=True))
+    with closing(response):
+        if not response.is_success:
+            kind = _ERRORS.get(response.status_code, ConnectionError)
+            raise kind(f"the server answers {response.status_code} {response.reason_phrase}")
+        yield response

@@ -171,9 +171,8 @@ def is_web(url: str) -> bool:
 
 def local_copy(kind: str, url: str) -> Path:
     """Returns the path of this machine's copy: `LEPORELLO_CACHE/KIND/HASH/NAME`."""
-    name = _UNSAFE.sub("-", url.partition("?")[0].rpartition("/")[2])[
-        -100:
-    ]  # file names have a limited length
+    name = _UNSAFE.sub("-", url.partition("?")[0].rpartition("/")[2])
+    name = name[-100:]  # file names have a limited length
     return cache_directory() / kind / hashlib.sha256(url.encode()).hexdigest()[:16] / name
 
 

@@ -229,9 +229,10 @@ def _rows(
         entries = {}
         for column, numbers in row.numbers.items():
             present = [number for number in numbers if number is not None]
-            full = column in common and len(present) == len(numbers)
-            means = present[0] if full and column in groups else None
-            entering = suite.columns[column].entering(present) if full and means is None else means
+            is_complete = column in common and len(present) == len(numbers)
+            means = present[0] if is_complete and column in groups else None
+            averages = is_complete and means is None
+            entering = suite.columns[column].entering(present) if averages else means
             entries[column] = Entry(tuple(numbers), entering)
         yield TableRow(row.name, ours=False, entries=entries)
         for key in [k for k in pending if k in suite.rows and suite.rows[k].published == row.name]:

@@ -25,10 +25,10 @@ def lcs_length(positions: Mapping[str, int], size: int, words: Iterable[str]) ->
         size: Number of words of the first text.
         words: Words of the second text.
     """
-    full = row = (1 << size) - 1
+    all_bits = row = (1 << size) - 1
     for word in words:
         if matches := row & positions.get(word, 0):
-            row = ((row + matches) | (row - matches)) & full
+            row = ((row + matches) | (row - matches)) & all_bits
     return size - row.bit_count()
 
 

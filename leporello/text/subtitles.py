@@ -121,6 +121,7 @@ def _unmarked(text: str, body: Span) -> Span:
 
 
 def _end(pattern: re.Pattern[str], text: str, body: Span) -> int:
+    """Returns the end of a pattern's match at the start of a span; without a match, the start."""
     match = pattern.match(text, body.start, body.end)
     return match.end() if match else body.start
 

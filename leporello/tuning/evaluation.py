@@ -111,7 +111,7 @@ class Evaluator:
         folder: Path,
         check: Callable[[], None],
     ) -> dict[str, Sequence[ExampleStatistics]]:
-        began = time.monotonic()
+        start = time.monotonic()
         folder.mkdir(parents=True, exist_ok=True)
         name = digest([*keys])
         store = folder / f"{name}.sqlite"
@@ -132,7 +132,7 @@ class Evaluator:
         finished = map(ExampleStatistics.from_row, rows)
         scored = {key: [next(finished) for _ in task.documents[key]] for key in keys}
         plain = {key: [example.row() for example in rows] for key, rows in scored.items()}
-        seconds = time.monotonic() - began
+        seconds = time.monotonic() - start
         write_json(
             folder / f"{name}.json",
             {

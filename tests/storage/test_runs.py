@@ -400,7 +400,7 @@ def test_a_run_that_another_machine_has_locked_is_refused(store: Path) -> None:
     """The error names the process and the time when the lock expires."""
     _lock(store, minutes=5)
     with (
-        pytest.raises(UserError, match=r"process 1 on far .* is running there.*taken over ten min"),
+        pytest.raises(UserError, match=r"process 1 on far .* is running there.*try again ten min"),
         remote_run(URL),
     ):
         pass

@@ -159,8 +159,11 @@ class stage_call:  # noqa: N801 -- called like a function; a generator takes twi
                 self._restore(document, values)
 
     def _restore(self, document: Document, values: Sequence[object]) -> None:
-        before = zip(_FIELDS, values, strict=True)
-        changed = [(name, value) for name, value in before if getattr(document, name) is not value]
+        """Restores fields that the stage has changed, and raises StageError if there are any."""
+        original = zip(_FIELDS, values, strict=True)
+        changed = [
+            (name, value) for name, value in original if getattr(document, name) is not value
+        ]
         for field, value in changed:
             object.__setattr__(document, field, value)
         for field, _ in changed:

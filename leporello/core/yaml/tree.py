@@ -171,6 +171,7 @@ class _TreeBuilder:
         return tree
 
     def node(self, event: yaml.Event, depth: int, line: int = 0) -> Tree:
+        """Returns the tree of the node that begins with an event."""
         line = line or _line(event)
         if isinstance(event, yaml.AliasEvent):
             return self.alias(event, depth, line)

@@ -247,7 +247,7 @@ def _key(passage: Chunk | str) -> tuple[int, int] | str:
 
 
 def _pair(read: Read) -> JSON:
-    """Returns the texts of a pair; True if they equal the texts of the two passages."""
+    """Returns a read's pair of texts; None without a pair, True if its texts are the passages."""
     if read.pair is None:
         return None
     texts = [p if isinstance(p, str) else p.text for p in read.passages]

@@ -101,13 +101,13 @@ class Pdf(Format):
             take_furniture(texts)
         if self.ocr == "never" or not is_installed("rapidocr"):
             return
-        every = self.ocr == "always"
-        which = [i for i, p in enumerate(texts) if not p.fault and (every or p.lacks_text)]
-        if not which:
+        reads_all = self.ocr == "always"
+        scans = [i for i, p in enumerate(texts) if not p.fault and (reads_all or p.lacks_text)]
+        if not scans:
             return
         for page, lines in zip(texts, complete, strict=True):
             page.lines, page.furniture = lines, []
-        read_scans(pdf, texts, which, path.name)
+        read_scans(pdf, texts, scans, path.name)
         if not self.furniture:
             take_furniture(texts)
 

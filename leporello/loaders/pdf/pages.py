@@ -137,24 +137,24 @@ def losses(pages: Sequence[PageText], names: Sequence[str], unread: str) -> list
         names: Names of the pages.
         unread: Reason why pages without text were not read.
     """
-    full = [page.characters for page in pages if page.characters and not page.lacks_text]
-    usual = round(fmean(full)) if full else 0
+    lengths = [page.characters for page in pages if page.characters and not page.lacks_text]
+    mean_length = round(fmean(lengths)) if lengths else 0
     kinds: dict[str, list[tuple[int, Loss]]] = {}
     for i, page in enumerate(pages):
-        for loss in _of_page(page, usual, unread):
+        for loss in _of_page(page, mean_length, unread):
             kinds.setdefault(loss.what, []).append((i, loss))
     return [_together(same, names) for same in kinds.values()]
 
 
-def _of_page(page: PageText, usual: int, unread: str) -> Iterator[Loss]:
-    """Yields the losses of a page; a page without text counts the average characters of others."""
+def _of_page(page: PageText, mean_length: int, unread: str) -> Iterator[Loss]:
+    """Yields the losses of a page; a page without text counts the mean characters of the others."""
     if page.fault:
-        yield Loss("broken page", page.fault, characters=usual)
+        yield Loss("broken page", page.fault, characters=mean_length)
     elif page.undecodable:
         why = "OCR did not recognise them" if page.ocr else "the font does not define the letters"
         yield Loss("undecodable character", why, "", page.undecodable, page.undecodable)
     elif page.lacks_text:
-        yield Loss("page without text", unread, characters=usual)
+        yield Loss("page without text", unread, characters=mean_length)
     elif page.ocr and not page.lines:
         yield Loss("page without text", "OCR found no text")
     if page.pictures and not page.lacks_text:

@@ -118,7 +118,9 @@ def _matched_share(matched: Sequence[float], words: float, function_words: float
     """
     weight = _DELTA * (words - function_words) + (1 - _DELTA) * function_words
     pairs = zip(_WEIGHTS, matched[::2], matched[1::2], strict=True)
-    matches = sum(w * (_DELTA * content + (1 - _DELTA) * other) for w, content, other in pairs)
+    matches = sum(
+        w * (_DELTA * content + (1 - _DELTA) * function) for w, content, function in pairs
+    )
     return matches / weight if weight else 0.0
 
 

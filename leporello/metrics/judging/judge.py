@@ -129,7 +129,7 @@ class Judge(Summed):
         return total / max(judged, 1)
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns mean, share without a verdict, and agreement with metrics and with people."""
+        """Returns the mean, the share without a verdict, and agreement with metrics and people."""
         if not statistics:
             return {}
         judged = [row for row in statistics if row["judge"] is not None]
@@ -137,9 +137,9 @@ class Judge(Summed):
         if judged:
             scores = {"judge": round(fmean(row["judge"] for row in judged), 4), **scores}
         for name in dict.fromkeys(name for row in judged for name in row["beside"]):
-            both = [(e["judge"], e["beside"][name]) for e in judged if name in e["beside"]]
-            if len(both) > _FEW:
-                scores[f"judge_agrees[{name}]"] = round(100 * _spearman(both), 4)
+            pairs = [(r["judge"], r["beside"][name]) for r in judged if name in r["beside"]]
+            if len(pairs) > _FEW:
+                scores[f"judge_agrees[{name}]"] = round(100 * _spearman(pairs), 4)
         return scores
 
     def _judged(self, score: float | None, example: Example) -> Statistics:

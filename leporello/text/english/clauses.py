@@ -29,7 +29,7 @@ def clause_spans(text: str, longest: int = 60) -> list[tuple[int, int]]:
 
     Args:
         text: Text of any kind.
-        longest: Number of words of a clause at most; longer clauses are cut into even parts.
+        longest: Most words that a clause may have; longer clauses are cut into equal parts.
     """
     spans: list[tuple[int, int]] = []
     for start, end in sentence_spans(text):

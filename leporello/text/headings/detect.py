@@ -1,6 +1,6 @@
 """Detects headings in plain text, and where the section under each heading ends.
 
-Markup decides where there is any: sections that a loader read (Markdown, HTML), or `#`, underlines
+If a text has markup, it decides: sections that a loader read (Markdown, HTML), or `#`, underlines
 and LaTeX commands in the text itself. Otherwise headings are recognised by their words, by blank
 lines and indentation around them, and by consecutive numbers. docs/decisions/0013-sections.md
 """
@@ -133,26 +133,28 @@ def _unnumbered(candidate: HeadingCandidate) -> HeadingCandidate:
 
 
 def _ranked(candidates: Sequence[HeadingCandidate]) -> Iterator[HeadingCandidate]:
-    """Sets each heading's level; known names and capitals rank next to numbered headings.
+    """Sets the level of each heading; known names and capitals get levels of numbered headings.
 
     In a text with chapters, known names are siblings of chapters or inside them. Capitals are
     skipped there: they are often the signature of a letter, or a sign on a wall.
     """
     words = {c.label.word for c in candidates if c.kind == "word" and c.label}
-    chapters = "chapter" in words
-    roman = any(c.kind == "number" and c.label and c.label.style == "I" for c in candidates)
-    inside = False
+    has_chapters = "chapter" in words
+    has_roman_numbers = any(
+        c.kind == "number" and c.label and c.label.style == "I" for c in candidates
+    )
+    is_inside_chapter = False
     for candidate in candidates:
         level = rank(candidate)
         if candidate.kind == "word" and candidate.label:
-            inside = candidate.label.word == "chapter"
-            level += candidate.label.word == "appendix" and not chapters
+            is_inside_chapter = candidate.label.word == "chapter"
+            level += candidate.label.word == "appendix" and not has_chapters
         elif candidate.kind == "number" and candidate.label:
-            level += roman and candidate.label.style != "I"
+            level += has_roman_numbers and candidate.label.style != "I"
         elif candidate.kind == "name":
-            inside = inside and name_of(candidate.title) in _INNER
-            level = 11 if inside or not chapters else 10
-        elif chapters:
+            is_inside_chapter = is_inside_chapter and name_of(candidate.title) in _INNER
+            level = 11 if is_inside_chapter or not has_chapters else 10
+        elif has_chapters:
             continue
         else:
             level = 11 + (candidate.level if candidate.kind == "title" else 0)

@@ -116,9 +116,9 @@ class TextLines:
         text = self.texts[line]
         if _LEADER.search(text):
             return True
-        around = (self.at(line - 1), self.at(line + 1))
+        neighbours = (self.at(line - 1), self.at(line + 1))
         return bool(_PAGE_AT_END.search(text)) and any(
-            len(neighbour) <= LONGEST and _PAGE_AT_END.search(neighbour) for neighbour in around
+            len(neighbour) <= LONGEST and _PAGE_AT_END.search(neighbour) for neighbour in neighbours
         )
 
 

@@ -94,11 +94,11 @@ def _is_rule(text: str) -> bool:
 
 
 def _can_be_underlined(title: str) -> bool:
-    """Returns whether a line can be a title, not the head of a table, a list item, a sentence."""
+    """Returns whether a line can be a title, unlike a table's head, a list item or a sentence."""
     label = label_of(title)
     words = (label and label.title) or title
-    gaps = any(gap in words for gap in ("  ", "\t", "|"))
-    if gaps or title[0] in "-*+>|#\\" or title[-1] in ".,;":
+    has_gap = any(gap in words for gap in ("  ", "\t", "|"))
+    if has_gap or title[0] in "-*+>|#\\" or title[-1] in ".,;":
         return False
     return any(character.isalnum() for character in title) and not has_leader(words)
 

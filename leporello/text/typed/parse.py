@@ -234,6 +234,7 @@ def _choice(text: str, choices: Sequence[JSON]) -> JSON:
 def _candidates(
     text: str, schema: Mapping[str, Any], root: Mapping[str, Any]
 ) -> Iterator[FoundValue]:
+    """Yields the values in a text that have the schema's type, with their places in the text."""
     non_null = without_null(schema, root)
     match kind_of(non_null, root):
         case "number" | "integer":
