@@ -78,7 +78,7 @@ class MemoryStore:
         """Stores the outputs of a batch.
 
         Args:
-            replies: Owner, index among the owner's reads, read, and its output or error.
+            replies: Owner as in `outputs`, index among the owner's reads, read, output or error.
             notes: Notes on examples, by the index of the reply.
         """
 

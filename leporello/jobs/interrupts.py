@@ -22,20 +22,22 @@ class Interrupts:
     def __init__(self) -> None:
         self.signal = 0
         self._raised = False
-        self._before: dict[int, Any] = {}
+        self._earlier_handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.getsignal(number) for number in signals.SIGNALS}
-            signals.handle(self._note)
+            self._earlier_handlers = {
+                number: signal.getsignal(number) for number in signals.SIGNALS
+            }
+            signals.handle(self._record)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
+        for number, handler in self._earlier_handlers.items():
             if handler is not None:  # None: not set by Python, which cannot restore it
                 signal.signal(number, handler)
 
-    def _note(self, number: int, _: FrameType | None) -> None:
+    def _record(self, number: int, _: FrameType | None) -> None:
         if self._raised:
             signals.leave()
         if self.signal:

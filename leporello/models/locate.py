@@ -108,14 +108,14 @@ def locate(model: str) -> str:
 
 @cache
 def _checked(path: Path) -> Path:
-    """Returns a model's path; raises an error if it has too many files, or pipes and devices."""
-    inside = [*islice(path.rglob("*"), _MOST_FILES)] if path.is_dir() else []
-    if len(inside) == _MOST_FILES:
+    """Returns a model's path; raises an error if it has too many files, a pipe or a device."""
+    files = [*islice(path.rglob("*"), _MOST_FILES)] if path.is_dir() else []
+    if len(files) == _MOST_FILES:
         raise UserError(
             f"model {shown(str(path))}: the folder contains {_MOST_FILES:,} or more files, so it"
             " is not a model"
         )
-    for file in (path, *inside):
+    for file in (path, *files):
         if file.exists() and not (file.is_file() or file.is_dir()):
             raise UserError(f"model {shown(str(file))}: is a pipe or a device, not a file")
     return path

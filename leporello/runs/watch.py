@@ -135,9 +135,8 @@ class _FollowedJob:
         self.history.append((time.monotonic(), finished))
 
     def _read(self, shard: int, modified: int) -> None:
-        if self._finished.pop(
-            shard, None
-        ):  # a finished store has changed: its failed examples were run again
+        # A finished store changes only when its failed examples are run again.
+        if self._finished.pop(shard, None):
             self._finished.clear()
             self.statistics.clear()
         counts = self.counts[shard] = counts_in(self.files.store(shard))

@@ -97,7 +97,7 @@ def ids(text: str) -> list[str]:
 
 
 def permutation(text: str, count: int) -> str:
-    """Returns the order of the ids 1 to `count` that an answer gives, as `3, 1, 2`."""
+    """Returns an answer's order of the ids 1 to `count`, as `3, 1, 2`; without one, the text."""
     ids = {str(number) for number in range(1, count + 1)}
     for order in _orders(text):
         if order and len(order) == count and set(order) == ids:

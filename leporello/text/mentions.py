@@ -67,40 +67,42 @@ def mentions(text: str, name: str) -> Sequence[Span]:
         name: Name with or without titles, brackets, nicknames in quotes, in any letter case.
     """
     spans = sorted({span for variant in names(name) for span in _mentions_of(text, variant)})
-    apart: list[Span] = []
+    merged: list[Span] = []
     for span in spans:
-        if apart and span.start < apart[-1].end:
-            apart[-1] = Span(apart[-1].start, max(apart[-1].end, span.end))
+        if merged and span.start < merged[-1].end:
+            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
         else:
-            apart.append(span)
-    return apart
+            merged.append(span)
+    return merged
 
 
 def _mentions_of(text: str, name: Name) -> Iterator[Span]:
     """Yields the mentions of one variant of a character's name.
 
-    A capital at the start of a sentence, or among capitals, proves nothing; such a word counts if
+    A word that begins a sentence, or is among words in capitals, may not be a name. It counts if
     the text uses it as this name at least as often as in small letters.
     """
     # In a text without capitals, names in small letters count (decision 14).
-    cased = not text.islower()
-    # So `Will you?` is not a mention of Will, without a list of common words (decision 14).
-    small = [0] * len(name.phrases)
+    has_capitals = not text.islower()
+    # With these counts, `Will you?` is not a mention of Will, and no list of common words is needed
+    # (decision 14).
+    lower_counts = [0] * len(name.phrases)
     runs: list[_MentionRun] = []
     for number, phrase in enumerate(name.phrases):
         for match in pattern(phrase).finditer(text):
-            if cased and match[0][0].islower():
-                small[number] += 1
+            if has_capitals and match[0][0].islower():
+                lower_counts[number] += 1
             else:
                 runs.append(_MentionRun(match.start(), match.end(), number, number))
-    judged = [(run, _verdict(text, run, name)) for run in _joined(text, sorted(runs))]
-    certain = [0] * len(name.phrases)
-    for run, verdict in judged:
+    verdicts = [(run, _verdict(text, run, name)) for run in _joined(text, sorted(runs))]
+    certain_counts = [0] * len(name.phrases)
+    for run, verdict in verdicts:
         if verdict and verdict.is_certain:
-            certain[run.first] += 1
-            certain[run.last] += run.last != run.first
-    for run, verdict in judged:
-        if verdict and (verdict.is_certain or certain[run.first] >= small[run.first]):
+            certain_counts[run.first] += 1
+            certain_counts[run.last] += run.last != run.first
+    for run, verdict in verdicts:
+        is_name = certain_counts[run.first] >= lower_counts[run.first]
+        if verdict and (verdict.is_certain or is_name):
             yield Span(verdict.start, run.end)
 
 
@@ -117,8 +119,8 @@ def _joined(text: str, runs: Sequence[_MentionRun]) -> list[_MentionRun]:
 
 
 def _belong(text: str, end: int, start: int) -> bool:
-    near = 0 <= start - end <= _AROUND
-    return near and _BETWEEN.fullmatch(text, end, start) is not None
+    is_near = 0 <= start - end <= _AROUND
+    return is_near and _BETWEEN.fullmatch(text, end, start) is not None
 
 
 def _verdict(text: str, run: _MentionRun, name: Name) -> _Verdict | None:

@@ -121,7 +121,7 @@ def test_a_killed_run(folder: Path) -> None:
     assert progress_of(watch).finished == 9
     status = json.loads(leporello("watch", folder / "out", "--json").stdout)
     assert status["running"] is False
-    assert "no process" in leporello("watch", folder / "out").stdout
+    assert "not running" in leporello("watch", folder / "out").stdout
 
 
 def test_a_shard_that_is_tried_again(folder: Path) -> None:

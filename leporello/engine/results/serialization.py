@@ -237,6 +237,7 @@ def _indices(column: Any, count: int) -> list[list[int]]:  # noqa: ANN401 -- JSO
 
 
 def _is_always(column: Any, value: JSON) -> bool:  # noqa: ANN401 -- JSON
+    """Returns whether a packed column has this value in every row."""
     if isinstance(column, dict):
         return "=" in column and bool(column["="] == value)
     return bool(column == [value])  # one row

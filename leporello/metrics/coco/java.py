@@ -40,7 +40,7 @@ class LineProcess:
         r"""Writes lines, which contain no `\n`, and returns the next `count` lines except `skip`.
 
         Raises:
-            RuntimeError: The program ended without an answer.
+            RuntimeError: The program ended before it had written the lines.
         """
         with self._lock:
             try:
@@ -48,7 +48,7 @@ class LineProcess:
                 assert process.stdin is not None
                 process.stdin.write("".join(f"{line}\n" for line in lines).encode(errors="replace"))
                 process.stdin.flush()
-                return [self._answer(skip) for _ in range(count)]
+                return [self._next_line(skip) for _ in range(count)]
             except BrokenPipeError:
                 raise self._ended() from None
             except BaseException:  # interrupted between a request and its answer
@@ -76,7 +76,8 @@ class LineProcess:
         reader.start()  # a full pipe would block both sides
         return self._process
 
-    def _answer(self, skip: str) -> str:
+    def _next_line(self, skip: str) -> str:
+        """Returns the next line of the program's output except `skip`."""
         while True:
             line = self._answers.get()
             if not line:
