@@ -73,7 +73,7 @@ def test_a_majority_option_is_the_choice_with_a_number() -> None:
     """Numbers start at 1; a missing number is an error."""
     read = Read((complete(),), choices=("x", "y"))
     assert answer(MajorityOption(2), read) == Output("y", read=(), cut=len(TEXT))
-    with pytest.raises(ValueError, match="no option 3 among 2 choices"):
+    with pytest.raises(ValueError, match="option 3 exceeds the number of choices, 2"):
         answer(MajorityOption(3), read)
 
 
