@@ -28,6 +28,7 @@ Slice: TypeAlias = Callable[[str, str, int], tuple[tuple[int, ...], int]]
 
 # Only the initial guess of a search; the tokens of the complete prompt decide what fits.
 _CHARACTERS_PER_TOKEN = 4
+# T5 has 512 tokens and MuLD's documents are books, so the start must suffice to see it.
 # Of a prompt with more characters per token than this, only the beginning is counted at first, so
 # that a book is not tokenized to see that it exceeds 512 tokens. The slack is for a cut last word.
 _FAR_TOO_LONG = 16
@@ -70,6 +71,7 @@ class Window:
             return [read]
         if self.on_overflow == "slice":
             return [self._sliced(read)]
+        # Question and instruction are never cut, so they must fit without passages (decision 17).
         self._check_room(read)
         match self.on_overflow:
             case "fit":
@@ -92,6 +94,7 @@ class Window:
         """
         *first, last = map(passage_text, read.passages)
         head = "".join(first)
+        # Tokens of the passages must be those of the prompt; any other text would shift them.
         if self.render(read) != head + last:
             raise ValueError("on_overflow 'slice' needs prompt: '{context}' and separator: ''")
         assert self.slice
@@ -108,6 +111,7 @@ class Window:
     def _fits(self, read: Read) -> bool:
         far = _FAR_TOO_LONG * self.limit
         head = self.render(_beginning(read, far + 1))
+        # The slack covers a cut last word, which can have more tokens than the complete one.
         if len(head) > far and self.size(head[:far]) > self.limit + _SLACK:
             return False
         return self.size(self.render(read)) <= self.limit
@@ -121,6 +125,7 @@ class Window:
             )
 
     def _fitted(self, read: Read, count: int) -> Read:
+        # Part of the best passage is more useful than no passage at all.
         return _first(read, count) if count else self._truncated(read, 0)
 
     def _truncated(self, read: Read, count: int) -> Read:
@@ -133,6 +138,7 @@ class Window:
             return replace(read, passages=passages)
 
         guess = _CHARACTERS_PER_TOKEN * self.limit - len(self.render(start))
+        # Half a chunk ends in half a sentence, so only rules that ask for it cut here (decision 17).
         length = _length(last)
         return shortened(_largest(lambda n: self._fits(shortened(n)), length, guess))
 
@@ -198,6 +204,7 @@ def _largest(fits: Callable[[int], bool], upper: int, guess: int) -> int:
     tokens).
     """
     low, high = 0, upper + 1
+    # Each probe tokenizes a complete prompt, so the strides begin small around the guess.
     step, probe = max(1, guess // 8), guess
     while high - low > 1:
         probe = min(max(probe, low + 1), high - 1)
