@@ -138,7 +138,7 @@ class Window:
             return replace(read, passages=passages)
 
         guess = _CHARACTERS_PER_TOKEN * self.limit - len(self.render(start))
-        # Half a chunk ends in half a sentence, so only rules that ask for it cut here (decision 17).
+        # Half a chunk ends in half a sentence, so `fit` cuts only a single passage (decision 17).
         length = _length(last)
         return shortened(_largest(lambda n: self._fits(shortened(n)), length, guess))
 
