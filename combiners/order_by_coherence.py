@@ -67,7 +67,7 @@ def _gains(outputs: Sequence[Reply], count: int) -> NDArray[np.float64]:
     for (row, column), both in zip(permutations(range(count), 2), scores[count:], strict=False):
         parts = both, scores[row], scores[column]
         if all(map(np.isfinite, parts)):
-            # The sum of these gains is the likelihood of the row of texts, up to their own likelihoods,
+            # The sum of these gains is the likelihood of the order without the texts' own ones,
             # whose sum is the same in every order (decision 23).
             gains[row, column] = parts[0] - parts[1] - parts[2]
     return gains
