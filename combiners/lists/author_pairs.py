@@ -209,7 +209,9 @@ def averaged(odds: NDArray[np.float64], radius: int) -> NDArray[np.float64]:
     weights = uniform_filter(shares, size, mode="constant")
     # The filter computes running sums, whose rounding errors remain where all are NaN.
     has_values = weights > 0.5 / size**2
+    # Means of the known pairs only, since zeros would pull the odds to undecided.
     means: NDArray[np.float64] = np.divide(sums, weights, out=np.zeros_like(sums), where=has_values)
+    # Running sums differ in the last digits by direction; the clustering needs symmetry.
     return np.asarray((means + means.T) / 2)
 
 
