@@ -27,8 +27,8 @@ class Windows:
             the Shuffle Test's authors; otherwise the first chunk has `size` tokens.
     """
 
-    # Half of each window overlaps, so that most tokens are scored with much context.
     size: Positive = 512
+    # Half of each window overlaps, so that most tokens are scored with much context.
     stride: Positive = 256
     tokenizer: ModelSource = "words"
     growing: bool = False

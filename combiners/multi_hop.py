@@ -16,8 +16,8 @@ from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import terms
 
 _Item = TypeVar("_Item")
-# `O'Brien` and `Ann-Marie` are one word each, since a retriever searches for both parts.
 # Words of scripts without capitals do not match, since all of them would look like names.
+# `O'Brien` and `Ann-Marie` are one word each, since a retriever searches for both parts.
 _WORD = regex.compile(
     r"(?<![\p{L}\p{M}\p{N}])[\p{Lu}\p{Lt}\p{Ll}\p{N}][\p{L}\p{M}\p{N}]*(?:['’-][\p{L}\p{M}\p{N}]+)*"
 )

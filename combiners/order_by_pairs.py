@@ -47,8 +47,8 @@ class OrderByPairs:
     """
 
     takes_failed_reads: ClassVar[bool] = True
-    # All pairs: one wrong answer then changes little. Sorting 86 texts takes 500 comparisons, all
-    # pairs 3,655, but a wrong one there moves many texts (decision 23).
+    # One wrong answer of all pairs changes little. For 86 texts these are 3,655 comparisons; a sort
+    # takes some 500, but a single wrong answer can then move many texts (decision 23).
     pairs: Literal["all", "sort"] = "all"
     ask: Literal["choices", "pair"] = "choices"
     # Twice the reads, because small models like one letter whatever the texts (decision 23).

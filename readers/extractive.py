@@ -122,8 +122,8 @@ class Extractive(TakesCalibration, QuestionAnswering):
         # A low finite score, so that `ReadEach` prefers every other passage.
         if not replies:
             return Output(self.unanswerable, _NOTHING, read=spans, input_tokens=tokens)
-        # Within a segment without an answer, the least bad span gets all of the probability.
         # Sums are comparable between segments, probabilities within one are not (decision 19).
+        # Within a segment without an answer, the least bad span gets all of the probability.
         ranked = sorted(replies, key=lambda item: -item[2].score)
         index, window, best = ranked[0]
         score = best.score

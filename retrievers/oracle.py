@@ -38,9 +38,9 @@ class Oracle:
         """Returns the chunks of each example; without evidence, no chunks and a note."""
         # Not filled up to k, to measure evidence without noise (decision 25).
         hits = [in_order(_with_evidence(example, chunks))[: self.k] for example in examples]
+        # A note applies to all examples of the call.
         # A note, not an error: tasks have evidence for some examples only, and each run would
         # repeat the failed ones (decision 25).
-        # A note applies to all examples of the call.
         if not all(example.evidence for example in examples):
             note("a question on this document has no gold evidence: nothing is selected for it")
         elif chunks and not all(hits):

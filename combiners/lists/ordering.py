@@ -137,7 +137,6 @@ def _improved(gains: NDArray[np.float64]) -> list[int]:
             remaining = order[:position] + order[position + 1 :]
             # Change of the sum at each position, relative to the first position.
             from_first = np.cumsum([0.0, *(-gains[item, remaining])])
-            # The first maximum, so that an item moves only for a real gain.
             target = int(from_first.argmax())
             if from_first[target] > from_first[position] + _EPSILON:
                 order, has_moved = [*remaining[:target], item, *remaining[target:]], True

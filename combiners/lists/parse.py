@@ -17,8 +17,8 @@ from leporello.core.calls.answers import Item
 from leporello.core.protocols import Positive, Share
 from leporello.core.records import Chunk, Example, Output, Read, Span
 
-# Up to three digits, so that a year at the start of a line stays part of the item.
 # "- ", "* ", "1. ", "2) ", "(3) ", "a) " at the beginning of a line.
+# Up to three digits, so that a year at the start of a line stays part of the item.
 _MARK = regex.compile(r"\s*(?:[-*+•‣·–—▪◦]+\s+|\(?\d{1,3}[.)]\s+|\(?\p{L}\)\s+)")
 _NUMBERED = re.compile(r"(?:^|\s)\(?(\d{1,3})[.)]\s+")
 # Chat models fence lists as code although the prompt asks for lines.

@@ -56,7 +56,7 @@ def _reference_order(example: Example, reference: str) -> list[str]:
 
 
 def _concordance(order: Sequence[str], answer: Sequence[str]) -> float:
-    # As in ZeroSCROLLS; so combiners end in a search over orders (decision 23).
+    # An answer with other numbers scores 0, as in ZeroSCROLLS; so combiners always return all.
     if sorted(order) != sorted(answer):
         return 0.0
     ranks = {number: n for n, number in enumerate(answer)}

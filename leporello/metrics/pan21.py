@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 _AUTHORS = "paragraph-authors"
 _KEYS = {"pan21_task1": "multi-author", "pan21_task2": "changes", "pan21_task3": _AUTHORS}
-# Kept for comparison with PAN's scores, although two authors then score 50 at most in task 3.
 # The official evaluator averages over these labels even if they do not occur; in task 1, over
 # the labels that occur.
+# Kept for comparison with PAN's scores, although two authors then score 50 at most in task 3.
 _LABELS = {"pan21_task2": ("0", "1"), "pan21_task3": ("1", "2", "3", "4")}
 _NUMBERS = re.compile(r"\s*\d+(?:[\s,]+\d+)*\s*")
 

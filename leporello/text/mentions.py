@@ -22,7 +22,7 @@ from leporello.text.person_names import (
     pattern,
 )
 
-# After these words begins a new person: `Ginny and Potter` still mentions Potter.
+# After these words a new person can follow: `Ginny and Potter` still mentions Potter.
 _JOINERS = PARTICLES | {"and", "&", "or", "the", "a", "an", "with", "to", "of", "by", "und", "et"}
 # A bound keeps the search linear, since some paragraphs are one very long line.
 _AROUND = 60  # characters that are examined on either side

@@ -38,8 +38,8 @@ TITLES = (
         " coach master cousin chancellor ambassador secretary"
     )
 )
-# Without this list `old` or `man` in any sentence would count as the character (decision 14).
 # They identify a person only together with a name.
+# Without this list `old` or `man` in any sentence would count as the character (decision 14).
 ROLES = _word_set(
     "old young younger older little big fat tall short man woman boy girl guy kid child lady"
     " gentleman male female voice cop guard soldier waiter waitress driver"

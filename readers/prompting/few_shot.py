@@ -121,7 +121,6 @@ class FewShot:
         Raises:
             UserError: An example was drawn from such a document.
         """
-        # Equal passages prove nothing, so only a common document counts (decision 20).
         # Documents, not passages, since contracts and licences share passages.
         shots = {shot.document: shot for shot in self.shots if shot.document}
         chunks = (p for read in reads if shots for p in read.passages if isinstance(p, Chunk))

@@ -28,9 +28,9 @@ Slice: TypeAlias = Callable[[str, str, int], tuple[tuple[int, ...], int]]
 
 # Only the initial guess of a search; the tokens of the complete prompt decide what fits.
 _CHARACTERS_PER_TOKEN = 4
-# T5 has 512 tokens and MuLD's documents are books, so the start must suffice to see it.
 # Of a prompt with more characters per token than this, only the beginning is counted at first, so
 # that a book is not tokenized to see that it exceeds 512 tokens. The slack is for a cut last word.
+# T5 has 512 tokens and MuLD's documents are books, so the start must suffice to see it.
 _FAR_TOO_LONG = 16
 _SLACK = 64
 
@@ -111,7 +111,6 @@ class Window:
     def _fits(self, read: Read) -> bool:
         far = _FAR_TOO_LONG * self.limit
         head = self.render(_beginning(read, far + 1))
-        # The slack covers a cut last word, which can have more tokens than the complete one.
         if len(head) > far and self.size(head[:far]) > self.limit + _SLACK:
             return False
         return self.size(self.render(read)) <= self.limit

@@ -60,8 +60,8 @@ def answer_score(finished: ExampleFiles, metrics: Mapping[str, Metric]) -> float
 def _of_task(jobs: Sequence[FinishedJob]) -> Iterator[ExampleTrace]:
     factory = StageFactory()
     readers = [_JobReader.of(job, factory) for job in jobs]
-    # A stopped run needs only its part of the data.
     # Stop reading the data after the last finished example of all jobs.
+    # A stopped run needs only its part of the data.
     examples = takewhile(lambda _: any(r.rows.next for r in readers), jobs[0].examples())
     # Chunks come from the cache of the run, so that nothing is computed again (decision 25).
     cache = Cache(cache_directory())

@@ -31,9 +31,9 @@ _FACTS = "leporello.json"
 # Settings that the converter needs and some models lack: whether layers are normalised before
 # attention, and whether embeddings are normalised.
 _NORMALISED = {"bart": (False, True), "mbart": (True, True), "pegasus": (True, False)}
-# The comparison uses the checkpoint's precision, so the limits differ by precision.
 # Largest difference of a choice's mean log-probability to the original's: rounding is far below,
 # missing or wrongly scaled weights are far above.
+# The original is scored in the checkpoint's precision, so the limits differ by precision.
 _TOLERANCE = {"float32": 0.01, "bfloat16": 0.5, "float16": 0.5}
 
 _FAULTS = (ValueError, RuntimeError, NotImplementedError, AttributeError, KeyError, TypeError)

@@ -16,7 +16,7 @@ from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import Tokens
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 
-# Only types that were compared with transformers; LED is missing in CTranslate2 (decision 18).
+# Only types that were compared with transformers; CTranslate2 lacks others, such as LED.
 _TYPES = ("bart", "m2m_100", "marian", "mbart", "mt5", "pegasus", "t5")
 
 
