@@ -48,7 +48,7 @@ class CausalLM(PromptedModel):
 
     _form = "causal"
 
-    # It comes as a wheel, so that the first run needs neither a hub nor a GPU.
+    # It is published as a wheel, which needs no hub, and is small enough for a CPU.
     model: ModelSource = "smollm2-135m-instruct"
     max_input_tokens: Positive = 1024
     on_overflow: OnOverflow = "fit"
