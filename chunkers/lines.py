@@ -38,6 +38,7 @@ class Lines:
         cues = cue_lines(document.text)
         if cues is not None:
             # Detected, since users forget options, and a reader would see times (decision 15).
+            # Each cue becomes a unit of its own: a span over two cues would include the times.
             return self._texts([Span(c[0].start, c[-1].end) for c in cues if c], document)
         return pack(self._units(document, line_starts(document.text)), self.size)
 

@@ -66,9 +66,11 @@ class MentionWindows:
         end = mention = 0
         while mention < len(firsts):
             first = int(firsts[mention])
+            # Half of the size before the mention, since a passage needs context on both sides.
             reach = units.end_of_run(max(end, units.back(first, self.size // 2)), self.size)
             following = max(mention + 1, int(firsts.searchsorted(reach)))
             last = max(first, min(int(lasts[following - 1]), reach - 1))
+            # Never before the previous end: shared text would fill the reader's window twice.
             start = max(end, self._centred_start(units, first, last))
             end = units.end_of_run(start, self.size)
             yield units.run(start, end)
@@ -78,4 +80,5 @@ class MentionWindows:
         """Returns the first unit of a chunk that has the units `first` to `last` in its middle."""
         size = int(units.through[last] - units.before[first])
         start = units.back(first, max(self.size - size, 0) // 2)
+        # Near the document's end the chunk moves back, so that it has its full size.
         return min(start, units.start_of_run(len(units) - 1, self.size))

@@ -28,6 +28,7 @@ class Windows:
     """
 
     size: Positive = 512
+    # Half of each window overlaps, so that most tokens are scored with much context.
     stride: Positive = 256
     tokenizer: ModelSource = "words"
     growing: bool = False
@@ -40,10 +41,12 @@ class Windows:
         """Yields the spans in document order."""
         import numpy as np
 
+        # A character of several tokens, such as an emoji, has the same end for all of them.
         ends = np.maximum.accumulate(document.tokens(tokenizer(self.tokenizer))[:, 1])
         # Tokens that end with the same character cannot be separated.
         cuts = np.append(np.flatnonzero(np.diff(ends, prepend=0)), len(ends))
         edges = [0, *ends.tolist()]
+        # White space at the end belongs to no token, but readers count it.
         edges[-1] = len(document.text)
         covered = 0
         for first, stop in self._runs(len(ends)):

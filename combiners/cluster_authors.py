@@ -42,7 +42,10 @@ class ClusterAuthors(ComparesAuthors):
     threshold: Share = 0.5
     max_authors: Positive | None = 4
     smoothing: Count = 2
+    # Penalties of 10 and 20 gave the same F1 within a point (82.2, 81.9, 82.4).
     change_penalty: NonNegative = 5.0
+    # Three paragraphs raised F1 from 58.5 to 77.1. These defaults were chosen in view of all 20
+    # development documents, so their scores are too high (decision 16).
     context: Positive = field(default=3, kw_only=True)
 
     def decide(self, likeness: NDArray[np.float64]) -> JSON:
@@ -68,11 +71,13 @@ def _agglomerated(
     from sklearn.cluster import AgglomerativeClustering
 
     distances = 1 / (1 + np.exp(odds))
+    # No comparison of a paragraph with itself exists, but scikit-learn requires this distance.
     np.fill_diagonal(distances, 0.0)
     options = {"metric": "precomputed", "linkage": "average"}
     model = AgglomerativeClustering(n_clusters=None, distance_threshold=1 - threshold, **options)
     labels = model.fit_predict(distances)
     if max_authors and labels.max() >= max_authors:
+        # A second fit, because scikit-learn takes either a distance or a number of clusters.
         labels = AgglomerativeClustering(n_clusters=max_authors, **options).fit_predict(distances)
     return [int(label) for label in labels]
 
@@ -85,6 +90,7 @@ def _converged(odds: NDArray[np.float64], clusters: list[int], penalty: float) -
         labels = np.array(clusters)
         closeness = [odds[:, labels == label].mean(axis=1) for label in sorted(set(clusters))]
         sequence = _best_sequence(np.stack(closeness, axis=1), penalty)
+        # Numbers of clusters are arbitrary, so only the order of appearance compares.
         if by_appearance(sequence) == by_appearance(clusters):
             break
         clusters = sequence

@@ -13,6 +13,7 @@ from leporello.core.records import Chunk, Combination, Example, Hit, Output
 
 LIST = (
     "List everything in the text that answers the question, one a line, and nothing else."
+    # An explicit answer, since models otherwise invent an item rather than write no line.
     " If there is nothing, write: none"
 )
 
@@ -42,6 +43,7 @@ class Union(GathersItems):
         outputs: list[Output] = (yield reads) if reads else []
         gathered = self._gathered(chunks, outputs)
         if self.order == "support":
+            # Stable, so that items with equal support keep the document's order.
             gathered.sort(key=lambda item: -len(item.passages))
         return with_items(self.separator.join(item.text for item in gathered), gathered)
 
@@ -67,6 +69,7 @@ class Count(GathersItems):
     choices: tuple[str, str] = ("yes", "no")
 
     def __post_init__(self) -> None:
+        # Compared by first words, since models add an explanation after `yes`.
         yes, no = map(key, self.choices)
         if not yes or not no or _begins_with(yes, no) or _begins_with(no, yes):
             raise ValueError(
@@ -89,6 +92,7 @@ class Count(GathersItems):
         for chunk, output in zip(chunks, outputs, strict=True):
             if not _begins_with(key(output.text), key(self.choices[0])):
                 continue
+            # Overlapping passages show the same text, so they support one item (decision 24).
             if counted and any(overlapping(p, chunk.span) for p in counted[-1].passages[::-1]):
                 last = counted.pop()
                 counted.append(Item(last.text, (*last.passages, chunk.span)))

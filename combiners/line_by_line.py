@@ -37,6 +37,8 @@ class LineByLine:
             with the numbers, times and notes of that file.
     """
 
+    # Chunks give a model the neighbouring lines as context, and a second round repairs answers of
+    # the wrong length; so this default is right with every reader (decision 15).
     unit: Literal["chunk", "line"] = "chunk"
     cues: bool = False
 
@@ -47,12 +49,14 @@ class LineByLine:
             ValueError: `cues` is set, but the document has no cues.
         """
         page = _LinePage.of(example.document)
+        # An error, because plain text without times would pass for a subtitle file.
         if self.cues and not (page.cues or page.is_file):
             raise ValueError(
                 f"cues: true makes subtitle files, but document {example.document.id!r} was not"
                 " loaded from one"
             )
         groups = [*_groups(page, hits)]
+        # Unselected lines stay empty: copied, they would pass for translations (decision 15).
         _note_unselected(page, groups)
         if self.unit == "line":
             groups = [line for group in groups for line in group.split()]
@@ -66,7 +70,9 @@ class LineByLine:
                 # Never paired by guess: one lost line would shift all later ones (decision 15).
                 retries += () if lines else group.split()
             if retries:
+                # A note, since lines without their neighbours are translated with less context.
                 note("answers to chunks had other numbers of lines: these were read line by line")
+            # Two rounds at most: a single line cannot have a wrong number of lines.
             groups = retries
         text = page.filled(answers)
         return rewritten(page.cues, page.by_cue(text)) if self.cues and page.cues else text
@@ -125,6 +131,7 @@ class _LinePage:
         """Returns the page of a document."""
         text = document.text
         cues = cue_lines(text)
+        # Numbers and times of a subtitle file in JSON would otherwise be translated (decision 15).
         lines = [*_nonblank(text)] if cues is None else [line for cue in cues for line in cue]
         return cls(document, lines, [_inner(text, line) for line in lines], cues is not None)
 
@@ -153,6 +160,7 @@ class _LinePage:
         """Yields the lines of each cue, for a text with the document's number of lines."""
         lines = text.splitlines()
         lengths = map(len, self.document.text.splitlines(keepends=True))
+        # By line numbers: answers change all offsets, but never the number of lines.
         starts = [*accumulate(lengths, initial=0)][:-1]
         for cue in self.cues:
             yield lines[bisect_left(starts, cue.start) : bisect_left(starts, cue.end)]
@@ -160,6 +168,7 @@ class _LinePage:
     def opposite(self, reference: str) -> list[str]:
         """Returns the reference's line for each line; empty if the numbers of lines differ."""
         spans, translations = [*_lines(self.document.text)], reference.splitlines()
+        # Such a reference would train the model on lines that do not correspond.
         if len(translations) != len(spans):
             return []
         starts = [span.start for span in spans]
@@ -173,6 +182,7 @@ class _LinePage:
         first = bisect_right(self.texts, chunk.start, key=lambda text: text.end)
         last = bisect_left(self.texts, chunk.end, key=lambda text: text.start)
         lines = translations[first:last]
+        # Half a line has no reference: nobody knows which half of the translation belongs to it.
         is_whole = chunk.start <= self.texts[first].start and self.texts[last - 1].end <= chunk.end
         return "\n".join(lines) if is_whole and all(lines) else ""
 
@@ -181,6 +191,7 @@ class _LinePage:
         joined, ends = dict[int, str](), dict[int, int]()
         for part, answer in sorted(pairs, key=lambda pair: pair[0].span):
             before, bare = joined.get(part.line, ""), self._bare(part, answer)
+            # Scripts without spaces would otherwise get a blank where a chunk ended (decision 15).
             is_adjacent = not before or not bare or ends[part.line] == part.span.start
             joined[part.line] = f"{before}{'' if is_adjacent else ' '}{bare}"
             ends[part.line] = part.span.end
@@ -191,6 +202,7 @@ class _LinePage:
         start = self.texts[part.line].start
         frame = self.document.text[self.lines[part.line].start : start].strip()
         is_first = part.span.start == start
+        # The dash is copied from the document, so a model that writes one too would double it.
         return answer[_frame(answer, 0, len(answer)) :] if frame and is_first else answer
 
 
@@ -201,6 +213,7 @@ def _groups(page: _LinePage, hits: Sequence[Hit]) -> Iterator[_LineGroup]:
     for hit in arranged(hits, "document"):
         start, end = max(covered, hit.chunk.start), max(covered, hit.chunk.end)
         covered = end
+        # By ends: a chunk may begin in the middle of a line, and this line counts too.
         first = bisect_right(ends, start)
         parts = [
             _LinePart(number, span)
@@ -208,6 +221,7 @@ def _groups(page: _LinePage, hits: Sequence[Hit]) -> Iterator[_LineGroup]:
             if len(span := _stripped(text, page.texts[number], start, end))
         ]
         group = _LineGroup(_stripped(text, Span(start, end), start, end), tuple(parts))
+        # Lines with times between them are read one by one, since a slice would include the times.
         if len(parts) > 1 and not page.has_markup(parts):
             yield group
         else:
@@ -227,6 +241,7 @@ def _answers(text: str, count: int) -> list[str]:
     """Returns the lines of an answer to `count` lines; empty if their number differs."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if count == 1:
+        # Always accepted: an empty answer leaves an empty line, not the original (decision 15).
         return [" ".join(lines)]
     return lines if len(lines) == count else []
 

@@ -33,6 +33,7 @@ class Mean(LearnsReferences):
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields one round with one read per hit; returns None without hits."""
+        # No number at all: 0 would be the highest possible log-likelihood.
         if not hits:
             return None
         arrangement = arranged(hits, "document")
@@ -40,6 +41,7 @@ class Mean(LearnsReferences):
         scores = [_score(output) for output in outputs]
         if not self.perplexity:
             return fmean(scores)
+        # The authors' code weighs each window by the tokens that it adds (decision 21).
         new = _new_tokens(example.document, arrangement, self.tokenizer)
         try:
             return -math.exp(-fmean(scores, new))

@@ -40,11 +40,13 @@ class OrderByMatch:
         Raises:
             ValueError: The example has no choices.
         """
+        # Choices, not parts, so that no summary is found in its own text (decision 23).
         if not example.choices:
             raise ValueError(
                 f"OrderByMatch orders the choices of an example, but {example.id!r} has no choices;"
                 " to order parts of the document, use OrderByPairs or OrderByCoherence"
             )
+        # BM25 finds 96.5 % of the pairs without reading; embeddings 89.0 % (decision 23).
         hits_by_choice = yield [Search(choice) for choice in example.choices]
         return answer(most_agreed(self._earlier(hits_by_choice)))
 
@@ -52,6 +54,7 @@ class OrderByMatch:
         """Returns the probabilities that the row's choice precedes the column's; a tie is half."""
         import numpy as np
 
+        # Powers of negative scores have no order.
         positive = [[hit for hit in hits if hit.score > 0] for hits in hits_by_choice]
         if not all(positive):
             note("OrderByMatch found no place for some of the texts: their order is a guess")
@@ -62,14 +65,18 @@ class OrderByMatch:
         for row, hits in enumerate(positive):
             best = max((hit.score for hit in hits), default=1.0)
             for hit in hits:
+                # Divided by the best score, since large scores to the power of 1000 overflow.
                 places[row, column[_middle(hit)]] += (hit.score / best) ** self.sharpness
+        # A text without hits can be anywhere, so it is put between the others (decision 23).
         places[[not hits for hits in positive]] = 1.0
         places /= places.sum(axis=1, keepdims=True)
         later = 1 - places.cumsum(axis=1)
+        # Two texts at one place are undecided, so the tie counts half.
         earlier: NDArray[np.float64] = places @ later.T + places @ places.T / 2
         return earlier
 
 
 def _middle(hit: Hit) -> int:
     """Returns twice the position of a hit's middle, in characters."""
+    # Twice, to stay with integers.
     return hit.chunk.start + hit.chunk.end

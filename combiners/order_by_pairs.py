@@ -47,9 +47,13 @@ class OrderByPairs:
     """
 
     takes_failed_reads: ClassVar[bool] = True
+    # One wrong answer of all pairs changes little. For 86 texts these are 3,655 comparisons; a sort
+    # takes some 500, but a single wrong answer can then move many texts (decision 23).
     pairs: Literal["all", "sort"] = "all"
     ask: Literal["choices", "pair"] = "choices"
+    # Twice the reads, because small models like one letter whatever the texts (decision 23).
     both_ways: bool = True
+    # No other prompt was tried; a model of 135 million parameters stays at chance (decision 23).
     question: str = QUESTION
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
@@ -71,6 +75,7 @@ class OrderByPairs:
         preferences = np.zeros((len(texts), len(texts)))
         for (first, second), value in zip(pairs, odds, strict=True):
             preferences[first, second] = value
+        # Always a permutation: a model that writes one scores 0 for any slip (decision 23).
         return most_agreed(preferences)
 
     def _by_sort(
@@ -87,10 +92,12 @@ class OrderByPairs:
                 _Merge(deque(left), deque(right))
                 for left, right in zip(runs[::2], [*runs[1::2], []], strict=False)
             ]
+            # All merges of a level in one round, so that their reads are pooled (decision 23).
             while unfinished := [merge for merge in merges if merge.left and merge.right]:
                 pairs = [(merge.left[0], merge.right[0]) for merge in unfinished]
                 odds = yield from self._compare(texts, pairs, outputs)
                 for merge, value in zip(unfinished, odds, strict=True):
+                    # Ties keep the given order.
                     merge.merged.append((merge.left if value >= 0 else merge.right).popleft())
             runs = [[*merge.merged, *merge.left, *merge.right] for merge in merges]
         return runs[0] if runs else []
@@ -110,6 +117,7 @@ class OrderByPairs:
             return [value or 0.0 for value in odds]
         # Half the difference cancels a bias for A or B of any size (decision 23).
         ways = zip(odds[: len(pairs)], odds[len(pairs) :], strict=True)
+        # Without the other way the bias would remain, so both count as undecided.
         return [0.0 if a is None or b is None else (a - b) / 2 for a, b in ways]
 
     def _read(self, first: Chunk, second: Chunk) -> Read:
@@ -127,6 +135,7 @@ class OrderByPairs:
                 f"OrderByPairs(ask={self.ask!r}) needs {_NEEDS[self.ask]}; this reader returned"
                 f" the score {output.score!r} and the scores {output.scores!r:.60}"
             )
+        # Models can be certain of a wrong order.
         return max(-_LIMIT, min(_LIMIT, log_odds(scores)))
 
 

@@ -54,13 +54,18 @@ class Percentage:
         digits: Number of decimals of the percentage.
     """
 
+    # So one failed read of fifty abstains, and the other 49 still count (decision 22).
     takes_failed_reads: ClassVar[bool] = True
     positive: str = "yes"
     negative: str = "no"
     neither: str = ""
     heading: str = ""
     question: str = ""
+    # Counting by default, which any reader can do. On 12 digests pooled odds reached 67.5, counting
+    # 59.2; `likeliest` gained 9 points on films and 2 on hotels over counting (decision 22).
     share: Literal["decisions", "probabilities", "pooled", "likeliest"] = "decisions"
+    # Off, because words of the digest carry part of its share: their offset correlates with the
+    # percentage by 0.78 (decision 22). It is for single documents of an unknown kind.
     neutral_texts: Count = 0
     seed: Count = 0
     digits: Count = 0
@@ -117,12 +122,14 @@ class Percentage:
         return chunk.document.chunk(chunk.start + (match.end() if match else 0), chunk.end)
 
     def _read(self, example: Example, passage: Chunk | str) -> Read:
+        # Without the task's instruction, which asks for a percentage of all hits together.
         question = self.question or example.question
         return Read((passage,), question, choices=self._choices, title=example.document.title)
 
     def _random_texts(self, chunks: Sequence[Chunk]) -> list[str]:
         """Returns texts of random words of all chunks, which do not depend on the chunks' order."""
         # Not texts such as `N/A`: their log odds are 1.1 to 1.3, reviews' are 1.9 (decision 22).
+        # Sorted, so that the same words in another order give the same draw.
         words = sorted(word for chunk in chunks for word in chunk.text.split())
         generator, length = random.Random(self.seed), round(len(words) / len(chunks))
         return [
@@ -133,8 +140,10 @@ class Percentage:
         """Returns the log odds of `positive` against `negative`; None if the hit abstains."""
         if not output.scores:
             choice = label(output.text.strip(), self._choices)
+            # A written choice is certain, so only the method that counts accepts it.
             return {self.positive: math.inf, self.negative: -math.inf}.get(choice)
         neither = logarithms(output.scores)[2:]
+        # `neither` must be the likeliest of the three, since small models give it some probability.
         if neither and neither[0] > max(logarithms(output.scores)[:2]):
             return None
         return log_odds(output.scores)
@@ -142,6 +151,7 @@ class Percentage:
     def _bias(self, neutral: Sequence[Output]) -> float:
         """Returns the mean log odds of neutral texts."""
         odds_of_texts = [self._log_odds(output) for output in neutral]
+        # An infinite value would make the mean infinite, and with it every decision equal.
         finite = [odds for odds in odds_of_texts if odds is not None and math.isfinite(odds)]
         if not finite:
             raise ValueError(
@@ -151,6 +161,7 @@ class Percentage:
         return fmean(finite)
 
     def _decides(self, odds: float, bias: float) -> bool:
+        # A draw has no meaning here; counted as either choice, it would shift the percentage.
         return odds != bias or self.share != "decisions"
 
     def _share(self, decided: Sequence[float]) -> float:
@@ -159,18 +170,23 @@ class Percentage:
             return fmean(odds > 0 for odds in decided)
         if self.share == "probabilities":
             return fmean(map(logistic, decided))
+        # One infinite value would outweigh all other hits.
         if not all(map(math.isfinite, decided)):
             raise ValueError(
                 f"share: {self.share} needs finite log odds, but this reader returns probabilities"
                 " of 0 or 1: use share: decisions"
             )
+        # The same formula with which `Calibrated` learns, so that its two numbers fit.
         return logistic(fmean(decided)) if self.share == "pooled" else _likeliest(decided)
 
 
 def _likeliest(odds: Sequence[float]) -> float:
     """Returns the share that equals the mean of the probabilities that it implies."""
+    # The half is neutral, and the likelihood has a single maximum, so any start reaches it.
     share = 0.5
     for _ in range(_ROUNDS):
+        # The reader's mistakes draw counted decisions to the half; this corrects them without
+        # any label (Saerens et al. 2002; decision 22).
         prior = math.log(share) - math.log1p(-share)
         # Limits keep every probability, and so the share, from 0 and 1.
         share = fmean(logistic(max(-_LIMIT, min(value, _LIMIT)) + prior) for value in odds)

@@ -38,8 +38,10 @@ class ReadEach:
         """Yields one round with one read per hit; without hits, one read of only the question."""
         arrangement = arranged(hits, self.order if self.keep == "join" else "score")
         reads = [read_of(example, [hit]) for hit in arrangement] or [read_of(example, [])]
+        # One round of short reads: T5 sees two of ten chunks, unless each is read (decision 17).
         outputs: list[Output] = yield reads
         skipped = {_vote(text) for text in self.skip}
+        # A document in which every chunk is unanswerable is unanswerable, so one such answer stays.
         answers = [out for out in outputs if _vote(out.text) not in skipped] or outputs[:1]
         if self.keep == "join":
             return self.separator.join(output.text for output in answers)
@@ -59,6 +61,7 @@ class ReadEach:
             UserError: The example has no question, so that the part of a summary or translation
                 that belongs to each hit is unknown.
         """
+        # With choices no read is left out, since `best` compares the scores of all of them.
         if example.choices:
             return [example.references or None for _ in reads]
         if not example.question:

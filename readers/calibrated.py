@@ -20,6 +20,7 @@ from leporello.text.log_odds import log_odds, log_probabilities
 
 _PERCENTAGE = re.compile(r"\s*(\d{1,3}(?:\.\d+)?)\s*%\s*")
 _PERCENT = 100
+# Far beyond real scores (about 2), so that it changes only probabilities of exactly 0 or 1.
 _MAX_LOG_ODDS = 30.0
 
 
@@ -40,6 +41,7 @@ class Calibrated:
 
     reader: Reader
     offset: float = 0.0
+    # Never negative: a reader whose scores fall with the percentage has swapped choices.
     slope: NonNegative = 1.0
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
@@ -67,6 +69,7 @@ class Calibrated:
     @property
     def depends_on_batch(self) -> bool:
         """Whether the inner reader's answers depend on the other inputs of a batch."""
+        # True if unknown: such answers are not cached, which is slower but never wrong.
         return bool(getattr(self.reader, "depends_on_batch", True))
 
     @property
@@ -74,6 +77,7 @@ class Calibrated:
         """Whether the inner reader takes all waiting inputs in one call."""
         return bool(getattr(self.reader, "schedules_itself", False))
 
+    # Two numbers learn from eleven documents; hundreds of weights cannot (decision 22).
     def learn(
         self,
         inputs: Sequence[Read],
@@ -96,6 +100,7 @@ class Calibrated:
         for (_, odds), share in zip(self._log_odds(inputs), shares, strict=True):
             groups[share].append(odds)
         offset, slope = _fit(groups)
+        # Rounded, so that the config is equal on machines whose last digits differ.
         return {"offset": round(offset, 6), "slope": round(slope, 6)}
 
     @property
@@ -115,6 +120,7 @@ class Calibrated:
         return [(output, _bounded(log_odds(output.scores))) for output in outputs]
 
     def _correct(self, read: Read, output: Output, odds: float) -> Output:
+        # Small models find most film reviews positive; their offset was 1.89 (decision 22).
         odds = self.slope * (odds - self.offset)
         scores = log_probabilities(odds)
         text = read.choices[scores.index(max(scores))]
@@ -131,6 +137,7 @@ def _fit(groups: Mapping[float, Sequence[float]]) -> tuple[float, float]:
     """
     import numpy as np
 
+    # The mean of log odds, exactly as `share: pooled` computes it later.
     means = np.array([fmean(odds) for odds in groups.values()])
     sizes = np.array([len(odds) for odds in groups.values()], float)
     slope, level, mean = fit_logistic(means, np.array([*groups]), sizes)

@@ -48,6 +48,7 @@ class CausalLM(PromptedModel):
 
     _form = "causal"
 
+    # It is published as a wheel, which needs no hub, and is small enough for a CPU.
     model: ModelSource = "smollm2-135m-instruct"
     max_input_tokens: Positive = 1024
     on_overflow: OnOverflow = "fit"
@@ -57,6 +58,7 @@ class CausalLM(PromptedModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        # An ignored limit would mislead: the memory would not depend on it.
         if self.schedules_itself and self.batch_tokens != type(self).batch_tokens:
             raise ValueError(
                 f"batch_tokens: {self.backend} takes all prompts at once and packs them itself;"
@@ -75,6 +77,7 @@ class CausalLM(PromptedModel):
     ) -> list[tuple[ModelInput, tuple[int, ...]]]:
         """Returns the prompt of each part of an input, with the tokens to generate after it."""
         end = self._tokens.tokenizer.eos_token_id
+        # Without the end token a tuned model would not learn to stop.
         ending = () if end is None else (int(end),)
         parts = self._window.parts(read)
         return [(self._prompt(p), self._choice(self._render(p), target) + ending) for p in parts]
@@ -119,6 +122,7 @@ class CausalLM(PromptedModel):
         """
         if not self._chats:
             text = choice if prompt[-1:].isspace() else f" {choice}"
+            # Together, because byte-pair tokens depend on the text before them.
             before, joined = self._encode(prompt), self._encode(prompt + text)
             if joined[: len(before)] == before and len(joined) > len(before):
                 return joined[len(before) :]

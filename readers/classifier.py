@@ -39,6 +39,7 @@ class Classifier(TrainedClassifier):
 
     _trainer = "classifier"
 
+    # Off, since a label of a whole document mostly has no question.
     question: bool = False
     separator: str = "\n\n"
     on_overflow: OnOverflow = "fit"
@@ -57,6 +58,7 @@ class Classifier(TrainedClassifier):
         self.load()
         parts = [self._window.parts(read) if self._window else [read] for read in inputs]
         flat = [part for read_parts in parts for part in read_parts]
+        # By identity: equal parts of different inputs must keep their own places.
         results = dict(zip(map(id, flat), self._classify(flat), strict=True))
         return [
             self._output(read, read_parts, [results[id(part)] for part in read_parts])
@@ -97,6 +99,7 @@ class Classifier(TrainedClassifier):
     @cached_property
     def _ngrams(self) -> NGramModel:
         pipeline, settings = load(self.model, "Classifier")
+        # With another input than in training, probabilities would be wrong without any error.
         if settings["question"] != self.question:
             raise UserError(
                 f"model {self.model!r} was trained with question: {_yaml(settings['question'])},"
@@ -146,6 +149,7 @@ class Classifier(TrainedClassifier):
     ) -> Output:
         """Returns the output of an input, from the mean probabilities of its parts."""
         probabilities, tokens = zip(*classified, strict=True)
+        # The mean of probabilities, so that a short last part cannot decide alone by its logits.
         means = dict(zip(self._labels, map(fmean, zip(*probabilities, strict=True)), strict=True))
         label, scores = labelled(read.choices, means)
         spans, cut = seen(read, parts)

@@ -49,9 +49,11 @@ class Extractive(TakesCalibration, QuestionAnswering):
     """
 
     model: ModelSource
+    # SQuAD's usual window and overlap, with which its models were trained.
     max_input_tokens: Positive = 384
     stride: Count = 128
     max_answer_tokens: Positive = 30
+    # 0 is SQuAD 2.0's rule. Models of SQuAD 1.1 need null: their `[CLS]` was never trained.
     null_threshold: float | None = 0.0
     unanswerable: str = ""
     batch_tokens: BatchTokens = 8192
@@ -59,6 +61,7 @@ class Extractive(TakesCalibration, QuestionAnswering):
     calibration: Path | None = None
 
     def __post_init__(self) -> None:
+        # Each segment must add tokens, or the passage would never end.
         if self.stride >= self.max_input_tokens:
             raise ValueError(
                 f"stride ({self.stride}) must be less than max_input_tokens"
@@ -73,6 +76,7 @@ class Extractive(TakesCalibration, QuestionAnswering):
         Raises:
             ValueError: An input has choices, a pair, no question, or one that is too long.
         """
+        # The segments of all inputs form common batches, and equal ones are read once.
         windows = [self.windows(read) for read in inputs]
         prompts = (window.prompt for read_windows in windows for _, window in read_windows)
         replies = self._spans(prompts)
@@ -92,6 +96,7 @@ class Extractive(TakesCalibration, QuestionAnswering):
 
     def fit(self, read: Read) -> int:
         """Returns how many leading passages fit: all, since long ones are read in segments."""
+        # Nothing is ever cut: long passages become more segments (decision 19).
         return len(read.passages)
 
     @property
@@ -114,15 +119,19 @@ class Extractive(TakesCalibration, QuestionAnswering):
     ) -> Output:
         tokens = sum(len(window.prompt.tokens) for _, window, _ in replies)
         spans = spans_of(read.passages)
+        # A low finite score, so that `ReadEach` prefers every other passage.
         if not replies:
             return Output(self.unanswerable, _NOTHING, read=spans, input_tokens=tokens)
         # Sums are comparable between segments, probabilities within one are not (decision 19).
+        # Within a segment without an answer, the least bad span gets all of the probability.
         ranked = sorted(replies, key=lambda item: -item[2].score)
         index, window, best = ranked[0]
         score = best.score
         # The lowest sum of "no answer", since all segments but one have no answer (decision 19).
         if self.null_threshold is not None:
+            # The difference compares over reads and documents; raw logits need not (decision 19).
             score -= min(reply.null for _, _, reply in replies)
+        # A refusal keeps its score, so that it is below the score of every answer (decision 19).
         no_answer = Output(self.unanswerable, score, read=spans, input_tokens=tokens)
         if self.null_threshold is not None and -score > self.null_threshold:
             return no_answer
@@ -130,6 +139,7 @@ class Extractive(TakesCalibration, QuestionAnswering):
         if read.schema:
             places = [(n, *w.characters(reply.first, reply.last)) for n, w, reply in ranked]
             typed = best_typed(read.schema, places, [*map(passage_text, read.passages)])
+            # No span of any segment has the type, which is the same as no answer.
             if typed is None:
                 return no_answer
             (index, window, _), start, end = ranked[typed.rank], typed.start, typed.end

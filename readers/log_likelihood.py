@@ -42,10 +42,13 @@ class LogLikelihood(PassageScorer):
     _most = 64
 
     model: ModelSource = "smollm2-135m-instruct"
+    # The sum, since a text and its shuffles have nearly the same number of tokens.
     per_token: bool = False
     start_token: bool = False
     max_input_tokens: Positive = 1024
+    # Smaller than elsewhere: every position has scores of the complete vocabulary.
     batch_tokens: BatchTokens = 2048
+    # Text and shuffle differ little, and half precision would round the difference away.
     dtype: DType = "float32"
     device: str = "auto"
 
@@ -77,6 +80,7 @@ class LogLikelihood(PassageScorer):
         self, rows: Iterable[tuple[int, ...]]
     ) -> Mapping[tuple[int, ...], Sequence[float]]:
         """Returns the log-probabilities of the tokens of each row after the first one."""
+        # Growing windows begin each other, so this saves a pass for each pair (decision 21).
         longest = _longest_by_row(rows)
         prompts = [ModelInput(row) for row in dict.fromkeys(longest.values()) if len(row) > 1]
         replies = self.batching.read(prompts, 1, 0, self._answer)
@@ -117,6 +121,7 @@ def _longest_by_row(rows: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], tu
     """Returns for each row the longest row that begins with it, and so has the same scores."""
     longest: dict[tuple[int, ...], tuple[int, ...]] = {}
     after: tuple[int, ...] = ()
+    # Each row once: equal passages are 8 % of all, for blocks of five a third (decision 21).
     for row in sorted(set(rows), reverse=True):  # in this order, longer rows directly precede it
         longest[row] = longest[after] if after[: len(row)] == row else row
         after = row

@@ -44,6 +44,7 @@ class PairClassifier(TrainedClassifier):
     window_size: ClassVar[int] = 4096  # a document has tens of thousands of pairs
     _trainer = "pair_classifier"
 
+    # Training has as many pairs of one author as of two, so 0.5 is the neutral threshold.
     threshold: Share = 0.5
     features: tuple[Family, ...] = FAMILIES
     on_overflow: Literal["truncate", "error"] = "truncate"
@@ -137,8 +138,10 @@ class PairClassifier(TrainedClassifier):
                 f"the pair takes {size} tokens, max_input_tokens is {limit}, on_overflow is 'error'"
             )
         ends = [network.ends(text) for text in pair]
+        # Token by token, because a cut text may have more tokens than its part of the whole.
         for room in range(limit - network.size("", ""), 1, -1):
             first, second = map(len, ends)
+            # The shorter text keeps all its tokens as long as the longer one can give up some.
             counts = max(room // 2, room - second), max(room - room // 2, room - first)
             shorter = tuple(
                 text[: text_ends[min(count, len(text_ends)) - 1]] if text_ends else text
@@ -196,6 +199,7 @@ def _fit(
 
     profile = fit_profile(list(dict.fromkeys(text for pair in pairs for text in pair)))
     # Strong regularisation, since few features are informative; both classes have equal weight.
+    # Gradient boosting gave no better result on unseen documents (0.687, not 0.690; decision 16).
     classifier = LogisticRegression(
         C=0.05, class_weight="balanced", max_iter=1000, random_state=seed
     )
@@ -217,6 +221,7 @@ def _spans(read: Read, texts: tuple[str, str]) -> tuple[Span, ...] | None:
     """Returns the spans that were read, if the passages are the texts of the pair."""
     assert read.pair
     chunks = [passage for passage in read.passages if isinstance(passage, Chunk)]
+    # Other combiners may pair texts that are not slices; then no spans were read.
     if [len(text) for text in read.pair] != [len(chunk.span) for chunk in chunks]:
         return None
     return tuple(

@@ -12,6 +12,7 @@ from leporello.readers.embedded.word_weights import ReadsWordWeights
 from leporello.readers.prompting.template import passage_text, spans_of
 from leporello.text.log_odds import log_probabilities
 
+# Few and frequent words, so that their negated words are frequent enough to have weights.
 _NEGATIONS = frozenset({"not", "no", "never", "without", "nothing", "nor", "hardly", "cannot"})
 _REACH = 3  # words after a negation that it negates
 _PIECE = re.compile(r"[a-z]+(?:'[a-z]+)?|[!?.,;:]")
@@ -59,13 +60,17 @@ def opinion_words(text: str) -> set[str]:
     Args:
         text: Text in English.
     """
+    # One apostrophe, since the weights have `don't` only in this form.
     text = text.lower().replace("’", "'")
     text = _SPLIT_ENDING.sub("'", _SPLIT_NOT.sub("n't", text))
     words, negated = set(), 0
     for piece in _PIECE.findall(text):
+        # A negation does not reach into the next clause.
         if piece in "!?.,;:":
             negated = 0
+        # `!` and `?` have weights of their own.
         if piece not in ".,;:":
+            # A set: a word that a review repeats is not more evidence, as in the training.
             words.add(f"not {piece}" if negated else piece)
         negated = max(0, negated - 1)
         if piece in _NEGATIONS or piece.endswith("n't"):

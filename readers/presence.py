@@ -22,6 +22,8 @@ class Presence(OneByOne):
         parts: Number of equal parts that a document is divided into.
     """
 
+    # Chosen on 66 characters of nine novels: right for 72.7 %, where `Hero` always is right for
+    # 56.1 %. With each book left out in turn it reaches 69 % (decision 14).
     share: Share = 0.45
     parts: Positive = 20
 
@@ -36,9 +38,12 @@ class Presence(OneByOne):
         passages = [passage for passage in read.passages if isinstance(passage, Chunk)]
         parts = {self._part(passage) for passage in passages}
         share = len(parts) / self.parts
+        # Without any passage the name was not found, so the commoner answer is the safer one.
         is_second = bool(parts) and share < self.share
         return Output(read.choices[is_second], share, read=spans_of(passages))
 
     def _part(self, passage: Chunk) -> int:
+        # The middle is the mention: MentionWindows centres its chunks.
         middle = (passage.start + passage.end) // 2
+        # Plus one, so that a passage at the very end is still in the last part.
         return self.parts * middle // (len(passage.document.text) + 1)

@@ -42,6 +42,7 @@ class Seq2Seq(PromptedModel):
 
     _form = "seq2seq"
 
+    # T5 was pretrained on this form. The question is in front, where it is never cut (decision 17).
     prompt: str = PROMPT
 
     def sliced(self, read: Read, behind: str) -> int:
@@ -60,6 +61,7 @@ class Seq2Seq(PromptedModel):
         """Returns the prompt of each part of an input, with the tokens to generate."""
         tokens = self._tokens.encode_target(target)
         prompts = self._model_inputs(read, self._window.parts(read))
+        # Every part has the same target, although the answer may be in only one of them.
         return [(prompt, tokens) for prompt in prompts]
 
     def _check_positions(self) -> None:

@@ -77,6 +77,7 @@ class Mixed:
 
     def _draw(self, example: str) -> int:
         # Text seeds are hashed by SHA-512, so every process draws the same numbers.
+        # One number for each example, so that a larger share keeps those that it had (decision 25).
         return int(random.Random(repr((self.seed, example))).random() >= self.share)
 
 

@@ -61,5 +61,6 @@ def _counts(name: str, chunks: Sequence[Chunk]) -> list[int]:
     """Returns the number of mentions that begin in each chunk."""
     if not chunks:
         return []
+    # By the start only, so that a mention across a border counts once.
     starts = [mention.start for mention in mentions_in(chunks[0].document, name)]
     return [bisect_left(starts, chunk.end) - bisect_left(starts, chunk.start) for chunk in chunks]

@@ -39,6 +39,8 @@ class Oracle:
         # Not filled up to k, to measure evidence without noise (decision 25).
         hits = [in_order(_with_evidence(example, chunks))[: self.k] for example in examples]
         # A note applies to all examples of the call.
+        # A note, not an error: tasks have evidence for some examples only, and each run would
+        # repeat the failed ones (decision 25).
         if not all(example.evidence for example in examples):
             note("a question on this document has no gold evidence: nothing is selected for it")
         elif chunks and not all(hits):
@@ -47,11 +49,13 @@ class Oracle:
 
 
 def _with_evidence(example: Example, chunks: Iterable[Chunk]) -> Iterator[Hit]:
+    # Merged, since overlapping evidence would count its characters twice.
     text, evidence = example.document.text, merge(example.evidence)
     total = letters(text, evidence)
     for chunk in chunks:
         touching = (span for span in evidence if span.start < chunk.end and chunk.start < span.end)
         inside = [Span(max(s.start, chunk.start), min(s.end, chunk.end)) for s in touching]
+        # Without white space, because chunkers may leave it out at their ends.
         if inside and (count := letters(text, inside)):
             yield Hit(chunk, count / total)
 
@@ -75,6 +79,7 @@ class OracleAnswer:
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the chunks of each example; without references, no chunks and a note."""
+        # Most examples have a chunk with the reference, and then no chunk is normalised.
         words: list[list[str]] = []  # of each chunk, computed when an example needs them
 
         def chunk_words() -> list[list[str]]:
@@ -92,8 +97,10 @@ class OracleAnswer:
     def _best(
         self, example: Example, chunks: Sequence[Chunk], words: Callable[[], list[list[str]]]
     ) -> list[Hit]:
+        # In document order, since all of them contain the reference (decision 25).
         if matches := _containing(example, chunks):
             return [Hit(chunk, 1.0) for chunk in matches[: self.k]]
+        # For summaries and free answers, which occur nowhere in the document (decision 25).
         references = list(filter(None, (normalise(text).split() for text in example.references)))
         if not references:
             return []
@@ -119,5 +126,6 @@ def _containing(example: Example, chunks: Sequence[Chunk]) -> list[Chunk]:
 def _recalls(references: Sequence[list[str]], words: Sequence[list[str]]) -> list[float]:
     """Returns ROUGE-L's recall of each chunk, for its best reference."""
     # Recall, not F1: further text does not make a chunk worse (decision 25).
+    # ROUGE-L, not words in any order, which stop words decide (decision 25).
     tables = [(places(reference), len(reference)) for reference in references]
     return [max(lcs_length(t, size, chunk) / size for t, size in tables) for chunk in words]

@@ -44,15 +44,19 @@ class TfIdf(ByIndex):
 
     search_only: ClassVar[tuple[str, ...]] = ("k",)
 
+    # MuLD's ten, which contain 84.7 % of HotpotQA's evidence with these terms (decision 17).
     k: Positive = 10
     sublinear: bool = False
     ngrams: Positive = 1
+    # Words of any script by default. `scikit-learn` finds its top ten for 362 of 362 questions,
+    # where these terms find them for 93, so MuLD's pipelines use it (decision 17).
     terms: Literal["leporello", "scikit-learn"] = "leporello"
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
         """Returns the weight of each term in each chunk, and the terms' idf."""
         import numpy as np
 
+        # No stop words: a reader of the paper would use scikit-learn's defaults (decision 17).
         counts, ids = count_terms([chunk.text for chunk in chunks], self.ngrams, self._split)
         # Smoothed like scikit-learn's, over only this document's chunks, as in MuLD (decision 6).
         idf = np.log((len(chunks) + 1) / (np.bincount(counts.terms) + 1.0)) + 1
@@ -77,6 +81,7 @@ class TfIdf(ByIndex):
         """Returns the weights of counts as scikit-learn's transformer does, normalised per text."""
         import numpy as np
 
+        # Off by default, like scikit-learn's; the paper names no options (decision 17).
         counts = 1 + np.log(bags.counts) if self.sublinear else bags.counts
         weights: NDArray[np.float64] = counts * idf[bags.terms]
         lengths = np.sqrt(np.bincount(bags.texts, weights * weights))

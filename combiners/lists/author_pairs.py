@@ -65,9 +65,13 @@ class ComparesAuthors:
         seed: Seed of random draws.
     """
 
+    # One paragraph as in the paper: half of them have fewer than 176 characters, and the area
+    # under the curve is 0.69, with five paragraphs 0.91 (decision 16).
     context: Positive = 1
+    # All pairs by default: 20 neighbours and 20 drawn ones cost 13 points of F1 (decision 16).
     neighbours: Count = 0
     samples: Count = 20
+    # A long document would otherwise outweigh all others in the training.
     training_pairs: Positive = 1000
     seed: Count = 0
 
@@ -97,12 +101,14 @@ class ComparesAuthors:
         kinds = [[i for i, name in enumerate(labels) if name == kind] for kind in (SAME, DIFFERENT)]
         # Equally many, so that a probability of 0.5 means undecided (decision 16).
         count = min(self.training_pairs, *map(len, kinds))
+        # By the example's id, so that `--limit` and the order of examples change no draw.
         generator = random.Random(f"{self.seed} {example.id}")
         sample = {index for indices in kinds for index in generator.sample(indices, count)}
         return [label if index in sample else None for index, label in enumerate(labels)]
 
     def _index_pairs(self, count: int) -> list[tuple[int, int]]:
         """Returns the pairs of `count` paragraphs to compare, as (earlier, later)."""
+        # The same pairs for the same count, since `_likeness` computes them a second time.
         generator = random.Random(self.seed)
         pairs: list[tuple[int, int]] = []
         for later in range(1, count):
@@ -133,6 +139,7 @@ class ComparesAuthors:
 
 
 def _join(first: Chunk, last: Chunk) -> Chunk:
+    # One slice of the document, so that the ledger shows exactly the text that was compared.
     return first.document.chunk(first.start, max(first.end, last.end))
 
 
@@ -186,6 +193,7 @@ def log_odds(likeness: NDArray[np.float64]) -> NDArray[np.float64]:
     import numpy as np
 
     with np.errstate(divide="ignore"):
+        # Probabilities of exactly 0 and 1 become infinite here, and are clipped below.
         odds: NDArray[np.float64] = np.log(likeness) - np.log1p(-likeness)
     return np.clip(odds, -_LIMIT, _LIMIT)
 
@@ -201,7 +209,9 @@ def averaged(odds: NDArray[np.float64], radius: int) -> NDArray[np.float64]:
     weights = uniform_filter(shares, size, mode="constant")
     # The filter computes running sums, whose rounding errors remain where all are NaN.
     has_values = weights > 0.5 / size**2
+    # Means of the known pairs only, since zeros would pull the odds to undecided.
     means: NDArray[np.float64] = np.divide(sums, weights, out=np.zeros_like(sums), where=has_values)
+    # Running sums differ in the last digits by direction; the clustering needs symmetry.
     return np.asarray((means + means.T) / 2)
 
 

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+# 300 texts are 89,700 reads for one example; with small models these take hours.
 _MOST = 300
+# Nine digits at most, since longer numbers are not labels.
 _LABEL = re.compile(r"\s*(\w+) (\d{1,9}):\s*")
 
 
@@ -30,6 +32,7 @@ def items(example: Example, hits: Sequence[Hit]) -> list[Chunk]:
     """
     chunks = chunks_of(hits)
     parts = sorted(set(example.document.parts))
+    # A selection of the parts would make numbers that no reference has.
     if parts and [chunk.span for chunk in chunks] != parts:
         raise ValueError(
             f"document {example.document.id!r} has {len(parts)} parts to put in order, but the"
@@ -38,6 +41,7 @@ def items(example: Example, hits: Sequence[Hit]) -> list[Chunk]:
     labels = [_LABEL.match(chunk.text) for chunk in chunks]
     words = {label[1] for label in labels if label}
     numbers = [int(label[2]) if label else 0 for label in labels]
+    # Only if all texts have such labels; otherwise `Chapter 3:` is part of a text (decision 23).
     if len(words) != 1 or numbers != list(range(1, len(chunks) + 1)):
         return chunks
     return [
@@ -66,10 +70,12 @@ def check_failed(outputs: Sequence[Reply]) -> None:
     Raises:
         ReadError: The first error, if all reads failed.
     """
+    # One failed comparison of thousands decides nothing, and the others still order (decision 23).
     if failed_reads(outputs):
         note("some reads of passages to compare failed; these comparisons are ignored")
 
 
+# Exact search of 4,096 sets; each further text doubles them.
 _EXACT = 12  # largest number of texts for which all sets (2 ** 12) are searched
 _EPSILON = 1e-9  # rounding errors of sums that are equal
 
@@ -87,6 +93,7 @@ def most_agreed(preferences: NDArray[np.float64]) -> list[int]:
     import numpy as np
 
     # Unlike Borda's order, it is the likeliest if comparisons are independent (decision 23).
+    # Differences: only the two directions of a pair against each other change the best order.
     gains = preferences - preferences.T
     np.fill_diagonal(gains, 0.0)
     return _exact(gains) if len(gains) <= _EXACT else _improved(gains)
@@ -101,6 +108,7 @@ def _exact(gains: NDArray[np.float64]) -> list[int]:
     best, last = [0.0], [-1]
     for members in range(1, 1 << count):
         inside = [item for item in range(count) if members >> item & 1]
+        # The gain of an item as the last one, after all other members of the set.
         last_gains = gains[inside].sum(axis=0)
         totals = [best[members ^ 1 << item] + float(last_gains[item]) for item in inside]
         top = max(totals)
@@ -119,6 +127,7 @@ def _improved(gains: NDArray[np.float64]) -> list[int]:
     """Moves one item after the other to its best position, until the sum no longer grows."""
     import numpy as np
 
+    # Rounded, so that equal sums keep the given order despite rounding errors.
     order: list[int] = np.argsort(-gains.sum(axis=1).round(9), kind="stable").tolist()
     has_moved = True
     while has_moved:

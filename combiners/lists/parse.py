@@ -18,9 +18,12 @@ from leporello.core.protocols import Positive, Share
 from leporello.core.records import Chunk, Example, Output, Read, Span
 
 # "- ", "* ", "1. ", "2) ", "(3) ", "a) " at the beginning of a line.
+# Up to three digits, so that a year at the start of a line stays part of the item.
 _MARK = regex.compile(r"\s*(?:[-*+•‣·–—▪◦]+\s+|\(?\d{1,3}[.)]\s+|\(?\p{L}\)\s+)")
 _NUMBERED = re.compile(r"(?:^|\s)\(?(\d{1,3})[.)]\s+")
+# Chat models fence lists as code although the prompt asks for lines.
 _FENCED = re.compile(r"```\w*+(?>\s*\n)(.*)```", re.DOTALL)  # as code in Markdown
+# Only before white space: `1,000` and `a;b` are single items.
 _SEMICOLON = re.compile(r"(?:(?<!\s)\s++)?+(?:;\s|；)\s*+")
 _COMMA = re.compile(r"(?:(?<!\s)\s++)?+(?:[,،]\s|[、，])\s*+")
 _LAST = re.compile(r"^(?:and|or|&)\s+|(?<!\s)\s++(?:and|or|&)\s++", re.IGNORECASE)
@@ -52,6 +55,7 @@ not applicable
 not available
 """.splitlines()
 )
+# Models write many forms of `none`; taken as items, they would be counted.
 _DENIAL = re.compile(
     r"no (?:\w+ ){0,2}(?:items?|answers?|names?|matches|mentions?|results?|information)\b"
     r"|there (?:is|are|was|were) (?:no|none|not any|nothing)\b"
@@ -85,6 +89,7 @@ def items(text: str) -> list[str]:
     parts = _from_json(stripped)
     if parts is None:
         lines = [line for line in stripped.splitlines() if line.strip()]
+        # An introduction needs lines after it; alone, `Ships:` may be the answer.
         if len(lines) > 1:
             lines = [line for line in lines if not line.rstrip().endswith((":", "："))]
         parts = [*_of_lines(lines)]
@@ -100,6 +105,7 @@ def _from_json(text: str) -> list[str] | None:
         parsed = json.loads(text)
     except (ValueError, RecursionError):
         return None
+    # Nested objects are left out, since no single text of them is the item.
     return [str(part) for part in parsed if isinstance(part, (str, int, float))]
 
 
@@ -114,11 +120,14 @@ def _of_one_line(line: str) -> Iterator[str]:
     """Yields the items of one line, separated by numbers, semicolons or commas."""
     line = _OPENING.sub("", line)
     numbers = [int(match[1]) for match in _NUMBERED.finditer(line)]
+    # Only consecutive numbers, since sentences can also end with a number.
     if len(numbers) > 1 and numbers == [*range(numbers[0], numbers[0] + len(numbers))]:
         yield from _NUMBERED.sub("\n", line).split("\n")
         return
+    # Semicolons first, because items between them may contain commas.
     *first, last = (_SEMICOLON if _SEMICOLON.search(line) else _COMMA).split(line)
     yield from first
+    # `and` divides only the end of a list: `Tom and Jerry` alone is one item.
     yield from _LAST.split(last, maxsplit=1) if first else [last]
 
 
@@ -137,8 +146,10 @@ def _denies(part: str) -> bool:
 
 def key(text: str) -> str:
     """Returns the comparison key of an item: without case, punctuation and leading articles."""
+    # Marks stay in numbers and in `C#`, which would otherwise equal `C` (decision 24).
     folded = unicodedata.normalize("NFKC", text).casefold()
     words = _DROPPED.sub("", _DASH.sub(" ", folded)).split()
+    # `The The` and `A` keep their last word, since a key must not be empty.
     while len(words) > 1 and words[0] in _ARTICLES:
         words = words[1:]
     return " ".join(words)
@@ -148,6 +159,7 @@ def similarity(key_a: str, key_b: str) -> float:
     """Returns the similarity of two keys, 0 to 1: twice the matching length over both lengths."""
     from difflib import SequenceMatcher
 
+    # Without autojunk, which ignores frequent letters in texts of 200 characters and more.
     first, second = sorted((key_a, key_b))  # the matcher is not symmetric
     return SequenceMatcher(None, first, second, autojunk=False).ratio()
 
@@ -181,9 +193,11 @@ class GathersItems:
         skip: Items to leave out, compared by their keys.
     """
 
+    # One passage is enough, because most items of a list occur once.
     support: Positive = 1
     # Not below 1 by default, since different dates have similar spellings (decision 24).
     similar: Share = 1.0
+    # Off, since models may inflect words; on, it removed invented ships (decision 24).
     verbatim: bool = False
     skip: tuple[str, ...] = ()
 
@@ -197,6 +211,7 @@ class GathersItems:
                 texts.setdefault(key(item), item)
             for name, text in texts.items():
                 places = [*_mentions(chunk, text)]
+                # Without a place the whole passage counts, so an inflected item keeps its support.
                 if name not in skipped and (places or not self.verbatim):
                     merged = gathered.setdefault(self._key_in(gathered, name), _GatheredItem(text))
                     merged.add(chunk.span, places or [chunk.span])
@@ -225,6 +240,7 @@ class _GatheredItem:
 
     def add(self, passage: Span, places: Sequence[Span]) -> None:
         """Adds a passage, unless earlier passages contain all its places of the item."""
+        # Overlapping passages support an item twice only at different places (decision 24).
         new = [place for place in places if self._is_new(place)]
         for place in new:
             insort(self.places, place)

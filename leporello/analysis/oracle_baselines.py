@@ -15,6 +15,7 @@ from leporello.jobs.options import JobOptions
 
 # Classes of retrievers, best first: oracles, all chunks, then random and first chunks.
 ORACLES = ("Oracle", "OracleAnswer", "All", "Random", "First")
+# `All` returns every chunk, so a number of hits has no meaning for it.
 _WITHOUT_K = ("All",)
 _NEEDS = {"Oracle": "gold evidence", "OracleAnswer": "references"}
 
@@ -53,6 +54,7 @@ def oracle_sweep(options: JobOptions) -> OracleSweep:
         task.with_split(options.split) if options.split else task for task in chosen.values()
     ]
     notes_by_oracle = dict(_unusable_oracles(read_tasks, options.limit))
+    # The same number of hits, so that oracles do not gain by reading more (decision 25).
     counts = list(dict.fromkeys(filter(None, map(_count, points))))
     oracles = [oracle for oracle in ORACLES if oracle not in notes_by_oracle]
     # With the retriever's parameters, so that a ladder changes only the retriever (decision 25).
@@ -78,6 +80,7 @@ def _unusable_oracles(tasks: Sequence[TaskSpec], limit: int | None) -> Iterator[
     """Yields the oracles whose gold data no task has, each with a note."""
     available = dict.fromkeys(_NEEDS, False)
     for task in tasks:
+        # Only as far as the run would read, since gold data further on would not help it.
         for example in islice(examples_of(task.spec.build(), task.name), limit):
             available["Oracle"] |= bool(example.evidence)
             available["OracleAnswer"] |= bool(example.references)
@@ -91,6 +94,7 @@ def _unusable_oracles(tasks: Sequence[TaskSpec], limit: int | None) -> Iterator[
 
 def _count(point: PipelineSpec) -> int | None:
     """Returns the number of chunks that a retriever returns: its `k`, or a nested retriever's."""
+    # The outermost first: the k of `Fusion` counts, not those of its retrievers.
     for spec in point.stages["retriever"].all_specs():
         k = spec.resolved().get("k")
         if isinstance(k, int):

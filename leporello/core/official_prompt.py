@@ -44,6 +44,7 @@ class OfficialPrompt:
 
     def metadata(self) -> dict[str, JSON]:
         """Returns the prompt as entry of an example's `metadata`."""
+        # Not under `gold`: combiners such as `Truncate` need it, and it has no answers.
         return {"prompt": {**asdict(self)}}
 
     @classmethod

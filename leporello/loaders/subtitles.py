@@ -32,6 +32,7 @@ class Subtitles(Format):
         """
         raw = decoded(data, path)
         text = raw.text
+        # The content counts too, since some WebVTT files have the suffix `.srt`.
         web = path.suffix.lower() == ".vtt" or bool(self.begins.match(data))
         timed = list(cues(same_length(text), web))
         if not timed:

@@ -31,6 +31,7 @@ class ConcordanceIndex(Averaged):
             GoldError: A reference has fewer than two ids, or repeats an id.
         """
         orders = [_reference_order(example, reference) for reference in example.references]
+        # The best reference, as in the benchmark's code.
         return 100 * max(_concordance(order, ids(text)) for order in orders)
 
     def parses(self, text: str, example: Example) -> bool:
@@ -55,6 +56,7 @@ def _reference_order(example: Example, reference: str) -> list[str]:
 
 
 def _concordance(order: Sequence[str], answer: Sequence[str]) -> float:
+    # An answer with other numbers scores 0, as in ZeroSCROLLS; so combiners always return all.
     if sorted(order) != sorted(answer):
         return 0.0
     ranks = {number: n for n, number in enumerate(answer)}

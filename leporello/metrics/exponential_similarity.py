@@ -9,6 +9,7 @@ from leporello.core.records import Example
 from leporello.metrics.protocol import Averaged, GoldError
 from leporello.text.answers import PERCENTAGE
 
+# The benchmark's constant: an error of 10 points halves the score.
 _HALVING = 10  # percentage points
 
 
@@ -28,6 +29,7 @@ class ExponentialSimilarity(Averaged):
         gold = [_reference_percentage(example, reference) for reference in example.references]
         guess = _percentage(text)
         return 100 * (
+            # An answer without `%` scores 0, as in the benchmark, whatever number it has.
             0.0 if guess is None else max(0.5 ** (abs(guess - p) / _HALVING) for p in gold)
         )
 

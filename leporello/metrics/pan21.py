@@ -20,6 +20,7 @@ _AUTHORS = "paragraph-authors"
 _KEYS = {"pan21_task1": "multi-author", "pan21_task2": "changes", "pan21_task3": _AUTHORS}
 # The official evaluator averages over these labels even if they do not occur; in task 1, over
 # the labels that occur.
+# Kept for comparison with PAN's scores, although two authors then score 50 at most in task 3.
 _LABELS = {"pan21_task2": ("0", "1"), "pan21_task3": ("1", "2", "3", "4")}
 _NUMBERS = re.compile(r"\s*\d+(?:[\s,]+\d+)*\s*")
 
@@ -53,6 +54,7 @@ class StyleChangeF1:
         Raises:
             GoldError: There are several references, or the reference is invalid.
         """
+        # Test data have no truth; a score of 0 would look like a result.
         if not example.references:
             return None
         truth, answer = _truth(example), _read(prediction.prediction)
@@ -91,6 +93,7 @@ class StyleChangeF1:
 
 
 def _macro(statistics: Sequence[Statistics], task: str) -> float:
+    # Counts of all documents first, as PAN concatenates them: the mean over documents differs.
     counts: dict[str, tuple[int, int, int]] = {}
     for row in statistics:
         for label, (hits, missed, extra) in row[task].items():
@@ -101,6 +104,7 @@ def _macro(statistics: Sequence[Statistics], task: str) -> float:
 
 def _pairs(truth: Sequence[str], answer: Sequence[str]) -> list[tuple[str, str | None]]:
     if len(truth) != len(answer):
+        # No label at all: shifted rows would be right or wrong by chance.
         return [(label, None) for label in truth]
     return list(zip(truth, answer, strict=True))
 
@@ -126,6 +130,7 @@ def _read(text: str) -> Mapping[str, Sequence[str]]:
     authors = _labels(fields.get(_AUTHORS))
     return {
         "multi-author": _labels([fields.get("multi-author")]) or _any_change(authors),
+        # Derived only if absent: MuLD's baseline may contradict its own authors (decision 16).
         "changes": _labels(fields.get("changes")) or _changes(authors),
         _AUTHORS: authors,
     }
@@ -144,6 +149,7 @@ def _label(value: Any) -> str:  # noqa: ANN401 -- any JSON
     if isinstance(value, int):
         return str(int(value))  # true is 1
     if isinstance(value, str) and value.isascii() and value.isdecimal():
+        # Not int(), which refuses very long numbers that a model may repeat.
         return value.lstrip("0") or "0"
     return ""
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from leporello.core.records import Example, Prediction
 from leporello.metrics.protocol import Statistics
 
+# Rounding differs between batches and machines, so tiny differences prove nothing.
 _TIE = 1e-4  # differences up to this size count as ties, as for the authors
 _Z = NormalDist().inv_cdf(0.975)
 
@@ -32,6 +33,7 @@ class ShuffleAccuracy:
     headline: ClassVar[str] = "shuffle_accuracy"
     name: ClassVar[str] = "shuffle_accuracy"
     signature: ClassVar[str] = (
+        # The rules are part of the name: scores under other rules must not compare.
         "shuffle_accuracy|tie:0.0001|same:wrong|missing:wrong|mean:block-sizes"
         "|interval:wilson-95-clustered-by-document|version:1"
     )
@@ -66,6 +68,7 @@ class ShuffleAccuracy:
             return {}
         flags = {size: _correct_flags(verdicts[size]) for size in sorted(verdicts)}
         shares = {size: fmean(_flat(flags[size])) for size in flags}
+        # The mean of sizes, not of pairs, so that short texts do not change the weights.
         scores = {self.name: fmean(shares.values())}
         scores |= {f"accuracy[{size}]": share for size, share in shares.items()}
         for size, documents in flags.items():
@@ -95,7 +98,10 @@ def interval(documents: Sequence[Sequence[bool]]) -> tuple[float, float]:
     """
     pairs, clusters = sum(map(len, documents)), len(documents)
     share = fmean(_flat(documents))
+    # Pairs of a document share its original, so they are fewer than they look (decision 21).
     deviations = sum((sum(verdicts) - share * len(verdicts)) ** 2 for verdicts in documents)
+    # If nothing varies, each document counts once. A bootstrap would return [100, 100] there,
+    # and most results of this test are near 100 (decision 21).
     effective = float(clusters)
     if deviations and clusters > 1:
         # In simulations, 90 to 97 % of these intervals contain the true share; if pairs are taken
@@ -106,6 +112,7 @@ def interval(documents: Sequence[Sequence[bool]]) -> tuple[float, float]:
 
 
 def _wilson(share: float, count: float) -> tuple[float, float]:
+    # Wilson's interval stays within 0 and 1 and needs no seed.
     weight = _Z**2 / count
     middle = (share + weight / 2) / (1 + weight)
     half_width = math.sqrt(weight * share * (1 - share) + weight**2 / 4) / (1 + weight)
@@ -127,6 +134,7 @@ def _verdict(original: float | None, shuffle: Statistics) -> str:
     if shuffle["unchanged"]:  # even if a model scores the same text differently
         return "same"
     if original is None or shuffle["score"] is None:
+        # Not left out: a model that fails on hard texts would otherwise score higher.
         return "missing"
     return verdict_on(original - shuffle["score"])
 

@@ -165,6 +165,7 @@ def fit(method: Method, scores: Iterable[float], shares: Iterable[float]) -> Cal
         margin = 1 / (len(x) + 2)  # few answers cannot justify a probability near 0 or 1
         steps = IsotonicRegression(y_min=margin, y_max=1 - margin, out_of_bounds="clip").fit(x, y)
         pairs = zip(_rounded(steps.X_thresholds_), _rounded(steps.y_thresholds_), strict=True)
+        # A dict, since rounding can make two scores equal, and scores must ascend.
         knots = dict(pairs)
         return Calibration(scores=(*knots,), probabilities=(*knots.values(),))
     slope, level, mean = fit_logistic(x, y, np.ones(len(x)))
@@ -185,8 +186,10 @@ def fit_logistic(
     from sklearn.linear_model import LogisticRegression
 
     mean, spread = float(scores.mean()), float(scores.std()) or 1.0
+    # Standardised, so that the weak prior acts equally on scores of any scale.
     column = ((scores - mean) / spread)[:, None]
     model = LogisticRegression().fit(  # its weak prior keeps the coefficients finite
+        # Each group twice, with weights: scikit-learn takes labels, not shares.
         np.concatenate([column, column]),
         np.repeat([1, 0], len(scores)),
         sample_weight=np.concatenate([sizes * shares, sizes * (1 - shares)]),

@@ -36,6 +36,7 @@ METRICS: Mapping[str, tuple[str, ...]] = {
 }
 LABELS = ("Hero", "Villain/Antagonist")  # of character_id
 
+# Without a limit, any `<html` in a book would end the question.
 _LONGEST = 1000  # most characters of a question; the document must begin within them
 # Beginnings of books and scripts: HTML, or a byte order mark, which may be read as Latin-1.
 _BORDER = re.compile("(?P<mark>\ufeff|ï»¿)|<html", re.IGNORECASE)
@@ -104,6 +105,7 @@ class Muld(Benchmark):
         document = Document("", text[head:], parts=self._parts(text))
         references, unfit = self._references(row, document)
         return Example(
+            # By position, since the benchmark has no ids; so the order of rows must never change.
             id=f"{self.split}-{number}",
             document=document,
             question=question,
@@ -128,6 +130,7 @@ class Muld(Benchmark):
         """Returns the paragraphs of `style_change`: lines without blank ones."""
         if self.name != "style_change":
             return ()
+        # Spans, so that PAN's paragraphs remain slices of the document.
         return tuple(Span(*line.span()) for line in LINE.finditer(text))
 
     def _references(
@@ -161,6 +164,7 @@ def _question_above(text: str) -> tuple[str, int, str]:
     end = text.find("\n", start, start + _LONGEST)
     line = text[start : start + _LONGEST if end < 0 else end]
     match = _ASKED.search(line)
+    # Some rows have no line break between the question and the book.
     if match and not line.rstrip(" \"'”’)]").endswith("?"):
         line = line[: match.end()]  # the document begins on the same line
     elif end < 0 and not match:
@@ -183,6 +187,7 @@ def _authors(output: JSON, paragraphs: int) -> tuple[tuple[str, ...], str]:
     listed = answers.authors(output if isinstance(output, str) else json.dumps(output))
     if not _AUTHORS.fullmatch(listed):
         return (), f"gold answer {listed!r:.60} is not a list of authors"
+    # Checked here, because a wrong number would shift all later paragraphs in the metric.
     count = listed.count(",") + 1
     if count != paragraphs:
         return (), f"{paragraphs} paragraphs, but {count} authors of paragraphs"
@@ -195,6 +200,7 @@ def _gold(row: Mapping[str, Any]) -> dict[str, JSON]:
     if not metadata:
         return {}
     try:
+        # Under `gold`, which stages never see.
         return {"gold": json.loads(metadata) if isinstance(metadata, str) else metadata}
     except ValueError:
         return {"gold": metadata}

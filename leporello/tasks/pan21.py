@@ -18,6 +18,7 @@ from leporello.loaders.files import file_hash, load, read_bytes
 from leporello.text import answers
 
 _NAME = re.compile(r"problem-(\d+)\.txt")
+# Windows line ends too, since PAN's folders come from several systems.
 _BLANK_LINE = re.compile(r"\r?\n\s*\n")
 _LINE_BREAK = re.compile(r"\r?\n")
 _MULTI = ("multi-author", "multiauthor")  # in PAN's data, and in the README of MuLD
@@ -82,6 +83,7 @@ class Pan21:
         problems = [(int(match[1]), file) for file, match in numbers.items() if match]
         if not problems:
             raise UserError(f"{self.path}: has no problem-1.txt, problem-2.txt, … of PAN")
+        # By number, since `problem-10` precedes `problem-2` by name.
         return [file for _, file in sorted(problems)]
 
 
@@ -97,6 +99,7 @@ def _example(problem: Path) -> Example:
         return Example(problem.stem, Document(problem.stem, ""), fault=str(error))
     file = _truth_file(problem)
     if not file.exists():
+        # Without truth nobody knows the separator; a text with blank lines mostly uses them.
         blank = bool(_BLANK_LINE.search(document.text.strip()))
         parts = _parts(document.text, _BLANK_LINE if blank else _LINE_BREAK)
         return Example(problem.stem, dataclasses.replace(document, parts=parts))
@@ -133,6 +136,7 @@ def _authors(truth: Mapping[str, Any]) -> list[int]:
     follows: dict[str, JSON] = {"changes": [int(a != b) for a, b in pairwise(authors)]}
     follows |= dict.fromkeys(_MULTI, int(len(set(authors)) > 1))
     for name, value in follows.items():
+        # A contradiction is a damaged file, and the three tasks would have different truths.
         if name in truth and truth[name] != value:  # true is 1
             raise ValueError(f"`{name}` does not follow from its {len(authors)} paragraph-authors")
     return authors
@@ -141,6 +145,7 @@ def _authors(truth: Mapping[str, Any]) -> list[int]:
 def _paragraphs(text: str, count: int) -> tuple[Span, ...]:
     """Returns `count` paragraphs; raises ValueError if neither separator gives this number."""
     by_blank, by_line = (_parts(text, border) for border in (_BLANK_LINE, _LINE_BREAK))
+    # Blank lines first, since PAN itself uses them; MuLD's generator writes one line each.
     for parts in (by_blank, by_line):
         if len(parts) == count:
             return parts

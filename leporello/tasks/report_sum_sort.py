@@ -15,6 +15,7 @@ from leporello.tasks.official.benchmark import Benchmark
 from leporello.tasks.zero_scrolls import ZeroScrolls
 from leporello.text import answers
 
+# `Summary 3:` shows the given order, so models would copy it (decision 23).
 _LABEL = re.compile(r"(?<!\s)\s*+Summary \d+:\s*")
 _HEADER = re.compile(r"\w+:\s*\n")  # of the report
 _FOOTER = re.compile(r"^\w++:\s*\Z", re.MULTILINE)  # the header of the summaries
@@ -37,6 +38,7 @@ class ReportSumSort(Benchmark):
     metrics: ClassVar[tuple[str, ...]] = ("concordance_index",)
 
     path: Path
+    # With the report, places in it give 96.5 % of pairs; without, 41 to 61 % (decision 23).
     source: bool = True
 
     @property
@@ -65,10 +67,12 @@ class ReportSumSort(Benchmark):
 def _with_source(example: Example) -> Example:
     text, parts = example.document.text, example.document.parts
     report = text[: parts[0].start]
+    # Headers are part of the prompt, not of the report, and would be found as text.
     start = border.end() if (border := _HEADER.match(report)) else 0
     if border := _FOOTER.search(report, start):
         report = report[: border.start()].rstrip()
     end = max(start, len(report))
+    # Choices, so that the report alone is the document, and rows on it share its index.
     choices = [_LABEL.sub("", text[part.start : part.end], count=1) for part in parts]
     return replace(_restricted(example, start, end), choices=tuple(choices))
 
@@ -76,6 +80,7 @@ def _with_source(example: Example) -> Example:
 def _without_source(example: Example) -> Example:
     text, parts = example.document.text, example.document.parts
     start = parts[0].start
+    # The document begins with the first summary, so its offsets move.
     moved = tuple(Span(part.start - start, part.end - start) for part in parts)
     shortened = _restricted(example, start, len(text))
     return replace(shortened, document=replace(shortened.document, parts=moved))
@@ -85,6 +90,7 @@ def _restricted(example: Example, start: int, end: int) -> Example:
     """Returns the example with these characters as document and the others in the prompt."""
     prompt, text = OfficialPrompt.of(example), example.document.text
     assert prompt
+    # Moved, not dropped: the official prompt must remain complete.
     before, between = prompt.before + text[:start], text[end:] + prompt.between
     return replace(
         example,

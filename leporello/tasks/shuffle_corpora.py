@@ -56,6 +56,7 @@ class ShuffleCorpus:
             return (
                 islice(rows, self.tested)
                 if self.tested > 0
+                # Only these rows are in memory; the file has many more.
                 else iter(deque(rows, maxlen=-self.tested))
             )
         return rows if "{split}" in self.file else _without_last(rows, -self.tested)
@@ -71,6 +72,7 @@ def _without_last(rows: Iterator[_Row], count: int) -> Iterator[_Row]:
 
 # As in HF's `reddit_tifu` (short), posts need text and title; the authors test the last thousand.
 CORPORA: Mapping[str, ShuffleCorpus] = {
+    # The splits are the authors' files and row numbers, so that scores compare (decision 21).
     "wsj": ShuffleCorpus("shuffle_test/coherence_{split}_set.json"),
     "billsum": ShuffleCorpus(
         "billsum/us_{split}_data_final_OFFICIAL.jsonl", id="bill_id", tested=1000

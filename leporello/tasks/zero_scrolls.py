@@ -40,6 +40,7 @@ _OFFSETS = (
     "query_start_index",
     "query_end_index",
 )
+# Atomic groups, since four lazy searches would backtrack through long questions.
 _OPTIONS = re.compile(
     r"\A(?>(.*?)^ *+\(A\)) *+(?>(.*?)^ *+\(B\)) *+(?>(.*?)^ *+\(C\)) *+(?>(.*?)^ *+\(D\)) *+(.*)",
     re.DOTALL | re.MULTILINE,

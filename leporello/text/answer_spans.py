@@ -13,6 +13,7 @@ from itertools import accumulate, compress
 from leporello.core.records import Document, Span
 from leporello.text.squad import normalise
 
+# Words between blanks, as SQuAD's normalisation splits them.
 _WORD = re.compile(r"\S+")
 _normalised = lru_cache(2**16)(normalise)  # a language has few different words
 
@@ -43,6 +44,7 @@ class _WordSpans:
         return _WordSpans(text, f" {' '.join(words)} ")
 
     def find(self, phrase: str) -> Iterator[Span]:
+        # With blanks on both sides, so that `art` is not found in `party` (decision 25).
         padded, offset = f" {phrase} ", -1
         while (offset := self.normal.find(padded, offset + 1)) >= 0:
             yield self._span(offset + 1, offset + len(phrase))
@@ -52,6 +54,7 @@ class _WordSpans:
         normal, original = self._word_starts
         begin, end = (original[bisect_right(normal, position) - 1] for position in (first, last))
         first_word, last_word = self._word(begin), self._word(end)
+        # ASCII marks only, as in SQuAD: curly quotes around an answer hide it (decision 25).
         start = begin + len(first_word) - len(first_word.lstrip(string.punctuation))
         return Span(start, end + len(last_word.rstrip(string.punctuation)))
 
@@ -63,5 +66,6 @@ class _WordSpans:
     def _word_starts(self) -> tuple[list[int], list[int]]:
         """Offsets of words in the normalised form, and of the same words in the text."""
         sizes = [len(_normalised(word)) for word in self.text.split()]
+        # Words that normalise to nothing, such as articles, have no place in the normal form.
         starts = [match.start() for match in compress(_WORD.finditer(self.text), sizes)]
         return [*accumulate((size + 1 for size in sizes if size), initial=1)][:-1], starts

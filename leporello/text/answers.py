@@ -53,6 +53,7 @@ def option_letter(text: str, choices: Sequence[str]) -> str:
     article that the metric would read as the letter A.
     """
     single = _BARE.fullmatch(text)
+    # Only a capital: `a` is more likely an article.
     if single and single[1].isupper():
         return single[1]
     if (index := _option(text, choices)) is not None:
@@ -86,6 +87,7 @@ def percentage(text: str) -> str:
     if worded := _PER_CENT.search(text):
         return f"{worded[1]}%"
     numbers = _NUMBER.findall(text)
+    # With several numbers, nobody knows the right one. `0.6` can be a share, so it is unchanged.
     only = numbers[0] if len(numbers) == 1 else ""
     return f"{only}%" if only and (float(only) == 0 or 1 <= float(only) <= 100) else text  # noqa: PLR2004 -- per cent
 
@@ -141,14 +143,17 @@ def _option(text: str, options: Sequence[str]) -> int | None:
 
 def _names(text: str, label: str) -> bool:
     words = "|".join(map(re.escape, label.split("/")))
+    # `not a hero` names the label, but means the other one.
     negated = r"(?<!\bnot )(?<!\bnot a )(?<!\bnot an )(?<!\bnot the )(?<!\bno )"
     return bool(re.search(rf"{negated}\b(?:{words})\b", text, re.IGNORECASE))
 
 
 def _orders(text: str) -> Iterator[list[str]]:
     """Yields possible orders in a text: the metric's reading, then a list, then runs of numbers."""
+    # The metric's own reading first, so that an answer it can read is never changed.
     yield ids(text)
     yield [_number(entry) for entry in _ENTRY.findall(text)]
+    # The last run first, since models repeat the given order before they answer.
     for run in reversed(_RUN.findall(text)):
         yield [_number(word) for word in re.findall("[0-9]+", run)]
     yield [_number(word) for word in re.findall("[0-9]+", text)]

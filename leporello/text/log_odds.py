@@ -12,6 +12,7 @@ def logarithms(scores: Sequence[float]) -> list[float]:
     Raises:
         ValueError: The scores are neither.
     """
+    # Log-probabilities are never positive, so the sign shows the kind of scores.
     if max(scores) <= 0:
         return [*scores]
     if min(scores) < 0 or max(scores) > 1:
@@ -28,11 +29,13 @@ def log_odds(scores: Sequence[float]) -> float:
         ValueError: The scores are neither probabilities nor log-probabilities.
     """
     first, second = logarithms(scores)[:2]
+    # Two infinite values are equal too, and their difference would be NaN.
     return 0.0 if first == second else first - second
 
 
 def logistic(log_odds: float) -> float:
     """Converts log odds to a probability."""
+    # The same as 1 / (1 + exp(-x)), without overflow for large values.
     return 0.5 + 0.5 * math.tanh(log_odds / 2)
 
 

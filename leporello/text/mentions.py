@@ -22,7 +22,9 @@ from leporello.text.person_names import (
     pattern,
 )
 
+# After these words a new person can follow: `Ginny and Potter` still mentions Potter.
 _JOINERS = PARTICLES | {"and", "&", "or", "the", "a", "an", "with", "to", "of", "by", "und", "et"}
+# A bound keeps the search linear, since some paragraphs are one very long line.
 _AROUND = 60  # characters that are examined on either side
 _OPENING = "\"“‘'([_*"
 _BLANK = r"[^\S\r\n]{1,3}"
@@ -31,6 +33,7 @@ _BETWEEN = re.compile(
     rf"{_BLANK}(?:(?:[^\W\d_]\.?|(?:{'|'.join(sorted(PARTICLES))})|[A-ZÀ-Þ][\w’'-]*"
     rf"|[\"“'‘][^\"“”'‘’\n]{{1,25}}[\"”'’]){_BLANK}){{0,3}}|[{HYPHENS}·]|(?:)"
 )
+# Possessive, so that long rows of blanks and brackets cause no backtracking.
 _CUE_END = re.compile(r"[ \t]*+(?:\([^()\n]*+\)?+[ \t]*+)*+:?+[ \t]*+\Z")
 _NEXT_WORD = re.compile(r"[ \t]([^\W\d_][\w’'-]+)")
 
@@ -94,6 +97,7 @@ def _mentions_of(text: str, name: Name) -> Iterator[Span]:
                 lower_counts[number] += 1
             else:
                 runs.append(_MentionRun(match.start(), match.end(), number, number))
+    # Two passes, because later uses in the text also prove that a word is this name.
     verdicts = [(run, _verdict(text, run, name)) for run in _joined(text, sorted(runs))]
     certain_counts = [0] * len(name.phrases)
     for run, verdict in verdicts:
@@ -133,16 +137,22 @@ def _verdict(text: str, run: _MentionRun, name: Name) -> _Verdict | None:
     word = before.split()[-1].lstrip(_OPENING) if before[-1:].isspace() and before.strip() else ""
     start = run.start - len(before) + before.rfind(word) if word else run.start
     key = folded(word).rstrip(".")
+    # `Mr. Darcy` is not `Miss Darcy`, but a title of another kind proves nothing (decision 14).
     if key in TITLES and not word.islower():
         differs = run.first == run.last and _differ(key, name.title)
         return None if differs else _Verdict(start, is_certain=True)
+    # Another initial belongs to a relative with the same family name (decision 14).
     if run.first and len(key) == 1 and word.endswith("."):  # H. Potter
         return _Verdict(start, is_certain=True) if key == name.phrases[0][0] else None
     whole_line = not before.replace(word, "", 1).strip() and _CUE_END.match(after) is not None
+    # `James Potter` is not Harry. `Potter` alone still counts: a passage about the family is also
+    # about him, and its loss would cost more than a false mention (decision 14).
     if run.first and _is_given_name(word, before, whole_line and mention.isupper()):
         return None
+    # `Harry Osborn` is not Harry Potter, although the given name matches (decision 14).
     if run.last < len(name.phrases) - 1 and _has_surname(before, mention, after):
         return None
+    # Two words of a name are proof anywhere: a sentence rarely begins so by chance.
     return _Verdict(run.start, run.first < run.last or _has_free_capital(before, mention, after))
 
 
@@ -150,8 +160,10 @@ def _glued(before: str, after: str) -> bool:
     """Returns whether a run is part of a compound name: `Anne-Marie`, `O'Brien`."""
     if before[-1:] and before[-1] in HYPHENS and before[-2:-1].isalnum():
         part = re.split(rf"[{HYPHENS}\s]", before[:-1])[-1].lstrip(_OPENING)
+        # A small letter before the hyphen makes a phrase, not a name: `ex-Potter` counts.
         return part[:1].isupper()
     if before[-1:] and before[-1] in APOSTROPHES and before[-2:-1].isupper():
+        # One capital before the apostrophe is part of a name (`O'`); a whole word is a quotation.
         return not before[-3:-2].isalnum()
     return bool(after) and after[0] in HYPHENS and after[1:2].isupper()
 
@@ -163,10 +175,13 @@ def _differ(first: str, second: str) -> bool:
 
 def _is_given_name(word: str, before: str, among_capitals: bool) -> bool:
     """Returns whether the word before a family name is somebody else's given name."""
+    # A comma or point after the word separates two people, so it must be pure letters.
     if not word[:1].isupper() or not word.isalpha() or folded(word) in _JOINERS | ROLES:
         return False
     if word.isupper():
         return among_capitals
+    # A capital at the start of a sentence proves nothing, so `When Potter came` counts. The
+    # price: `James Potter` there counts for Harry too (decision 14).
     return _continues_sentence(before[: before.rfind(word)])
 
 
@@ -189,10 +204,12 @@ def _has_free_capital(before: str, mention: str, after: str) -> bool:
     if mention.isupper() and len(mention) > 1:
         among = any(map(str.islower, before + after))
         return among or (not before.strip() and _CUE_END.match(after) is not None)
+    # Scripts without letter case have no capitals that could prove a name.
     return mention.lower() == mention.upper() or _continues_sentence(before)
 
 
 def _continues_sentence(before: str) -> bool:
     """Returns whether the text before a word on its line belongs to the same sentence."""
     last = before.rstrip()[-1:]
+    # Not colons or dashes: a capital after them may begin another sentence.
     return last.isalnum() or last in (",", ";", "&")

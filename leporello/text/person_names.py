@@ -39,20 +39,26 @@ TITLES = (
     )
 )
 # They identify a person only together with a name.
+# Without this list `old` or `man` in any sentence would count as the character (decision 14).
 ROLES = _word_set(
     "old young younger older little big fat tall short man woman boy girl guy kid child lady"
     " gentleman male female voice cop guard soldier waiter waitress driver"
 )
 SUFFIXES = _word_set("jr sr junior senior ii iii iv esq phd ph.d md m.d")
+# Many surnames share these words, so they do not identify anybody.
 PARTICLES = _word_set("van von zu de la le du der den di da del della dos el al bin ibn y")
+# An article marks a description: `the Man in Black` counts only as a whole (decision 14).
 _ARTICLES = frozenset(("the", "a", "an"))
 _PLACED = frozenset(("of", "from", "in", "with", "at", "on"))  # Lawrence of Arabia
 
+# The closing bracket is optional, because a name that was cut may have lost it.
 _BRACKETED = re.compile(r"[(\[][^()\[\]]*[)\]]?")
+# Single quotes inside words are apostrophes: `O'Brien` has no nickname.
 _QUOTED = re.compile(r"""["“„«]([^"“”„«»]+)["”“»]|(?<!\w)['‘]([^'‘’]+)['’](?!\w)""")
 _ALIAS = re.compile(r"/|\ba\.?k\.?a\b\.?|\balias\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\s,;:!?*#]+")
 
+# Editions of one book mix these characters, so all of them match each other (decision 14).
 HYPHENS = "-‐‑–\u00ad"
 APOSTROPHES = "'’‘ʼ`´"
 
@@ -73,9 +79,11 @@ class Name:
 
 def names(text: str) -> list[Name]:
     """Returns the variants of a character's name: the name itself, its aliases and nicknames."""
+    # A long text is a question, and each of its words would be searched as a name.
     if len(text) > _LONGEST:
         return []
     unbracketed = _BRACKETED.sub(" ", text)
+    # A name entirely in brackets keeps its words, since nothing else would be left.
     unbracketed = unbracketed if unbracketed.strip() else text.strip("()[] ")
     nicknames = [double or single for double, single in _QUOTED.findall(unbracketed)]
     variants = [_parsed(_words(part)) for part in _ALIAS.split(_QUOTED.sub(" ", unbracketed))]
@@ -94,13 +102,16 @@ def _parsed(words: list[str]) -> Name:
     words = words[1:] if has_article else words
     titles = next((n for n, word in enumerate(words) if word not in TITLES), len(words))
     remaining = words[titles:]
+    # The last word stays in any case: `Junior` can be the complete name.
     while len(remaining) > 1 and remaining[-1] in SUFFIXES:
         remaining = remaining[:-1]
     if not remaining or any(word.isdigit() for word in remaining):  # Captain; Agent 47
         return _one_phrase(words)
+    # The last one, since a text writes it directly before the name.
     title = words[titles - 1] if titles else ""
     placed = next((n for n, word in enumerate(remaining) if n and word in _PLACED), len(remaining))
     phrases = _sufficient_words(remaining[:placed])
+    # In these names a single word fits too many other people (decision 14).
     if has_article or not phrases or remaining[-1] in ROLES:  # the Man in Black, Old Man, Iron Man
         return Name(_one_phrase(remaining).phrases, title)
     return Name(tuple(dict.fromkeys(phrases)), title)
@@ -112,6 +123,7 @@ def _one_phrase(words: Sequence[str]) -> Name:
 
 def _sufficient_words(words: Sequence[str]) -> list[str]:
     """Returns the words of a name that may refer to the character alone."""
+    # At the ends a particle can be the name itself, as in `Della Street` or `Yi Du`.
     inside = range(1, len(words) - 1)
     return [
         word
@@ -122,6 +134,7 @@ def _sufficient_words(words: Sequence[str]) -> list[str]:
 
 def folded(text: str) -> str:
     """Returns a text in small letters without marks (`Zoë` -> `zoe`)."""
+    # Texts and lists of characters differ in accents: `Zoë` must match `Zoe` (decision 14).
     marked = unicodedata.normalize("NFKD", text.casefold())
     return "".join(_STROKES.get(c, c) for c in marked if not unicodedata.combining(c))
 
@@ -139,6 +152,7 @@ _STROKES = {
 def _variants() -> dict[str, str]:
     """Returns for each letter the characters that fold to it."""
     variants: dict[str, str] = {}
+    # Latin, Greek and Cyrillic with their extensions; other letters match only themselves.
     for code in (*range(0x41, 0x530), *range(0x1E00, 0x2000)):
         letter = folded(chr(code))
         if len(letter) == 1:
@@ -153,6 +167,7 @@ def pattern(phrase: str) -> re.Pattern[str]:
     The lookbehind follows the first character, so that the search jumps from one such character
     to the next.
     """
+    # Searches of 10 MB take tenths of a second this way (decision 14).
     first, *following = map(_character_pattern, phrase)
     before = "" if _unspaced(phrase[0]) else r"(?<![^\W_].)"
     after = "" if _unspaced(phrase[-1]) else r"(?![^\W_])"
@@ -165,8 +180,10 @@ _MARKS = "[\u0300-\u036f]*"
 def _character_pattern(character: str) -> str:
     """Returns the pattern of a character of a folded phrase."""
     if character == " ":
+        # Up to three, for names that continue on an indented line.
         return r"\s{1,3}"
     if character in HYPHENS:
+        # Optional, because editions also write `Annmarie` and `Ann Marie` (decision 14).
         return rf"[{HYPHENS}\s]?"
     if character in APOSTROPHES:
         return f"[{APOSTROPHES}]?"

@@ -13,6 +13,7 @@ _LINE = rf"[ \t\ufeff]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\n]*\n?"
 _TIMING = re.compile(rf"^{_LINE}", re.MULTILINE)
 _WEB = re.compile(r"\ufeff?WEBVTT(?=\s|\Z)")
 # Subtitles begin with a cue, with or without a number.
+# Only at the start, so that a text about subtitles is not taken for a file (decision 15).
 _FIRST_CUE = re.compile(rf"\ufeff?\s*+(?:\d+[ \t]*\n)?{_LINE}")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _NEXT_NUMBER = re.compile(r"\n[ \t]*\d+[ \t]*\n?\Z")
@@ -47,6 +48,7 @@ def cue_lines(text: str) -> tuple[tuple[Span, ...], ...] | None:
 
     None if the text does not begin like a subtitle file.
     """
+    # The beginning decides; most documents are books without cues, and replacing takes a copy.
     plain = same_length(text[:1000])
     web = _WEB.match(plain) is not None
     if not web and not _FIRST_CUE.match(plain):
@@ -63,6 +65,7 @@ def rewritten(cues: Sequence[Cue], texts: Iterable[Iterable[str]]) -> str:
         texts: Lines of each cue; blank lines are dropped, since they would end the cue.
     """
     around = "".join(cue.head for cue in cues)
+    # The file's own line ends, because players and diffs expect the file unchanged (decision 15).
     newline = "\r\n" if "\r\n" in around else "\n" if "\n" in around else "\r"
     web = _WEB.match(around) is not None
     bodies = (newline.join(line for line in lines if line.strip()) for lines in texts)
@@ -74,10 +77,12 @@ def rewritten(cues: Sequence[Cue], texts: Iterable[Iterable[str]]) -> str:
 
 def same_length(text: str) -> str:
     """Replaces all line ends by newlines without changing offsets."""
+    # A blank for the CR keeps every offset, so that heads and tails stay exact slices.
     return text.replace("\r\n", " \n").replace("\r", "\n")
 
 
 def _escaped(text: str) -> str:
+    # Only WebVTT has entities; there a raw `-->` in a text would end the cue.
     return text.replace("&", "&amp;").replace("<", "&lt;").replace("-->", "--&gt;")
 
 
@@ -89,6 +94,7 @@ def cues(text: str, web: bool) -> Iterator[tuple[re.Match[str], Span, Span]]:
         start = timing.end()
         if number < len(ends):
             end = ends[number]
+            # SubRip separates cues by their numbers, since texts there may contain blank lines.
             following = None if web else _NEXT_NUMBER.search(text, start - 1, end)
         else:
             end, following = len(text), None
@@ -117,6 +123,7 @@ def _unmarked(text: str, body: Span) -> Span:
     inside = _stripped(text, start, max(start, end))
     if not MARKUP.search(_RENEWED.sub("\n", text[inside.start : inside.end])):
         return inside
+    # Markup within the text has no known place in a translation and is dropped (decision 15).
     return Span(_end(_PLACES, text, body), body.end)
 
 

@@ -47,6 +47,7 @@ class WordClassifier:
     def class_of(self, text: str) -> int:
         """Returns the index of the most likely class; the first if several are equal."""
         counts = Counter(word for word in word_features(text) if word in self.words)
+        # Sorted, since the sum of floats depends on the order.
         weights = {word: count * self.words[word][0] for word, count in sorted(counts.items())}
         length = math.sqrt(sum(value * value for value in weights.values())) or 1.0
         values = [

@@ -60,8 +60,11 @@ def few_shot_examples(options: FewShotOptions) -> FewShotExamples:
         chosen = chosen.with_split(options.split or "train")
     name = safe_name(f"{point.name}+{chosen.name}")
     file = (options.out or Path("examples") / f"{name}.jsonl").resolve()
+    # The file may have been edited by hand (decision 20).
     if file.exists() and not options.update:
         raise UserError(f"{file} already exists: --update replaces it, --out names another file")
+    # The pipeline selects the contexts, since documents are far longer than a window. They do not
+    # follow a sweep over the chunker (decision 20).
     stages, source = point.build(), chosen.spec.build()
     check_files(stages)
     check_supervises(point.name, stages)
@@ -85,6 +88,7 @@ def _draw(source: Task, task: TaskSpec, count: int, seed: int) -> list[Example]:
     Reads the task twice, so that only the drawn documents are in memory.
     """
     numbers = random.Random(seed)
+    # A number per example in file order, so that a larger count keeps the smaller draw.
     keys = {e.id: numbers.random() for e in examples_of(source, task.name) if _has_answer(e)}
     if not keys:
         raise UserError(f"task {task.name!r} has no example with a reference, so none can be drawn")
@@ -115,12 +119,14 @@ def _rows(
 
 def _row(example: Example, data: str, supervision: Supervision) -> Iterator[Mapping[str, JSON]]:
     """Yields the row of the first read if it has an answer, which must be among its choices."""
+    # Only the first read: several reads of one example would be nearly the same example.
     for read, answer in zip(supervision.inputs[:1], supervision.targets, strict=False):
         if answer.strip() and (not read.choices or answer.strip() in read.choices):
             yield {
                 "id": in_utf8(example.id),
                 "answer": in_utf8(answer),
                 **_question_fields(read),
+                # By these, readers refuse examples of the data they answer (decision 20).
                 "document_sha256": example.document.sha256,
                 "data": data,
             }

@@ -10,6 +10,7 @@ from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import DType, Tokens
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 
+# One parameter for both backends; a second one would be ignored by one of them (decision 18).
 Precision: TypeAlias = (
     DType | Literal["int8", "int8_float16", "int8_bfloat16"]  # only with CTranslate2
 )
@@ -64,4 +65,5 @@ def torch_dtype(dtype: Precision) -> DType:
 def threads() -> int:
     """Returns the number of threads per process: OMP_NUM_THREADS, or 1."""
     setting = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    # One by default, since processes run in parallel and more threads slow each other (decision 4).
     return int(setting) if setting.isdecimal() and int(setting) else 1

@@ -48,6 +48,7 @@ class Decoding:
     early_stopping: bool = False
 
     def __post_init__(self) -> None:
+        # Contradictory: no text could have both lengths.
         if self.min_new_tokens > self.max_new_tokens:
             raise ValueError(
                 f"min_new_tokens ({self.min_new_tokens}) exceeds"
@@ -78,6 +79,7 @@ class Decoding:
         Raises:
             UserError: There is a schema, but the extra `typed` is not installed.
         """
+        # Only the model's ids: its other defaults must not change answers (decision 18).
         ends = frozenset(end_tokens(model.generation_config))
         rows = [schema for schema in schemas for _ in range(self.num_beams)]
         fitting: list[Any] = [FittingTokens(tokens, rows, start, ends)] if any(rows) else []
@@ -103,6 +105,7 @@ class Decoding:
                 stopping_criteria=[self._stopper(tokens, start)] if self.stop else [],
             )
         texts = [self.trimmed(row, tokens, ends) for row in result.sequences[:, start:].tolist()]
+        # transformers returns scores of sequences only for beams.
         if greedy:
             scores = chosen.means([len(ids) for ids in texts])
         else:
@@ -123,6 +126,7 @@ class Decoding:
 
     def stops(self, ids: Sequence[int], tokens: Tokens) -> bool:
         """Returns whether the generated tokens contain a stop string."""
+        # Decoded as a whole, since a stop string can begin and end within tokens.
         text = tokens.decode(ids).lstrip()
         return any(stop in text for stop in self.stop)
 
@@ -130,6 +134,7 @@ class Decoding:
         """Returns the tokens up to and including the end token or the stop string."""
         length = next((n for n, token in enumerate(ids, 1) if token in ends), len(ids))
         if self.stops(ids[:length], tokens):
+            # Step by step backwards: all backends then count the same tokens (decision 18).
             while self.stops(ids[: length - 1], tokens):
                 length -= 1
         return ids[:length]
@@ -149,6 +154,7 @@ class _ChosenScores:
         self.steps: list[torch.Tensor] = []
 
     def __call__(self, _: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        # The largest is the chosen one in greedy search; the vocabulary need not be stored.
         self.steps.append(scores.float().log_softmax(-1).amax(-1))
         return scores
 
@@ -157,6 +163,7 @@ class _ChosenScores:
         import torch
 
         rows = torch.stack(self.steps, dim=1).tolist()
+        # Rows that end early continue with padding, which must not count.
         return [sum(row[:n]) / n if n else 0.0 for row, n in zip(rows, lengths, strict=True)]
 
 

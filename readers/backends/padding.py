@@ -19,6 +19,7 @@ def padded(
     ids = torch.full((len(rows), longest), filler)
     mask = torch.zeros((len(rows), longest), dtype=torch.long)
     for i, row in enumerate(rows):
+        # Generation continues at the last position, so decoders need their padding in front.
         start = longest - len(row) if left else 0
         ids[i, start : start + len(row)] = torch.tensor(row)
         mask[i, start : start + len(row)] = 1

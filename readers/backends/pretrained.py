@@ -100,6 +100,7 @@ class Tokens:
         Raises:
             ValueError: The second text is too long, or the tokenizer does not return offsets.
         """
+        # Slow tokenizers cannot map tokens to characters, and a cut is a place in the text.
         if not self.tokenizer.is_fast:
             raise ValueError("on_overflow 'slice' needs a fast tokenizer, which returns offsets")
         tail = self.encode(behind) if behind else ()
@@ -201,6 +202,7 @@ def load_model(
     with faults_explained(model):
         loaded = loaded.to(_device(device)).eval()  # type: ignore[arg-type]  # its decorator hides the signature
     if loaded.config.model_type == "marian":  # which could generate padding as a token
+        # Both backends then leave it out of the probabilities (decision 18).
         loaded.get_buffer("final_logits_bias")[..., loaded.config.pad_token_id] = -torch.inf
     if loaded.can_generate():
         loaded.generation_config = _bare_generation_config(loaded.generation_config)
@@ -245,6 +247,7 @@ def refuse_incomplete(model: str, network: PreTrainedModel, missing: Sequence[st
 def _bare_generation_config(config: object) -> GenerationConfig:
     from transformers import GenerationConfig
 
+    # A checkpoint's beams or penalties would change answers without any parameter (decision 18).
     ids = {name: getattr(config, name, None) for name in _TOKEN_IDS}
     return GenerationConfig(**ids)  # type: ignore[no-untyped-call]  # transformers leaves it untyped
 
@@ -288,6 +291,7 @@ def check_positions(
     if positions is None:
         return
     if config.model_type in _SHIFTED:
+        # RoBERTa counts positions from 2, so 514 of them hold 512 tokens.
         positions -= config.pad_token_id + 1
     if needed > positions:
         raise UserError(

@@ -14,6 +14,7 @@ from leporello.readers.backends.ctranslate2 import causal as ctranslate2_causal
 from leporello.readers.backends.ctranslate2 import seq2seq as ctranslate2_seq2seq
 
 
+# The values are modules, since a backend has four functions and no state (decision 18).
 class Transformers:
     """Hugging Face's transformers: all models, on all devices of torch."""
 

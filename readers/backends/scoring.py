@@ -43,12 +43,14 @@ def scored(
     """
     counted = labels != IGNORED
     probabilities = log_probabilities(logits, labels.clamp(min=0))
+    # Clamped labels of padding have some probability too, which the mask removes.
     means = iter(((probabilities * counted).sum(-1) / counted.sum(-1)).tolist())
     return [Generation(scores=tuple(next(means) for _ in prompt.choices)) for prompt in prompts]
 
 
 def log_probabilities(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     """Returns the log-probabilities of tokens; logits have one more dimension, the vocabulary."""
+    # A sum of 50,000 exponentials loses its last digits in half precision.
     logits = logits.float()
     # log p = logit - logsumexp; log_softmax would copy the scores of the complete vocabulary
     chosen: torch.Tensor = logits.gather(-1, tokens.unsqueeze(-1)).squeeze(-1)

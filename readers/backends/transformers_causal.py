@@ -75,6 +75,7 @@ def _choice_logits(
     if not before.shape[1]:
         return first
     cache = prompts.past_key_values
+    # The state of a prompt is copied for each choice, so the prompt is read once (decision 18).
     cache.batch_select_indices(rows)
     visible = torch.cat([mask[rows], (before != IGNORED).long()], dim=1)
     later = model(**_inputs(model, before.clamp(min=0), visible), past_key_values=cache).logits
@@ -87,10 +88,12 @@ def _inputs(
     """Returns the ids, the mask of all tokens so far, and positions that skip padding."""
     inputs = {"input_ids": ids, "attention_mask": mask}
     if "position_ids" in inspect.signature(model.forward).parameters:
+        # Padding in front would otherwise shift positions, and answers would depend on the batch.
         inputs["position_ids"] = (mask.cumsum(1) - 1).clamp(min=0)[:, -ids.shape[1] :]
     return inputs
 
 
 def _only_last_logits(model: PreTrainedModel) -> dict[str, int]:
     takes = "logits_to_keep" in inspect.signature(model.forward).parameters
+    # Only the last position predicts; logits of all positions would fill the memory.
     return {"logits_to_keep": 1} if takes else {}

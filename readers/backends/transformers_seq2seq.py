@@ -85,6 +85,7 @@ def _similar(prompts: Sequence[ModelInput]) -> Iterator[list[ModelInput]]:
     """Yields consecutive prompts of similar length; the first of a group is the longest."""
     part: list[ModelInput] = []
     for prompt in prompts:
+        # A ratio, since the cost of padding grows with the length of the longest prompt.
         if part and len(prompt.tokens) < _SIMILAR * len(part[0].tokens):
             yield part
             part = []

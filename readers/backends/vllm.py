@@ -53,6 +53,7 @@ class Served:
                 f"the tokenizer returned the id {largest}, but the model has only"
                 f" {self.vocabulary} ids: use the tokenizer of the model"
             )
+        # Ids, not text, so that its tokenizer cannot add or merge tokens (decision 18).
         prompts = [TokensPrompt(prompt_token_ids=[*row]) for row in rows]
         parameters = SamplingParams(temperature=0.0, **sampling)
         results = self.engine.generate(prompts, parameters, use_tqdm=False)
@@ -63,6 +64,7 @@ def check(model: str, dtype: Precision, decoding: Decoding) -> None:  # noqa: AR
     """Raises ValueError for settings with which vLLM differs from transformers."""
     torch_dtype(dtype)
     rules = {
+        # vLLM's beam search follows other rules, so it is refused (decision 18).
         "num_beams": decoding.num_beams > 1,
         "no_repeat_ngram_size": decoding.no_repeat_ngram_size > 0,
     }
@@ -90,6 +92,7 @@ def load(model: str, dtype: Precision, device: str) -> Served:
     _check_device(device)
     from vllm import LLM
 
+    # Otherwise transformers would send the hub token to a service that converts pickles.
     disable_pickle_conversion()
     location = loadable(model)
     config, settings = _configs(model, location)
@@ -100,6 +103,7 @@ def load(model: str, dtype: Precision, device: str) -> Served:
             max_model_len=-1,  # as many positions as the memory holds
             load_format="safetensors",
             trust_remote_code=False,
+            # A checkpoint's sampling settings would make answers differ between backends.
             generation_config="vllm",  # without the checkpoint's defaults
             logprobs_mode="processed_logprobs",  # after penalties, as in transformers
             # Prefix caching made prompt_logprobs wrong: github.com/vllm-project/vllm/issues/42019.
@@ -140,6 +144,7 @@ def score(model: Served, tokens: Tokens, prompts: Sequence[ModelInput]) -> list[
 
     vLLM does not return probabilities of cached prompts.
     """
+    # vLLM computes prompt_logprobs again whatever it has cached, so the prompt is repeated.
     rows = [(*prompt.tokens, *choice) for prompt in prompts for choice in prompt.choices]
     results = iter(model.run(rows, max_tokens=1, prompt_logprobs=0, detokenize=False))
     return [

@@ -28,6 +28,7 @@ class ModelInput:
         """Returns the number of rows (beams or choices), and the new tokens of each row."""
         if self.choices:
             return len(self.choices), max(map(len, self.choices))
+        # All tokens that may be generated, since memory must hold the longest answer.
         return rows, new_tokens
 
 
@@ -64,6 +65,7 @@ def batches(
         new_tokens: Maximum number of tokens to generate for such a prompt.
     """
     # Separate batches, since the model either scores or generates for a complete batch.
+    # Longest first, so that a lack of memory mostly shows in the first batch.
     ordered = sorted(prompts, key=lambda p: (not p.choices, -len(p.tokens)))
     for has_choices, group in groupby(ordered, key=lambda p: bool(p.choices)):
         members = list(group)

@@ -30,6 +30,7 @@ def check_targets(reader: str, targets: Sequence[str], allowed: Sequence[str] = 
             f"{reader} learns {' and '.join(map(repr, allowed))}, but the combiner's target is"
             f" {foreign[0]!r:.80}: use the combiner AssignAuthors or ClusterAuthors"
         )
+    # Checked before the training, since scikit-learn's message would name no remedy.
     if len(counts) < 2:  # noqa: PLR2004 -- a choice
         reason = f"all of its {len(targets)} examples are {shown}" if counts else "has no examples"
         raise UserError(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Family: TypeAlias = Literal["characters", "words", "function_words", "punctuation", "habits"]
 FAMILIES: tuple[Family, ...] = ("characters", "words", "function_words", "punctuation", "habits")
 SPARSE: tuple[Family, ...] = ("characters", "words")  # hashed counts of n-grams
+# Few buckets: the shipped model stays at 88 kB, and collisions cost little for cosines.
 BUCKETS = {"characters": 2**15, "words": 2**14}
 PUNCTUATION = ".,;:!?-()'\"“”‘’—…"
 # Columns of `habits`.
@@ -73,6 +74,7 @@ def measure(texts: Sequence[str]) -> Measures:
     """Returns the measures of texts; each row depends only on its text."""
     import numpy as np
 
+    # Lone surrogates of damaged files would stop scikit-learn's hashing.
     texts = list(map(encodable, texts))
     words = [_WORD.findall(text) for text in texts]
     counts = {family: vectorizer.transform(texts) for family, vectorizer in _vectorizers().items()}
@@ -89,7 +91,9 @@ def _vectorizers() -> dict[str, Any]:
     """Returns the counters of n-grams, which are hashed and need no vocabulary."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
+    # Plain counts, since `pair_features` weights and normalises them with its own profile.
     plain: dict[str, Any] = {"norm": None, "alternate_sign": False}
+    # Case stays, because capitals are part of a style; pieces end at words, not across them.
     characters = {"analyzer": "char_wb", "ngram_range": (2, 5), "lowercase": False}
     words = {"token_pattern": r"[^\W\d_]+"}
     return {
@@ -105,6 +109,7 @@ def _function_words(words: Sequence[str]) -> list[float]:
 
 
 def _punctuation(text: str) -> list[float]:
+    # Per character, not per word: text without spaces has rates too.
     total = max(1, len(text))
     return [text.count(mark) / total for mark in PUNCTUATION]
 
@@ -122,6 +127,7 @@ def _habits(text: str, words: Sequence[str]) -> list[float]:
         log1p(fmean(sentences)),
         log1p(pstdev(sentences)),
         log1p(fmean(lines)),
+        # Guiraud's index: the plain share of different words falls with the length of a text.
         len({word.lower() for word in words}) / sqrt(total),
         sum("'" in word or "’" in word for word in words) / total,
         sum(word[0].isupper() for word in words) / total,

@@ -82,6 +82,7 @@ class QuestionAnswering(BatchedModel):
     """
 
     _architecture = "AutoModelForQuestionAnswering"
+    # Small differences of logits decide here, not the choice of one token (decision 19).
     dtype = "float32"
 
     stride: int
@@ -89,6 +90,7 @@ class QuestionAnswering(BatchedModel):
     null_threshold: float | None
 
     def _load_tokens(self) -> Tokens:
+        # Only fast tokenizers map tokens to characters, and answers are slices of the source.
         tokens = super()._load_tokens()
         if not tokens.tokenizer.is_fast:
             raise UserError(
@@ -127,6 +129,7 @@ class QuestionAnswering(BatchedModel):
         Raises:
             ValueError: The question is too long.
         """
+        # With less room than the overlap, segments would not advance.
         if (room := self._room(question)) <= self.stride:
             raise ValueError(
                 f"the question leaves {max(room, 0)} of max_input_tokens={self.max_input_tokens}"
@@ -136,14 +139,17 @@ class QuestionAnswering(BatchedModel):
         encoded = self.tokens.tokenizer(
             encodable(question),
             encodable(text),
+            # Only the passage is divided; a cut question would ask something else.
             truncation="only_second",
             max_length=self.max_input_tokens,
             stride=self.stride,
             return_overflowing_tokens=True,
+            # A document's `</s>` is text, not the end of the passage (decision 19).
             split_special_tokens=True,
             verbose=False,
         )
         # One passage at a time, so that spans do not depend on other passages (decision 19).
+        # Models were trained on one paragraph; spans across two would join unrelated words.
         windows = [self._window(encoding, text) for encoding in encoded.encodings]
         return [window for window in windows if any(window.prompt.marks)]
 
@@ -174,9 +180,11 @@ class QuestionAnswering(BatchedModel):
             ids,
             types=tuple(encoding.type_ids) if self._typed else (),
             marks=tuple(
+                # Not on a blank token: the answer begins and ends with visible text (decision 19).
                 owner == 1 and bool(text[start:end].strip())
                 for owner, (start, end) in zip(owners, offsets, strict=True)
             ),
+            # Searched, since XLNet has its `[CLS]` at the end.
             null=ids.index(tokenizer.cls_token_id) if self._has_null else 0,
             seeing_all=of_question[-1] + 1 if of_question else 1,
         )
@@ -191,6 +199,7 @@ class QuestionAnswering(BatchedModel):
             logits = network(**tensors(network, prompts, self.tokens.padding, network.device))
             starts, ends = logits.start_logits.float(), logits.end_logits.float()
             marks = padded([prompt.marks for prompt in prompts], 0, starts.device)[0].bool()
+            # By sums of logits: they remain comparable between segments (decision 19).
             best = best_spans(starts, ends, marks, self.max_answer_tokens)
             nulls = torch.tensor([prompt.null for prompt in prompts], device=starts.device)[:, None]
             null = (starts.gather(1, nulls) + ends.gather(1, nulls)).squeeze(1)
@@ -221,6 +230,7 @@ def best_spans(
     import torch
 
     longest = min(longest, starts.shape[1])
+    # Question and special tokens have high logits too, but are not part of the source.
     starts = starts.masked_fill(~allowed, -torch.inf)
     ends = ends.masked_fill(~allowed, -torch.inf)
     # View of the ends that are possible for each start, shape (rows, tokens, longest).

@@ -71,6 +71,7 @@ class PassageScorer(BatchedModel):
     def _ids(self, passage: Chunk | str) -> tuple[int, ...]:
         if isinstance(passage, str):
             return self.tokens.once(lambda: self._encoded(passage)[0], "passage", passage)
+        # The tokens of the document: a text cut in the middle of words has others (decision 21).
         key = (PassageScorer, self.model)
         text = passage.document.text
         ids, ends = passage.document.memo(key, lambda: self._encoded(text))
@@ -82,6 +83,7 @@ class PassageScorer(BatchedModel):
         """Returns the tokens, and the end of each in characters."""
         import numpy as np
 
+        # In pieces, since tokenizers are slow on a whole book in one call.
         cuts = pieces(text)
         options = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}
         parts = [encodable(text[start:end]) for start, end in pairwise(cuts)]

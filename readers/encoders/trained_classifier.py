@@ -66,6 +66,7 @@ class TrainedClassifier:
     @property
     def depends_on_batch(self) -> bool:
         """Whether the other inputs of a batch change scores: true for a transformers model."""
+        # Padding and the batch's shape change the last digits of a network (decision 10).
         return self._network is not None
 
     @property

@@ -36,6 +36,7 @@ def _named_choice(answer: str, choices: Sequence[str]) -> int | None:
         _longest([p for p, text in enumerate(texts) if text and _occurs(words, text)], texts),
         _anywhere(answer, len(choices)),
     )
+    # Unclear answers abstain: a guess would be an answer the model did not give (decision 22).
     return next((reading[0] for reading in readings if len(reading) == 1), None)
 
 

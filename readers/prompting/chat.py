@@ -25,6 +25,7 @@ class Chat:
 
     def __init__(self, tokens: Tokens, system: str, turns: Sequence[tuple[str, str]]) -> None:
         self._tokens = tokens
+        # Examples are turns that never change, so servers can reuse the prefix (decision 20).
         self._before = messages(system, turns)
         self._mark = object()  # separates its entries in the tokenizer's memo
 
@@ -37,6 +38,7 @@ class Chat:
         """Returns the chat's ids; control tokens in a document are read as plain text."""
 
         def ids() -> Sequence[int]:
+            # A document may contain `<|im_end|>`, which would end the user's turn for the model.
             options = {"sanitize_control_tokens": True, "return_dict": False}
             tokens: list[int] = self._apply(prompt, tokenize=True, **options)
             return tokens

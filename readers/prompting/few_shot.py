@@ -18,6 +18,7 @@ from leporello.core.files import opened
 from leporello.core.records import Chunk, Read
 from leporello.readers.prompting.template import Template, encodable
 
+# In small letters, like `question:` and `context:` of T5's prompt, which ends in a field.
 _CUE = "answer:"
 _ADVICE = "draw examples from another split, such as train"
 _MAX_FAULTS = 20  # in a message; a file with more usually has one mistake in each row
@@ -63,6 +64,8 @@ class FewShot:
     @cached_property
     def turns(self) -> tuple[tuple[str, str], ...]:
         """Prompts and answers of the examples, as earlier turns of user and assistant."""
+        # The task's instruction is absent, so that the text is equal for all inputs and caches
+        # of prefixes can use it (decision 20).
         return tuple((self.template.render(s.read), encodable(s.answer)) for s in self.shots)
 
     def render(self, read: Read) -> str:
@@ -73,6 +76,7 @@ class FewShot:
         """
         if not self.shots:
             return self.template.render(read)
+        # The input needs the cue too; otherwise only the examples would have an answer's form.
         prompt = self._with_cue(self.template.render(read))
         return "\n\n".join([*self._solved, prompt])
 
@@ -87,6 +91,7 @@ class FewShot:
         Raises:
             UserError: No input would fit.
         """
+        # An error for the run: fewer examples for long inputs would mix experiments (decision 20).
         if self.shots and (length := size(prompt)) > limit:
             raise UserError(
                 f"{len(self.shots)} examples take {length} tokens of the prompt, but"
@@ -103,6 +108,7 @@ class FewShot:
         Raises:
             UserError: An example was drawn from these data.
         """
+        # By the data's fingerprint: a task of another name can have the same rows.
         if data and (shot := next((s for s in self.shots if s.data == data), None)):
             raise UserError(
                 f"the worked example {shot.id!r} was drawn from the data of the task itself:"
@@ -139,6 +145,7 @@ class FewShot:
         return f"{prompt}{_CUE}" if prompt.endswith("\n") or not prompt else f"{prompt}\n{_CUE}"
 
 
+# Not random.sample, whose draws for different numbers of shots need not share a beginning.
 def draw(path: Path | None, shots: int, seed: int) -> tuple[Shot, ...]:
     """Returns examples of a file in an order that depends only on the seed; checks all rows.
 
@@ -163,6 +170,7 @@ def draw(path: Path | None, shots: int, seed: int) -> tuple[Shot, ...]:
 class _FewShotRow(BaseModel):
     """A row of the file."""
 
+    # Forbidden, since a misspelt `context` would silently give an example without one.
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     answer: _Answer
@@ -183,6 +191,7 @@ class _FewShotRow(BaseModel):
         texts = [self.question, self.context or "", *(self.passages or ())]
         if not any(text.strip() for text in texts):
             raise ValueError("has neither question nor context")
+        # A model learns the form of answers from examples, so other texts would mislead it.
         if self.choices and self.answer not in self.choices:
             hint = did_you_mean(self.answer, self.choices)
             raise ValueError(f"answer {_shown(self.answer)} is not one of the choices{hint}")
@@ -208,6 +217,7 @@ def _load(path: Path) -> list[Shot]:
     faults: list[Fault] = []
     for number, line in lines:
         try:
+            # Some editors on Windows write this mark, and JSON does not allow it.
             text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
             shots.append(_FewShotRow.model_validate_json(text).shot())
         except ValidationError as error:

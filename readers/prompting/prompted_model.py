@@ -59,20 +59,24 @@ class PromptedModel(PromptedReader):
     min_new_tokens: Count = 0
     num_beams: Positive = 1
     length_penalty: float = 1.0
+    # A parameter, since CTranslate2 always stops early and transformers does not (decision 18).
     early_stopping: bool = False
     no_repeat_ngram_size: Count = 0
     repetition_penalty: float = 1.0
     batch_tokens: BatchTokens = 4096
+    # The reference: it runs all models, and the other backends are compared with it (decision 18).
     backend: BackendSource = "transformers"
     dtype: Precision = "float32"
     device: str = "auto"
     examples: Path | None = None
+    # Four examples with contexts of 100 words take some 600 tokens of each input (decision 20).
     shots: Count = 4
     seed: Count = 0
     calibration: Path | None = None
 
     def __post_init__(self) -> None:
         _ = self._template, self._decoding  # their constructors check the parameters
+        # Refused before any work: another backend must give the same answers or none (decision 18).
         self._backend.check(self.model, self.dtype, self._decoding)
 
     def load(self) -> None:
@@ -87,6 +91,7 @@ class PromptedModel(PromptedReader):
         """
         parts = self._parts(inputs)
         prompts = [*map(self._model_inputs, inputs, parts)]
+        # Equal prompts of several examples are read once.
         replies = self._replies(dict.fromkeys(chain.from_iterable(prompts)))
         outputs = [
             _output(read, read_parts, read_prompts, [replies[prompt] for prompt in read_prompts])
@@ -132,6 +137,7 @@ class PromptedModel(PromptedReader):
     def _window(self) -> Window:
         self._check_positions()
         limit = self.max_input_tokens
+        # With an empty input: if the examples alone are too long, no input fits (decision 20).
         self._prompts.check_room(self._size, self._render(Read(())), limit)
         return Window(self._render, self._size, limit, self.on_overflow, self._tokens.sliced)
 
@@ -171,6 +177,7 @@ class PromptedModel(PromptedReader):
         if self.batching:
             return self.batching.read(prompts, self.num_beams, self.max_new_tokens, self._answer)
         replies: dict[ModelInput, Generation] = {}
+        # Separately, since a backend either scores or generates a complete batch.
         for has_choices in (True, False):
             if batch := [prompt for prompt in prompts if bool(prompt.choices) == has_choices]:
                 replies |= zip(batch, self._answer(batch), strict=True)
@@ -190,12 +197,14 @@ def _output(
     read: Read, parts: Sequence[Read], prompts: Sequence[ModelInput], replies: Sequence[Generation]
 ) -> Output:
     """Joins the replies to the parts of an input: texts as lines, scores by their mean."""
+    # Means, not maxima: a long input has many parts, and one of them is always extreme.
     scores = tuple(map(fmean, zip(*(reply.scores for reply in replies), strict=True)))
     best = max(scores, default=fmean(reply.score for reply in replies))
     thoughts, texts = zip(*(split_reasoning(reply.text) for reply in replies), strict=True)
     text = "\n".join(filter(None, texts))
     spans, cut = seen(read, parts)
     return Output(
+        # The first choice in a tie, so that the order of choices is the only rule.
         text=read.choices[scores.index(best)] if scores else text,
         score=best,
         scores=scores,

@@ -51,6 +51,8 @@ class PromptedReader:
     separator: str
     examples: Path | None
     shots: int
+    # Only the draw of examples. `Endpoint` has a `sampling_seed` for its server, since some servers
+    # take none, and the draw must not depend on that (decision 20).
     seed: int
     calibration: Path | None = None
 
@@ -71,6 +73,7 @@ class PromptedReader:
         """Reads the examples and the calibration; see `ChecksFiles`."""
         if self.calibration:
             read_calibration(self.calibration)
+        # Before any work: examples from the test data would reveal their answers (decision 20).
         self._prompts.check_data(data)
 
     def count(self, texts: Sequence[str]) -> list[int]:

@@ -48,6 +48,7 @@ class Template:
             "instruction": read.instruction,
         }
         filled = {name for name, value in values.items() if value.strip()}
+        # An empty `Question:` would make a model invent one.
         lines = (None if fields and not fields & filled else line for line, fields in self._lines)
         return encodable("\n".join(line.format_map(values) for line in _closed_up(lines)))
 

@@ -30,6 +30,7 @@ Slice: TypeAlias = Callable[[str, str, int], tuple[tuple[int, ...], int]]
 _CHARACTERS_PER_TOKEN = 4
 # Of a prompt with more characters per token than this, only the beginning is counted at first, so
 # that a book is not tokenized to see that it exceeds 512 tokens. The slack is for a cut last word.
+# T5 has 512 tokens and MuLD's documents are books, so the start must suffice to see it.
 _FAR_TOO_LONG = 16
 _SLACK = 64
 
@@ -70,6 +71,7 @@ class Window:
             return [read]
         if self.on_overflow == "slice":
             return [self._sliced(read)]
+        # Question and instruction are never cut, so they must fit without passages (decision 17).
         self._check_room(read)
         match self.on_overflow:
             case "fit":
@@ -92,6 +94,7 @@ class Window:
         """
         *first, last = map(passage_text, read.passages)
         head = "".join(first)
+        # Tokens of the passages must be those of the prompt; any other text would shift them.
         if self.render(read) != head + last:
             raise ValueError("on_overflow 'slice' needs prompt: '{context}' and separator: ''")
         assert self.slice
@@ -121,6 +124,7 @@ class Window:
             )
 
     def _fitted(self, read: Read, count: int) -> Read:
+        # Part of the best passage is more useful than no passage at all.
         return _first(read, count) if count else self._truncated(read, 0)
 
     def _truncated(self, read: Read, count: int) -> Read:
@@ -133,6 +137,7 @@ class Window:
             return replace(read, passages=passages)
 
         guess = _CHARACTERS_PER_TOKEN * self.limit - len(self.render(start))
+        # Half a chunk ends in half a sentence, so `fit` cuts only a single passage (decision 17).
         length = _length(last)
         return shortened(_largest(lambda n: self._fits(shortened(n)), length, guess))
 
@@ -198,6 +203,7 @@ def _largest(fits: Callable[[int], bool], upper: int, guess: int) -> int:
     tokens).
     """
     low, high = 0, upper + 1
+    # Each probe tokenizes a complete prompt, so the strides begin small around the guess.
     step, probe = max(1, guess // 8), guess
     while high - low > 1:
         probe = min(max(probe, low + 1), high - 1)

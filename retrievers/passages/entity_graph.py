@@ -45,6 +45,8 @@ class EntityGraph:
 
     retriever: Retriever
     k: Positive = 10
+    # 0.5 stays: 0.3 finds all evidence for 76.7 and 73.3 % (MuSiQue, HotpotQA), 0.7 for 83.3 and
+    # 63.3 % (decision 24).
     damping: Share = 0.5
     names: Share = 0.3
 
@@ -74,6 +76,7 @@ class _Graph:
         for number, chunk in enumerate(chunks):
             for name in names_in(chunk.text):
                 mentions[name][number] += 1
+        # A name in one passage leads nowhere.
         shared = {name: counts for name, counts in mentions.items() if len(counts) > 1}
         self.names = {name: len(chunks) + n for n, name in enumerate(sorted(shared))}
         self.size = len(chunks) + len(self.names)
@@ -87,6 +90,7 @@ class _Graph:
         half: Any = sparse.csr_matrix((weights, (rows, columns)), shape)
         both = half + half.T
         sums = both.sum(axis=0).A1
+        # Passages without shared names have no edges, and would divide by zero.
         sums[sums == 0] = 1.0
         self.steps = both @ sparse.diags(1 / sums)
 
@@ -100,18 +104,21 @@ class _Graph:
         lowest = min((hit.score for hit in hits), default=0.0)
         for hit in hits:
             if hit.chunk in self.number:  # widened or joined hits are not in the graph
+                # Cross-encoders give negative scores, but a walk needs weights from 0.
                 at_hits[self.number[hit.chunk]] += hit.score - min(lowest, 0.0)
         for name in names_in(question):
             if name in self.names:
                 at_names[self.names[name]] += 1
         parts = [(1 - share, at_hits), (share, at_names)]
         starts = [(weight, part / part.sum()) for weight, part in parts if part.sum()]
+        # Neither names nor hits: any ranking would be a guess.
         if not starts:
             return np.zeros(len(self.number))
         start = sum(weight * part for weight, part in starts) / sum(weight for weight, _ in starts)
         distribution = start
         for _ in range(_STEPS):
             distribution = (1 - damping) * start + damping * (self.steps @ distribution)
+        # Rounded, since the last digits differ between machines and would reorder ties.
         visits: NDArray[np.float64] = distribution[: len(self.number)].round(9)
         return visits
 

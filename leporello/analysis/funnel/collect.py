@@ -51,6 +51,7 @@ def trace_examples(run: Path) -> Iterator[ExampleTrace]:
 
 def answer_score(finished: ExampleFiles, metrics: Mapping[str, Metric]) -> float | None:
     """Returns the score by the first metric that scores answers; None without such a metric."""
+    # Recall scores the hits, not the answer (decision 25).
     name = next((name for name in metrics if not name.startswith("recall")), "")
     statistics = finished.statistics.statistics.get(name)
     return None if statistics is None else metrics[name].score(statistics)
@@ -60,10 +61,13 @@ def _of_task(jobs: Sequence[FinishedJob]) -> Iterator[ExampleTrace]:
     factory = StageFactory()
     readers = [_JobReader.of(job, factory) for job in jobs]
     # Stop reading the data after the last finished example of all jobs.
+    # A stopped run needs only its part of the data.
     examples = takewhile(lambda _: any(r.rows.next for r in readers), jobs[0].examples())
+    # Chunks come from the cache of the run, so that nothing is computed again (decision 25).
     cache = Cache(cache_directory())
     for _, group in by_document(examples):
         group[0].document.use_cache(cache)
+        # For one document at a time, since chunks of a whole task would fill the memory.
         covers: dict[Any, ChunkCover] = {}
         for example in group:
             results = [(reader, reader.rows.take(example.id)) for reader in readers]
@@ -106,8 +110,10 @@ class _JobReader:
         """
         cover = ChunkCover.of(())
         if gold:
+            # Offsets of another version of the document would point to other text.
             check_document(self.job[1], example, finished)
         if gold and finished.prediction:
+            # Most chunkers ignore the question, so one index serves all questions of a document.
             key = (memo_key(self.chunker), example.question if asks_question(self.chunker) else "")
             cover = covers[key] = covers.get(key) or self._cover(example)
         score = answer_score(finished, self.metrics)

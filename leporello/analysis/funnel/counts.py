@@ -102,6 +102,7 @@ class _JobCounts:
     ranks: int = 0
 
     def add(self, trace: ExampleTrace) -> None:
+        # Failed examples count too, as in every score (decision 25).
         self.examples += 1
         if not trace.gold:
             return
@@ -116,6 +117,7 @@ class _JobCounts:
             self.counts.update(
                 {(lost_stage, "lost"): 1, (lost_stage, "answered"): trace.answered is True}
             )
+            # A few ids are enough to look at; a run may lose a hundred thousand examples.
             self.ids[lost_stage] += [trace.id][: _IDS - len(self.ids[lost_stage])]
         self._recall(trace)
 
@@ -123,6 +125,7 @@ class _JobCounts:
         previous = 0.0
         for rank, share in trace.gains:
             if rank <= _RANKS:
+                # Only increases are stored; their running sum is the mean curve of all examples.
                 self.recall_steps[rank - 1] += share - previous
                 self.ranks, previous = max(self.ranks, rank), share
 

@@ -14,6 +14,7 @@ from leporello.jobs.files import ExampleFiles
 from leporello.text.answer_spans import occurrences
 from leporello.text.squad import normalise
 
+# Both limits are choices: short or frequent references prove nothing (decision 25).
 _SHORTEST = 4  # characters of a reference: `no` or `2` occurs everywhere
 _MOST = 20  # places of a reference: a text that occurs more often is common, not a proof
 
@@ -43,6 +44,7 @@ class Gold:
         White space does not count, because chunkers may leave it out.
         """
         cover = merge(spans)
+        # The best one, since any single place of a reference proves the answer (decision 25).
         return max(_covered_share(text, alternative, cover) for alternative in self.alternatives)
 
     def recall_curve(
@@ -76,6 +78,7 @@ def gold_of(example: Example) -> Gold | None:
     """
     text = example.document.text
     if evidence := merge(_trimmed(text, span) for span in example.evidence):
+        # All spans of the evidence together: half of it proves nothing (decision 25).
         return Gold("evidence", (evidence,))
     spans = sorted(
         {span for reference in example.references for span in _spans_of(example, reference)}
@@ -84,8 +87,10 @@ def gold_of(example: Example) -> Gold | None:
 
 
 def _spans_of(example: Example, reference: str) -> Sequence[Span]:
+    # A choice such as `Hero` occurs in the document without being the answer.
     if len(normalise(reference)) < _SHORTEST or reference in example.choices:
         return ()
+    # One more than the limit shows that there are too many, without a search of the whole book.
     spans = [*islice(occurrences(example.document, reference), _MOST + 1)]
     return spans if len(spans) <= _MOST else ()
 
@@ -108,6 +113,7 @@ def _recall_steps(
     uncovered, total = list(alternative), letters(text, alternative)
     first, last = alternative[0].start, alternative[-1].end
     for rank, hit in ranked_hits:
+        # Most hits are elsewhere, and this comparison avoids the cutting of spans.
         if hit[-1].end <= first or last <= hit[0].start or not uncovered:
             continue
         remaining = [gap for span in uncovered for gap in outside(span, hit)]
@@ -118,6 +124,7 @@ def _recall_steps(
 
 # Stages that can lose an answer, in order.
 STAGES = ("failed", "chunker", "retriever", "combiner", "reader", "answer")
+# By the task's first metric of answers; recall, a metric of hits, does not count (decision 25).
 ANSWERED = 50.0  # minimum score of a correct answer
 
 
@@ -179,6 +186,7 @@ class ExampleTrace:
             "retriever": self.retrieved,
             "combiner": self.given,
             "reader": self.read,
+            # Unknown scores lose nothing: summaries of an unscored task are not wrong.
             "answer": self.answered is not False,
         }
         return float(shares[stage])
@@ -236,6 +244,7 @@ def trace_example(
     recall = gold.recall_curve(text, prediction.hit_spans)
     return replace(
         trace,
+        # Each span in some chunk, but not all in one: evidence of two hops is in two places.
         whole=any(all(map(cover.holds, alternative)) for alternative in gold.alternatives),
         gains=recall,
         retrieved=recall[-1][1] if recall else 0.0,

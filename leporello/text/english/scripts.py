@@ -8,6 +8,7 @@ from collections.abc import Sequence
 LINE = re.compile(r"(?:(?<![^\S\n])[^\S\n]++)?+\S[^\n]*+")  # not blank
 
 _LABEL = re.compile(r"[^\S\n]*(?P<name>[^\W_][^:\n]{0,40}?)[^\S\n]*:(?=\s)")
+# More words are a sentence, which can also end with a colon.
 _NAME_WORDS = 5
 _LABELLED = 0.5  # share of the lines of a script that begin with a speaker's name
 
@@ -17,6 +18,7 @@ def is_script(texts: Sequence[str]) -> bool:
     lines = labelled = 0
     for text in texts:
         for line in LINE.finditer(text):
+            # Half of the lines, not all: long speeches continue without a name.
             lines += 1
             labelled += label(text, *line.span()) is not None
     return lines > 1 and labelled >= _LABELLED * lines

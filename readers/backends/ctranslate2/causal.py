@@ -17,12 +17,14 @@ from leporello.readers.batching.micro_batches import Generation, ModelInput
 if TYPE_CHECKING:
     import torch
 
+# Only types whose texts and scores were compared with transformers (decision 18).
 _TYPES = ("gpt2", "llama", "mistral", "qwen2", "qwen3")
 
 
 def check(model: str, dtype: Precision, decoding: Decoding) -> None:  # noqa: ARG001 -- the protocol of backends
     """Raises ValueError for settings with which CTranslate2 differs from transformers."""
     models.check(model, _KIND, decoding)
+    # Refused, not ignored: transformers counts the prompt's tokens, CTranslate2 does not.
     models.refuse(
         "CTranslate2 ignores the tokens of the prompt",
         no_repeat_ngram_size=decoding.no_repeat_ngram_size,
@@ -41,6 +43,7 @@ def write(
     """Returns the texts that the model generates."""
     room = model.room(decoding)
     if not room:
+        # The only token is the forced last one, so the text is empty.
         return [Generation(output_tokens=1)] * len(prompts)
     replies: list[Generation] = []
     for batch in _similar(prompts, decoding):
@@ -66,6 +69,7 @@ def _similar(prompts: Sequence[ModelInput], decoding: Decoding) -> Iterator[list
     the new tokens. With beams, a shorter prompt in the batch changes their ranking, so all prompts
     of a batch have equal length.
     """
+    # Tokens read one by one cost ten to thirty times as much (decision 18).
     slack = decoding.max_new_tokens // 3 if decoding.num_beams == 1 else 0
     batch: list[ModelInput] = []
     for prompt in prompts:
@@ -94,7 +98,9 @@ def _scores(model: ConvertedModel, prompt: ModelInput) -> Iterator[float]:
     pending = model.engine.generate_batch(
         [[last, *model.words(choice)] for choice in prompt.choices],
         static_prompt=prefix or None,
+        # The prompts of one call differ, so a cache of them would only fill memory.
         cache_static_prompt=False,
+        # As many steps as the longest choice; the logits after the end of shorter ones are dropped.
         max_length=max(map(len, prompt.choices)),
         return_logits_vocab=True,
         asynchronous=True,
@@ -110,6 +116,7 @@ def _tensor(view: Any) -> torch.Tensor:  # noqa: ANN401 -- CTranslate2 has no ty
     import numpy as np
     import torch
 
+    # NumPy has no bfloat16, and the softmax must have the precision of transformers' scores.
     view = view.to(ctranslate2.DataType.float32).to_device(ctranslate2.Device.cpu)
     return torch.from_numpy(np.array(view))
 

@@ -33,6 +33,7 @@ _FACTS = "leporello.json"
 _NORMALISED = {"bart": (False, True), "mbart": (True, True), "pegasus": (True, False)}
 # Largest difference of a choice's mean log-probability to the original's: rounding is far below,
 # missing or wrongly scaled weights are far above.
+# The original is scored in the checkpoint's precision, so the limits differ by precision.
 _TOLERANCE = {"float32": 0.01, "bfloat16": 0.5, "float16": 0.5}
 
 _FAULTS = (ValueError, RuntimeError, NotImplementedError, AttributeError, KeyError, TypeError)
@@ -104,6 +105,7 @@ def conversion(model: str, kind: ModelKind, load: Callable[[Path], Any]) -> Path
     Raises:
         UserError: The model does not exist, has no safetensors, or cannot be converted.
     """
+    # A newer converter may fix or break a model, so it must convert and compare again.
     versions = version("ctranslate2"), version("transformers")
     identity = json.dumps([model_fingerprint(model), *versions, _FORMAT]).encode()
     name = f"{Path(model).name}-ctranslate2-{sha256(identity).hexdigest()[:16]}"
@@ -137,6 +139,7 @@ def _fill(folder: Path, model: str, kind: ModelKind, load: Callable[[Path], Any]
             " Omit backend to use transformers"
         ) from error
     for file in folder.iterdir():
+        # Other processes use the folder at the same time, so nobody may change it.
         file.chmod(0o444)
 
 
@@ -167,8 +170,10 @@ def _sample(facts: ModelFacts) -> ModelInput:
     """Returns a prompt with choices, for the comparison of a model with its conversion."""
 
     def ids(count: int, step: int) -> tuple[int, ...]:
+        # From 3 on, past the usual special tokens; large steps reach all parts of the vocabulary.
         return tuple(3 + i * step % (facts.vocabulary - 4) for i in range(count))
 
+    # mBART ends a target with the decoder's first token, all other models with the end token.
     last = facts.start if facts.wraps and facts.start is not None else facts.ends[0]
     return ModelInput(ids(160, 7919), tuple((*ids(5, step), last) for step in (101, 977)))
 
@@ -185,6 +190,7 @@ def _converter(model: str, kind: ModelKind) -> Any:  # noqa: ANN401 -- a class o
 
         def load_model(self, *_: object, **__: object) -> PreTrainedModel:
             # Not from the cache, since the converter changes the model.
+            # `auto` keeps the checkpoint's precision; 8 bits are made later, from the same folder.
             loaded: PreTrainedModel = load_model.__wrapped__(
                 model, kind.architecture, "auto", "cpu"
             )
@@ -202,6 +208,7 @@ def _converter(model: str, kind: ModelKind) -> Any:  # noqa: ANN401 -- a class o
         def _load(self) -> Any:  # noqa: ANN401 -- as above
             spec = super()._load()
             epsilon = getattr(self._config, "layer_norm_epsilon", None)
+            # Some converters leave this setting empty; then the value of the config counts.
             spec.config.layer_norm_epsilon = spec.config.layer_norm_epsilon or epsilon
             if self.facts.start is not None and self._config.model_type != "marian":
                 spec.config.decoder_start_token = str(self.facts.start)
@@ -216,6 +223,7 @@ def _facts(model: PreTrainedModel) -> ModelFacts:
     if not (ends := end_tokens(settings)):
         raise ValueError("it has no end token")
     reach = getattr(config, "sliding_window", None)
+    # A prompt longer than the window would get other answers, without any error.
     if reach is not None and reach < config.max_position_embeddings:
         raise ValueError("its sliding-window attention differs from that of CTranslate2")
     if config.model_type == "marian" and config.pad_token_id != config.vocab_size - 1:
@@ -244,6 +252,7 @@ def _prepare(config: Any) -> None:  # noqa: ANN401 -- attributes differ between 
 class _Ids:
     """Replaces the tokenizer in the converter: the text of each token is its id in digits."""
 
+    # Texts are digits, so holes and doubles of a tokenizer cannot shift any id (decision 18).
     unk_token, unk_token_id = "0", 0
     special_tokens_map: Mapping[str, Any] = {}
     chat_template = None

@@ -45,6 +45,7 @@ class ConvertedModel:
         Raises:
             ValueError: The model does not have one of the ids, which the engine would misread.
         """
+        # CTranslate2 would read such an id as `<unk>`, without an error (decision 18).
         if max(ids, default=0) >= self.facts.vocabulary:
             raise ValueError(
                 f"the tokenizer returned the id {max(ids)}, but the model has only"
@@ -63,6 +64,7 @@ def check(model: str, kind: ModelKind, decoding: Decoding) -> None:
         kind.check_type(model, config.get("model_type"))
     if decoding.num_beams == 1:
         return
+    # transformers continues while a better text seems possible; CTranslate2 never does.
     if not decoding.early_stopping:
         raise ValueError(
             "num_beams: CTranslate2's beam search always stops early; set early_stopping: true,"
@@ -70,6 +72,7 @@ def check(model: str, kind: ModelKind, decoding: Decoding) -> None:
         )
     refuse(
         "CTranslate2 ranks beams differently from transformers with this setting",
+        # It forbids tokens before the softmax, transformers after it (decision 18).
         min_new_tokens=decoding.min_new_tokens,
         no_repeat_ngram_size=decoding.no_repeat_ngram_size,
         repetition_penalty=decoding.repetition_penalty - 1,
@@ -98,6 +101,7 @@ def load(model: str, kind: ModelKind, dtype: Precision, device: str) -> Converte
     """
     require("backend: ctranslate2", "ctranslate2")
 
+    # Compared in float32 on the CPU, since 8 bits alone shift scores by some hundredths.
     folder = conversion(model, kind, lambda folder: _loaded(folder, kind, "float32", "cpu"))
     return _loaded(folder, kind, dtype, device)
 
@@ -129,6 +133,7 @@ def options(model: ConvertedModel, tokens: Tokens, decoding: Decoding) -> dict[s
     greedy = decoding.num_beams == 1
     return {
         "beam_size": decoding.num_beams,
+        # All beams return, because BART's forced last token changes their ranks (decision 18).
         "num_hypotheses": decoding.num_beams,
         "length_penalty": 1 if greedy else decoding.length_penalty,  # 1 makes greedy scores means
         "repetition_penalty": decoding.repetition_penalty,
@@ -179,6 +184,7 @@ def reply(
     ends, last = model.facts.ends, model.facts.last
     scored = [(score, [*map(int, text)]) for score, text in zip(scores, texts, strict=True)]
     ended = [(score, ids) for score, ids in scored if ids and ids[-1] in ends]
+    # Then some texts reached the maximum length, where transformers forces the last token.
     if last is not None and len(ended) < decoding.num_beams:
         scored = [pair if pair in ended else _ended(last, decoding, *pair) for pair in scored]
     score, ids = max(scored, key=lambda pair: pair[0])
@@ -187,5 +193,6 @@ def reply(
 
 def _ended(last: int, decoding: Decoding, score: float, ids: list[int]) -> tuple[float, list[int]]:
     """Returns a text of maximum length with a last token that does not change its sum."""
+    # The forced token costs nothing but counts in the length, so the mean gets nearer to 0.
     power = 1 if decoding.num_beams == 1 else decoding.length_penalty
     return score * (len(ids) / (len(ids) + 1)) ** power, [*ids, last]

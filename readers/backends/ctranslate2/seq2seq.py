@@ -16,6 +16,7 @@ from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import Tokens
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 
+# Only types that were compared with transformers; CTranslate2 lacks others, such as LED.
 _TYPES = ("bart", "m2m_100", "marian", "mbart", "mt5", "pegasus", "t5")
 
 
@@ -24,6 +25,7 @@ def check(model: str, dtype: Precision, decoding: Decoding) -> None:  # noqa: AR
     models.check(model, _KIND, decoding)
     config = config_of(model)
     start = config.get("decoder_start_token_id")
+    # BART's texts begin with the end token, which CTranslate2 does not count as a repetition.
     if start is not None and start == config.get("eos_token_id"):
         _refuse_repetition(decoding)
 
