@@ -159,6 +159,7 @@ def judgement(
         except (UserError, GeneratorExit):
             raise
         except Exception as error:
+            # The failure of a judge loses its verdict, but never the prediction (decision 47).
             verdicts[name] = MetricError(f"{type(error).__name__}: {error}")
     return verdicts
 
@@ -193,6 +194,8 @@ def statistics_of(
             else:
                 by_metric[name] = verdict
         except MetricError as error:
+            # No score at all for the metric: a score over other examples is another score (decision
+            # 39).
             by_metric[name], faults[name] = None, str(error).partition("\n")[0]
     _add_scores_beside(metrics, by_metric, verdicts or {})
     return by_metric, faults
@@ -220,6 +223,7 @@ class ByAggregate:
     with many examples.
     """
 
+    # No sums of such a metric are known, so each resample is a list of examples (decision 39).
     MOST_EXAMPLES: int = 2_000  # of all pipelines together
 
     def __init__(self, metric: OwnMetric, tables: Sequence[Sequence[Statistics]]) -> None:

@@ -231,6 +231,7 @@ def check_files(stage: object, data: str = "") -> None:
     Raises:
         UserError: A file that a parameter names is missing, invalid, or not allowed for that data.
     """
+    # Before any work: a missing file must not end a run after hours of reading.
     if isinstance(stage, ChecksFiles):
         stage.check_files(data)
     else:
