@@ -169,6 +169,8 @@ class ConfigBuilder:
         pick: Pick | None = None,
         ranges: bool = False,
     ) -> list[PipelineSpec]:
+        # Readers belong to the pipeline, not to stages. Two stages with equal readers once had two
+        # batches and two budgets, or one, depending on whether the builder noticed (decision 47).
         roles = self._roles(name, keys.get("readers"))
         variants = SweepPoints(name, [ANSWER, *roles] if roles else None, pick=pick, ranges=ranges)
         tree = self.layers.pipelines[name]

@@ -19,6 +19,9 @@ from typing import Any, get_args, get_type_hints
 from leporello.core.errors import UserError, likely
 
 # Patterns of docstrings in Google's style.
+# Docstrings are the only place for them: 73 parameters were in no guide, and tables in guides
+# contradicted the code. Two expressions, since griffe would be a dependency of `list` (decision
+# 42).
 _SECTION = re.compile(r"^(?:Args|Attributes):\n((?:(?: {4}.*)?\n)+)", re.MULTILINE)
 _ENTRY = re.compile(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", re.MULTILINE)
 
@@ -74,6 +77,7 @@ def docstring(cls: type[Any]) -> tuple[str, dict[str, str]]:
     """
     descriptions: dict[str, str] = {}
     text = ""
+    # Base classes first, so that the class's own description of a parameter replaces theirs.
     for base in reversed(cls.__mro__[:-1]):
         text = f"{inspect.cleandoc(vars(base).get('__doc__') or '')}\n"
         for section in _SECTION.findall(text):

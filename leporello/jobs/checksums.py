@@ -45,8 +45,10 @@ def read_mark(folder: Path, name: str = MERGED) -> dict[str, Any]:
     except UserError:
         mark = {_SUM: ""}
     fields = dict(mark) if isinstance(mark, dict) else {_SUM: ""}
+    # Runs of earlier versions have no checksum, and must remain readable.
     if fields.keys() <= _OLD or fields.pop(_SUM, None) == digest(fields):
         return fields
+    # A changed mark could claim any results, and they are cheap to merge again from the stores.
     _log.warning("%s: changed since it was written; the results that it lists are redone", path)
     return {}
 

@@ -69,6 +69,7 @@ class OwnMetric:
         declared = getattr(self.inner, "signature", None)
         if isinstance(declared, str) and declared:
             return declared
+        # With the hash of its file: `compare` must not set scores of two versions side by side.
         source = sha256(Path(inspect.getfile(type(self.inner))).read_bytes()).hexdigest()[:16]
         options = (f"{name}:{json.dumps(value)}" for name, value in self.parameters.items())
         return "|".join(
