@@ -217,6 +217,8 @@ class Pipeline:
         Raises:
             StageError: No reader has it.
         """
+        # A single reader has all roles, so that a pipeline names roles only for different models
+        # (decision 47).
         if not self.roles or role in ("", ANSWER):
             return self.reader
         if role not in self.roles:
