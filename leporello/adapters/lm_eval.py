@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-# An extra that tests replace, since it brings `datasets` (decision 43).
+# An extra that development does not install, since it brings `datasets` (decision 43).
 from lm_eval.api.model import LM
 
 from leporello.api import Pipeline, UserError

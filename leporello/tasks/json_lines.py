@@ -170,8 +170,7 @@ class JsonLines(LaidOut):
             try:
                 digest.update(self._hash(path))
             except UserError as error:
-                # A missing file fails its examples, not the run; its return changes the hash, as it
-                # must.
+                # A missing file fails only its examples. If it appears later, the hash changes.
                 faults.append(error)
         if faults:
             problem = f"{len(faults)} of {len(paths)} documents' files cannot be read, and the"

@@ -74,6 +74,7 @@ def class_page(config: Config, name: str) -> ClassPage | None:
             continue
         if name in built_ins(kind) or check_methods(cls, kind) is None:
             return page_of(config, kind.key, name, cls)
+    # A plain word may be the name of something else, but a path or module can only name a class.
     if fault and set(name) & {".", ":"}:
         raise UserError(str(fault))
     return None

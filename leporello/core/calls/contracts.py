@@ -254,6 +254,7 @@ def in_role(
 
 def _in_role(role: str, request: object) -> object:
     inner = request.read if isinstance(request, Fit) else request
+    # The innermost role applies, since a nested combiner may name its own reader (decision 47).
     if not isinstance(inner, Read | Generates) or inner.role:
         return request
     inner = dataclasses.replace(inner, role=role)
