@@ -277,6 +277,7 @@ def _version(distribution: str) -> str | None:
 def undeclared(classes: Iterable[type]) -> list[str]:
     """Returns the names of the plug-in classes that lack `depends_on`."""
     return [
+        # Results of a class that is not repeatable are never reused, so it needs no declaration.
         public_name(cls) or cls.__qualname__
         for cls in classes
         if not (is_own(cls.__module__) or has_declared(cls)) and is_repeatable(cls)

@@ -234,6 +234,8 @@ class ConfigBuilder:
             changed = apply(names, keys)
             if "model" in changed:
                 changed = with_model(changed)
+            # After `model`, so that `--set reader.…` changes the reader that the model needs
+            # (decision 44).
             changed = apply([o for o in overrides if o not in names], changed)
             if names or "model" in keys:
                 check_combiner(changed)

@@ -113,6 +113,7 @@ def _sizes(
     written = _number(base.get("max_new_tokens"), model.written or writes.default if writes else 0)
     sizes = {"max_new_tokens": written} if model.written else {}
     if model.window and reads:
+        # An encoder-decoder has separate windows for input and answer.
         room = max(1, model.window - (0 if reader == "Seq2Seq" else written))
         tokens = _number(base.get("max_input_tokens"), room if writes else reads.default)
         sizes["max_input_tokens"] = min(room, tokens)

@@ -107,6 +107,7 @@ def is_repeatable(cls: type) -> bool:
 
 def has_declared(cls: type) -> bool:
     """Returns whether a class or one of its bases declares `depends_on`."""
+    # `depends_on = ()` counts, as it states the absence of such files.
     return hasattr(cls, "depends_on")
 
 
@@ -153,6 +154,7 @@ def fault_of_declarations(cls: type) -> str | None:
 
 def _entries(cls: type) -> Iterator[tuple[type, str]]:
     """Yields the entries of `depends_on` of a class and its bases, with the class of each entry."""
+    # Declarations of base classes apply too, because their code is part of the class.
     for base in cls.__mro__:
         entries = vars(base).get("depends_on", ())
         if not isinstance(entries, tuple) or not all(isinstance(e, str) and e for e in entries):

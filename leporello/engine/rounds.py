@@ -158,6 +158,8 @@ class Rounds:
                 break
             state = self.runner.resume(state)
         self._set_state(state)
+        # One transaction per example would cost more than an example without reads. A kill loses
+        # only the examples since the last commit.
         if time.monotonic() - self._committed > _COMMIT:
             self._commit()
 

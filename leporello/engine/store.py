@@ -43,6 +43,8 @@ _log = logging.getLogger("leporello")
 StoredOutput: TypeAlias = tuple[Mapping[str, Any], str]
 
 
+# The same methods as `Store`, so that one engine serves commands that keep nothing. These once
+# wrote a journal to a temporary folder to read it back (decision 49).
 class MemoryStore:
     """Stores examples in memory, for commands that write no results.
 
@@ -198,6 +200,8 @@ class Store(MemoryStore):
         check = self._database.execute("PRAGMA integrity_check(1)").fetchone()
         if check != (b"ok",) or self._tables() != TABLES.encode():
             raise DamagedStoreError(f"{self.path}: a page is damaged")
+        # Verifies every checksum now, as a changed row would otherwise enter the results (decision
+        # 48).
         for row in done_rows(self._database):
             self._mark(row.number, failed=row.failed)
         self.alone = {*self._meta("alone")}

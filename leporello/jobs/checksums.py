@@ -22,6 +22,8 @@ _OLD = {"limit", "shards", "examples", "failures"}  # keys of older marks, witho
 
 def checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """Returns the SHA-256 of files of a folder, by name; empty for missing files."""
+    # Stored beside the results, so that all commands that read them notice a changed file (decision
+    # 48).
     return {name: _sha256(folder / name) for name in names}
 
 

@@ -24,6 +24,7 @@ _SERVICES: Mapping[str, Mapping[str, Scalar]] = {
     "openai": {
         "base_url": "https://api.openai.com/v1",
         "api_key": "$OPENAI_API_KEY",
+        # OpenAI's reasoning models reject `max_tokens`.
         "max_tokens_field": "max_completion_tokens",
     },
     "anthropic": {

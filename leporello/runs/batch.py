@@ -66,6 +66,7 @@ class Batch:
         self._finished = [files.merged() for files in self.files]
         for job, files in zip(jobs, self.files, strict=True):
             if files.is_merged or files.stored_shards():
+                # Examples in the stores are reused results too, like those in the cache.
                 collect_reuse(undeclared(spec.cls for spec in job.pipeline.all_specs()))
         self._expected = jobs[0].expected(context.limit)
         self.was_merged = all(files.is_merged and files.has_metrics for files in self.files)

@@ -90,6 +90,7 @@ def page_of(config: Config, kind: str, name: str, cls: type) -> ClassPage:
     if not texts and kind not in _LISTED:
         texts.append(_dumped(kind, _settings(cls) if kind in _SETTINGS else _required(name, cls)))
     owners = dict.fromkeys(owner for owner, _ in uses)
+    # The only description: tables in guides had contradicted docstrings (decision 42).
     text, _ = docstring(cls)
     yaml = min(texts, key=len, default="")
     return ClassPage(kind, name, source, text, parameters(cls), yaml, tuple(owners))

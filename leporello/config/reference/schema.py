@@ -161,6 +161,7 @@ def _class(name: str, cls: type, values: dict[Any, tuple[str, JSON]]) -> JSON:
 
 def _properties(cls: type, values: Mapping[str, Any]) -> dict[str, JSON]:
     """Returns the schemas of parameters by name, with their descriptions and defaults."""
+    # Defaults that YAML cannot express are left out, since editors insert them as text.
     defaults = Spec(cls.__name__, cls, {}).resolved()
     return {
         name: _described(
