@@ -36,6 +36,7 @@ class Gists:
         pages = [*self._pages(document, in_order(chunks))]
         gists = yield from summaries([p for p in pages if len(p) > 1], self.instruction)
         passages = [g if self.read == "gist" else _page(g) for g in gists]
+        # Pages whose summary was dropped are searched by their chunks, so that no text is lost.
         summarised = {id(chunk) for gist in gists for chunk in gist.sources}
         return [*passages, *(chunk for chunk in chunks if id(chunk) not in summarised)]
 

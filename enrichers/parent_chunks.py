@@ -33,6 +33,7 @@ class ParentChunks:
         passages: list[Chunk] = []
         for number, chunk in enumerate(ordered):
             near = ordered[max(0, number - self.around) : number + self.around + 1]
+            # The largest end, since chunks may overlap or contain each other.
             parent = document.chunk(near[0].start, max(chunk.end for chunk in near))
             passages += (Passage.of("parent", [parent], [parent], t) for t in self._texts(chunk))
         return passages or [*chunks]

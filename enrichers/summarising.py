@@ -37,6 +37,7 @@ def summaries(
     passages: list[Passage] = []
     for (heading, group), output in zip(fitting, outputs, strict=True):
         summary = output.text.strip()
+        # A longer text in place of the passages would fill the window that it is meant to save.
         if not summary or len(summary) >= sum(len(reading_text(node)) for node in group):
             note("a summary was empty, or not shorter than its passages: it was dropped")
             continue
@@ -48,6 +49,7 @@ def _fitting(
     headed: Sequence[tuple[str, Group]], instruction: str
 ) -> Asking[list[tuple[str, Group]]]:
     """Yields the groups until all fit the reader; returns them, the long ones divided, in order."""
+    # Bounded: each round divides a group at least once, so this suffices even for single chunks.
     for _ in range(max((len(group) for _, group in headed), default=0)):
         fits = yield [Fit(_read(heading, group, instruction)) for heading, group in headed]
         pieces = [

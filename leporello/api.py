@@ -97,6 +97,8 @@ def _as_async(
     async def call(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Returned:
         stops = {name: _STOPS[name]() for name in names if kwargs.get(name) is None}
         try:
+            # The engine is synchronous: a thread works, and a listener ends it at its next step
+            # (decision 43).
             return await asyncio.to_thread(function, *args, **{**kwargs, **stops})  # type: ignore[arg-type]  # types depend on the name
         finally:
             for stop in stops.values():
@@ -151,6 +153,7 @@ class Pipeline:
         Raises:
             UserError: A file or setting is not valid, or the pipeline is missing or ambiguous.
         """
+        # A mapping is read like a file, so that it has the same checks and messages (decision 43).
         declarations, pipeline = _declared(source, name)
         settings = AskSettings(
             pipeline, model=model, config=[*config, *declarations], overrides=overrides,
@@ -171,6 +174,8 @@ class Pipeline:
         with self._lock:
             if key not in self._sessions:
                 loaded = self._document(document)
+                # Only the last document is kept: the text, chunks and indexes of many would fill
+                # the memory.
                 sessions = [*self._sessions.values()]
                 self._sessions.clear()
                 first = sessions[0] if sessions else Session(loaded, self.settings, self.stages)

@@ -25,6 +25,8 @@ class _ForeignReader(OneByOne):
     def _model(self) -> Any:  # noqa: ANN401 -- whatever `make` returns
         return self.make()
 
+    # A method rather than a parameter, so that its source is part of caches and signatures, like
+    # that of any stage (decision 43).
     def make(self) -> Any:  # noqa: ANN401 -- as above
         """Returns the model; called once."""
         raise NotImplementedError(f"{type(self).__name__} needs a method `make`")

@@ -24,6 +24,8 @@ class LangChainRetriever:
     Scores are 1 / rank, since LangChain's retrievers return no scores.
     """
 
+    # A method rather than a parameter, so that its source is part of caches and signatures, like
+    # that of any stage (decision 43).
     def make(self, documents: list[Document]) -> BaseRetriever:
         """Returns a retriever of the documents, which must return their metadata unchanged."""
         raise NotImplementedError(f"{type(self).__name__} needs a method `make`")
@@ -78,5 +80,6 @@ def _hits(
                 f"a returned document has no {_NUMBER!r} in its metadata: pass the documents from"
                 " `make` to the retriever unchanged"
             )
+        # A chunk may be returned twice; the first place is the better one.
         hits.setdefault(number, Hit(chunks[number], 1 / rank if score is None else float(score)))
     return [*hits.values()]

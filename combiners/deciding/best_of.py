@@ -71,6 +71,7 @@ class BestOf:
     def _judged(
         self, example: Example, hits: Sequence[Hit], entrants: Sequence[_Entrant]
     ) -> Asking[_Entrant]:
+        # Reversed, so that the first of equal answers is kept: it is the most trusted one.
         distinct = {answer_key(entrant.text): entrant for entrant in reversed(entrants)}
         if len(distinct) == 1:
             return entrants[0]

@@ -97,6 +97,7 @@ class Decompose:
 
 def _as_passage(question: str, output: Output, hits: Sequence[Hit]) -> list[Hit]:
     """Returns a passage with the answer to a question; empty for a copied answer."""
+    # A copied answer is part of its chunk, which the combiner reads anyway.
     if output.span:
         return []
     text = f"{question} {shortened(output.text)}"

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+# An extra that development does not install, since it brings `datasets` (decision 43).
 from lm_eval.api.model import LM
 
 from leporello.api import Pipeline, UserError
@@ -36,6 +37,7 @@ class LeporelloLM(LM):  # type: ignore[misc, unused-ignore]  # it need not be in
         for number, (document, _, question) in enumerate(parts):
             requests_on[document or question].append(number)
         texts: dict[int, str] = {}
+        # Together, so that chunks and index of a document are made once.
         for document, numbers in requests_on.items():
             questions = [parts[number][2] for number in numbers]
             answers = self.pipeline.answers(Document("prompt", document), questions)

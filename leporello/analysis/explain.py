@@ -151,6 +151,8 @@ class _ExampleOfJob:
         """Returns the passages of hits by rank, including their sources in the document."""
         if not prediction.passages:
             return {}
+        # Results lack the sources of passages: the root of a summary tree would bring the complete
+        # tree into every row. The store has them (decision 46).
         stored = passages_of(self.job.files.stores, self.example.document)
         by_key = {(p.kind, p.reading, p.spans): p for p in stored if isinstance(p, Passage)}
         keys = ((r, (p.kind, p.text, p.spans)) for r, p in prediction.passages.items())

@@ -50,6 +50,8 @@ def _identity(stage: object, without: Collection[str]) -> dict[str, JSON]:
         name: value for name, value in parameters_of(stage).items() if name not in without
     }
     classes = (cls, *own_backends(cls, parameters))
+    # `repeatable = False` keeps results that depend on a server or a clock out of the cache
+    # (decision 48).
     if (class_name := public_name(cls)) is None or not all(map(is_repeatable, classes)):
         raise UnknownParametersError
     return {

@@ -257,6 +257,8 @@ def collected() -> tuple[str, ...]:
 
 def warn_of_reuse() -> None:
     """Warns of each collected class once per process."""
+    # The only sign of an undeclared file: hashing the plug-in's folder instead would make results
+    # depend on a log file (decision 48).
     for name in _collected.keys() - _printed:
         _printed.add(name)
         _log.warning(

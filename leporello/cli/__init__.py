@@ -151,6 +151,8 @@ def _reported_exits() -> Iterator[None]:
             exit_now(status)
         raise SystemExit(f"os._exit({status}) was called")
 
+    # A stage under `ask` then fails like any other. C's `exit` and SIGKILL cannot be replaced: they
+    # end a command with their own status (decision 40).
     os._exit = refuse
     try:
         yield

@@ -78,6 +78,7 @@ def schema() -> None:
     """
     from leporello.config.reference.schema import schema as make_schema
 
+    # No public address has the schema, so a user's folder has its own copy (decision 42).
     typer.echo(json.dumps(make_schema(), ensure_ascii=False))  # indents would take 50 ms
 
 

@@ -169,6 +169,8 @@ class ConfigBuilder:
         pick: Pick | None = None,
         ranges: bool = False,
     ) -> list[PipelineSpec]:
+        # Readers belong to the pipeline, not to stages. Two stages with equal readers once had two
+        # batches and two budgets, or one, depending on whether the builder noticed (decision 47).
         roles = self._roles(name, keys.get("readers"))
         variants = SweepPoints(name, [ANSWER, *roles] if roles else None, pick=pick, ranges=ranges)
         tree = self.layers.pipelines[name]
@@ -232,6 +234,8 @@ class ConfigBuilder:
             changed = apply(names, keys)
             if "model" in changed:
                 changed = with_model(changed)
+            # After `model`, so that `--set reader.…` changes the reader that the model needs
+            # (decision 44).
             changed = apply([o for o in overrides if o not in names], changed)
             if names or "model" in keys:
                 check_combiner(changed)

@@ -103,6 +103,7 @@ class Layers:
         for name, entry in tree.items.get("collections", Tree({}, None, 0)).items.items():
             self.collections[name] = self._paths(name, entry)
         for name, suite in self._section(tree, "suites").items():
+            # Extended, not replaced, so that a user's pipelines join a paper's table (decision 45).
             self.suites.own[name] = _extended(self.suites.get(name), suite)
         self.default = tree.items.get("default", self.default)
 

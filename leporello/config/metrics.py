@@ -40,6 +40,8 @@ def specs_of(entries: Iterable[MetricEntry]) -> list[Spec]:
     Raises:
         ConfigError: All faults of one metric.
     """
+    # Metrics are listed as JSON everywhere: in tasks, `--metric`, signatures and run.yaml. So
+    # workers, `compare` and `report` build the same metric without the task (decision 39).
     texts = (entry if isinstance(entry, str) else json.dumps(entry) for entry in entries)
     return [spec_of(text, METRIC, "metrics") for text in texts]
 

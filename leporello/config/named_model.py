@@ -78,6 +78,8 @@ def _reader(word: Tree, old: Tree | None) -> Tree:
     takes = "model" in params and marked(params["model"].annotation, MODEL_MARK)
     if takes and not is_served(path) and not str(current.value).isidentifier():  # a plug-in
         return word.with_value({**items, "model": word.with_value(path)})
+    # `list`, `check` and editors examine files, and must not query a server; only a name from the
+    # command line does (decision 44).
     model = resolve(path, ask=word.file is None)
     chosen = _chosen(model, str(current.value), takes=takes)
     allowed = params if chosen == current.value else _parameters(word.with_value(chosen))
@@ -111,6 +113,7 @@ def _sizes(
     written = _number(base.get("max_new_tokens"), model.written or writes.default if writes else 0)
     sizes = {"max_new_tokens": written} if model.written else {}
     if model.window and reads:
+        # An encoder-decoder has separate windows for input and answer.
         room = max(1, model.window - (0 if reader == "Seq2Seq" else written))
         tokens = _number(base.get("max_input_tokens"), room if writes else reads.default)
         sizes["max_input_tokens"] = min(room, tokens)

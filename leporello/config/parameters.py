@@ -148,6 +148,7 @@ def adapter(annotation: Any) -> TypeAdapter[Any]:  # noqa: ANN401 -- as above
     except PydanticSchemaGenerationError:  # pydantic cannot check a plug-in's classes
         return TypeAdapter(Any)
     except Exception:
+        # pydantic rejects a config for models and dataclasses, which have their own.
         return TypeAdapter(annotation)
 
 

@@ -217,6 +217,8 @@ class Pipeline:
         Raises:
             StageError: No reader has it.
         """
+        # A single reader has all roles, so that a pipeline names roles only for different models
+        # (decision 47).
         if not self.roles or role in ("", ANSWER):
             return self.reader
         if role not in self.roles:
@@ -289,6 +291,7 @@ class PipelineSpec:
 
     def unasked(self) -> list[str]:
         """Returns the roles that have a reader but that no stage's parameter names."""
+        # Only a note: such a pipeline works. A role without a reader is a fault (decision 47).
         used = {role for spec in self.all_specs() for role in roles_of(spec.cls, spec.arguments())}
         return [role for role in self.readers if role not in {*used, ANSWER}]
 

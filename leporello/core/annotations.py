@@ -19,6 +19,9 @@ from typing import Any, get_args, get_type_hints
 from leporello.core.errors import UserError, likely
 
 # Patterns of docstrings in Google's style.
+# Docstrings are the only place for them: 73 parameters were in no guide, and tables in guides
+# contradicted the code. Two expressions, since griffe would be a dependency of `list` (decision
+# 42).
 _SECTION = re.compile(r"^(?:Args|Attributes):\n((?:(?: {4}.*)?\n)+)", re.MULTILINE)
 _ENTRY = re.compile(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", re.MULTILINE)
 
@@ -74,6 +77,7 @@ def docstring(cls: type[Any]) -> tuple[str, dict[str, str]]:
     """
     descriptions: dict[str, str] = {}
     text = ""
+    # Base classes first, so that the class's own description of a parameter replaces theirs.
     for base in reversed(cls.__mro__[:-1]):
         text = f"{inspect.cleandoc(vars(base).get('__doc__') or '')}\n"
         for section in _SECTION.findall(text):
@@ -103,6 +107,7 @@ def is_repeatable(cls: type) -> bool:
 
 def has_declared(cls: type) -> bool:
     """Returns whether a class or one of its bases declares `depends_on`."""
+    # `depends_on = ()` counts, as it states the absence of such files.
     return hasattr(cls, "depends_on")
 
 
@@ -149,6 +154,7 @@ def fault_of_declarations(cls: type) -> str | None:
 
 def _entries(cls: type) -> Iterator[tuple[type, str]]:
     """Yields the entries of `depends_on` of a class and its bases, with the class of each entry."""
+    # Declarations of base classes apply too, because their code is part of the class.
     for base in cls.__mro__:
         entries = vars(base).get("depends_on", ())
         if not isinstance(entries, tuple) or not all(isinstance(e, str) and e for e in entries):

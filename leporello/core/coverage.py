@@ -102,6 +102,8 @@ class Coverage:
             unchunked=unchunked,
             furniture=furniture,
             lost=sum(loss.characters for loss in losses) - furniture,
+            # Text that was read verbatim counts as `read`, even if its summary was read too
+            # (decision 46).
             stood_for=read_or_represented - read_count,
         )
 

@@ -20,6 +20,8 @@ from leporello.core.records import JSON, Chunk, Document, Read
 _DEEPEST = 50
 
 
+# A subclass of `Chunk`, so that `Hit`, `Read` and `Fit` hold passages without a change (decision
+# 46).
 @dataclass(frozen=True, slots=True)
 class Passage(Chunk):
     """Text made from a document, with the spans that it represents; created by `Passage.of`.
@@ -98,6 +100,8 @@ def flat(passages: Iterable[Chunk | str]) -> tuple[Chunk | str, ...]:
 
 def flat_read(read: Read) -> Read:
     """Returns the read with its passages replaced by their parts."""
+    # Readers receive the parts only, so readers, cache keys and stored rows are the same as without
+    # passages (decision 46).
     if any(isinstance(passage, Passage) for passage in read.passages):
         return dataclasses.replace(read, passages=flat(read.passages))
     return read
@@ -124,6 +128,8 @@ def stood_for(read: Read, cut: int) -> tuple[Span, ...]:
     spans: list[Span] = []
     for passage in read.passages:
         remaining -= sum(len(reading_text(part)) for part in flat((passage,)))
+        # A truncated summary represents nothing: the spans of its lost part are unknown (decision
+        # 46).
         if isinstance(passage, Passage) and remaining >= 0:
             spans.extend(spans_of(passage))
     return merge(spans)
@@ -182,6 +188,7 @@ def to_table(passages: Sequence[Chunk]) -> dict[str, JSON]:
     numbers: dict[int, int] = {}
 
     def number(chunk: Chunk) -> int:
+        # Summaries of a tree share sources, which would otherwise be written many times.
         if id(chunk) not in numbers:
             row: JSON = [chunk.start, chunk.end]
             if isinstance(chunk, Passage):

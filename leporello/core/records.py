@@ -474,6 +474,8 @@ class Prediction:
     def hit_spans(self) -> tuple[tuple[Span, ...], ...]:
         """Spans that each hit represents, in rank order."""
         return tuple(
+            # A passage counts for all spans that it represents; `recall_read` counts only text that
+            # was read verbatim (decision 46).
             self.passages[rank].spans if rank in self.passages else (Span(start, end),)
             for rank, (start, end, _) in enumerate(self.hits)
         )

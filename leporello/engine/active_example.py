@@ -33,6 +33,7 @@ from leporello.engine.requests import Admission, QuestionBudget, checked, reader
 from leporello.engine.results.finished import Call
 from leporello.engine.selection import Selection, select
 
+# Time limits apply to single calls, so they never end a generator that yields forever.
 _MOST_ROUNDS = 20_000  # per example: reading a book passage by passage takes some 5,000
 _MOST_REQUESTS = 200_000  # per example
 
@@ -149,6 +150,7 @@ class ActiveExample:
         """Chooses the reads of the next step; a read beyond the budget gets an empty output."""
         self.step += 1
         waiting = [index for index, reply in enumerate(self.replies) if reply is None]
+        # Judges only score the answer, so their reads do not count (decision 47).
         if self._budget is None or self.prediction is not None:
             self.unread = waiting
             return

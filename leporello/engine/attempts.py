@@ -54,6 +54,7 @@ class AttemptLog:
             OSError: The file cannot be written.
         """
         last, phase = self._load()
+        # If the driver died too, the machine is the likely cause, so the operation is not blamed.
         if last and phase and last["driver"] == self.driver:
             self.is_overdue = self.deadline.exists() and self.deadline.stat().st_size > 0
             # A call that exceeded its deadline would do so again, so it is not retried.
@@ -64,6 +65,8 @@ class AttemptLog:
         deaths = [[*phase, count] for phase, count in self.deaths.items()]
         self._write({"attempt": self.attempt, "driver": self.driver, "deaths": deaths})
 
+    # One short write per operation, without a sync: the file must survive the process, not the
+    # machine, whose failures count against no operation.
     def record(self, phase: Phase) -> None:
         """Writes that an operation is started."""
         self._write(phase)

@@ -94,6 +94,7 @@ class CombinerRunner:
     def _judge(self, active: ActiveExample) -> None:
         """Sets the prediction, and starts metrics that require reads."""
         prediction = active.prediction = self._prediction(active)
+        # A judge's reads share batches and store with the reads of combiners (decision 47).
         if not self._asking_metrics:
             active.value = {}
             return
@@ -161,6 +162,7 @@ class CombinerRunner:
         if not self.rows:
             return FinishedExample(number, None, failure=error)
         try:
+            # A failure scores like an empty answer: leaving it out would raise the mean.
             scored, faults = self._statistics(number, empty_prediction(example), example)
         except ExampleError:  # a metric that cannot score an empty prediction
             scored, faults = {}, {}

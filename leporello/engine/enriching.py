@@ -34,6 +34,7 @@ _MOST_PER_CHUNK = 10
 def passage_stages(stages: Pipeline) -> list[object]:
     """Returns the stages that determine passages: the enricher, and the readers that it uses."""
     kind = type(stages.enricher)
+    # An enricher without reads depends on no reader, so another model reuses its passages.
     if not inspect.isgeneratorfunction(kind.enrich):
         return [stages.enricher]
     readers = {id(r): r for r in map(stages.reader_of, _roles(stages))}
@@ -88,6 +89,8 @@ class EnricherRunner:
             return chunks
         make = make or partial(self._enrich, chunks, number, store)
         with stage_errors("enricher"):
+            # Passages need no question, so they are made once per document, and cached by enricher,
+            # readers and chunks (decision 46).
             return derived.passages(chunks, passage_stages(self.stages), make)
 
     def _enrich(
@@ -145,12 +148,15 @@ class _EnricherReads:
         self.readers = runner.readers or BatchReaders(runner.stages)
         self._runner, self._number = runner, number
         self._store = store or MemoryStore()
+        # `~number` is negative, so it never equals the number of an example.
         self._stored = self._store.outputs(~number)
         self._place = 0
 
     def replies(self, reads: Sequence[Read]) -> list[Reply]:
         """Returns the replies to a round of reads; each batch is stored once it is read."""
         replies: list[Reply] = []
+        # A batch has reads of one document. Short documents fill it badly, but reads of many
+        # documents would keep the chunks of all of them in memory (decision 46).
         for _, group in itertools.groupby(reads, lambda read: id(self.readers.of(read.role))):
             of_reader = [*group]
             size = self.readers.of(of_reader[0].role).batch_size(self._runner.limits.window)
@@ -172,6 +178,8 @@ class _EnricherReads:
         listener.reading(len(batch))
         replies = reader.read(batch)
         listener.has_read(reader.statistics)
+        # Stored before the enricher receives them, so that a killed run makes the same passages
+        # (decision 46).
         self._store.add_batch(
             [(~self._number, *row) for row in zip(places, batch, replies, strict=True)]
         )

@@ -25,6 +25,7 @@ from leporello.core.errors import ReadError, Stopped, UserError
 from leporello.core.files import in_utf8
 from leporello.core.secrets import redact
 
+# An error of a plug-in may contain a complete document.
 _LONGEST = 5_000  # characters of an error; a traceback may have ten times as many
 CURED = "failed in a batch, but not alone"  # counts as a fault, unlike a lack of memory
 TRIES = 3  # deaths after which the items of an operation run one at a time, or a single item fails
@@ -33,6 +34,9 @@ ALONE = 1  # deaths after which an item that runs alone fails: its batch was tri
 # Operation that was started: its kind, the index of its pipeline, and numbers that identify it.
 Phase: TypeAlias = tuple[str | int, ...]
 
+# An alarm interrupts Python code. If the call never returns to the interpreter, faulthandler ends
+# the process; if a stage cancelled both, or the process is stopped, the driver kills it. Each waits
+# for the one before it (decision 40).
 _GRACE = 10.0  # seconds beyond twice the limit after which the process ends itself
 _OUTSIDE = 2.0  # further seconds after which the watching process ends it
 _AGAIN = 1.0  # seconds after which a call that swallowed the TimeoutError is interrupted again
@@ -245,6 +249,8 @@ def _limited(seconds: float) -> Generator[None]:
         if _deadline is not None:
             delay = 2 * seconds + _GRACE
             faulthandler.dump_traceback_later(delay, exit=True, file=_deadline)
+            # The time of a file, not a message: one system call per limited call, and the driver
+            # can read it even if this process is stopped (decision 40).
             _set_deadline(_deadline, monotonic() + delay + _OUTSIDE)
         try:
             yield

@@ -29,6 +29,8 @@ class Limits:
         example_timeout: Fail an example if a call of a stage takes longer than this.
     """
 
+    # With `ReadEach`, 128 examples fill 98 % of the places in batches of 32. All documents of a
+    # group are open together, which raised peak memory from 114 to 209 MB (decision 49).
     max_active: int = 128
     window: int = 32
     shard_examples: int = 128

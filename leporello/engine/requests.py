@@ -52,6 +52,7 @@ class QuestionBudget:
         if isinstance(reply, Output) and not reply.over_budget:
             self._spent += Ledger(
                 1,
+                # Some readers report no token counts.
                 reply.input_tokens or self._tokens(read),
                 reply.output_tokens,
                 reply.dollars or 0.0,
@@ -64,6 +65,8 @@ class QuestionBudget:
         tokens, spent = self._tokens(read), self._spent
         is_reading = self._expected.reads > spent.reads
         has_price = self._budget.dollars is not None or self._budget.seconds is not None
+        # Dollars and seconds are estimated from the cost of this question's earlier tokens, so its
+        # first read runs alone (decision 47).
         if has_price and is_reading and not spent.tokens:
             return Admission.WAIT
         share = tokens / spent.tokens if spent.tokens else 0.0
@@ -78,6 +81,8 @@ class QuestionBudget:
 
         If the budget does not even suffice for the first read of a question, that read fails.
         """
+        # Empty rather than failed, so that a combiner continues with the outputs that it has.
+        # Without any output it would answer from nothing, so the first read fails (decision 47).
         if self._expected.reads:
             cut = sum(len(p.text if isinstance(p, Chunk) else p) for p in read.passages)
             scores = (_LOWEST_SCORE,) * len(read.choices)
@@ -90,6 +95,7 @@ class QuestionBudget:
     def _tokens(self, read: Read) -> int:
         """Returns the number of tokens of a read; 0 if the budget only limits reads."""
         reader = self.stages.reader_of(read.role)
+        # Tokenizing takes time, and a limit of reads does not need it.
         if self._budget.row().keys() <= {"reads"}:
             return 0
         if isinstance(reader, RendersPrompt):

@@ -65,6 +65,8 @@ class Rounds:
         self._committed = time.monotonic()
         self._in_group = 0
         self._group = self.limits.max_active
+        # An engine that forms its own batches runs best with all reads of the shard; groups would
+        # leave it idle at the end of each.
         if self.readers.answering.schedules_itself:
             self._group = sys.maxsize
         if self.slots:
@@ -134,6 +136,8 @@ class Rounds:
         if self.slots:
             while not self.slots.has_room:
                 self.wait()
+        # A group ends completely before the next one starts. Otherwise the contents of a batch
+        # would depend on which examples had finished, and a resumed shard could not form it again.
         elif self._in_group == self._group:
             yield from self.finish()
             self._in_group = 0
@@ -154,6 +158,8 @@ class Rounds:
                 break
             state = self.runner.resume(state)
         self._set_state(state)
+        # One transaction per example would cost more than an example without reads. A kill loses
+        # only the examples since the last commit.
         if time.monotonic() - self._committed > _COMMIT:
             self._commit()
 
@@ -210,6 +216,10 @@ class Rounds:
 
     def _next_batches(self) -> Iterator[tuple[BatchReader, list[_Place]]]:
         """Yields the batches of the next step; retried examples have separate batches."""
+        # A batch depends only on shard, pipeline and step: a resumed shard forms the same batches,
+        # and needs no record of their order. Chains of 1 to 50 steps fill them worse:
+        # `ChainOfAgents` needed 8 % more batches than with windows, and `MultiHop` 3 % fewer
+        # (decision 49).
         order = min(map(self._order, self._active.values()))
         by_reader: dict[int, tuple[BatchReader, list[_Place]]] = {}
         for _, example in sorted(self._active.items()):
@@ -222,6 +232,7 @@ class Rounds:
                 yield reader, places[start : start + size]
 
     def _order(self, example: ActiveExample) -> tuple[int, int]:
+        # Retried examples run last and alone: they failed before, and must not fail batch mates.
         alone = example.number if example.number in self.store.alone else -1
         return alone, example.step
 
@@ -231,6 +242,8 @@ class Rounds:
         replies = self._read_safely(reader, places)
         if self.runner.stages.budget.seconds is None:
             return replies
+        # Stored with each output: a resumed shard then refuses the same reads for lack of seconds.
+        # Each read of a batch is charged an equal share (decision 47).
         seconds = (time.monotonic() - start) / len(places)
         return [replace(r, seconds=seconds) if isinstance(r, Output) else r for r in replies]
 
@@ -238,6 +251,8 @@ class Rounds:
         """Reads a batch; if the batch has killed its workers, reads its reads one at a time."""
         example, index = places[0]
         deaths = self.attempts.begin("window", example.number, example.place + index)
+        # Not after the first death: smaller batches can change the answers of float readers, so
+        # every lost worker would change results (decision 49).
         if deaths < TRIES:
             return reader.read([example.reads[index] for example, index in places])
         return [self._read_alone(reader, *place) for place in places]

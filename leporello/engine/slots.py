@@ -105,6 +105,8 @@ class Slots:
                 return self._arrived.get(timeout=self.timeout and min(self.timeout, _INTERVAL))
             for pending in [*self._started]:
                 if self._is_overdue(pending):
+                    # Python cannot end a thread: a late one is abandoned, and returns after its
+                    # read, if ever.
                     pending.is_late = True
                     self._start()  # replaces the blocked thread
                     return pending, ReadError(f"TimeoutError: took longer than {self.timeout:g} s")

@@ -43,6 +43,8 @@ _log = logging.getLogger("leporello")
 StoredOutput: TypeAlias = tuple[Mapping[str, Any], str]
 
 
+# The same methods as `Store`, so that one engine serves commands that keep nothing. These once
+# wrote a journal to a temporary folder to read it back (decision 49).
 class MemoryStore:
     """Stores examples in memory, for commands that write no results.
 
@@ -174,6 +176,9 @@ class Store(MemoryStore):
         MemoryStore.__init__(self)
         self._outputs.clear()
         with as_user_errors(self.path):
+            # Deletes the files, not the rows: SQL fails on a damaged file. One example cannot be
+            # replaced without its batch mates, so the shard runs again; the cache keeps this cheap
+            # (decision 49).
             for suffix in ("", "-journal"):
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
             self._database = connected(self.path)
@@ -195,6 +200,8 @@ class Store(MemoryStore):
         check = self._database.execute("PRAGMA integrity_check(1)").fetchone()
         if check != (b"ok",) or self._tables() != TABLES.encode():
             raise DamagedStoreError(f"{self.path}: a page is damaged")
+        # Verifies every checksum now, as a changed row would otherwise enter the results (decision
+        # 48).
         for row in done_rows(self._database):
             self._mark(row.number, failed=row.failed)
         self.alone = {*self._meta("alone")}
@@ -225,6 +232,8 @@ class Store(MemoryStore):
         Raises:
             UserError: The file cannot be written.
         """
+        # Only an enricher's batch has a single owner, by which `forget` deletes it. A reader's
+        # batch serves many examples, so its rows stay until the shard is finished.
         owner = replies[0][0] if replies[0][0] < 0 else None
         data = encoded(
             {
@@ -259,6 +268,7 @@ class Store(MemoryStore):
 
     def passages(self, document: int, sha256: str) -> Mapping[str, Any] | None:
         """Returns the stored passages of a document; None if they are missing or damaged."""
+        # Damage here costs one run of the enricher: the examples of the shard stay valid.
         query = "SELECT data, crc FROM passages WHERE document = ? AND sha256 = ?"
         with suppress(DamagedStoreError), as_user_errors(self.path):
             for data, crc in self._database.execute(query, (document, sha256)):
@@ -309,12 +319,15 @@ class Store(MemoryStore):
             self._database.close()
             return
         with closing(self._database):
+            # The outputs of ten reads take 2.2 kB; finished examples have them too (decision 49).
             if len(self.done) == self.key.examples:
                 self._write("DELETE FROM batch")
             self.commit()
             with as_user_errors(self.path):
+                # Removes the persistent journal file, so that a finished store is one file.
                 self._database.execute("PRAGMA journal_mode = DELETE")
         self._is_writable = False
+        # Commits are not synchronous, so one sync here protects a finished shard from a power cut.
         with suppress(OSError):
             _sync(self.path)
 

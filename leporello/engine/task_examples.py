@@ -52,6 +52,8 @@ def no_answer_of(task: Task) -> str:
 
 def normalizer_of(task: Task, *, wanted: bool = True) -> Normalizer | None:
     """Returns a task's `normalise` with checks of its results; None if absent or not `wanted`."""
+    # An answer is scored as it was given. Only a pipeline can choose to change it first, as that
+    # changes what is submitted to a leaderboard (decision 45).
     normalise = getattr(task, "normalise", None) if wanted else None
     if normalise is None:
         return None

@@ -47,6 +47,8 @@ def executor_for(
 
         return Pool(spec, RayWorkers(spec, placement), check)
     count = placement.count(model_bytes)
+    # An existing kind of worker, not a process around each command. That process would have to
+    # relay signals, and its death would leave the inner process running (decision 40).
     if count == 0 and not (supervised and (reason := spec.reason_to_supervise())):
         return InProcess(spec, check)
     if count == 0:

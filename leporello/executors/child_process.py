@@ -51,6 +51,8 @@ class ChildProcess:
             self._process = subprocess.Popen(  # noqa: S603 -- this project's own code
                 [sys.executable, "-c", f"from {module} import {function} as f; f()", str(number)],
                 pass_fds=[number],
+                # A debugger in a worker would wait for input that nobody sees; `--unsupervised`
+                # runs plug-ins in the command's own process (decision 40).
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # output of plug-ins must not mix with results
                 start_new_session=True,  # the parent handles Ctrl-C
@@ -77,6 +79,8 @@ class ChildProcess:
         with suppress(
             ProcessLookupError, PermissionError
         ):  # PermissionError on macOS: all have ended
+            # The group, so that processes end which a stage has started. One that a stage started
+            # in another session survives (decision 40).
             os.killpg(self.pid, signal.SIGKILL)
         return self._process.wait()
 
@@ -122,6 +126,7 @@ def show_log() -> None:
 
 def _end_with(parent: int) -> None:
     """Ends this process when its parent has ended."""
+    # Only Linux can kill a child with its parent, so other systems watch the parent's id.
     while os.getppid() == parent:
         time.sleep(_INTERVAL)
     os._exit(0)

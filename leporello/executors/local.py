@@ -141,4 +141,5 @@ class LocalWorkers:
         """Kills workers that have exceeded their deadline; `receive` reports their death."""
         for worker in workers:
             if any(is_overdue(self._deadline(shard)) for shard in worker.orders):
+                # From outside: a stopped process runs neither its alarm nor faulthandler's thread.
                 worker.link.end()

@@ -86,6 +86,8 @@ class Pipelines:
         self.worker = this_worker()
 
     def _check_sources(self) -> None:
+        # Workers start later than the run, so an edit in between would mix two versions in its
+        # results.
         classes = {spec.name: spec.cls for spec in self.spec.all_specs()}
         for name, expected in self.spec.sources.items():
             if source_hash(classes[name]) != expected:

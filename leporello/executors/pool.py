@@ -194,6 +194,7 @@ class Pool:
         for worker in self._workers:
             if worker.waits and self._has_orders(1):
                 order = self._queue.popleft()
+                # The deadline of a worker that died would end its successor at once.
                 forget_deadline(self._deadline(order.shard.number))
                 worker.give(order)
             elif worker.waits and worker.orders:
@@ -244,11 +245,13 @@ class Pool:
         """Removes a worker that has died, and queues its orders again."""
         self._workers.remove(worker)
         worker.link.end()
+        # Deaths without an order count against no example, so a limit here must end the restarts.
         self._idle_deaths += not worker.orders
         if self._idle_deaths == self._place.tries:
             death = f"a worker process {cause} before it started a shard, {self._idle_deaths} times"
             self._end(UserError(f"{death}; {self._place.advice}"))
         if not self._ending:
+            # Reversed and in front of the queue, so that shards keep their order.
             orders = (replace(order, cause=cause) for order in reversed(worker.orders.values()))
             self._queue.extendleft(orders)
         for shard in worker.orders:

@@ -44,6 +44,7 @@ def main() -> None:
         [*_, place] = walk_tb(error.__traceback__)
         name, line = place[0].f_code.co_filename, place[1]
         _log.error("a worker failed: %s (%s:%d)", error_text(error), name, line)
+        # `sys.exit` would wait for threads that a stage has started.
         os._exit(1)
 
 

@@ -91,6 +91,7 @@ class Selectors:
             selected: _Selected
             selected, reused = load(future.result())
         except BrokenProcessPool:
+            # The worker exits too, because only deaths of workers are counted against an operation.
             raise SystemExit("a process that selects for this worker has died") from None
         collect_reuse(reused)
         source = document.examples[0].document

@@ -33,6 +33,8 @@ def prepare_passages(
     """
     chunks, document = document_chunks(enricher.stages.chunker, example), example.document
     with collect_notes() as notes:
+        # From the store, even without a cache: another run of the enricher could give other
+        # passages.
         if row := store.passages(number, document.sha256):
             enricher.passages_of(chunks, make=lambda: _restored(row, document))
             return

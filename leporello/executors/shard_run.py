@@ -108,6 +108,8 @@ class ShardRun:
         store = Store(path, key)
         if self.order.retry and len(store.done) == shard.examples:  # otherwise it resumes a retry
             store.retry()
+        # The sizes of the first worker: others would change the last digits of a model, and its
+        # texts.
         store.sizes = store.sizes or self.order.sizes
         restore_batch_sizes(pipeline.stages, store.sizes)
         attempts, timeout = self._attempts(place), spec.limits.example_timeout

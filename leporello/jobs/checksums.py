@@ -22,6 +22,8 @@ _OLD = {"limit", "shards", "examples", "failures"}  # keys of older marks, witho
 
 def checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """Returns the SHA-256 of files of a folder, by name; empty for missing files."""
+    # Stored beside the results, so that all commands that read them notice a changed file (decision
+    # 48).
     return {name: _sha256(folder / name) for name in names}
 
 
@@ -45,8 +47,10 @@ def read_mark(folder: Path, name: str = MERGED) -> dict[str, Any]:
     except UserError:
         mark = {_SUM: ""}
     fields = dict(mark) if isinstance(mark, dict) else {_SUM: ""}
+    # Runs of earlier versions have no checksum, and must remain readable.
     if fields.keys() <= _OLD or fields.pop(_SUM, None) == digest(fields):
         return fields
+    # A changed mark could claim any results, and they are cheap to merge again from the stores.
     _log.warning("%s: changed since it was written; the results that it lists are redone", path)
     return {}
 

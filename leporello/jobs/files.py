@@ -234,6 +234,8 @@ class JobFiles:
                 examples = failures = 0
                 for row in finished_in(self.store(shard)):
                     predictions, calls, failed, statistics = files
+                    # A store has examples as the lines of these files, so that they are copied
+                    # without parsing (decision 49).
                     (failed if row.failed else predictions).write(row.prediction)
                     calls.write(row.calls)
                     statistics.write(_scored(row, summary, later))
@@ -242,6 +244,7 @@ class JobFiles:
                 shards[str(shard)] = [examples, failures]
         if complete:
             hashes: dict[str, JSON] = {**checksums(self.folder, RESULTS)}
+            # The mark is written last: without it, a merge that was killed is repeated.
             write_mark(self.folder, {"limit": limit, "shards": shards, "sha256": hashes})
         else:
             self.unmark()

@@ -69,6 +69,7 @@ class OwnMetric:
         declared = getattr(self.inner, "signature", None)
         if isinstance(declared, str) and declared:
             return declared
+        # With the hash of its file: `compare` must not set scores of two versions side by side.
         source = sha256(Path(inspect.getfile(type(self.inner))).read_bytes()).hexdigest()[:16]
         options = (f"{name}:{json.dumps(value)}" for name, value in self.parameters.items())
         return "|".join(
@@ -159,6 +160,7 @@ def judgement(
         except (UserError, GeneratorExit):
             raise
         except Exception as error:
+            # The failure of a judge loses its verdict, but never the prediction (decision 47).
             verdicts[name] = MetricError(f"{type(error).__name__}: {error}")
     return verdicts
 
@@ -193,6 +195,8 @@ def statistics_of(
             else:
                 by_metric[name] = verdict
         except MetricError as error:
+            # No score at all for the metric: a score over other examples is another score (decision
+            # 39).
             by_metric[name], faults[name] = None, str(error).partition("\n")[0]
     _add_scores_beside(metrics, by_metric, verdicts or {})
     return by_metric, faults
@@ -220,6 +224,7 @@ class ByAggregate:
     with many examples.
     """
 
+    # No sums of such a metric are known, so each resample is a list of examples (decision 39).
     MOST_EXAMPLES: int = 2_000  # of all pipelines together
 
     def __init__(self, metric: OwnMetric, tables: Sequence[Sequence[Statistics]]) -> None:

@@ -70,6 +70,8 @@ def _hub_models() -> Iterator[KnownModel]:
     for folder in sorted(Path(HF_HUB_CACHE).glob("models--*")):
         name = folder.name.removeprefix("models--").replace("--", "/")
         try:
+            # Offline: the files in the hub's cache are sufficient, and there may be dozens of
+            # models.
             model = resolve(name, ask=False)
         except UserError:  # the download is incomplete, or the model does not read text
             continue

@@ -24,6 +24,7 @@ _SERVICES: Mapping[str, Mapping[str, Scalar]] = {
     "openai": {
         "base_url": "https://api.openai.com/v1",
         "api_key": "$OPENAI_API_KEY",
+        # OpenAI's reasoning models reject `max_tokens`.
         "max_tokens_field": "max_completion_tokens",
     },
     "anthropic": {
@@ -133,6 +134,7 @@ def _server_model(word: str, *, ask: bool) -> NamedModel:
     if not name and len(models) == 1:
         model = models[0]
     else:
+        # Ollama appends `:latest` to names without a tag.
         model = next((m for m in models if m.name in (name, f"{name}:latest")), ServedModel(""))
     if not model.name:
         names = [entry.name for entry in models]
@@ -146,6 +148,7 @@ def _endpoint(base_url: str, model: ServedModel) -> NamedModel:
     settings: dict[str, Scalar] = {"base_url": base_url, "model": model.name}
     if cached_hub_file(model.name, "tokenizer.json"):  # vLLM serves models under their hub ids
         settings["tokenizer"] = model.name
+    # At least half of a small window is for the input.
     written = min(_WRITTEN, model.window // 2) if model.window else _WRITTEN
     return NamedModel(("Endpoint",), settings, model.window, written=written)
 
@@ -203,12 +206,14 @@ def local_model(place: Path) -> NamedModel:
 
 
 def _model_from_config(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> NamedModel:
+    # JSON files are read in milliseconds; `AutoConfig` of transformers imports torch (decision 44).
     architecture = next(iter(config.get("architectures") or ()), "")
     if not architecture or "model_type" not in config:
         return NamedModel((), {}, None, "a model of unknown architecture")
     inner = config.get("text_config")
     sizes = [part[n] for part in (config, inner or {}) for n in _POSITIONS if part.get(n)]
     limits = [*sizes, tokenizer.get("model_max_length")]
+    # transformers writes 10**30 for a tokenizer without a limit.
     limits = [limit for limit in limits if isinstance(limit, int) and 0 < limit < 10**9]
     if config.get("model_type") in ("t5", "mt5", "longt5"):  # their positions are relative
         limits = [config.get("n_positions") or 512]

@@ -134,6 +134,8 @@ def _request_json(
         loopback = urlsplit(base_url).hostname in _LOOPBACK
         with httpx2.Client(timeout=timeout, trust_env=not loopback) as client:
             url, method = base_url.rstrip("/") + path, "POST" if body else "GET"
+            # The client's own time-out applies to each byte, so a slow server could block the
+            # command.
             answer = within(timeout, lambda: client.request(method, url, json=body))
         if not answer.is_success:
             raise UserError(f"{base_url} answers {answer.status_code} to a request for its models")

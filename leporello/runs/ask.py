@@ -297,6 +297,8 @@ class Session:
             if self.stages.enricher is not None:
                 self._prepare(examples[0], listener)
             runner = CombinerRunner(self.stages, rows=False)
+            # All questions form one shard, so that they share retrieval and batches. No second
+            # engine answers programs, agents or libraries (decision 43).
             run = Rounds(runner, self._readers, MemoryStore(), listener=listener)
             finished = sorted(rounds(run, examples), key=lambda example: example.number)
             warn_of_reuse()

@@ -66,6 +66,7 @@ class Batch:
         self._finished = [files.merged() for files in self.files]
         for job, files in zip(jobs, self.files, strict=True):
             if files.is_merged or files.stored_shards():
+                # Examples in the stores are reused results too, like those in the cache.
                 collect_reuse(undeclared(spec.cls for spec in job.pipeline.all_specs()))
         self._expected = jobs[0].expected(context.limit)
         self.was_merged = all(files.is_merged and files.has_metrics for files in self.files)
@@ -245,6 +246,8 @@ class Batch:
             limits=context.limits,
             cache=context.cache.root if context.cache else None,
             selectors=job.placement.selectors,
+            # New at each start: deaths under an earlier driver do not count, as the machine may
+            # have ended.
             driver=secrets.token_hex(8),
             remote=context.remote,
             built=job.source if job.placement.workers == 0 else None,
@@ -278,6 +281,7 @@ class Batch:
         later, stopped = later_statistics(job, files, self.context)
         self.stopped = self.stopped or stopped
         complete = self._is_complete(index)
+        # The records decide: stages can end their process with status 0 (decision 40).
         if not complete and not self.stopped:  # even if workers and stages report success
             self.stopped = "examples have neither a prediction nor a failure"
         complete &= not stopped

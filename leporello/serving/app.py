@@ -125,6 +125,8 @@ class _Steps(Cancellable):
 async def _steps(session: Session, question: str) -> AsyncIterator[bytes]:
     """Yields one line of JSON per step; the last line has the answer or an error."""
     events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    # The engine is synchronous and needs its own thread. If the browser leaves, the listener ends
+    # the thread at its next step (decision 43).
     loop = asyncio.get_running_loop()
 
     def send(event: dict[str, Any]) -> None:
@@ -178,6 +180,7 @@ def serve(session: Session, port: int = 0, ready: Callable[[str], None] = print)
     except (OSError, OverflowError) as error:
         raise UserError(f"port {port} of 127.0.0.1 is not available: {error}") from None
     with listening:
+        # Other users of this machine can connect to 127.0.0.1 too, and must not read the documents.
         port, token = listening.getsockname()[1], secrets.token_urlsafe(32)
         app = AccessControl(application(OpenDocuments([session])), token, port)
         config = uvicorn.Config(
@@ -188,6 +191,7 @@ def serve(session: Session, port: int = 0, ready: Callable[[str], None] = print)
         uvicorn.Server(config).run([listening])
 
 
+# No script or style from elsewhere: the page shows text of documents that nobody has checked.
 _HEADERS: Mapping[str, str] = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self';"
     " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -242,6 +246,7 @@ class AccessControl:
         await app(scope, receive, send_with_headers)
 
     def _is_token(self, text: str | None) -> bool:
+        # Takes the same time for any text, which would otherwise reveal the token step by step.
         return hmac.compare_digest((text or "").encode(), self.token.encode())
 
     def _refusal(self, request: Request, *, has_token: bool) -> str:

@@ -65,6 +65,7 @@ class OpenDocuments:
             try:
                 document = await run_in_threadpool(load, path)
             except UserError as error:
+                # The folder is deleted when the message appears.
                 raise UserError(str(error).replace(f"{folder}/", "")) from None
         self.sessions.append(self.sessions[0].about(document))
         return len(self.sessions) - 1

@@ -92,6 +92,7 @@ async def _body(request: Request) -> bytes:
     body = b""
     async for block in request.stream():
         body += block
+        # Counted while it arrives, since a client may send any `Content-Length`.
         if len(body) > _LARGEST:
             raise HTTPException(413, f"A request may have at most {_LARGEST:,} bytes.")
     return body
@@ -120,6 +121,9 @@ def _request_of(tool: Callable[..., BaseModel]) -> type[BaseModel]:
 @cache
 def openapi() -> Mapping[str, Any]:
     """Returns the OpenAPI description of the HTTP API."""
+    # From the signatures of the tools. FastAPI would save eighty lines, but add a package to each
+    # base install, and its page loads scripts from elsewhere, which our policy forbids (decision
+    # 43).
     replies = {tool: signature(tool, eval_str=True).return_annotation for tool in TOOLS}
     shown = [ErrorReply, DocumentsReply, *replies.values()]
     _, schemas = models_json_schema(

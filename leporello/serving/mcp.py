@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from inspect import signature
 
+# An extra, since its SDK brings cryptography; only `mcp` imports this module (decision 43).
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations

@@ -20,6 +20,7 @@ from leporello.runs.answer import CitedPassage, Cost
 from leporello.runs.ask import Session
 from leporello.text.outline import cited
 
+# A passage may be a complete book, and the context of an agent is small.
 _LONGEST = 4_000  # characters of a passage
 _PIECE = 20_000  # characters of a requested range
 
@@ -160,6 +161,8 @@ def outline(session: Session, like: Like = "", most: Entries = 200) -> OutlineRe
     )
 
 
+# Their signatures are the schemas of HTTP and MCP, so both always have the same tools (decision
+# 43).
 TOOLS: tuple[Callable[..., BaseModel], ...] = (ask, passages, outline)
 
 
@@ -215,4 +218,5 @@ def _ledger(document: Document, coverage: Coverage) -> LedgerReply:
 
 def as_utf8(text: str) -> str:
     """Returns a text in which `?` replaces lone surrogates, which UTF-8 cannot encode."""
+    # Files with broken encodings have them, and JSON over HTTP and MCP must be UTF-8.
     return text.encode("utf-8", "replace").decode()

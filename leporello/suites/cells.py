@@ -36,6 +36,8 @@ class PublishedRow:
     __pydantic_config__: ClassVar[ConfigDict] = _FORBID
     name: str
     # Counts stay integers, so that they are shown without decimals.
+    # Numbers are data with their quote, and a test finds each number in it. A value that no text at
+    # hand contains has no number (decision 45).
     numbers: Mapping[str, tuple[int | float | None, ...]]
     quote: str
 

@@ -142,6 +142,7 @@ def _our_entries(suite: Suite, cells: Sequence[Cell]) -> dict[str, dict[str, Ent
         ]
         for key in keys or [(cell.pipeline, *place) for place in places]:
             by_key.setdefault(key, []).append(cell)
+    # An error, since a silent choice of the newest run could publish a wrong number (decision 45).
     if several := {c[0].name: [x.name for x in c] for c in by_key.values() if len(c) > 1}:
         listed = "\n".join("  " + "\n  ".join(names) for names in several.values())
         raise UserError(f"several runs have results for the same cell; give only one:\n{listed}")
@@ -168,11 +169,14 @@ def _entry(column: SuiteColumn, cells: Sequence[Cell | None]) -> Entry:
     numbers = [cell.scores.get(s) if cell else None for cell, s in zip(cells, scores, strict=True)]
     first = cells[0]
     present = [number for number in numbers if number is not None]
+    # An unfinished run enters no average, as its first examples are not a sample.
     entering = (
         None
         if first is None or first.partial or column.score not in first.scores
         else first.scores[column.score]
     )
+    # By the split and size of the paper's test set: other cells are marked, and are averaged only
+    # with cells marked in the same way (decision 45).
     complete = all(
         cell.split == (column.split or cell.split) and not cell.partial for cell in cells if cell
     ) and (first is None or column.examples in (None, first.examples))
@@ -255,6 +259,8 @@ def _mean(row: Mapping[str, Entry], columns: Sequence[str]) -> float | None:
     """Returns the mean of columns; None if one is missing or they have different bases."""
     entries = [row[column] for column in columns if column in row]
     values = [entry.entering for entry in entries if entry.entering is not None]
+    # A mean over fewer columns, or over different sets of examples, would claim more than it covers
+    # (decision 45).
     if not columns or len(values) < len(columns) or len({entry.basis for entry in entries}) > 1:
         return None
     return fmean(values)
@@ -273,6 +279,7 @@ def _shared(rows: Sequence[TableRow], columns: Sequence[str]) -> tuple[str, ...]
     """Returns the columns that all our rows have, if there are several."""
     entries = [pair for row in rows for pair in row.entries.items()]
     counts = Counter(column for column, entry in entries if entry.entering is not None)
+    # Our rows and the published ones get the mean of the same columns, so that they are comparable.
     shared = tuple(column for column in columns if counts[column] == len(rows))
     return shared if len(shared) > 1 else ()
 
@@ -306,8 +313,12 @@ def _notes(
             yield from (f"{cell} is not finished, and is not averaged" for cell in partial)
     if any(not entry.whole for row in rows for entry in row.parts.values()):
         yield "*: not the paper's complete test set; see splits and numbers of examples below"
+    # Normalising changes the submitted answers. The pipeline decides about it, and all tables
+    # name it (decision 45).
     names = {cell.pipeline for row in rows for cell in _cells(row) if cell.normalised}
     yield from (f"{name}: scores are unofficial: answers were normalised" for name in sorted(names))
+    # RULER leaves background and tokenizer to its users. Such a run has the same cell, and the
+    # table names its settings (decision 45).
     settings = {
         f"{cell.pipeline}: run with {more}"
         for row in rows

@@ -36,6 +36,8 @@ class Vllm:
     causal: ClassVar[Backend] = vllm
 
 
+# A backend is a word, not a nested class, so that runs with `backend: vllm` keep their signatures.
+# The price is that it has no parameters (decision 39).
 BACKENDS = {"transformers": Transformers, "ctranslate2": CTranslate2, "vllm": Vllm}
 
 

@@ -90,6 +90,7 @@ class Batches:
             BudgetSpentError: The budget is spent.
         """
         bodies = {prompt: work.body(prompt) for prompt in work.prompts}
+        # Ids that a later process computes from the same requests, whatever their order.
         keys = {prompt: sha256(body).hexdigest() for prompt, body in bodies.items()}
         if self._outcome_of.keys().isdisjoint(keys.values()):
             self._outcome_of.clear()
@@ -144,6 +145,9 @@ class Batches:
             body = {"input_file_id": sent.file, "completion_window": "24h", "endpoint": url}
         else:
             body = {"requests": [{"custom_id": key, "params": params} for key, params in requests]}
+        # Before sending: if this process is killed before it knows the id, the next one finds the
+        # batch by its uploaded file, or by time and number of requests. The store alone would not
+        # suffice, as it is written only with the answers (decision 44).
         _write(place, sent)
         answer = await self._ask(self.protocol.batches, json.dumps(body).encode())
         return _write(place, replace(sent, id=json.loads(answer)["id"]))
@@ -167,6 +171,9 @@ class Batches:
         if self.protocol.uploads:
             fitting = [row for row in rows if row.get("input_file_id") == batch.file]
         else:
+            # Anthropic's batches bear no mark of ours. Two of equal size, sent within five minutes
+            # and both cut off, could be confused; their answers have hashes, so the requests are
+            # sent again.
             recorded = {_read(path).id for path in place.parent.glob("*.json")}
             fitting = [
                 row
@@ -210,6 +217,7 @@ class Batches:
     async def _ask(self, path: str, body: bytes | FormData = b"") -> str:
         """Returns the server's response; only requests without a body are repeated."""
         method, fault = "POST" if body else "GET", ResponseFault("")
+        # A repeated POST could send the batch twice, and both would be paid.
         for attempt in range(1 if body else self.retries + 1):
             if attempt:
                 await asyncio.sleep(min(_FIRST_WAIT * 2.0**attempt, _MAX_WAIT))

@@ -126,6 +126,8 @@ class Client:
 def _session(base_url: str, headers: Mapping[str, str]) -> ClientSession:
     import aiohttp
 
+    # No vendor's SDK: SDKs retry with waits of their own, which throttle, budget and patience
+    # cannot see, and OpenAI's takes 30 MB (decision 44).
     url = urlsplit(base_url)
     # Not `trust_env` of aiohttp, which would also send servers credentials from ~/.netrc.
     proxy = None if proxy_bypass(url.hostname or "") else getproxies().get(url.scheme)

@@ -102,6 +102,8 @@ def _text_as_chat(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _blocks_as_chat(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    # In OpenAI's format, so that the same code judges the answers of all servers. Anthropic's
+    # protocol takes 60 lines; its SDK would retry by itself (decision 44).
     content, usage = data.get("content"), data.get("usage")
     blocks = [b for b in content if isinstance(b, Mapping)] if isinstance(content, list) else []
     texts = [b["text"] for b in blocks if isinstance(b.get("text"), str)]
@@ -112,6 +114,7 @@ def _blocks_as_chat(data: Mapping[str, Any]) -> Mapping[str, Any]:
     used = usage if isinstance(usage, Mapping) else {}
     cached, stored = used.get("cache_read_input_tokens"), used.get("cache_creation_input_tokens")
     read = count_of(used.get("input_tokens"))
+    # Anthropic leaves cached tokens out of `input_tokens`; OpenAI includes them.
     total = None if read is None else read + (count_of(cached) or 0) + (count_of(stored) or 0)
     counts = {
         "prompt_tokens": total,

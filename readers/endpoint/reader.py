@@ -186,6 +186,7 @@ class Endpoint(PromptedReader):
 
     def share_limits(self, workers: int, budget: Budget) -> None:
         """Limits this process to its share of a run's limits; see `SharesLimits`."""
+        # At least one, or a worker could never read.
         self._throttle.most = max(1, self.concurrency // workers)
         self._throttle.interval = workers * _interval(self.requests_per_minute)
         self._account.share(budget)

@@ -190,6 +190,7 @@ class Dispatcher:
         try:
             started = clock()
             outcome = await self._send(work.body(prompt))
+            # More requests in parallel would soon exceed the time limit, of which half is used.
             outcome = self._throttled(outcome, started, slowly=clock() - started > self.timeout / 2)
         finally:
             self.throttle.leave()

@@ -85,6 +85,7 @@ class Throttle:
             self._refused_at, self._refusals = now, self._refusals + 1
             if wait is None and self._refusals > 1:
                 longest = _FIRST_PAUSE * _GROWTH ** min(self._refusals - 2, 99)
+                # Random, so that several processes do not return at the same moment.
                 wait = random.uniform(0.5, 1.0) * min(longest, _LONGEST_PAUSE)
         self.rest(wait or 0.0)
         return max(now, self._not_before) - self._silent_since

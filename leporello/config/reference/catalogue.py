@@ -147,6 +147,7 @@ def _plug_ins(kind: Kind) -> dict[str, str]:
             cls = find_class(name, kind, Path())
             listed[_described(name, cls)] = _first_line(cls) + source
         except UserError as error:
+            # A broken package must not hide the classes of the others.
             listed[name] = f"cannot be loaded: {str(error).partition(chr(10))[0]}{source}"
     return listed
 

@@ -74,6 +74,7 @@ def class_page(config: Config, name: str) -> ClassPage | None:
             continue
         if name in built_ins(kind) or check_methods(cls, kind) is None:
             return page_of(config, kind.key, name, cls)
+    # A plain word may be the name of something else, but a path or module can only name a class.
     if fault and set(name) & {".", ":"}:
         raise UserError(str(fault))
     return None
@@ -89,6 +90,7 @@ def page_of(config: Config, kind: str, name: str, cls: type) -> ClassPage:
     if not texts and kind not in _LISTED:
         texts.append(_dumped(kind, _settings(cls) if kind in _SETTINGS else _required(name, cls)))
     owners = dict.fromkeys(owner for owner, _ in uses)
+    # The only description: tables in guides had contradicted docstrings (decision 42).
     text, _ = docstring(cls)
     yaml = min(texts, key=len, default="")
     return ClassPage(kind, name, source, text, parameters(cls), yaml, tuple(owners))

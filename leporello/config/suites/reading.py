@@ -60,6 +60,7 @@ def suite_of(layers: Layers, name: str) -> tuple[Suite | None, list[Fault]]:
     return suite, [*_unknown_columns(suite)]
 
 
+# Their scores change with the judging model, so an average of them is comparable to no paper.
 _OPINIONS = ("judge", "citations")  # metrics that a reader computes
 
 

@@ -48,6 +48,8 @@ class SuiteColumn:
         """Returns the number that enters the average, computed from the shown numbers."""
         if not self.shown or self.score in self.shown:
             return numbers[self.shown.index(self.score) if self.shown else 0]
+        # SCROLLS averages ROUGE as the geometric mean of its three scores. It is computed for
+        # published numbers too, so that both averages follow one rule (decision 45).
         product = 1.0
         for number in numbers:
             product *= max(0.0, number)
@@ -136,6 +138,7 @@ class Suite:
 
     def pipelines(self, row: str) -> dict[str, str]:
         """Returns the names of a row's pipelines by column."""
+        # One name in a paper may be several trainings, one per column (decision 45).
         names = self.rows[row].pipelines
         if not isinstance(names, str):
             return {**names}

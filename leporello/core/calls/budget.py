@@ -93,6 +93,7 @@ class Budget:
         """Returns `taken` of `parts` equal parts; integer limits stay integers."""
         return Budget(
             **{
+                # Rounded down, so that all shares together never exceed the budget.
                 name: limit * taken // parts if name in _COUNTS else limit * taken / parts
                 for name, limit in self.row().items()
             }

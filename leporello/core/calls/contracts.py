@@ -231,6 +231,7 @@ def check_files(stage: object, data: str = "") -> None:
     Raises:
         UserError: A file that a parameter names is missing, invalid, or not allowed for that data.
     """
+    # Before any work: a missing file must not end a run after hours of reading.
     if isinstance(stage, ChecksFiles):
         stage.check_files(data)
     else:
@@ -253,6 +254,7 @@ def in_role(
 
 def _in_role(role: str, request: object) -> object:
     inner = request.read if isinstance(request, Fit) else request
+    # The innermost role applies, since a nested combiner may name its own reader (decision 47).
     if not isinstance(inner, Read | Generates) or inner.role:
         return request
     inner = dataclasses.replace(inner, role=role)

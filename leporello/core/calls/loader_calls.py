@@ -31,6 +31,7 @@ def load_with(loader: Loader, path: Path) -> Document:
         raise UserError(
             f"{path}: {name} failed ({line}): {type(error).__name__}: {error}"
         ) from error
+    # Checked like the results of stages: a wrong span would fail only in a later stage.
     if problem := next(_problems(document), ""):
         raise UserError(f"{path}: {name} returned {problem}")
     return document

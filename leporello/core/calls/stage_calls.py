@@ -33,6 +33,7 @@ from leporello.core.records import Chunk, Document, Example, Hit, Output, Read, 
 _EXPECTED = "one list of Hit per question"
 _FIELDS = tuple(field.name for field in dataclasses.fields(Document) if field.init)
 _RECORD = attrgetter(*_FIELDS)
+# A chunker that never ends would fill the memory before any time limit (decision 40).
 _CHUNKS = (1_000, 10)  # maximum number of chunks: a constant, plus a number per character
 
 
@@ -112,6 +113,7 @@ def _checked_hits(name: str, hits: object, document: Document) -> list[Hit]:
 
 def _is_valid(hit: object, document: Document, length: int) -> bool:
     """Returns whether a hit needs no further check; this fast path covers most hits."""
+    # Not `isinstance`: subclasses such as `Passage` need the complete check.
     if type(hit) is not Hit or type(hit.chunk) is not Chunk or type(hit.score) is not float:
         return False
     chunk = hit.chunk
@@ -162,7 +164,11 @@ class stage_call:  # noqa: N801 -- called like a function; a generator takes twi
         """Restores fields that the stage has changed, and raises StageError if there are any."""
         original = zip(_FIELDS, values, strict=True)
         changed = [
-            (name, value) for name, value in original if getattr(document, name) is not value
+            # By identity: comparing the text of a book after each call would take longer than many
+            # stages.
+            (name, value)
+            for name, value in original
+            if getattr(document, name) is not value
         ]
         for field, value in changed:
             object.__setattr__(document, field, value)
@@ -257,6 +263,7 @@ def _probability(name: str, field: str, value: object) -> float:
 
 
 def _number(name: str, field: str, value: object) -> float:
+    # `BatchReader` turns a score that is not finite into None, as JSON has no infinity.
     if not isinstance(value, Real) or (field != "score" and not math.isfinite(value)):
         raise StageError(f"{name}.read gave the {field} {_show(value)}; it must be a number")
     return float(value)

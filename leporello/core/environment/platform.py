@@ -55,6 +55,7 @@ def limit_memory(limit: int) -> None:
         raise UserError("worker_memory: Windows cannot limit a process's memory; remove it")
     import resource
 
+    # Not RLIMIT_AS, which also counts mapped files: models and indexes are mapped into memory.
     resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 
 

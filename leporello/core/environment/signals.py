@@ -47,6 +47,8 @@ def is_interrupt(error: BaseException) -> bool:
 
     if isinstance(error, Interrupted):
         return bool(_first)
+    # Our handlers raise `Interrupted`. Where they are installed, a plain KeyboardInterrupt is the
+    # fault of the stage that raised it (decision 40).
     default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     return isinstance(error, KeyboardInterrupt) and default
 

@@ -82,6 +82,7 @@ class TypedAnswer:
             return self._delivered(returned, text, self._parsed(text))
         except ValueError as error:
             fault = str(error)
+        # A reader that copies would give the same answer again.
         if self._last is None or not self.writes:
             raise ExampleError("answer", _failure(text, fault))
         instruction = f"{self._last.instruction}\n{_retry_instruction(text, fault)}".strip()
@@ -114,6 +115,7 @@ class TypedAnswer:
         """Returns the typed reads for a read; other requests unchanged."""
         if isinstance(request, Fit):
             [*reads] = self._typed(request.read)
+            # All fields are read from the same passages, so the longest read decides how many fit.
             return [dataclasses.replace(request, read=max(reads, key=_length))]  # type: ignore[arg-type]  # a read yields reads
         if not isinstance(request, Read) or not self._answers(request):
             return [request]

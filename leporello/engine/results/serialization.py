@@ -99,6 +99,8 @@ def prediction_of(
         document_sha256=document.sha256,
         stood_for=replaced,
         passages={
+            # Without sources: the root of a summary tree would bring the complete tree into every
+            # row. They are in the store, where `explain` finds them (decision 46).
             rank: HitPassage(hit.chunk.kind, hit.chunk.reading, hit.chunk.spans)
             for rank, hit in enumerate(hits)
             if isinstance(hit.chunk, Passage)

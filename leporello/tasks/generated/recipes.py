@@ -175,6 +175,7 @@ class CommonWords:
 
     @property
     def _words(self) -> list[str]:
+        # The order of a set of texts differs between processes.
         return sorted({*word_list("noun"), *word_list("adjective"), *word_list("verb")})
 
     def write(self, chance: Random, size: int, number: int) -> Context:

@@ -42,6 +42,7 @@ def renamed(fields: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, 
 
 
 def _at(fields: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 -- any JSON
+    # The name of a column may itself contain a dot.
     if path in fields:
         return fields[path]
     value: Any = fields
@@ -74,4 +75,5 @@ def _fit(field: str, value: Any) -> Any:  # noqa: ANN401 -- any JSON
 
 
 def _text(value: Any) -> Any:  # noqa: ANN401 -- any JSON
+    # Ids and answers are often numbers in tables, and fields of rows are texts.
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value

@@ -58,6 +58,7 @@ def _of_folder(folder: Path, suffixes: tuple[str, ...]) -> tuple[Path, ...]:
     if (folder / _STATE).is_file():
         names = (file["filename"] for file in read_json(folder / _STATE)["_data_files"])
         return tuple(folder / name for name in names)
+    # The order of a folder differs between machines, and would change the numbers of examples.
     matching = sorted(file for file in folder.iterdir() if file.name.endswith(suffixes))
     if files := tuple(file for file in matching if not file.name.startswith(".")):
         return files
@@ -124,6 +125,7 @@ def _file_hashes(repository: str) -> dict[str, str]:
 
 
 def _fetched(repository: str, file: str, hashes: Mapping[str, str]) -> Path:
+    # By hash: a changed file has another folder, and a run that reads the old one continues.
     folder = cache_directory() / "hub" / repository.replace("/", "--") / hashes[file][:16]
     path = folder / Path(file).name
     if path.exists():
@@ -133,6 +135,8 @@ def _fetched(repository: str, file: str, hashes: Mapping[str, str]) -> Path:
 
 def _card(repository: str, hashes: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
     """Returns the configurations in a data set's card."""
+    # The card lists the files of a split, as `datasets` reads it. That library would bring pandas
+    # and dill to the base install (decision 38).
     from huggingface_hub import metadata_load
 
     card = metadata_load(_fetched(repository, _CARD, hashes)) if _CARD in hashes else {}

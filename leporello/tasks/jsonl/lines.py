@@ -71,6 +71,9 @@ class LineRows(FileRows):
             file.seek(offset)
             while content := file.readline(self.limit + 1):
                 size = len(content)
+                # The rest of an oversized line is counted in blocks and dropped, so that a
+                # decompression bomb costs no memory. It keeps its number, like any row (decision
+                # 38).
                 while size > self.limit and content and not content.endswith(b"\n"):
                     content = file.readline(_BLOCK)
                     size += len(content)

@@ -17,11 +17,14 @@ from leporello.tasks.jsonl.tables import ArrowRows, ArrowStream, ParquetRows
 from leporello.tasks.jsonl.tars import PACKED, TarRows
 from leporello.tasks.jsonl.unpacked import unpacked
 
+# File and row share one integer, so that layouts, faults and the order of examples need no other
+# code for shards than for a single file (decision 38).
 LINES = 40  # lower bits of a number, which are the row in its file; higher bits are the file
 _LINE = (1 << LINES) - 1
 _USTAR = 257  # offset of a tar's magic bytes
 
 
+# Formats are recognised by content: shards and unpacked copies have arbitrary suffixes.
 _MARKS: Mapping[bytes, type[ArrowRows]] = {
     b"PAR1": ParquetRows,
     b"ARROW1": ArrowRows,
@@ -53,9 +56,12 @@ class RowFiles:
         """
         if line.content is None:
             name = f"row {self.name(line.number)}"
+            # Kept, since leaving it out would shift the numbers of all later rows.
             return Row(id=name, document="", document_id=name)
         fields = decode(line.content) if isinstance(line.content, bytes) else line.content
         if self.columns or fields is line.content:
+            # Renamed before validation, so that a field means the same in every format (decision
+            # 38).
             fields = {"id": self.name(line.number), **line.given, **renamed(fields, self.columns)}
         elif line.given:
             fields = {**line.given, **fields}
@@ -145,6 +151,8 @@ class RowReader:
         """
         if (file := number >> LINES) != self._file:
             self._opened, self._file, self._next = self.source.opened(file), file, sys.maxsize
+        # A table cannot start within a row group: a jump would decode the group from its first row
+        # again. It reads forward instead, which is slow only for distant rows (decision 38).
         if number < self._next or (number > self._next and self._opened.seeks):
             rows = self._opened.rows(number & _LINE, offset)
             self._rows = self.source.numbered(rows, file)

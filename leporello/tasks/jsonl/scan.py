@@ -16,6 +16,7 @@ from leporello.tasks.jsonl.row_files import RowFiles
 from leporello.tasks.jsonl.schema import RowError
 
 _MOST_FAULTS = 500  # the scan stops after more
+# A bound on memory: with `adjacent`, tasks of any size are read without a table of rows.
 _REMEMBERED = 10_000  # adjacent documents for which separate rows are detected
 _TABLE = """
 CREATE TABLE rows (
@@ -135,6 +136,8 @@ class Scan:
                 self._reads_all = False
                 for text in error.faults:
                     self._fault(line.number, text)
+                # A file in the wrong format has a fault in every row, and nobody reads millions of
+                # them.
                 if len(self._faults) > _MOST_FAULTS:
                     return
             else:

@@ -195,6 +195,7 @@ def decode(line: bytes, *, strict: bool = True) -> Mapping[str, Any]:
         raise RowError([f"not JSON: {error}"]) from None
     if not isinstance(fields, dict):
         raise RowError([f"a row must be an object {{…}}, got {_shown(fields)}"])
+    # The search is fast, and `in_utf8` visits every value of a row.
     return in_utf8(fields) if _SURROGATE.search(line) else fields
 
 
@@ -203,6 +204,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in fields if names.count(name) > 1)
+        # Python would silently keep the last value, and lose the first question or reference.
         raise ValueError(f"field {twice!r} is duplicated")
     return fields
 

@@ -12,6 +12,7 @@ from leporello.core.environment.input_limits import EXPANDED_BYTES, EXPANDED_TIM
 from leporello.core.errors import UserError, did_you_mean
 from leporello.tasks.jsonl.lines import FileRows, Line
 
+# A row can contain a whole book, so a complete row group could take gigabytes (decision 38).
 _ROWS = 8  # rows that are decoded at once, each up to the size limit
 
 
@@ -25,12 +26,15 @@ class ArrowRows(FileRows):
         columns: Names of the columns to read; all if empty.
     """
 
+    # Offsets are groups, not rows; a seek would decode a group from its first row again.
     seeks: ClassVar[bool] = False
 
     columns: tuple[str, ...]
 
     def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
         """Yields rows; see `FileRows.rows`."""
+        # An extra, used without `datasets`, which would also add pandas and dill to the base
+        # install and copy everything to Arrow (decision 38).
         require(f"{self.path}: reading it", "pyarrow")
         with self._explained():
             for first, group, batch in self.batches(offset):
@@ -83,6 +87,7 @@ class ArrowStream(ArrowRows):
         import pyarrow
 
         reader = pyarrow.ipc.open_stream(mapped)
+        # A stream has no index: batches before an offset are passed over in order.
         return reader.schema.names, reader
 
 
@@ -93,6 +98,7 @@ class ParquetRows(ArrowRows):
         """Yields batches of the row groups; see `ArrowRows`."""
         from pyarrow import parquet
 
+        # Pre-buffering would load all pages of a row group before the first row.
         with parquet.ParquetFile(self.local, memory_map=True, pre_buffer=False) as file:
             columns, first = self._selected(file.schema_arrow.names), 1
             for group in range(file.num_row_groups):

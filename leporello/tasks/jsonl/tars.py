@@ -16,6 +16,7 @@ from leporello.core.errors import UserError
 from leporello.core.files import opened
 from leporello.tasks.jsonl.lines import FileRows, Line
 
+# Not the library `webdataset`: with `tarfile`, rows by key take thirty lines (decision 38).
 _NAME = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)")  # key and extension, as WebDataset defines them
 PACKED = re.compile("\0(\\d+) (\\d+) (\\d+) (.*)", re.DOTALL)  # file, offset, size and name
 _BLOCK = 512  # bytes of a tar's blocks; an offset modulo this is the number of a row in a list
@@ -39,6 +40,8 @@ class TarRows(FileRows):
         try:
             with opened(self.local) as file:
                 file.seek(offset - offset % _BLOCK)
+                # `r:` rejects compression, in which no offset can be found; `unpacked` has removed
+                # it before.
                 with tarfile.open(fileobj=file, mode="r:") as archive:
                     groups = itertools.groupby(_members(archive), lambda pair: pair[0])
                     lines = (
@@ -73,6 +76,8 @@ class TarRows(FileRows):
         shared: dict[str, Any] = {"id": key, "document_id": key}
         for member in documents:
             place = f"{self.file} {member.offset_data} {member.size} {member.name}"
+            # A reference, not the content: documents are read when their examples run. No path
+            # contains NUL.
             shared["document"] = f"\0{place}"
         value: Any = {}
         for member in described:

@@ -23,6 +23,7 @@ SUFFIXES = (".gz", ".bz2", ".zst", ".xz")
 
 _BLOCK = 1 << 20
 _FRAGMENT = 1 << 10  # bytes of a frame that are expanded at once; the result is up to 32 MiB
+# xz needs 65 MiB at its highest preset, but the header of a file can demand 4 GiB.
 _MEMORY = 1 << 28  # most bytes of memory for unpacking xz
 
 
@@ -38,12 +39,15 @@ def unpacked(path: Path) -> Path:
         magic = file.read(6)
     if not any(magic.startswith(mark) for mark in _OPENERS):
         return Path(os.fspath(path))
+    # gzip and xz cannot seek, so each shard would read from the beginning, which is quadratic. An
+    # index into them (rapidgzip, indexed_bzip2) needs a library per format (decision 38).
     digest = _digest(path, stamp(path))
     folder = cache_directory() / "unpacked" / digest[:16] / digest[16:32]
     copy = folder / Path(path.name).stem
     if copy.exists():
         os.utime(folder)  # `cache gc` reads the time of the last use
         return copy
+    # Several workers may unpack the same file: each writes its own part and renames it atomically.
     part = folder.with_name(f".{secrets.token_hex(4)}.part")
     try:
         folder.mkdir(parents=True, exist_ok=True)
