@@ -16,6 +16,7 @@ from leporello.core.errors import UserError
 from leporello.storage.location import VARIABLE, Location, MissingError, is_web
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+# A plug-in's or config's `Path("s3://b/x")` is `s3:/b/x`; it is repaired instead of refused.
 _COLLAPSED = re.compile(r"\A([A-Za-z][A-Za-z0-9+.-]+):/(?=[^/])")  # `Path` removes one slash
 # Query fields that contain secrets.
 _SIGNS = re.compile(r"(?i)(?:.*[_-])?((api)?key|token|sig|signature|credential|password|secret)")
@@ -126,6 +127,7 @@ def _checked(protocol: str, address: str) -> str:
     web, shown = is_web(f"{protocol}://"), f"{protocol}://{'…@' if user else ''}{host}/…"
     path, mark, query = path.partition("?") if web else (path, "", "")
     name, colon, password = user.partition(":")
+    # On the web `https://TOKEN@host` is a login; in `s3://user@bucket` a name is harmless.
     secrets = [password or ("" if colon or not web else name)]  # a name alone may be a token
     secrets += [value for field, value in parse_qsl(query) if _SIGNS.fullmatch(field)]
     if any(secret and not VARIABLE.fullmatch(secret) for secret in secrets):
@@ -134,6 +136,7 @@ def _checked(protocol: str, address: str) -> str:
             " an environment variable and use the variable in the URL, in single quotes:"
             f" '{protocol}://user:$SECRET@host/…', '{protocol}://host/…?$QUERY'"
         )
+    # fsspec would unpack it by streams, while readers need a file that they can seek in.
     if "::" in address:
         raise UserError(f"{shown}: chains of URLs (::) are not supported; unpack the file first")
     if not host or "//" in f"/{path}":

@@ -101,6 +101,8 @@ class TokenBudget:
 
     def _halve(self, size: int) -> None:
         self._counts["halvings"] += 1
+        # From the size of the failed batch if it is smaller: half of a larger budget would fail
+        # again.
         self._tokens = max(1, min(self.tokens, size) // 2)
         _log.warning(
             "out of memory: reducing micro-batches to %d tokens (batch_tokens)",
@@ -132,8 +134,10 @@ def memory_budget(
     if _free_bytes(device) is None:
         return _ON_CPU
     _free_memory()
+    # CUDA's context and cuBLAS workspaces must not count as the prompt's memory.
     _used(prompt, answer, device, 1)  # the libraries allocate their own memory first
     available = _free_bytes(device) or 0
+    # Doubling needs few measurements; each may exhaust the memory, which takes the longest.
     count = 1
     while count < most and _used(prompt, answer, device, 2 * count) <= _SHARE * available:
         count *= 2
