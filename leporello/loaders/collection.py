@@ -75,6 +75,7 @@ def collection_hash(paths: Sequence[str | Path]) -> bytes:
             content = hashlib.sha256(source.read()).hexdigest()
         except UserError as error:
             content = str(error)
+        # An unreadable file counts by its error, so the hash changes once it can be read.
         digest.update(f"{source.name}\n{content}\n".encode())
     return digest.digest()
 
@@ -96,6 +97,7 @@ def _loaded(
         return _document(source, cache, loader), []
     except UserError as error:
         why = str(error)
+    # One broken file must not hide a thousand good ones (decision 36).
     except Exception as error:  # a format's library fails on a broken file
         why = f"{source.path}: {type(error).__name__}: {error}"
     return None, [Loss(UNREADABLE, why, source.name)]
@@ -113,6 +115,8 @@ def _document(source: FoundFile, cache: CacheProtocol | None, loader: Loader | N
     if cache is None or loader_id is None:
         return dataclasses.replace(load_bytes(data, source.path, loader), id=source.name)
     content = hashlib.sha256(data).hexdigest()
+    # By content, so a renamed folder or a second collection finds its files again. The name counts,
+    # since loaders take titles and formats from it.
     key: dict[str, JSON] = {"loader": {**loader_id}, "file": content, "name": source.path.name}
     if (cached := cache.get("texts", key)) is not None:
         return _unpacked_document(cached, source.name)
@@ -124,6 +128,7 @@ def _document(source: FoundFile, cache: CacheProtocol | None, loader: Loader | N
 def _packed(document: Document) -> Index:
     import numpy as np
 
+    # As bytes, which the cache maps into memory; JSON would escape and parse all of it.
     text = document.text.encode("utf-8", "surrogatepass")
     return {
         "text": np.frombuffer(text, np.uint8),

@@ -27,6 +27,7 @@ from leporello.text.outline import Extracted
 ZIP = re.compile(rb"PK\x03\x04")  # the beginning of an archive
 LARGEST = 2**30  # bytes of a document; its text, offsets and index take many times as much
 _HEAD = 2**16  # bytes that are examined
+# Terminal logs have a few escape codes; pictures and programs have far more.
 _MOST_CONTROLS = 0.02  # share of a text's bytes
 _TEXT = bytes({*range(0x20, 0x100), *b"\t\n\r\f\v\b\x1a\x1b"})  # no control characters
 # Kinds of files that are not read, by their first bytes.
@@ -197,6 +198,7 @@ def _recognised(data: bytes, path: Path) -> tuple[type[Format], str]:
         UserError: The file's format is not supported.
     """
     by_suffix = next((f for f in formats() if path.suffix.lower() in f.suffixes), None)
+    # The suffix first, where the content agrees: XHTML is both XML and HTML by content.
     if by_suffix and _is_of(by_suffix, data, path):
         return by_suffix, ""
     by_content = next((f for f in formats() if _is_of(f, data, path)), None)
@@ -234,6 +236,7 @@ def document_of(format: Format, data: bytes, path: Path) -> Document:  # noqa: A
         raise UserError(f"{path}: does not fit into this machine's memory; divide it") from None
     except RecursionError:
         raise UserError(f"{path}: is nested too deeply to be read") from None
+    # One sentence in one place, instead of a handler in each of 20 loaders.
     except Exception as error:  # libraries raise all kinds of errors for corrupt files
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise UserError(

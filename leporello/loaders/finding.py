@@ -25,6 +25,7 @@ MOST_NAMES = 5  # in a note
 _BOMB = (2**24, 100)  # unpacked bytes and growth factor of a file; exceeding both is refused
 _ARCHIVES = (".zip", ".gz", ".tar", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar")
 _HIDDEN = re.compile(r"(?:\A|/)(?:\.(?!\.?/)|__MACOSX/)")
+# Editors write in several steps; a log that never rests must end in an error.
 _TRIES = 3  # to read a file that changes during the read
 
 
@@ -128,12 +129,14 @@ def _walk(folder: Path, collected: _Found, prefix: str) -> None:
 
     root = folder.resolve()
     for at, folders, files in os.walk(folder, onerror=failed):
+        # os.walk has the order of the disk, which would change chunks and hits between machines.
         folders.sort()
         for name in sorted([*folders, *files]):
             path = Path(at, name)
             shown = prefix + _shown(path.relative_to(folder).as_posix())
             if name.startswith("."):
                 collected.hidden.append(shown)
+            # A link may lead to a home folder or to itself.
             elif path.is_symlink() and not path.resolve().is_relative_to(root):
                 collected.links.append(shown)
             elif name in files and not path.is_symlink():  # a link inside is found by its target
@@ -153,6 +156,7 @@ def _add(path: Path, name: str, collected: _Found, prefix: str) -> None:
 
 
 def _unpack(path: Path, collected: _Found, prefix: str) -> None:
+    # Files are unpacked one at a time, when they are read, so an archive never fills the memory.
     archive = zipfile.ZipFile(os.fspath(path))  # stays open until its files are read
     if "[Content_Types].xml" in archive.namelist():  # an Office file with the suffix .zip
         collected.sources.append(FoundFile(prefix.removesuffix("/"), path, partial(_read, path)))
@@ -178,6 +182,7 @@ def _refused(entry: zipfile.ZipInfo) -> str:
     least, factor = _BOMB
     if entry.flag_bits & 1:
         return "is encrypted; unpack the archive first"
+    # Bombs nest archives; each level would need a limit of its own.
     if entry.filename.lower().endswith(_ARCHIVES):
         return "is an archive within an archive; unpack it first"
     if entry.file_size > max(least, entry.compress_size * factor):
@@ -213,6 +218,8 @@ def _unique_names(sources: Sequence[FoundFile]) -> Iterator[FoundFile]:
     """Yields each file once, named by its path if another file has the same name."""
     once: dict[Path, FoundFile] = {}
     for source in sources:
+        # By the resolved path: `notes notes/a.md` names a file twice, and its hits would count
+        # twice.
         once.setdefault(source.path.resolve(), source)
     names = Counter(source.name for source in once.values())
     for source in once.values():

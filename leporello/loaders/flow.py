@@ -35,6 +35,7 @@ _LOST = {
     "audio": ("sound", "is not read"),
     "script": ("script", "is not run, and may contain the text; save the page from a browser"),
 }
+# A page with text has scripts for menus and counters; only on an empty page do they matter.
 _LITTLE = 200  # characters of a page that scripts may have been meant to fill
 
 
@@ -154,11 +155,13 @@ class Flow:
         self._gap = _Gap.NONE
 
     def _part(self, gap: _Gap) -> None:
+        # The strongest separator wins, so nested blocks do not add up to many empty lines.
         self._gap = max(self._gap, gap)
 
     def _open_block(self, tag: str, gap: _Gap) -> None:
         self._part(gap)
         self._preformatted += tag == "pre"
+        # Broken pages never close their headings, and the whole page would be one title.
         if len(self.pieces) > self._heading_from:  # a heading ends at the next block, closed or not
             self._close_heading()
         if tag in _HEADINGS:

@@ -23,6 +23,7 @@ _BEGINS = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,999}?-->\s*)?<(?:!doctype\s+html|html)[\s>]",
     re.I | re.S,
 )
+# Pages that programs write have long comments and scripts before their <meta>.
 _DECLARED_WITHIN = 4096  # bytes; browsers examine the first 1024
 # Encodings that browsers use for these names (https://encoding.spec.whatwg.org/#names-and-labels).
 _MEANT = {

@@ -56,6 +56,7 @@ class Mail(Format):
     def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content suffices
         """Returns whether the file begins with mail headers."""
         headers = _HEAD.match(head[: 2**16])
+        # Any text may begin with `Word: …`, so a mail must have a sender and a second header.
         names = (
             {line.partition(b":")[0].lower() for line in headers[1].splitlines()}
             if headers
@@ -108,6 +109,7 @@ def _in_order(mails: Sequence[EmailMessage]) -> list[EmailMessage]:
     threads = []
     for mail in mails:
         above = f"{mail['references'] or ''} {mail['in-reply-to'] or ''}".split()
+        # The first reference is the thread's first mail, even if that mail is missing.
         threads.append(above[0] if above else str(mail["message-id"] or id(mail)))
         first[threads[-1]] = min(_date(mail), first.get(threads[-1], _NEVER))
     keyed = zip(threads, mails, strict=True)
@@ -117,6 +119,7 @@ def _in_order(mails: Sequence[EmailMessage]) -> list[EmailMessage]:
 def _written(mail: EmailMessage, path: Path, depth: int) -> Extracted:
     """Returns a mail with its headers, body and attachments."""
     lines = (f"{name}: {' '.join(str(mail[name]).split())}" for name in _SHOWN if mail[name])
+    # Text first: mail programs put the same words into both, and HTML adds layout tables.
     body = mail.get_body(("plain", "html"))
     text = _body(body, path) if isinstance(body, EmailMessage) else Extracted("")
     parts = [("", Extracted("\n".join(lines))), ("", text)]
@@ -124,6 +127,7 @@ def _written(mail: EmailMessage, path: Path, depth: int) -> Extracted:
     parts += (
         extracted for part in attached[:MAIL_PARTS] for extracted in _attached(part, path, depth)
     )
+    # A loss instead of an error: the mails themselves are worth reading.
     if len(attached) > MAIL_PARTS:
         parts.append(("", _lost(f"{len(attached):,} attachments", f"only {MAIL_PARTS:,} are read")))
     for header, value in mail.raw_items():

@@ -29,6 +29,7 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\r?\
 
 
 _BREAK = re.compile(r"\r\n?|\n")
+# Places of a log with millions of lines would take more memory than its text.
 _MOST = 100_000  # places of a file; in larger files a place has several lines
 
 
@@ -70,6 +71,7 @@ def decoded(data: bytes, path: Path, encoding: str = "") -> Extracted:
     notes: tuple[str, ...] = ()
     if not name:
         guessed = guessed_encoding(body)
+        # Some encoding fits any bytes, so a picture would otherwise become a text of odd letters.
         if not guessed.startswith("utf") and is_binary(data):
             raise UserError(f"{path}: cannot be read: it looks like binary data")
         note = f"{path.name} is not UTF-8 and declares no encoding: read as {guessed.upper()}; if"
@@ -81,8 +83,10 @@ def decoded(data: bytes, path: Path, encoding: str = "") -> Extracted:
         text = body.decode(name)
     except LookupError:
         raise UserError(f"{path}: unknown encoding {name!r}; use a name such as cp1252") from None
+    # A loss, not an error: a single bad byte would otherwise hide the document.
     except UnicodeDecodeError:
         text = body.decode(name, "replace")
+    # A file may contain the sign itself, which is not a loss of this decoding.
     original = body.count(_REPLACED.encode(name)) if name.startswith("utf") else 0
     text = text.replace("\0", _REPLACED)  # tokenizers refuse NUL
     bad = text.count(_REPLACED) - original

@@ -14,6 +14,7 @@ from leporello.loaders.files import Format
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted
 
+# Deep paths before short values: a small hostile file could fill the memory.
 _GROWTH, _LEAST = 64, 2**20  # how many times as long as the file its text may be; characters
 
 
@@ -53,6 +54,8 @@ class Json(Format):
         for name, value in parts:
             start = at
             for where, leaf in _leaves(value, "" if name.startswith("line ") else name):
+                # The path is in each line for the reason of table headers: any chunk can be
+                # understood.
                 lines.append(f"{where}: {leaf}" if where else leaf)
                 at += len(lines[-1]) + 1
                 if at > most:
@@ -64,6 +67,7 @@ class Json(Format):
 
 
 def _read(text: str) -> object:
+    # Spellings survive: 1.10 is a version or a price, and large ids exceed floats.
     return json.loads(text, parse_int=str, parse_float=str, object_pairs_hook=_Pairs)
 
 

@@ -81,6 +81,7 @@ _DEFINED = re.compile(
     rf"\}}?(\[\d\]|(?=\s*\#))?(?P<body>{_GROUP})?",
     re.DOTALL,
 )
+# Definitions that use each other ten times would expand without bound.
 _LONGEST = 10_000  # characters that a command of the file may expand to
 
 
@@ -150,6 +151,7 @@ class _LatexReader:
         self._text, self._commands = text, commands
         self._starts, self._line = line_starts(text), 0
         used = set(re.findall(rf"\\({'|'.join(_LEVELS)})\b", text))
+        # Only commands that occur: an article begins with \section, which is then level 1.
         self._levels = {name: n for n, name in enumerate((n for n in _LEVELS if n in used), 1)}
         self._open: list[str] = []  # closing texts of open braces
         self._next = ""  # closing text of the next brace

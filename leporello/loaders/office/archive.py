@@ -19,6 +19,7 @@ from leporello.loaders.files import LARGEST, ZIP, Format
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
+# Either alone is normal: repetitive XML shrinks a hundredfold, and scans are large.
 _BOMB = (2**26, 200)  # unpacked bytes and growth factor; exceeding both is refused
 _NAMES = re.compile(rb"PK\x03\x04.{22}([\x01-\xff])\0..([ -~]{1,255})", re.S)
 
@@ -29,6 +30,7 @@ def members(data: bytes) -> frozenset[str]:
         return frozenset()
     try:
         _check_entries(data)  # first: each takes a kilobyte of memory
+        # The directory is at the end, so truncated files have only local headers, searched below.
         return frozenset(zipfile.ZipFile(io.BytesIO(data)).namelist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
         entries = ((m[1][0], m[2]) for m in islice(_NAMES.finditer(data), ARCHIVE_ENTRIES))
@@ -74,6 +76,7 @@ def unpacked(data: bytes, path: Path) -> zipfile.ZipFile:
         manifest = read(archive, "META-INF/manifest.xml")
         if any(i.flag_bits & 1 for i in archive.infolist()) or b":encryption-data" in manifest:
             raise UserError(f"{path}: is locked by a password; save an open copy first")
+        # Reads everything once more, but a damaged member is named before half a text is extracted.
         broken = archive.testzip()  # Python unpacks at most the declared size
     except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError) as error:
         raise UserError(f"{path}: is corrupt or incomplete ({error}); download it again") from None
@@ -96,6 +99,7 @@ def parsed(data: bytes) -> _Element:
 
     if not data.strip():
         return Element("none")
+    # A document must not read this machine's files or the network through its entities.
     return fromstring(data, XMLParser(resolve_entities=False, no_network=True))
 
 

@@ -39,6 +39,7 @@ class Epub(ArchiveFormat):
         """
         with unpacked(data, path) as archive:
             locked = parsed(read(archive, "META-INF/encryption.xml"))
+            # Fonts are obfuscated in books without DRM too, and do not matter for text.
             if {e.get("Algorithm") for e in locked.iter("{*}EncryptionMethod")} - _OF_FONTS:
                 raise UserError(
                     f"{path}: is locked by DRM; only the programs of its shop can open it"
@@ -57,6 +58,7 @@ def _chapters(
     items = {item.get("id"): item for item in book.iter("{*}item")}
     names = {i: _beside(folder, item.get("href") or "") for i, item in items.items()}
     labels = _labels(archive, [*names.values()])
+    # The spine has the order of reading; the order of files in the archive is arbitrary.
     for number, place in enumerate(book.iter("{*}itemref"), 1):
         item, name = items.get(place.get("idref")), names.get(place.get("idref"), "")
         if item is None or name not in archive.namelist():

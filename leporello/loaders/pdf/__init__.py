@@ -36,13 +36,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Pdf"]
 
+# A small file can declare millions of empty pages; reading each takes calls of pdfium.
 _MOST_PAGES = 100_000
 _LOCKED = 4  # pdfium's error code
+# Programs write these where the author gave no title; the file name serves better.
 _NO_TITLE = re.compile(r"untitled|microsoft|\.(docx?|dvi|tex|pdf|indd|qxd|rtf|odt|ps)\b", re.I)
 _PDFIUM = threading.Lock()  # pdfium is not thread-safe
 
 
 LARGEST_STREAM = 2**26  # bytes; pdfium needs sixteen times as many for text
+# A stream that is short enough cannot exceed the limit, so most need no unpacking.
 _DENSEST = 1032  # highest compression ratio of deflate
 _HEAD = 2**10  # bytes before a stream that contain its filters
 _BLOCK = 2**16
@@ -106,6 +109,7 @@ class Pdf(Format):
         if not scans:
             return
         for page, lines in zip(texts, complete, strict=True):
+            # OCR changes the pages, so furniture is found again among complete pages.
             page.lines, page.furniture = lines, []
         read_scans(pdf, texts, scans, path.name)
         if not self.furniture:
@@ -122,6 +126,7 @@ class Pdf(Format):
 def _opened(data: bytes, path: Path, password: str) -> Iterator[PdfDocument]:
     from pypdfium2 import PdfDocument, PdfiumError
 
+    # Its warnings about closed objects and odd files mean nothing to a user.
     logging.getLogger("pypdfium2").setLevel(logging.CRITICAL)
     if has_bomb(data):
         raise UserError(
@@ -136,6 +141,7 @@ def _opened(data: bytes, path: Path, password: str) -> Iterator[PdfDocument]:
         if len(pdf) > _MOST_PAGES:
             raise UserError(f"{path}: declares {len(pdf):,} pages; divide it: qpdf --pages")
         if pdf.get_formtype():
+            # Without it, pdfium does not return the values that a user has filled in.
             pdf.init_forms()
         yield pdf
     finally:

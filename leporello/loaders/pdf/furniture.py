@@ -12,14 +12,19 @@ from leporello.loaders.pdf.layout import PageLine
 
 HEAD, NUMBER = "running head or foot", "page number"
 
+# Two equal lines may be two tables' captions; three close pages are rarely a coincidence.
 _PAGES = 3  # pages that make a recurring line furniture
+# Heads and feet have few rows; more would reach into the text of short pages.
 _ROWS = 4  # rows at each edge that are examined
 _EDGE = 0.15  # of the page's height
+# Slides and reports repeat a chapter's title on its pages; larger type shows that it is text.
 _LARGER = 1.2  # times the body's type: a heading, not a running head
 _LONGEST = 150  # characters
 _NUMBER_WORDS, _NUMBER_LENGTH = 4, 12  # page 3 of 12
+# Books alternate heads on left and right pages, so every second page must suffice.
 _CLOSE = 2 * (_PAGES - 1)  # pages from the first to the last of them: some have no number
 _AROUND_WORDS = "|-–—·•.,:;()[]/~*"
+# Scans shift pages by a few points, so exact heights would differ.
 _BUCKET = 6.0  # points by which the height of headers may vary
 _ROMAN = re.compile(r"(?=[ivxlc])(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
@@ -78,6 +83,8 @@ def _outermost(lines: Sequence[PageLine], kinds: dict[int, str]) -> dict[int, st
     for downwards in (False, True):
         for y in sorted(rows, reverse=downwards):
             row_kinds = {i: kinds[i] for i in rows[y] if i in kinds}
+            # Furniture is outermost: below the first line of text, a recurring line is a table's
+            # head.
             if not row_kinds:
                 break
             outermost |= row_kinds
@@ -87,9 +94,11 @@ def _outermost(lines: Sequence[PageLine], kinds: dict[int, str]) -> dict[int, st
 def _kind(line: PageLine, words: Words, texts: set[tuple[Words, int]]) -> str:
     """Returns the kind of furniture of a line at the edge; empty if the line is text."""
     remaining = [word for word in words if word != _HERE]
+    # `3 of 12`: the total is the same on each page, so only these signs show that it is a number.
     counted = "/" in line.text or not _AROUND.isdisjoint(remaining)  # 3 of 12
     if _HERE in words and all(w in _AROUND or (counted and w.isdigit()) for w in remaining):
         return NUMBER
+    # A line with a page number at its edge needs no equal text: `Chapter 3 · 41` differs by page.
     repeated = (words, _bucket(line)) in texts
     return HEAD if words and (repeated or _HERE in words[:1] + words[-1:]) else ""
 
@@ -99,6 +108,7 @@ def _bucket(line: PageLine) -> int:
 
 
 def _buckets(line: PageLine) -> range:
+    # Neighbouring buckets too: 5.9 and 6.1 points are one height, but two buckets.
     return range(_bucket(line) - 1, _bucket(line) + 2)
 
 
@@ -162,6 +172,8 @@ def _masked(line: PageLine, page: int, steps: Steps) -> Words:
 def _number(word: str) -> tuple[bool, int]:
     """Returns whether a word is a Roman number, and its value; 0 if it is not a number."""
     if word.isdecimal():
+        # Page numbers have no leading zero, but codes and times do; six digits bound the
+        # conversion.
         return False, 0 if word[0] == "0" else int(word[:6])
     if not _ROMAN.fullmatch(word):
         return False, 0

@@ -14,13 +14,18 @@ from leporello.loaders.pdf.page import Fragment
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufefc]")
 _CELL = 0.8  # of the type's size: minimum gap between cells, if the next row has a gap there too
 _GUTTER = 0.5  # of the type's size: minimum gap between columns
+# One row beside another is a pair of cells, not two columns.
 _LEAST = 2  # rows of a column
+# The check of the file's order is linear in the fragments, so only the best gutters get it.
 _TRIED = 12  # gutters that are tried
+# Splits within splits; a bound, since a hostile page could nest thousands.
 _COLUMNS = 6  # depth of nested splits of a page
 _PITCH = 1.35  # of the usual distance of lines: larger distances separate paragraphs
 _LOOSE = 2.0  # times the type's size: maximum distance of lines in a paragraph
 _INDENT = 0.8  # of the type's size: indentation of a paragraph's first line
+# Rules around cells are not examined, so rows must prove a table by their common gaps alone.
 _ROWS = 3  # rows that make a table
+# Cells are short and ragged; lines of a column have many words and reach its right edge.
 _PROSE_WORDS, _PROSE_WIDTH = 5, 0.7  # words per line, and share of the column that lines fill
 
 
@@ -105,9 +110,11 @@ def _gutter(fragments: Sequence[Fragment]) -> float | None:
         crossing, gap = len(begins) - ended - after, begins[beginning] - end
         if gap > narrowest and (score := min(ended, after) - crossing / 2) >= _LEAST:
             positions[beginning] = (score, end + gap / 2)
+    # By the fragments that a gutter separates, not its width: cells leave wide gaps too.
     best = [place for _, place in sorted(positions.values(), reverse=True)[:_TRIED]]
     for place in best:
         before = [f for f in fragments if f.x1 <= place]
+        # The file's own order beats geometry: programs write a column to its end before the next.
         if _in_turn(before, [f for f in fragments if f.x0 >= place]):
             return place
     return best[0] if best else None
@@ -120,6 +127,7 @@ def _are_columns(first: Sequence[Fragment], second: Sequence[Fragment]) -> bool:
     """
     if min(len(_rows(first)), len(_rows(second))) < _LEAST:
         return False
+    # Prose in both sides still counts, since some programs write columns line by line.
     return _in_turn(first, second) or (_is_prose(first) and _is_prose(second))
 
 
@@ -128,6 +136,7 @@ def _in_turn(first: Sequence[Fragment], second: Sequence[Fragment]) -> bool:
     sides = [
         side for _, side in sorted([(f.order, 0) for f in first] + [(f.order, 1) for f in second])
     ]
+    # One change of sides is perfect order; a twentieth more tolerates notes and captions.
     return sum(a != b for a, b in pairwise(sides)) <= 1 + len(sides) // 20
 
 
@@ -150,6 +159,7 @@ def _rows(fragments: Iterable[Fragment]) -> list[Row]:
             rows.append([fragment])
             y, size = fragment.y, fragment.size
     for row in rows:
+        # By majority, since rows of Arabic or Hebrew contain Latin names and numbers.
         backwards = sum(bool(_RIGHT_TO_LEFT.search(f.text)) for f in row) * 2 > len(row)
         row.sort(key=lambda f: -f.x1 if backwards else f.x0)
     return rows
@@ -162,6 +172,7 @@ def _written(rows: Sequence[Row]) -> Iterator[PageLine]:
     pitch = median(pitches) if pitches else 0.0
     margin = min((row[0].x0 for row in rows), default=0.0)
     for i, row in enumerate(rows):
+        # Otherwise each row whose first cell is empty would open a paragraph.
         set_in = math.inf if tables[i] else margin  # cells have no indentation
         size = max(row, key=lambda f: len(f.text)).size
         text = row[0].text
@@ -176,9 +187,12 @@ def _written(rows: Sequence[Row]) -> Iterator[PageLine]:
 def _opens(rows: Sequence[Row], i: int, pitch: float, margin: float) -> bool:
     """Returns whether a row begins a paragraph: after a gap, in other type, or indented."""
     row, last = rows[i][0], rows[i - 1][0]
+    # Bounded on both sides: on a page of a few lines the median distance means little.
     usual = min(max(pitch, row.size), _LOOSE * row.size)
     if row.y - last.y > _PITCH * usual or abs(row.size - last.size) > 0.1 * row.size:
         return True
+    # The next line must be flush too: a block quotation is indented throughout, and is one
+    # paragraph.
     following = rows[i + 1][0].x0 if i + 1 < len(rows) else margin
     flush = 0.3 * row.size
     return (

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pypdfium2 import PdfDocument, PdfPage
 
+# About 137 dpi for A4, so ten-point type is 19 pixels high; more pixels take more time.
 _SIDE = 1600  # pixels of a page's longer side
 _BLANK = 0.5  # of a line: the model returns blanks for unknown letters
 _REPORT = 10.0  # seconds between two progress messages
@@ -69,6 +70,7 @@ def _cached_lines(page: PdfPage) -> list[Line]:
     width, height = page.get_size()
     scale = _SIDE / max(width, height, 1.0)
     picture = page.render(scale=scale, prefer_bgrx=False).to_numpy()
+    # By the picture, not the file: the same scan in a re-saved file is found again.
     digest = hashlib.sha256(version("rapidocr").encode() + repr(picture.shape).encode())
     digest.update(picture.tobytes())
     file = cache_directory() / "ocr" / f"{digest.hexdigest()}.json"
@@ -84,6 +86,7 @@ def _cached_lines(page: PdfPage) -> list[Line]:
 
 def _read(picture: NDArray[np.uint8]) -> Iterator[tuple[str, tuple[float, ...]]]:
     """Yields text and box, in pixels, of each line of a picture."""
+    # The classifier only finds pages that are upside down, and takes time for each line.
     result = _engine()(picture, use_cls=False)
     for text, corners in zip(result.txts or (), result.boxes if result.txts else (), strict=True):
         across, down = corners.T.tolist()
@@ -94,6 +97,7 @@ def _read(picture: NDArray[np.uint8]) -> Iterator[tuple[str, tuple[float, ...]]]
 def _engine() -> Any:  # noqa: ANN401 -- a class without types
     from rapidocr import RapidOCR
 
+    # Otherwise onnxruntime would use all cores in each of several workers.
     threads = int(os.environ.get("OMP_NUM_THREADS") or 1)
     settings = {f"{kind}_op_num_threads": threads for kind in ("intra", "inter")}
     return RapidOCR(

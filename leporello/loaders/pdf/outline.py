@@ -15,10 +15,12 @@ from leporello.text.outline import Heading
 if TYPE_CHECKING:
     from pypdfium2 import PdfBookmark, PdfDocument
 
+# A hostile file may have bookmarks without end.
 _MOST = 100_000  # bookmarks
 _DEEPEST = 12
 _LARGER = 1.1  # times the body's type
 _LONGEST = 150  # characters of a heading
+# In forms and slides, most lines differ from the most frequent type: no outline is better.
 _SHARE = 0.25  # of the lines: a larger share cannot be headings
 
 # A line's type: its size in half points, and whether it is bold.
@@ -93,6 +95,7 @@ def _line_of(title: str, y: float | None, lines: Sequence[PageLine]) -> int:
 
 def _letters(text: str) -> str:
     """Returns a title's letters without its number; the type may lack underscores."""
+    # Bookmarks and pages number differently: `3 Results` against `3. Results` or `RESULTS`.
     return "".join(re.findall(r"[^\W_]", text.lower())).lstrip("0123456789")
 
 
@@ -111,6 +114,7 @@ def of_types(
         return "", []
     title, largest = "", max(style for _, _, style, _ in large)
     first = [title for page, _, style, title in large if style == largest]
+    # Only the first page's single largest line: other large lines are chapters, not the title.
     if len(first) == 1 and large[0][3] == first[0] and large[0][0] == 0:
         title = large.pop(0)[3]
     levels = {s: n for n, s in enumerate(sorted({s for _, _, s, _ in large}, reverse=True), 1)}
@@ -153,5 +157,6 @@ def _stands_out(style: Style, body: Style) -> bool:
 
 def _is_title(text: str) -> bool:
     letters = len(re.findall(r"[^\W\d_]", text))
+    # Rows of a table in bold type are not headings, and neither are bold first sentences.
     plain = "\t" not in text and len(text) <= _LONGEST
     return plain and letters > max(2, len(text) // 3) and not text.endswith((".", ",", ";"))

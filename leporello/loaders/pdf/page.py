@@ -22,10 +22,12 @@ HYPHEN = "\u00ad"  # ends a fragment if its word may continue in the next line
 # Pdfium marks a hyphen that ends a line, and leaves out the line's end.
 _WORD = re.compile("[^\\s\0\2\ufffe]+[\2\ufffe]?|[\2\ufffe]")
 _UNDECODABLE = re.compile("[\ufffd\ue000-\uf8ff\ud800-\udfff\1-\x08\x0e-\x1f\ufff0-\ufffb]+")
+# CMBX and SFBX are TeX's bold fonts; `medium` is not bold, hence the lookahead.
 _BOLD = re.compile(r"bold|black|heavy|demi|medi(?!um)|CMBX|SFBX", re.IGNORECASE)
 # Whether a page has any of that; most have hyphens.
 _ODD = re.compile(f"[ﬀ-ﬆ\u00ad\2\ufffe]|{_UNDECODABLE.pattern}")
 _MARK = re.compile("[\2\ufffe]")
+# Words with ligatures would match no question; NFKC would also change superscripts and fractions.
 _LIGATURES = str.maketrans(
     {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st", HYPHEN: ""}
 )
@@ -33,6 +35,7 @@ _GAP = 0.8  # of the type's size: wider gaps may separate cells or columns
 _SAME_LINE = 0.45  # of the type's size: smaller vertical distances are within a line
 _COVERED = 0.5  # of a page: a larger picture is likely a scan of the page
 _ASLANT = 0.1  # of 90°
+# pdfium recurses as deep as the file does; real files nest two or three.
 _NESTED = 15  # forms within forms
 
 
@@ -99,6 +102,7 @@ def raw_page(pdf: PdfDocument, index: int) -> RawPage:
         counts = Counter[int]()
         for fragment, turn in words.fragments:
             counts[turn] += len(fragment.text)
+        # The direction of most characters, so a landscape table on a portrait page has lines too.
         main = max(counts, key=counts.__getitem__, default=0)
         west, south, east, north = page.get_bbox()
         edges = sorted(_turned(main, x, y)[1] for x, y in ((west, south), (east, north)))
@@ -142,6 +146,7 @@ class _FragmentReader:
                 at, stop = match.span()
                 if not self.fragments or text[end - 1] in "\2\ufffe" or "\n" in text[end:at]:
                     turn = _quarter(self.raw.FPDFText_GetCharAngle(textpage, at))
+                # Most pages have nothing odd; one search of the page saves a search of each word.
                 if word := self._decoded(match[0]) if odd else match[0]:
                     self._add_word(word, at, stop - 1, turn)
                 end = stop
@@ -161,12 +166,16 @@ class _FragmentReader:
                 before.x1 = max(x1, before.x1)
                 self.ends[-1] = last
                 return
+        # Once for each fragment, not each word, since every call of pdfium through ctypes costs
+        # time.
         size, bold = _type(self._textpage, first)
         self.fragments.append((Fragment(word, x0, x1, y, size, bold, len(self.fragments)), turn))
         self.ends.append(last)
 
     def _place(self, first: int, last: int, turn: int) -> tuple[float, float, float]:
         """Returns where a word begins and ends along the line, and its baseline."""
+        # Reused, since each word needs it: pages with layout take four times as long as bare
+        # pdfium.
         box = self._box
         self.raw.FPDFText_GetCharOrigin(self._textpage, first, self._x, self._y)
         self.raw.FPDFText_GetLooseCharBox(self._textpage, last, box)
@@ -199,6 +208,7 @@ def _text(textpage: Handle) -> str:
         textpage, 0, count, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort))
     )
     text = buffer.raw[: 2 * max(units - 1, 0)].decode("utf-16-le", "replace")
+    # Characters beyond 16 bits take two units, which would shift all later offsets.
     if len(text) == count:
         return text
     codes = (raw.FPDFText_GetUnicode(textpage, i) for i in range(count))
@@ -255,6 +265,7 @@ def _notes(pdf: PdfDocument, page: PdfPage) -> Iterator[str]:
     """Yields `field: value` of filled forms, and texts of comments."""
     from pypdfium2 import raw
 
+    # The text of a link is on the page already; a pop-up repeats the comment that it belongs to.
     silent = (raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP)
     for i in range(raw.FPDFPage_GetAnnotCount(page)):
         note = raw.FPDFPage_GetAnnot(page, i)

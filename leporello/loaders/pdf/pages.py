@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
 
 
+# Scanners and archives print a name or a date over a scan, which must still count as a scan.
 _STAMP = 100  # characters on a scan; shorter text is only a stamp
 
 
@@ -87,6 +88,7 @@ def _page(pdf: PdfDocument, index: int) -> PageText:
 
 def _extra_lines(page: RawPage) -> Iterable[PageLine]:
     """Yields turned texts, comments and form fields as lines."""
+    # Turned text has no line height, so it must not be taken for furniture.
     middle = page.height / 2  # never at an edge
     for fragment in page.turned:
         yield PageLine(fragment.text, middle, 1.0, bold=False, opens=True)
@@ -108,12 +110,14 @@ def read_scans(
     for index, fragments, blank in recognised(pdf, which, name):
         page = texts[index]
         page.lines, page.undecodable, page.ocr = lines(fragments), blank, True
+        # The scan itself has been read, so it does not count as a lost image.
         page.pictures -= page.scanned
 
 
 def take_furniture(texts: Sequence[PageText]) -> None:
     """Removes page headers, footers and page numbers, unless no other text would remain."""
     kinds = furniture([page.lines for page in texts], [page.height for page in texts])
+    # Slides may have nothing but repeated lines; a document without any text helps nobody.
     if all(len(page.lines) == len(removed) for page, removed in zip(texts, kinds, strict=True)):
         return
     for page, removed in zip(texts, kinds, strict=True):
@@ -124,6 +128,7 @@ def take_furniture(texts: Sequence[PageText]) -> None:
 def page_names(pdf: PdfDocument) -> list[str]:
     """Returns the names of pages: the file's labels if they are unique, otherwise numbers."""
     labels = [pdf.get_page_label(i).strip() for i in range(len(pdf))]
+    # Equal labels, such as two pages `1` of two merged files, would cite the wrong page.
     if not all(labels) or len({*labels}) < len(labels):
         labels = [str(number) for number in range(1, len(labels) + 1)]
     return [f"p. {label}" for label in labels]
@@ -138,6 +143,7 @@ def losses(pages: Sequence[PageText], names: Sequence[str], unread: str) -> list
         unread: Reason why pages without text were not read.
     """
     lengths = [page.characters for page in pages if page.characters and not page.lacks_text]
+    # An estimate, since the coverage needs characters, not a count of pages (decision 33).
     mean_length = round(fmean(lengths)) if lengths else 0
     kinds: dict[str, list[tuple[int, Loss]]] = {}
     for i, page in enumerate(pages):

@@ -64,7 +64,10 @@ def _between(last: str, line: PageLine, vocabulary: set[str], *, first: bool) ->
         return "", True
     before, after = _HYPHENATED.search(last), _BEGINNING.match(line.text)
     if before and after and "\t" not in last and "\t" not in line.text:
+        # No separator: with a space, `state- ment` would match no search.
         return "", not _is_one_word(before[1], after[0], vocabulary)
+    # A small letter after an open sentence: paragraphs go past page ends, and figures interrupt
+    # them.
     continues = after is not None and after[0][0].islower() and not _ENDS.search(last)
     opens = line.opens and not (continues and (first or "\t" not in line.text + last))
     return ("\n\n" if opens or (first and not continues) else "\n"), True
@@ -73,10 +76,12 @@ def _between(last: str, line: PageLine, vocabulary: set[str], *, first: bool) ->
 def _is_one_word(before: str, after: str, vocabulary: set[str]) -> bool:
     """Returns whether only the end of the line requires the hyphen between two parts."""
     if len(before) == 1 or not before[-1].islower() or not after[0].islower():
+        # Capitals, digits and single letters keep their hyphen: joining them would make new words.
         return False  # x-axis, DNA-binding, Chambers-Smith
     first, second = before.lower(), after.lower()
     if first + second in vocabulary:
         return True
+    # The document's own words decide, so no dictionary is needed in any language (decision 34).
     return f"{first}-{second}" not in vocabulary and not {first, second} <= vocabulary
 
 
@@ -87,6 +92,7 @@ def _vocabulary(lines: Iterable[str]) -> set[str]:
     for line in lines:
         words = _WORD.findall(line.lower())
         hyphenated = _HYPHENATED.search(line) is not None
+        # Halves of split words would make `first` and `second` look like words of their own.
         vocabulary.update(words[parted : len(words) - hyphenated])
         parted = hyphenated
     return vocabulary

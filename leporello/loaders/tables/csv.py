@@ -44,6 +44,7 @@ class Csv(Format):
         """
         raw = decoded(data, path, self.encoding)
         text = raw.text
+        # Python's limit of 128 KiB is for hostile files; here the file's size is bounded already.
         csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
         delimiter = self._delimiter(text)
         rows = csv.reader(_lines(text, delimiter, path), delimiter=delimiter)
@@ -60,6 +61,7 @@ class Csv(Format):
             rows = [*csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)]
             widths = [len(row) for row in rows[: -1 if len(text) > _SAMPLE else None] if row]
             usual = max({*widths}, key=widths.count, default=1)
+            # Even widths beat many columns: commas within texts split rows unevenly.
             return (widths.count(usual) / len(widths) if usual > 1 else 0.0, usual)
 
         return max(",\t;|", key=evenness)

@@ -15,8 +15,10 @@ from leporello.text.outline import Extracted
 # Whether the first row of a table names its columns: detected, yes, or no.
 Header: TypeAlias = Literal["auto", "first", "none"]
 
+# Reports have a title, a date and a source above the header, rarely more.
 _FIRST = 10  # rows that are searched for a header; titles and blank rows may precede it
 _LOOKED_AT = 50  # rows below a possible header that are examined
+# A place takes some hundred bytes; a row is precise enough to find a cell in a large table.
 _MOST_CELLS = 100_000  # places for cells; larger tables have places for rows
 _FIGURE = re.compile(r"[-+(]?[$€£¥]?\s*\d[\d.,:/%\s-]*\)?[$€£¥%]?|true|false", re.I)
 _BREAKS = re.compile(r"(?<!\s)[^\S\t\n\r\v\f\x85\u2028\u2029]*+[\t\n\r\v\f\x85\u2028\u2029]\s*+")
@@ -84,6 +86,7 @@ def _cells(row: Sequence[str], names: Sequence[str]) -> list[tuple[int, str]]:
         return [*enumerate(row[: last + 1])]
     padded = [*names, *[""] * (len(row) - len(names))]
     pairs = enumerate(zip(padded, row, strict=False))
+    # The header is in each chunk, whatever the chunker, and spans stay exact (decision 35).
     return [(i, f"{name}: {cell}" if name else cell) for i, (name, cell) in pairs if cell]
 
 
@@ -99,8 +102,10 @@ def _header(rows: Sequence[Sequence[str]], header: Header) -> int | None:
     for i, row in enumerate(rows[:_FIRST]):
         cells = [cell for cell in row if cell]
         below = rows[i + 1 : i + _LOOKED_AT]
+        # A row with empty cells names not all columns, and a single cell is a title.
         if len(cells) < max(widest, 2) or not below:
             continue
+        # Equal cells in a row are data; so are numbers, except years, which need `header: first`.
         words = len({*cells}) == len(cells) and not any(map(_FIGURE.fullmatch, cells))
         figures = any(_FIGURE.fullmatch(cell) for row in below for cell in row)
         return i if words and (figures or len(cells) > 2) else None  # noqa: PLR2004 -- see above

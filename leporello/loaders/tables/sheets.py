@@ -27,6 +27,7 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _BOOKS = ("Workbook".encode("utf-16-le"), "Book".encode("utf-16-le"))
 _MARKS = {"xl/workbook.xml", "xl/workbook.bin"}
 _SPREADSHEET = b"application/vnd.oasis.opendocument.spreadsheet"
+# One value in the last corner of a sheet makes a rectangle of 17 billion cells.
 _MOST_CELLS = 40_000_000  # of a sheet's rectangle; even an empty cell takes 24 bytes
 _CELL = re.compile(rb'<c [^<>]*?r="([A-Z]{1,3})(\d{1,7})"')
 _NO_VALUE = re.compile(rb"<c [^<>]*+>\s*+<f[^<]*+</f>\s*+(?:<v>\s*+</v>|<v\s*+/>)?+\s*+</c>")
@@ -109,6 +110,8 @@ class Sheets(Format):
                 yield "", Extracted("", losses=(loss,))
                 continue
             sheet = self._sheet(book, about.name)
+            # Hidden sheets often hold lists and old versions, which would contradict the visible
+            # ones.
             if about.visible != SheetVisibleEnum.Visible and not self.hidden:
                 why = "the loader {class: Sheets, hidden: true} reads it"
                 loss = Loss("hidden sheet", why, about.name, len(sheet.text))
