@@ -12,6 +12,7 @@ from operator import attrgetter
 from statistics import fmean
 
 # Columns that together count every character of a file, in the order of processing.
+# One list for tables, reports and exports: a new part cannot be missing from one of them.
 PARTS = ("lost", "furniture", "unchunked", "unselected", "cut", "stood_for", "read")
 _PLACES = 4  # maximum number of places that are listed per kind of loss
 _ALWAYS_SHOWN = ("unselected", "cut", "read")  # even if they are 0
@@ -92,6 +93,7 @@ class Coverage:
         read_count, read_or_represented = covered(verbatim), covered((*verbatim, *passages))
         used = covered((*hits, *verbatim, *passages))
         unchunked = min(unchunked, characters - used)  # a combiner may read outside all chunks
+        # Loaders leave it out: otherwise every chunker would have to know of it (decision 33).
         furniture = sum(loss.characters for loss in losses if loss.furniture)
         return cls(
             document=characters,

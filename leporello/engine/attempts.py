@@ -54,6 +54,8 @@ class AttemptLog:
             OSError: The file cannot be written.
         """
         last, phase = self._load()
+        # If the driver ended too, the machine or the user did it, and the operation is not to
+        # blame.
         if last and phase and last["driver"] == self.driver:
             self.is_overdue = self.deadline.exists() and self.deadline.stat().st_size > 0
             # A call that exceeded its deadline would do so again, so it is not retried.
@@ -79,6 +81,7 @@ class AttemptLog:
 
     def _write(self, row: object) -> None:
         assert self._file is not None
+        # Unbuffered and before the operation: after a crash, only written lines remain.
         os.write(self._file, json.dumps(row, separators=(",", ":")).encode() + b"\n")
 
     def _load(self) -> tuple[Mapping[str, Any] | None, Phase]:

@@ -22,6 +22,7 @@ from leporello.core.environment.platform import die_with_parent
 
 _INTERVAL = 1.0  # seconds between checks whether the parent is alive
 _TO_STOP = 5.0  # seconds that a process may take to end its own processes
+# The socket closes shortly before the status exists, and the status names the signal.
 _PATIENCE = 0.2  # seconds to wait for a process that has closed its socket
 
 
@@ -77,6 +78,7 @@ class ChildProcess:
         with suppress(
             ProcessLookupError, PermissionError
         ):  # PermissionError on macOS: all have ended
+            # The group includes processes that a plug-in has started, such as a server.
             os.killpg(self.pid, signal.SIGKILL)
         return self._process.wait()
 
@@ -105,6 +107,7 @@ def connected() -> Connection:
 def end_with_parent() -> None:
     """Makes this process end when its parent ends or is killed, and ignore Ctrl-C."""
     signal.signal(signal.SIGINT, lambda *_: None)  # any KeyboardInterrupt here is raised by a stage
+    # Linux only, and immediate; the thread below covers other systems within a second.
     die_with_parent()
     threading.Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
 
@@ -124,4 +127,5 @@ def _end_with(parent: int) -> None:
     """Ends this process when its parent has ended."""
     while os.getppid() == parent:
         time.sleep(_INTERVAL)
+    # Not sys.exit: threads of a model could block it, and nobody waits for this process any more.
     os._exit(0)

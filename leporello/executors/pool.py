@@ -194,10 +194,14 @@ class Pool:
         for worker in self._workers:
             if worker.waits and self._has_orders(1):
                 order = self._queue.popleft()
+                # A deadline of the last attempt would kill the new worker at once.
                 forget_deadline(self._deadline(order.shard.number))
                 worker.give(order)
             elif worker.waits and worker.orders:
+                # A worker with slots keeps shards open and would wait for the next order without
+                # end.
                 worker.send(None)  # so it finishes its open shards
+        # Workers that are loading will ask soon; without them, each poll would start one more.
         starting = sum(not (worker.waits or worker.orders) for worker in self._workers)
         while len(self._workers) < self.workers and self._has_orders(starting + 1):
             self._start()
@@ -244,11 +248,14 @@ class Pool:
         """Removes a worker that has died, and queues its orders again."""
         self._workers.remove(worker)
         worker.link.end()
+        # A death during a shard is counted in the shard's log, a death before it only here.
         self._idle_deaths += not worker.orders
         if self._idle_deaths == self._place.tries:
             death = f"a worker process {cause} before it started a shard, {self._idle_deaths} times"
             self._end(UserError(f"{death}; {self._place.advice}"))
         if not self._ending:
+            # At the front, so the shard that killed a worker is not the last one that everybody
+            # waits for.
             orders = (replace(order, cause=cause) for order in reversed(worker.orders.values()))
             self._queue.extendleft(orders)
         for shard in worker.orders:
@@ -263,6 +270,7 @@ class Pool:
 
     def _end(self, reason: Stopped | UserError) -> None:
         """Stops every worker after its current read; only the first reason is reported."""
+        # Later errors follow from the first one, such as workers that stop.
         if self._ending is None:
             self._ending = reason
             self._queue.clear()

@@ -91,6 +91,7 @@ class Selectors:
             selected: _Selected
             selected, reused = load(future.result())
         except BrokenProcessPool:
+            # The worker ends too: its log then names the document, and the usual counting applies.
             raise SystemExit("a process that selects for this worker has died") from None
         collect_reuse(reused)
         source = document.examples[0].document

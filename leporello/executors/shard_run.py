@@ -90,6 +90,7 @@ class ShardRun:
         """Raises if workers would continue to die on the shard."""
         name = f"shard {self.order.shard.number} of task {self._pipelines.spec.task.name!r}"
         most = max(self._task_attempts.deaths.values(), default=0)
+        # Not the documents' fault: the model does not fit, and no smaller piece would help.
         if self._task_attempts.begin("open") >= TRIES:
             raise UserError(
                 f"{name}: workers have died {TRIES} times before they started it; check that there"
@@ -108,6 +109,7 @@ class ShardRun:
         store = Store(path, key)
         if self.order.retry and len(store.done) == shard.examples:  # otherwise it resumes a retry
             store.retry()
+        # Stored sizes win: other micro-batches would change the last digits of a resumed shard.
         store.sizes = store.sizes or self.order.sizes
         restore_batch_sizes(pipeline.stages, store.sizes)
         attempts, timeout = self._attempts(place), spec.limits.example_timeout
@@ -211,6 +213,7 @@ class ShardRun:
         selections: list[Selection | ExampleError] = []
         for number, example in enumerate(document.examples, document.first):
             deaths = attempts.begin("select", document.number, number)
+            # The group was tried three times, so one death alone is proof enough.
             if deaths >= ALONE or len(document.examples) == 1:
                 selections.append(ExampleError("retriever", attempts.cause))
             else:
@@ -242,6 +245,8 @@ class ShardRun:
 
     def _publish(self) -> None:
         """Uploads the stores if the run is at a URL."""
+        # Only whole files: an object store cannot append, and a lost machine repeats at most a
+        # shard.
         if remote := self._pipelines.remote:
             paths = (lane.store.path for lane in self._lanes)
             remote.put(*map(self._pipelines.directory.name_of, paths))

@@ -35,6 +35,7 @@ _ASSETS = {
     "/page.js": ("text/javascript", [_HERE / "page.js"]),
     "/page.css": ("text/css", [_HERE.parent / "report" / "page.css", _HERE / "page.css"]),
 }
+# Far above any question; a longer body is a file in the wrong place.
 _LONGEST = 10_000  # characters of a question
 
 
@@ -124,6 +125,8 @@ class _Steps(Cancellable):
 
 async def _steps(session: Session, question: str) -> AsyncIterator[bytes]:
     """Yields one line of JSON per step; the last line has the answer or an error."""
+    # Lines of JSON on the answer itself: with server-sent events, the question would be in an
+    # address.
     events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
@@ -156,6 +159,7 @@ async def _steps(session: Session, question: str) -> AsyncIterator[bytes]:
         steps.cancel()
 
 
+# A browser keeps connections open, and Ctrl-C must end the server.
 _SECONDS = 2  # grace period of open connections when the server stops
 
 
@@ -174,16 +178,19 @@ def serve(session: Session, port: int = 0, ready: Callable[[str], None] = print)
     import uvicorn
 
     try:
+        # Bound here, so the printed port is certain and cannot be taken in between.
         listening = socket.create_server(("127.0.0.1", port))
     except (OSError, OverflowError) as error:
         raise UserError(f"port {port} of 127.0.0.1 is not available: {error}") from None
     with listening:
+        # A new token for each server: an old link must not open other documents.
         port, token = listening.getsockname()[1], secrets.token_urlsafe(32)
         app = AccessControl(application(OpenDocuments([session])), token, port)
         config = uvicorn.Config(
             app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False,
             server_header=False, timeout_graceful_shutdown=_SECONDS,
         )  # fmt: skip
+        # In the address, since a terminal's user clicks it; the page removes it from the history.
         ready(f"http://127.0.0.1:{port}/?token={token}")
         uvicorn.Server(config).run([listening])
 
@@ -220,6 +227,7 @@ class AccessControl:
         """Refuses a request, or passes it to the application."""
         if scope["type"] != "http":
             raise ValueError(f"the protocol {scope['type']} is not supported")
+        # Cookies ignore ports, so two servers need two names.
         request, cookie = Request(scope), f"leporello-{self.port}"
         is_first = request.url.path == "/" and self._is_token(request.query_params.get("token"))
 
@@ -229,6 +237,8 @@ class AccessControl:
                 headers.update(_HEADERS)
                 if is_first:
                     value = f"{cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
+                    # Set on the first page, not by a redirect: a strict cookie is not sent after
+                    # one (decision 37).
                     headers.append("set-cookie", value)
             await send(message)
 
@@ -242,6 +252,7 @@ class AccessControl:
         await app(scope, receive, send_with_headers)
 
     def _is_token(self, text: str | None) -> bool:
+        # In constant time, so its duration reveals nothing about the token.
         return hmac.compare_digest((text or "").encode(), self.token.encode())
 
     def _refusal(self, request: Request, *, has_token: bool) -> str:

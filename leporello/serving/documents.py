@@ -20,7 +20,9 @@ from leporello.runs.ask import Answer, Session
 from leporello.serving.tools import as_utf8, name_of
 from leporello.text.outline import place_of_span
 
+# The page asks for 8,000 characters at a time; a novel and a gigabyte take the same memory.
 _PIECE = 20_000  # characters of text per response
+# The page lists passages to choose from; their complete text is one click away.
 _PASSAGES, _EXCERPT = 200, 600  # passages per answer, characters per passage
 _MARGIN = re.compile(r"[\x00-\x1f\x7f/\\]+")
 
@@ -51,6 +53,7 @@ class OpenDocuments:
 
     sessions: list[Session]
     largest: int = 64 * 2**20
+    # Added documents stay in memory until the server ends.
     room: int = field(default=256 * 2**20)
 
     async def add(self, name: str, data: AsyncIterator[bytes]) -> int:
@@ -83,6 +86,7 @@ class OpenDocuments:
 def _file_name(name: str) -> str:
     """Returns a safe file name without folders, with the original suffix."""
     path = Path(_MARGIN.sub("_", name.replace("\\", "/").rpartition("/")[2]) or "file")
+    # The suffix survives, since loaders need it; file systems allow 255 bytes for a name.
     return f"{path.stem[:50].lstrip('.') or 'file'}{path.suffix[:12]}"
 
 

@@ -27,6 +27,7 @@ _SUMMARY = (
     "Ask questions about the open documents. Requests need the header"
     " `Authorization: Bearer TOKEN`, with the token from the address that `serve` printed."
 )
+# Checked while it arrives, since a client may not declare its length.
 _LARGEST = 1_000_000  # maximum size of a request in bytes
 
 

@@ -23,9 +23,11 @@ from leporello.text.sentences import sentence_spans
 from leporello.text.squad import normalise
 
 _SHORT = 3  # usual words of a name, date or number
+# For names only, where a long span buries the name in its clause.
 _WORD_PENALTY = 0.3  # subtracted from the score of a span for each further word
 _NAME = 10  # maximum words of a span that may be a name
 _SIMILAR = 0.6  # least share of words that two spellings of a name have in common
+# Any evidence for the other name must win.
 _ABSENT_PENALTY = 10.0  # subtracted from the score of a name that no span contains
 _WORD = re.compile(r"\w+")
 _ENDS = (".", "!", "?", '"', "”", "'", "’", ")")
@@ -112,6 +114,7 @@ def answers(
     if asks_for_a_name(question):
         scores = [_prefer_short(*pair) for pair in zip(passages, scores, strict=True)]
     candidates = summed(passages, scores)
+    # A span is a fragment of a reason; its sentence can be understood.
     if asks_for_a_reason(question):
         return [_sentence(passages[candidate.passage], candidate) for candidate in candidates]
     names = named_choices(question)
@@ -236,6 +239,7 @@ def joined_passages(
     ]
     pairs: dict[tuple[int, int], None] = {}
     for first in _best(leading, _LEADING):
+        # Words that the question lacks lead from one paragraph to the second.
         links = [word for word in dict.fromkeys(words[first]) if word not in query][:_LINKS]
         scores = index.get_scores([*query, *links]).tolist()
         scores[first] = -math.inf

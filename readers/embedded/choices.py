@@ -15,8 +15,10 @@ from leporello.readers.embedded.spans import Candidate, SpanHead, summed
 from leporello.text.english.clauses import nearest
 from leporello.text.tokens import terms
 
+# The encoder takes most of the time, so only the nearest passages are read.
 _READ = 3  # passages in which answers are read, for the comparison with options
 _SPANS = 10  # spans that options are compared with
+# Two options on one topic always share some words.
 _MIN_F1 = 0.3  # similarity of an option and a span that is not by chance
 
 Floats = NDArray[np.float64]
@@ -101,6 +103,7 @@ def features(
         head: Head that reads answers in passages.
         questions: Questions with options and passages.
     """
+    # By shared words, since the retriever ranked for the question without its options.
     near = [[texts[i] for i in nearest(q, texts, _READ)] for q, _, texts in questions]
     pairs = zip(questions, near, strict=True)
     read = iter(head.read([(q, text) for (q, _, _), texts in pairs for text in texts]))

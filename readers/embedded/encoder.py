@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _WEIGHTS = "weights.safetensors"
 _SPECIAL = 3  # special tokens of a pair
+# Lookups take rows; products take the transpose of the stored PyTorch matrix.
 _NOT_TRANSPOSED = frozenset({"words", "positions", "types.weight"})
 
 
@@ -76,6 +77,7 @@ class Encoder:
         path: Path,
         difference: Path | None = None,
         threads: int | None = None,
+        # Larger batches are not faster on a CPU, and padding grows.
         budget: int = 768,
     ) -> None:
         folder = ModelFolder(path)
@@ -156,6 +158,7 @@ class Encoder:
                 raise ValueError(
                     f"a pair has {len(windows[row])} tokens; the encoder reads {self.longest}"
                 )
+            # Ascending lengths, so the newest pair is the longest and decides the padding.
             if rows and (len(rows) + 1) * len(windows[row]) > self._budget:
                 yield rows
                 rows = []
@@ -168,6 +171,7 @@ def _tokenizer(content: bytes) -> Any:  # noqa: ANN401 -- tokenizers has no type
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_str(content.decode())
+    # The file keeps the settings of its training; texts are divided into segments instead.
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
@@ -180,14 +184,20 @@ def _session(
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
+    # 0 is onnxruntime's default, all cores; a run with several workers sets the variable.
     options.intra_op_num_threads = threads or int(os.environ.get("OMP_NUM_THREADS", "0"))
+    # The graph is a chain, so parallel operators would have nothing to do.
     options.inter_op_num_threads = 1
+    # Spinning threads take the cores from other workers while they wait.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # Errors only: its warnings about the graph mean nothing to a user.
     options.log_severity_level = 3
     values = {}
     for name, array in weights.items():
         matrix = array.T if array.ndim > 1 and name not in _NOT_TRANSPOSED else array
         values[name] = onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(matrix))
+    # The graph is a file of 20 kB: other heads share it and the base weights (decision 31).
     options.add_external_initializers(list(values), list(values.values()))
+    # The CPU only, so that each machine gives the same answer without torch.
     session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     return session, list(values.values())

@@ -13,7 +13,9 @@ from leporello.readers.embedded.encoder import Encoder, TextPair, TokenizedText
 from leporello.text.squad import normalise
 
 _QUESTION = 64  # tokens of a question that are read, as in training
+# Longer than any answer (40 tokens), so each answer is whole in one segment.
 _STRIDE = 64  # tokens that two segments of a long passage share
+# 144 pairs; all starts and ends of a segment would be some hundred thousand.
 _BOUNDS = 12  # starts and ends that are paired
 
 
@@ -84,6 +86,7 @@ class SpanHead:
         longest: Maximum number of tokens per span.
     """
 
+    # 40 tokens, as in training: longer answers were not learnt.
     def __init__(self, encoder: Encoder, spans: int = 8, longest: int = 40) -> None:
         self._encoder = encoder
         self._spans = spans
@@ -128,6 +131,7 @@ class SpanHead:
         labels = labels - np.logaddexp.reduce(labels)
         spans: dict[tuple[int, int], SpanScore] = {}
         for first, last, score in self._pairs(inside):
+            # Tokens are parts of words; `Rut` is not an answer.
             start, end = _whole_words(passage, tokens.offsets[first][0], tokens.offsets[last][1])
             spans.setdefault((start, end), SpanScore(start, end, score))
         best = tuple(list(spans.values())[: self._spans])
@@ -143,6 +147,7 @@ class SpanHead:
             for end in ends
             if start <= end < start + self._longest
         ]
+        # Each passage has a span, so without a threshold every question has an answer.
         if not pairs and len(starts):  # the best ends are before every start
             best = int(starts[0])
             pairs = [(best, best, float(inside[best].sum()))]
@@ -166,7 +171,9 @@ def summed(passages: Sequence[str], scores: Sequence[PassageScores]) -> list[Can
             if not key or key in keys:
                 continue
             keys.add(key)
+            # Less the odds of no answer: training had one softmax over all passages (decision 31).
             score = span.score - passage.null
+            # Equal answers from several passages support each other, so their odds are added.
             total[key] = float(np.logaddexp(total.get(key, -np.inf), score))
             if key not in best or best[key].score < score:
                 best[key] = Candidate(text, number, span.start, span.end, score)
@@ -194,6 +201,7 @@ def _merged(parts: Sequence[PassageScores], count: int) -> PassageScores:
     best: dict[tuple[int, int], SpanScore] = {}
     for span in sorted((s for part in parts for s in part.spans), key=lambda s: -s.score):
         best.setdefault((span.start, span.end), span)
+    # The segment most likely to have an answer; a mean would hide it among the others.
     leading = min(parts, key=lambda part: part.labels[0])
     return PassageScores(
         tuple(list(best.values())[:count]), min(part.null for part in parts), leading.labels

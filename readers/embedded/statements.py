@@ -153,8 +153,10 @@ def observed(
         if not labels:
             results.append((np.zeros(FEATURES), None))
             continue
+        # The clause least likely to be irrelevant; the others rarely mention the statement.
         best = min(numbers, key=lambda number: labels[number][0])
         null, _, yes, no = labels[best]
+        # Small encoders are weak at negation, so it is a feature of its own.
         is_denied = _is_negated(statement) != _is_negated(clauses[best])
         results.append((np.array([-null, yes - no, float(is_denied)]), best))
     return results

@@ -27,8 +27,10 @@ from leporello.text.tokens import Words
 
 NOTHING = -1e9  # score without any text to summarise; JSON cannot represent infinity
 
+# Each choice compares all remaining ones, so time would grow with the square of a book.
 _CANDIDATES = 400  # units that are compared with each other
 _MIN_WORDS, _MAX_WORDS = 60, 600  # of a report's summary
+# The last words would be filled with short sentences that mean little.
 _UNUSED = 0.15  # share of the length that may stay unused
 _MIN_SHARE = 0.02  # least share of the question's terms, and of those that are missing
 
@@ -144,6 +146,7 @@ def choose(described: Described, kind: SummaryKind, words: int) -> list[int]:
     weights = np.array([kind.weights.get(name, 0.0) for name in described.names])
     scores = described.values @ weights
     usable = described.holds if described.holds.any() else np.ones(len(scores), dtype=np.bool_)
+    # The penalty is in standard deviations, so it works for texts of any spread.
     scores = scores / (scores[usable].std() + 1e-9)
     candidates = np.flatnonzero(usable)
     candidates = candidates[np.argsort(-scores[candidates], kind="stable")[:_CANDIDATES]]
@@ -162,6 +165,7 @@ def choose(described: Described, kind: SummaryKind, words: int) -> list[int]:
         for n in np.flatnonzero(fits).tolist():
             repeated = _share(described.weight[terms[n]], is_covered[terms[n]])
             value[n] = scores[candidates[n]] - kind.redundancy * repeated
+    # Document order, since sentences refer to earlier ones.
     return sorted(chosen or [int(candidates[0])])
 
 

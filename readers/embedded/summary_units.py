@@ -18,7 +18,9 @@ _BLANK = re.compile(r"\s+")
 _WORD = re.compile(r"\S{1,60}")
 _UNSPACED = re.compile("[\u0e00-\u1dff\u2e80-\U0010ffff]")  # Thai, Chinese, Japanese and more
 _INK = re.compile(r"[^\W_]")
+# One table without full stops would be the whole summary.
 _LONGEST = 80  # words of a sentence; longer ones, such as tables and lists, are cut
+# Turns of a meeting are short, and mean little without their neighbours.
 _JOINED = {True: 50, False: 25}  # maximum words of neighbouring sentences that are joined
 WORD_LENGTH = 15  # maximum characters that count as one word
 
@@ -61,6 +63,7 @@ def units_of(texts: Sequence[str], *, script: bool, join: bool) -> list[SummaryU
                 last = b
                 units.append(SummaryUnit(number, a, b, paragraph, name))
     prose = [unit for unit in units if not _MARKUP.match(texts[unit.text], unit.start)]
+    # A text of tables alone still gets a summary.
     return prose or units
 
 

@@ -38,6 +38,7 @@ class WordWeights:
         from leporello.models.weights import ModelFolder, unpack
 
         folder = ModelFolder(self.folder)
+        # Text and numbers, not a pickle: loading a model must not run code.
         words = folder.checked("words.txt").decode("utf-8").splitlines()
         arrays = unpack(folder.checked("weights.safetensors"))
         weights = arrays["words"][0].tolist()
