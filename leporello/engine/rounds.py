@@ -32,6 +32,7 @@ from leporello.engine.selection import Selection, by_document, select_document
 from leporello.engine.slots import Slots
 from leporello.engine.store import MemoryStore
 
+# A commit takes longer than an example that needs no reading.
 _COMMIT = 0.5  # seconds between commits of examples that need no reading
 
 # A read: the example, and the index of the read in the example's round.
@@ -65,6 +66,7 @@ class Rounds:
         self._committed = time.monotonic()
         self._in_group = 0
         self._group = self.limits.max_active
+        # vLLM fills its batches itself, so it gets all reads of a shard at once (decision 29).
         if self.readers.answering.schedules_itself:
             self._group = sys.maxsize
         if self.slots:
@@ -134,6 +136,8 @@ class Rounds:
         if self.slots:
             while not self.slots.has_room:
                 self.wait()
+        # A group ends completely before the next: batches then depend only on the shard, not on
+        # timing.
         elif self._in_group == self._group:
             yield from self.finish()
             self._in_group = 0
@@ -212,6 +216,7 @@ class Rounds:
         """Yields the batches of the next step; retried examples have separate batches."""
         order = min(map(self._order, self._active.values()))
         by_reader: dict[int, tuple[BatchReader, list[_Place]]] = {}
+        # Sorted, since examples become active in the order in which others finish.
         for _, example in sorted(self._active.items()):
             for index in example.unread if self._order(example) == order else ():
                 reader = self.readers.of(example.reads[index].role)
@@ -222,6 +227,7 @@ class Rounds:
                 yield reader, places[start : start + size]
 
     def _order(self, example: ActiveExample) -> tuple[int, int]:
+        # Examples that failed before are read apart, since their batch may have been the cause.
         alone = example.number if example.number in self.store.alone else -1
         return alone, example.step
 

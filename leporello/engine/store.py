@@ -310,9 +310,11 @@ class Store(MemoryStore):
             return
         with closing(self._database):
             if len(self.done) == self.key.examples:
+                # Each output would otherwise be stored twice.
                 self._write("DELETE FROM batch")
             self.commit()
             with as_user_errors(self.path):
+                # So a finished store is one file, which can be copied or uploaded.
                 self._database.execute("PRAGMA journal_mode = DELETE")
         self._is_writable = False
         with suppress(OSError):

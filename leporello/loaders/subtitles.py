@@ -39,6 +39,7 @@ class Subtitles(Format):
         bodies = (_plain(text[body.start : body.end]) for _, body, _ in timed)
         joined, spans = tile([html.unescape(body) if web else body for body in bodies], "\n")
         ends = [0, *(body.end for _, body, _ in timed[:-1]), len(text)]
+        # Without milliseconds: players jump by seconds.
         names = (_clock(*timing.groups(default="0")[:3]) for timing, _, _ in timed)
         heads = (
             text[begin : inner.start] for begin, (_, _, inner) in zip(ends, timed, strict=False)

@@ -27,6 +27,7 @@ def mcp_server(session: Session) -> MCPServer:
         version=__version__,
         instructions=f"Answers questions about {name} ({length:,} characters) without reading it"
         " completely. Each answer has its passages and its coverage: how much was read.",
+        # Standard output is the protocol, and clients show what arrives on standard error.
         log_level="WARNING",
     )
     for tool in TOOLS:

@@ -20,6 +20,7 @@ from leporello.runs.answer import CitedPassage, Cost
 from leporello.runs.ask import Session
 from leporello.text.outline import cited
 
+# Replies enter an agent's input window; the range can be requested for more.
 _LONGEST = 4_000  # characters of a passage
 _PIECE = 20_000  # characters of a requested range
 
@@ -100,6 +101,7 @@ def ask(session: Session, question: Question, most: Most = 5) -> AnswerReply:
     Raises:
         UserError: A stage failed; the message has the reason.
     """
+    # Not `ask`: agents send self-contained questions, and several may share a server.
     [answer] = session.answers([question], Silent())
     document = answer.document
     return AnswerReply(

@@ -74,6 +74,7 @@ def rewritten(cues: Sequence[Cue], texts: Iterable[Iterable[str]]) -> str:
 
 def same_length(text: str) -> str:
     """Replaces all line ends by newlines without changing offsets."""
+    # A space for \r, so every offset still holds in the original file.
     return text.replace("\r\n", " \n").replace("\r", "\n")
 
 

@@ -32,7 +32,9 @@ _CUE = re.compile(
     re.IGNORECASE,
 )
 _LEAD = 150  # words of the beginning of a document
+# Several scales, since the training weighs each; none fits both news and reports.
 _DECAYS = (50, 150, 500)  # words after which the weight of the beginning falls to a third
+# Answers follow some turns after the words of their questions, hence four widths.
 _HALVES = (2, 6, 15, 40)  # units on either side in which the question's terms are counted
 
 

@@ -136,6 +136,7 @@ class QuestionAnswering(BatchedModel):
         encoded = self.tokens.tokenizer(
             encodable(question),
             encodable(text),
+            # A cut question would be another question; passages are divided instead.
             truncation="only_second",
             max_length=self.max_input_tokens,
             stride=self.stride,
@@ -189,6 +190,7 @@ class QuestionAnswering(BatchedModel):
         network = self._network
         with torch.inference_mode(), quiet():  # Longformer logs its padding
             logits = network(**tensors(network, prompts, self.tokens.padding, network.device))
+            # Sums of half-precision logits tie often.
             starts, ends = logits.start_logits.float(), logits.end_logits.float()
             marks = padded([prompt.marks for prompt in prompts], 0, starts.device)[0].bool()
             best = best_spans(starts, ends, marks, self.max_answer_tokens)
@@ -221,6 +223,7 @@ def best_spans(
     import torch
 
     longest = min(longest, starts.shape[1])
+    # Before the search: the question and special tokens often have high logits too.
     starts = starts.masked_fill(~allowed, -torch.inf)
     ends = ends.masked_fill(~allowed, -torch.inf)
     # View of the ends that are possible for each start, shape (rows, tokens, longest).

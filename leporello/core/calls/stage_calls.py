@@ -33,6 +33,7 @@ from leporello.core.records import Chunk, Document, Example, Hit, Output, Read, 
 _EXPECTED = "one list of Hit per question"
 _FIELDS = tuple(field.name for field in dataclasses.fields(Document) if field.init)
 _RECORD = attrgetter(*_FIELDS)
+# A chunker with a bug may yield spans forever; ten for each character are never meant.
 _CHUNKS = (1_000, 10)  # maximum number of chunks: a constant, plus a number per character
 
 
@@ -65,6 +66,7 @@ def retrieve(
         "chunks": lambda: chunks,
         "index": lambda: _index(document, retriever, chunks),
     }
+    # Only what it takes, so examples need no gold-free copies unless a retriever asks for them.
     names = _parameters(kind, method)
     with stage_call(_name(kind, method), document):
         arguments = {name: values[name]() for name in names}
@@ -155,6 +157,8 @@ class stage_call:  # noqa: N801 -- called like a function; a generator takes twi
         if isinstance(error, GeneratorExit):  # the engine would take it for the end of the run
             raise StageError(f"{self._name} raised GeneratorExit") from None
         if error is None:
+            # Documents are shared by pipelines: one changed field would change all results after
+            # it.
             for document, values in self._before:
                 self._restore(document, values)
 

@@ -94,4 +94,6 @@ def _headings(text: str, suffix: str) -> Iterator[Heading]:
 
 
 def _blanked(match: re.Match[str]) -> str:
+    # Blanks keep offsets; strings within a line stay, since they rarely begin one like a
+    # definition.
     return re.sub(r"[^\n]", " ", match[0]) if "\n" in match[0] else match[0]

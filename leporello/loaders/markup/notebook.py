@@ -59,6 +59,7 @@ def _cell(cell: dict[str, Any], path: Path) -> Extracted:
 def _output(output: dict[str, Any], path: Path) -> Extracted:
     """Returns the text of an output, or its loss."""
     data = output.get("data", {})
+    # Text before HTML: notebooks store tables in both forms.
     text = _text(output.get("text", "")) or _text(data.get("text/plain", ""))
     text = text or "\n".join(output.get("traceback", []))
     if not text and "text/html" in data:

@@ -112,6 +112,7 @@ class _AnyXml(XmlFlow):
 
     def start(self, tag: str, attributes: Mapping[str, str] = _NONE) -> None:
         super().start(tag, attributes)
+        # Unknown XML often has its data in attributes; known formats have layout there.
         if attributes and not self._hidden and self.open[0][0] not in _KNOWN:
             values = (f"{k.rpartition('}')[2]}={v}" for k, v in attributes.items())
             self.data(" ".join(values) + " ")
@@ -139,6 +140,7 @@ class _AnyXml(XmlFlow):
             return "h1"
         if name in self.names:
             return self.names[name]
+        # An element within text is a part of its sentence, so it gets no line of its own.
         mixed = bool(self._has_text) and self._has_text[-1]
         return "span" if mixed or _INLINE.fullmatch(name) else "div"
 
@@ -175,6 +177,7 @@ def feed(data: bytes, flow: XmlFlow) -> None:
     """
     from lxml.etree import XMLParser
 
+    # HTML entities are common in XML that never declares them, and libxml2 would stop there.
     declared = {b"amp", b"lt", b"gt", b"quot", b"apos", *_DECLARED.findall(data, 0, _WITHIN)}
 
     def resolved(match: re.Match[bytes]) -> bytes:

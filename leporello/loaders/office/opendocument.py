@@ -41,6 +41,7 @@ class _OpenFlow(XmlFlow):
             return f"h{min(6, int(next(levels, '1')))}"
         if name == "s":
             self.data(" ")
+        # A paragraph in a cell would divide the row with an empty line.
         in_cell = any(like == "td" for _, like in self.open)
         return "div" if name == "p" and in_cell else super().like(name, attributes)
 

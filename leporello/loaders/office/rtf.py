@@ -29,6 +29,7 @@ _LOST = {
     "objdata": ("embedded object", "is not read; save it as a separate file"),
 }
 _LEVEL = re.compile(r"\\outlinelevel([0-8])(?!\d) ?")
+# Unicode reserves these, so striprtf passes them on and no file contains them.
 _MARK = 0xFDD0  # first of nine code points for levels, which no text contains
 _MARKED = re.compile(r"([\ufdd0-\ufdd8])+([^\n]*)")
 
@@ -93,6 +94,7 @@ def _kept(source: str, losses: list[Loss]) -> Iterator[str]:
         yield source[at : match.start()]
         at, body, kind = end, source[match.end() : end - 1], match[1]
         if kind == "footnote":
+            # Where the reference is, since a note far from it cannot be understood in a chunk.
             yield f" ({{{body.lstrip()}}})"
         elif kind in _LOST:
             text = _plain("{\\rtf1 " + body + "}") if kind not in ("pict", "objdata") else ""
