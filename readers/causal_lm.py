@@ -75,6 +75,7 @@ class CausalLM(PromptedModel):
     ) -> list[tuple[ModelInput, tuple[int, ...]]]:
         """Returns the prompt of each part of an input, with the tokens to generate after it."""
         end = self._tokens.tokenizer.eos_token_id
+        # With the end token, so the model learns to stop after its answer.
         ending = () if end is None else (int(end),)
         parts = self._window.parts(read)
         return [(self._prompt(p), self._choice(self._render(p), target) + ending) for p in parts]
@@ -120,6 +121,8 @@ class CausalLM(PromptedModel):
         if not self._chats:
             text = choice if prompt[-1:].isspace() else f" {choice}"
             before, joined = self._encode(prompt), self._encode(prompt + text)
+            # Tokenizing both together, since a tokenizer may split a word otherwise without its
+            # context.
             if joined[: len(before)] == before and len(joined) > len(before):
                 return joined[len(before) :]
             choice = text  # prompt and choice share a token

@@ -97,6 +97,8 @@ class Classifier(TrainedClassifier):
     @cached_property
     def _ngrams(self) -> NGramModel:
         pipeline, settings = load(self.model, "Classifier")
+        # The model's features include the question or not; the other input would be scored by
+        # chance.
         if settings["question"] != self.question:
             raise UserError(
                 f"model {self.model!r} was trained with question: {_yaml(settings['question'])},"
@@ -146,6 +148,7 @@ class Classifier(TrainedClassifier):
     ) -> Output:
         """Returns the output of an input, from the mean probabilities of its parts."""
         probabilities, tokens = zip(*classified, strict=True)
+        # The mean: parts of a long document share its class, and one odd part must not decide.
         means = dict(zip(self._labels, map(fmean, zip(*probabilities, strict=True)), strict=True))
         label, scores = labelled(read.choices, means)
         spans, cut = seen(read, parts)

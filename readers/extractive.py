@@ -49,6 +49,8 @@ class Extractive(TakesCalibration, QuestionAnswering):
     """
 
     model: ModelSource
+    # With the stride of 128, the setting of BERT's code for SQuAD, which such models were trained
+    # with.
     max_input_tokens: Positive = 384
     stride: Count = 128
     max_answer_tokens: Positive = 30

@@ -25,6 +25,7 @@ class Interrupts:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
+        # Python installs handlers only in the main thread; a server's threads use `cancel`.
         if threading.current_thread() is threading.main_thread():
             self._before = {number: signal.getsignal(number) for number in signals.SIGNALS}
             signals.handle(self._note)
@@ -36,6 +37,7 @@ class Interrupts:
                 signal.signal(number, handler)
 
     def _note(self, number: int, _: FrameType | None) -> None:
+        # Third signal: a stage has caught the exception, and could catch any further one.
         if self._raised:
             signals.leave()
         if self.signal:

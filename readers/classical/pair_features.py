@@ -100,6 +100,7 @@ def _encode(measures: Measures, profile: Mapping[str, Array]) -> list[_Encoded]:
         scores = (rates - profile[f"{family}.mean"]) / profile[f"{family}.deviation"]
         dense[family] = np.clip(scores, -_MAX_DEVIATIONS, _MAX_DEVIATIONS)
         if family != "habits":
+            # Square roots, so the commonest word does not decide the cosine alone.
             dense[f"{family}.share"] = np.sqrt(rates)
     return [
         _Encoded(
@@ -147,6 +148,8 @@ class _Stacked:
         """Returns the features of pairs; the arguments are the indices of their texts."""
         import numpy as np
 
+        # Short texts differ by chance, so their length shows how far the other features can be
+        # trusted.
         columns: list[Array] = [np.log1p(np.minimum(self.words[left], self.words[right]))]
         for family in self.families:
             if family in self.ngrams:

@@ -90,6 +90,7 @@ def _vectorizers() -> dict[str, Any]:
     from sklearn.feature_extraction.text import HashingVectorizer
 
     plain: dict[str, Any] = {"norm": None, "alternate_sign": False}
+    # Case stays: capitals are a part of style.
     characters = {"analyzer": "char_wb", "ngram_range": (2, 5), "lowercase": False}
     words = {"token_pattern": r"[^\W\d_]+"}
     return {

@@ -77,6 +77,7 @@ class BatchedModel(LoadedModel):
     """
 
     batch_tokens: BatchTokens
+    # Short prompts fit by thousands, but larger batches gain no speed.
     _most: ClassVar[int] = 1024  # maximum number of rows per micro-batch
 
     @cached_property
@@ -118,6 +119,7 @@ def tensors(
     ids, mask = padded([prompt.tokens for prompt in batch], padding, device)
     inputs = {"input_ids": ids, "attention_mask": mask}
     prompts = [prompt for prompt in batch if isinstance(prompt, Segments)]
+    # RoBERTa's tokenizers return types, for which the model has a single row.
     if all(prompt.types for prompt in prompts) and _uses_token_types(network):
         inputs["token_type_ids"] = padded([prompt.types for prompt in prompts], 0, device)[0]
     if network.config.model_type == "longformer":

@@ -66,6 +66,8 @@ class TrainedClassifier:
     @property
     def depends_on_batch(self) -> bool:
         """Whether the other inputs of a batch change scores: true for a transformers model."""
+        # Padding changes the last digits of a network's scores; scikit-learn scores each text
+        # alone.
         return self._network is not None
 
     @property

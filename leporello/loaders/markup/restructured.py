@@ -23,6 +23,7 @@ _HEADING = re.compile(
     """,
     re.VERBOSE,
 )
+# docutils accepts these too, with a warning; shorter ones may be dashes.
 _LEAST = 4  # characters of an underline that is shorter than its title
 _ELSEWHERE = re.compile(
     r"^[ \t]*\.\. (?:\|.*\| )?(image|figure|include|literalinclude)::(.*)", re.M
@@ -75,5 +76,6 @@ def _headings(text: str) -> Iterator[Heading]:
         ):
             at = match.start("title") if over else match.start("under")
             continue
+        # The language fixes no order of underlines; the first use in the file decides.
         level = levels.setdefault((under[0], bool(over)), len(levels) + 1)
         yield Heading(match["title"], match.start(), level)
