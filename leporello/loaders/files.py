@@ -112,6 +112,7 @@ class Format(ABC):
 
 # Formats in the order in which they try to recognise a file; the last format, plain text, reads all
 # remaining files.
+# Formats with a signature first: plain rules such as `Word: …` also fit some of their files.
 _ORDER = (
     *("Pdf", "Docx", "Pptx", "Sheets", "OpenDocument", "Epub", "Rtf", "Notebook", "Html", "Xml"),
     *("Mail", "Subtitles", "Latex", "Markdown", "Csv", "Json", "RestructuredText", "Code", "Text"),

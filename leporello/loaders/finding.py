@@ -22,6 +22,7 @@ from leporello.storage.location import Location
 
 UNREADABLE = "unreadable file"
 MOST_NAMES = 5  # in a note
+# Text shrinks ten times; small files may shrink more without harm.
 _BOMB = (2**24, 100)  # unpacked bytes and growth factor of a file; exceeding both is refused
 _ARCHIVES = (".zip", ".gz", ".tar", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar")
 _HIDDEN = re.compile(r"(?:\A|/)(?:\.(?!\.?/)|__MACOSX/)")

@@ -11,6 +11,7 @@ from functools import lru_cache
 from leporello.core.records import Loss, Place
 from leporello.text.outline import Extracted, Heading, outline
 
+# `title` is not on the page, and becomes the document's title instead.
 _UNSEEN = frozenset({"script", "style", "template", "title"})
 _PARAGRAPHS = re.compile(
     "address|article|aside|blockquote|dl|fieldset|figure|form|h[1-6]|hr|main|nav|[ou]l|p|pre"
@@ -105,6 +106,7 @@ class Flow:
     def data(self, text: str) -> None:
         """Writes text, and collapses white space outside of preformatted elements."""
         if self._unseen:
+            # Drawings (svg) within the page have titles too.
             if self._unseen == ["title"] and not self.pieces:
                 self.title += text
         elif self._preformatted:

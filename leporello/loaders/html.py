@@ -19,6 +19,7 @@ _DECLARED = re.compile(
     rb"""|<meta(?:(?!<meta)[^>])*?charset\s*+=\s*+["']?+\s*+([\w.:-]+)""",
     re.IGNORECASE,
 )
+# A comment may precede the doctype, as in pages that browsers save.
 _BEGINS = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,999}?-->\s*)?<(?:!doctype\s+html|html)[\s>]",
     re.I | re.S,
@@ -26,6 +27,7 @@ _BEGINS = re.compile(
 # Pages that programs write have long comments and scripts before their <meta>.
 _DECLARED_WITHIN = 4096  # bytes; browsers examine the first 1024
 # Encodings that browsers use for these names (https://encoding.spec.whatwg.org/#names-and-labels).
+# Pages declare the subset and use the superset: curly quotes in `iso-8859-1` are the usual case.
 _MEANT = {
     "ascii": "cp1252",
     "euc_kr": "cp949",

@@ -28,7 +28,9 @@ _SHOWN = ("From", "To", "Cc", "Date", "Subject")
 _LINE = rb"[A-Za-z][A-Za-z0-9-]*:[^\n]*\n(?:[ \t][^\n]*\n)*"
 _HEAD = re.compile(rb"(?:From [^\n]*\n)?((?:" + _LINE + rb")+)\r?\n")
 _MAILS = re.compile(rb"^From (?=[^\n]*\d{4})[^\n]*+\n(?=[A-Za-z][A-Za-z0-9-]*:)", re.M)
+# Forwarded threads nest two or three; a mail that contains itself many times is hostile.
 _DEEPEST = 5  # mails in mails
+# Undated mails sort last instead of failing.
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 

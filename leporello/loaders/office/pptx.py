@@ -52,6 +52,7 @@ class Pptx(ArchiveFormat):
         flow = Flow()
         for number, slide in enumerate(shown.slides, 1):
             place = f"slide {number}"
+            # A hidden slide is written too, elsewhere, since its loss counts characters.
             target = Flow() if self._is_hidden(slide) else flow
             target.place(place)
             for loss in _write(slide, target):

@@ -188,6 +188,7 @@ def has_bomb(data: bytes) -> bool:
         head = data[max(0, match.start() - _HEAD) : match.start()].rpartition(b" obj")[2]
         times = head.count(b"/FlateDecode") + len(re.findall(rb"/Fl\b", head))
         length = (len(data) if end < 0 else end) - start
+        # Filters may be stacked, and each one multiplies the size.
         if not times or length * _DENSEST**times <= LARGEST_STREAM or _UNSEEN.search(head):
             continue
         if _unpacked(data, start, start + length, times) > LARGEST_STREAM:
@@ -202,6 +203,7 @@ def _unpacked(data: bytes, start: int, end: int, times: int) -> int:
     total = 0
     try:
         for block in blocks:
+            # Block by block, so a bomb is noticed after 64 MiB instead of in memory.
             total += _through(block, stages)
             if total > LARGEST_STREAM:
                 break

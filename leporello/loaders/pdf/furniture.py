@@ -16,9 +16,11 @@ HEAD, NUMBER = "running head or foot", "page number"
 _PAGES = 3  # pages that make a recurring line furniture
 # Heads and feet have few rows; more would reach into the text of short pages.
 _ROWS = 4  # rows at each edge that are examined
+# Heads of letters and forms reach farther down, but are text.
 _EDGE = 0.15  # of the page's height
 # Slides and reports repeat a chapter's title on its pages; larger type shows that it is text.
 _LARGER = 1.2  # times the body's type: a heading, not a running head
+# Two full lines; a longer line that recurs is a paragraph, such as a disclaimer.
 _LONGEST = 150  # characters
 _NUMBER_WORDS, _NUMBER_LENGTH = 4, 12  # page 3 of 12
 # Books alternate heads on left and right pages, so every second page must suffice.

@@ -20,8 +20,10 @@ _LEAST = 2  # rows of a column
 _TRIED = 12  # gutters that are tried
 # Splits within splits; a bound, since a hostile page could nest thousands.
 _COLUMNS = 6  # depth of nested splits of a page
+# Formulas and note marks push lines apart without ending a paragraph.
 _PITCH = 1.35  # of the usual distance of lines: larger distances separate paragraphs
 _LOOSE = 2.0  # times the type's size: maximum distance of lines in a paragraph
+# Smaller offsets are protruding quotation marks and rounding.
 _INDENT = 0.8  # of the type's size: indentation of a paragraph's first line
 # Rules around cells are not examined, so rows must prove a table by their common gaps alone.
 _ROWS = 3  # rows that make a table

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 # A hostile file may have bookmarks without end.
 _MOST = 100_000  # bookmarks
 _DEEPEST = 12
+# Programs round sizes, so a tenth is the least difference that a person intended.
 _LARGER = 1.1  # times the body's type
+# Longer bold text is an abstract or a warning.
 _LONGEST = 150  # characters of a heading
 # In forms and slides, most lines differ from the most frequent type: no outline is better.
 _SHARE = 0.25  # of the lines: a larger share cannot be headings

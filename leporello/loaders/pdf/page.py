@@ -31,11 +31,14 @@ _MARK = re.compile("[\2\ufffe]")
 _LIGATURES = str.maketrans(
     {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st", HYPHEN: ""}
 )
+# A space is a quarter to a half of the size, also in most justified lines.
 _GAP = 0.8  # of the type's size: wider gaps may separate cells or columns
 _SAME_LINE = 0.45  # of the type's size: smaller vertical distances are within a line
+# Scans may have white margins, and figures rarely fill half a page.
 _COVERED = 0.5  # of a page: a larger picture is likely a scan of the page
+# Scans that were straightened leave text some degrees off; watermarks are at 45.
 _ASLANT = 0.1  # of 90°
-# pdfium recurses as deep as the file does; real files nest two or three.
+# A bound for hostile files; real ones nest two or three.
 _NESTED = 15  # forms within forms
 
 

@@ -102,7 +102,7 @@ def _header(rows: Sequence[Sequence[str]], header: Header) -> int | None:
     for i, row in enumerate(rows[:_FIRST]):
         cells = [cell for cell in row if cell]
         below = rows[i + 1 : i + _LOOKED_AT]
-        # A row with empty cells names not all columns, and a single cell is a title.
+        # A row with empty cells does not name all columns, and a single cell is a title.
         if len(cells) < max(widest, 2) or not below:
             continue
         # Equal cells in a row are data; so are numbers, except years, which need `header: first`.
