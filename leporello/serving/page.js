@@ -1,6 +1,7 @@
 "use strict";
 // Only the pieces of text around the visible part are loaded, for documents of any length. All texts of
 // documents and models are inserted with textContent, so they are never parsed as HTML.
+// So a novel and a gigabyte take the same memory; the browser's own search sees only these pieces.
 const PIECE = 8000, MOST = 6, NEAR = 600;
 const $ = id => document.getElementById(id);
 const view = $("text");
@@ -87,6 +88,7 @@ async function grow() {
     if (above) {
       view.prepend(made.node);
       pieces.unshift(made);
+      // Text above would otherwise push the visible part down.
       view.scrollTop = top + view.scrollHeight - height;
       if (pieces.length > MOST) pieces.pop().node.remove();
     } else {
@@ -148,6 +150,7 @@ function shown(turn) {
     fold("Ledger", turn.ledger.map(line => h("p", { class: "note" }, line))));
 }
 
+// A POST with lines of JSON: server-sent events would put the question into an address.
 async function* lines(stream) {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   let kept = "";
@@ -161,6 +164,7 @@ async function* lines(stream) {
 }
 
 async function ask() {
+  // The question is the body: addresses are kept in logs and histories.
   const about = open, answer = await fetch(`/documents/${about.number}/ask`, { method: "POST", body: $("question").value });
   if (!answer.ok) throw new Error(await answer.text());
   let turn = null;
@@ -213,6 +217,7 @@ async function add(file) {
 }
 
 async function find(jump) {
+  // Filtered by the server: a book has thousands of places.
   const asked = JSON.stringify({ document: open.number, like: $("goto").value, most: 50 });
   const { entries: found } = await get("/outline", { method: "POST", body: asked });
   $("places").replaceChildren(...found.map(place => h("option", { value: place.name })));
