@@ -115,6 +115,7 @@ class PairClassifier(TrainedClassifier):
         assert self._network
         labels = self._network.labels
         indices = [index for index, label in enumerate(labels) if label.casefold() == "same"]
+        # Checkpoints without names follow the order of training: 1 is the positive class, `same`.
         if indices or labels == _UNNAMED:
             return indices[0] if indices else 1
         raise UserError(
@@ -139,6 +140,7 @@ class PairClassifier(TrainedClassifier):
         ends = [network.ends(text) for text in pair]
         for room in range(limit - network.size("", ""), 1, -1):
             first, second = map(len, ends)
+            # A short text stays whole, and the longer one gets the rest of the window.
             counts = max(room // 2, room - second), max(room - room // 2, room - first)
             shorter = tuple(
                 text[: text_ends[min(count, len(text_ends)) - 1]] if text_ends else text

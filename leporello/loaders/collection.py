@@ -51,6 +51,7 @@ def load_collection(
         if document:
             documents.append(document)
             size += len(document.text)
+        # Checked after each file, before a larger one is loaded too.
         if size > LARGEST:
             raise UserError(
                 f"{_title(paths)}: is larger than {LARGEST // 2**20} MiB of text, the limit of a"

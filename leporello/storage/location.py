@@ -80,6 +80,7 @@ class Location:
             copy = path.parent / version / path.name
             if not version or not copy.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
+                # Workers start together and would all download the same gigabytes.
                 with FileLock(path.with_name(".lock")):
                     copy = copy if version and copy.exists() else self._fetch(version, path)
             with suppress(OSError):
@@ -154,6 +155,8 @@ class Location:
 
     def _call(self, action: Callable[[Any, str], T], name: str = "") -> T:
         with _user_errors(f"{self.url}/{name}" if name else self.url):
+            # fsspec's own needs aiohttp and seven more packages, just to ask a question of a web
+            # page.
             if is_web(self.url):
                 from leporello.storage.http import WebFileSystem
 

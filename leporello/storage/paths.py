@@ -63,6 +63,7 @@ class RemotePath(PosixPath):
 
     def iterdir(self) -> Iterator[RemotePath]:  # type: ignore[override]  # Path's is a generator
         """Yields the entries of a folder, sorted by name."""
+        # Object stores have no folders, only names with slashes.
         for name in sorted({name.split("/")[0] for name in Location(str(self)).files()}):
             yield RemotePath(f"{self}/{name}")
 
@@ -108,6 +109,7 @@ def to_path(path: str | Path) -> Path:
     if not is_url(text):
         return Path(path)
     protocol, _, address = text.partition("://")
+    # Without a copy: the file is on this machine already.
     is_local = protocol.lower() in ("file", "local")
     return Path(address) if is_local else RemotePath(_checked(protocol.lower(), address))
 

@@ -172,6 +172,7 @@ def remote_run(url: str) -> Iterator[RemoteRun]:
     file = run.directory.with_name("lock.json")
     with ExitStack() as stack:
         try:
+            # One process at a time on this machine; the lock at the URL is for other machines.
             stack.enter_context(FileLock(file.with_name(".lock"), timeout=0))
         except Timeout:
             raise UserError(f"{url}: another process is running there") from None
@@ -197,6 +198,7 @@ def _refreshed_lock(run: RemoteRun, file: Path) -> Iterator[None]:
             except (UserError, OSError) as error:
                 _log.warning("%s; the lock will be refreshed again", error)
 
+    # A thread, since a single read of a model may take longer than the lock lasts.
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     try:
