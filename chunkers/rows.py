@@ -31,6 +31,7 @@ class Rows:
     def chunk(self, document: Document) -> Iterator[Span]:
         """Yields the spans in document order."""
         rows = units(document, self.tokenizer, line_starts(document.text))
+        # Sheets stay apart, since their columns have other names.
         fences = [*rows.starts.searchsorted(_sheets(document)).tolist(), len(rows)]
         return packed_within(rows, pairwise(fences), self.size)
 

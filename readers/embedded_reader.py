@@ -38,6 +38,7 @@ _SHIPPED = "leporello-en"
 _NOTHING = -1e9  # score without any text to read; JSON cannot represent infinity
 # An instruction such as ZeroSCROLLS' `by writing its corresponding letter (either A, B, C, or D)`.
 _BY_LETTER = re.compile(r"\bletter\b(?:(?!\bletter\b)[^.])*?\bA\b(?:(?!\bA\b)[^.])*?\bB\b")
+# ContractNLI's labels, since the judge was trained on them.
 _LABELS = ("Not mentioned", "Entailment", "Contradiction")  # for a statement without choices
 
 
@@ -139,6 +140,7 @@ class Embedded(TakesCalibration):
         questions = [(read.question, _texts(read)) for read in inputs]
         answers = answer_all(self._encoder, questions, self.joined)
         pairs = [*zip(inputs, answers, strict=True)]
+        # Before refusing, since a refusal's probability is derived from that of the best answer.
         outputs = calibrated([self._answered(*pair) for pair in pairs], self._answers_calibration)
         refusals = [self._refuses(answered) for answered in answers]
         return [_refused(o) if refuses else o for o, refuses in zip(outputs, refusals, strict=True)]
@@ -217,6 +219,7 @@ class Embedded(TakesCalibration):
     def _summarise(self, inputs: Sequence[Read]) -> list[Output]:
         outputs = []
         for read in inputs:
+            # Hits are in the order of their scores; a summary follows the document.
             texts = [passage_text(p) for p in sorted(read.passages, key=_place)]
             summary = self._summaries.summarise(
                 texts, read.question, read.instruction, self.summary_words
@@ -227,6 +230,7 @@ class Embedded(TakesCalibration):
     def _part(self, name: str) -> Path:
         """Returns the folder of a model, in the package if `model` lacks it."""
         folder = Path(locate(self.model)) / name
+        # A recipe trains one part; the package has the others.
         return folder if folder.exists() or name == "answers" else Path(locate(_SHIPPED)) / name
 
     @cached_property

@@ -102,6 +102,8 @@ class LateInteractionClassifier:
     @cached_property
     def _trained(self) -> Mapping[str, Any]:
         model, settings = load(self.model, "LateInteractionClassifier")
+        # Similarities of another encoder have another scale, and would give wrong labels in
+        # silence.
         if settings["encoder"] != model_fingerprint(self.encoder):
             raise UserError(
                 f"model {self.model!r} was trained with another encoder than {self.encoder!r};"
@@ -118,6 +120,7 @@ def _fit(questions: Sequence[str], near: Sequence[float], targets: Sequence[str]
 
     usual = _usual(questions, near)
     over = [value - usual[question] for question, value in zip(questions, near, strict=True)]
+    # Without any spread the division would fail, and the feature has nothing to add.
     deviation = pstdev(over) or 1.0
     rows = [_features(q, value, usual, deviation) for q, value in zip(questions, near, strict=True)]
     # C was chosen by cross-validation over documents: docs/decisions/0026-training.md
@@ -139,6 +142,7 @@ def _features(
 ) -> dict[str, str | float]:
     """Returns the question, and how many deviations closer than usual the passages are."""
     expected = usual.get(question)
+    # A new question has no usual similarity, so the mean of the known ones must do.
     expected = fmean(usual.values()) if expected is None else expected
     return {"question": question, "nearer": (near - expected) / deviation}
 

@@ -116,6 +116,7 @@ class PairClassifier(TrainedClassifier):
         assert self._network
         labels = self._network.labels
         indices = [index for index, label in enumerate(labels) if label.casefold() == "same"]
+        # Checkpoints without names follow the order of training: 1 is the positive class, `same`.
         if indices or labels == _UNNAMED:
             return indices[0] if indices else 1
         raise UserError(

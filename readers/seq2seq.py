@@ -59,6 +59,7 @@ class Seq2Seq(PromptedModel):
         self, read: Read, target: str
     ) -> list[tuple[ModelInput, tuple[int, ...]]]:
         """Returns the prompt of each part of an input, with the tokens to generate."""
+        # As a target: some tokenizers (mBART) write answers with another language code.
         tokens = self._tokens.encode_target(target)
         prompts = self._model_inputs(read, self._window.parts(read))
         # Every part has the same target, although the answer may be in only one of them.

@@ -62,6 +62,7 @@ class SegmentedPostings:
         hashes = np.concatenate([file["hashes"] for file in files])
         holding = np.concatenate([np.diff(file["starts"]) for file in files])
         order = hashes.argsort()
+        # `~` differs from the first hash for certain, so the first term always counts as new.
         new = np.flatnonzero(np.diff(hashes[order], prepend=~hashes[order[:1]]))
         return cls(
             files,
@@ -122,6 +123,7 @@ def _small(numbers: NDArray[Any]) -> NDArray[Any]:
     """Returns natural numbers in the smallest type for the largest of them."""
     import numpy as np
 
+    # Most counts fit a byte, so segments take a fraction of the cache and memory.
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
@@ -199,6 +201,8 @@ class BM25(ByIndex):
 
         if isinstance(index, SegmentedPostings):
             names = [*dict.fromkeys(chain.from_iterable(map(question_grams, questions)))]
+            # Only the questions' terms are weighed: rarity and mean length belong to the whole
+            # collection.
             counts = index.counts_of(names)
             holding = np.bincount(counts.terms, minlength=len(names))
             weights = self._weights(counts, index.lengths, holding, index.holding)

@@ -108,6 +108,7 @@ class TwoSteps:
 
     def _in_files(self, example: Example, hits: list[Hit], chunks: Sequence[Chunk]) -> list[Hit]:
         ranked = dict.fromkeys(_file(hit.chunk) for hit in hits)
+        # A file ranks by its best passage: a sum would prefer long files.
         chosen = {*[*ranked][: self.files]}
         if self.then:
             inside = tuple(chunk for chunk in chunks if _file(chunk) in chosen)

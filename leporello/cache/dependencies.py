@@ -35,6 +35,7 @@ from leporello.models.locate import content_fingerprint, model_fingerprint
 
 # Packages that Leporello's own modules import and that do not affect results. All other packages
 # count, so that the library of a new backend does; for plug-ins, every imported package counts.
+# They fetch, lock, check and store; a new version of one would otherwise discard every cache.
 _HARMLESS = frozenset(
     {
         "aiohttp", "annotated_types", "filelock", "fsspec", "httpx2", "huggingface_hub",
@@ -85,6 +86,8 @@ class Dependencies:
             "libraries": {**self.libraries},
             "python": _python(),
         }
+        # A run's signature omits the machine, since its workers may differ from its driver
+        # (decision 30).
         if self.models:  # the last digits of a model's numbers differ between machines
             values["machine"] = _machine()
         optional: dict[str, JSON] = {
@@ -108,6 +111,7 @@ def signature_of(classes: Iterable[tuple[str, Dependencies]]) -> dict[str, JSON]
     files = {path: content for item in all_items for path, content in item.files.items()}
     declared: dict[str, JSON] = {n: {**item.declared} for n, item in pairs if item.declared}
     versions = (pair for item in all_items for pair in item.libraries.items())
+    # A build names the hardware: with it, no run could move from a CPU to a GPU.
     libraries = {name: version and version.partition("+")[0] for name, version in versions}
     return {
         "sources": {name: item.source for name, item in pairs},
@@ -162,6 +166,7 @@ def _declared(classes: Iterable[type]) -> dict[str, str]:
             before = f"{content[entry]} " if entry in content else ""
             content[entry] = before + content_fingerprint(path.resolve())
         for name in declared_variables(cls):
+            # Hashed, since keys are stored in files and a variable may contain a secret.
             value = os.environ.get(name, "").encode("utf-8", "surrogateescape")
             # A plug-in may treat an empty variable and a missing one differently.
             is_set = name in os.environ
@@ -226,6 +231,7 @@ def _python() -> str:
 def _machine() -> str:
     """Returns the hardware traits that change a model's numbers, without importing torch."""
     driver = Path("/proc/driver/nvidia/version")
+    # torch would answer exactly, but importing it takes seconds, also where no model is loaded.
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "0") in ("", "-1")
     return platform.machine() if hidden or not driver.exists() else f"{platform.machine()} nvidia"
 
@@ -256,6 +262,7 @@ def _counts(package: str, *, has_model: bool) -> bool:
 def _distributions(package: str) -> tuple[str, ...]:
     """Returns the distributions that provide a package, and those that it relies on."""
     expected = _DISTRIBUTIONS.get(package, (package.replace("_", "-"),))
+    # The cheap guess first: the complete table takes 0.8 s.
     if all(map(_version, expected)) or importlib.util.find_spec(package) is None:
         return expected
     return tuple(_all_distributions().get(package, expected))

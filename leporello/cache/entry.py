@@ -99,6 +99,7 @@ def _value(content: Buffer, key: str) -> Index:
         raise DamagedEntryError("its checksum is wrong")
     fields = json.loads(header)
     metadata = fields.pop("__metadata__")
+    # The name is only a hash; the complete recipe excludes any collision or renamed file.
     if metadata["recipe"] != key:
         raise DamagedEntryError("its content does not match its key")
     value: Index = json.loads(metadata["values"])
@@ -125,6 +126,7 @@ def pack(key: str, value: object) -> bytearray | None:
     from safetensors import SafetensorError
     from safetensors.numpy import save
 
+    # Exact types: a subclass or tuple would come back as another type, in the second run only.
     if type(value) is not dict or not _is_json(dict.fromkeys(value)) or "__metadata__" in value:
         return None
     arrays = {n: np.asarray(v, order="C") for n, v in value.items() if type(v) is np.ndarray}
@@ -156,6 +158,7 @@ def _is_json(value: object) -> bool:
 
 def write(path: Path, content: bytearray) -> None:
     """Writes a file atomically, safe against other processes that write it at the same time."""
+    # Process and random: two threads of one process may write the same entry.
     partial = path.with_suffix(f".{os.getpid()}-{secrets.token_hex(4)}{PARTIAL}")
     try:
         try:

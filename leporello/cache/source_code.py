@@ -69,6 +69,7 @@ def sources(cls: type) -> Sources:
             continue
         content, module_name = path.read_bytes(), _module_name(name)
         files[module_name] = path
+        # 64 bits suffice, since nobody attacks this hash; it is part of every cache key.
         hashes[module_name] = hashlib.sha256(content).hexdigest()[:16]
         imported = _imported(content, name, path.name) if path.suffix == ".py" else frozenset()
         if (stub := path.with_suffix(".pyi")).is_file():  # lists the lazy imports of a package

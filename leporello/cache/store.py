@@ -44,6 +44,7 @@ _FILES = {"layouts": "*.jsonl", "ocr": "*.json"}  # files of loaders and tasks, 
 _MODELS = "models"
 # Copies of files at URLs, of runs that were viewed, of files of the hub and of compressed files.
 _REMOTE = ("files", "views", "hub", "unpacked")
+# Also the age at which a partial file counts as left behind: no entry takes an hour to write.
 _HOUR = 3600.0
 
 _log = logging.getLogger("leporello")
@@ -177,6 +178,7 @@ class Cache:
             The removed entries.
         """
         _remove_partial(self.root)
+        # Models last, since each use needs them; converting one takes a minute.
         entries = sorted(self.entries(), key=lambda e: (e.kind == _MODELS, e.last_use))
         surplus = sum(entry.size for entry in entries) - keep_bytes
         removed: list[CacheEntry] = []
@@ -190,6 +192,7 @@ class Cache:
 
     def _path(self, kind: str, text: str) -> Path:
         key = hashlib.sha256(text.encode()).hexdigest()
+        # 256 folders: some file systems are slow with a million files in one.
         return self.root / f"entries/v1/{kind}/{key[:2]}/{key}{_SUFFIX}"
 
 

@@ -20,6 +20,7 @@ from leporello.core.errors import UserError
 from leporello.runs.ask import Answer, Session
 
 _FAILED = 1
+# readline rewrites the complete file at each exit.
 _HISTORY_LINES = 1000
 
 
@@ -180,6 +181,8 @@ def _edit_lines(history: Path | None) -> None:
     import atexit
 
     try:
+        # Not prompt_toolkit: six commands and questions of one line need no completion (decision
+        # 37).
         import readline
     except ImportError:  # some builds of Python lack it
         stderr().print("line editing is off: this Python was built without readline")
@@ -187,6 +190,7 @@ def _edit_lines(history: Path | None) -> None:
     if history is None:
         return
     try:
+        # Questions can reveal the content of documents.
         history.touch(0o600)
         readline.read_history_file(history)
     except OSError as error:

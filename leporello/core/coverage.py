@@ -12,7 +12,9 @@ from operator import attrgetter
 from statistics import fmean
 
 # Columns that together count every character of a file, in the order of processing.
+# One list for tables, reports and exports: a new part cannot be missing from one of them.
 PARTS = ("lost", "furniture", "unchunked", "unselected", "cut", "stood_for", "read")
+# Enough to look some up; the complete list is in the JSON.
 _PLACES = 4  # maximum number of places that are listed per kind of loss
 _ALWAYS_SHOWN = ("unselected", "cut", "read")  # even if they are 0
 
@@ -92,6 +94,7 @@ class Coverage:
         read_count, read_or_represented = covered(verbatim), covered((*verbatim, *passages))
         used = covered((*hits, *verbatim, *passages))
         unchunked = min(unchunked, characters - used)  # a combiner may read outside all chunks
+        # Loaders leave it out: otherwise every chunker would have to know of it (decision 33).
         furniture = sum(loss.characters for loss in losses if loss.furniture)
         return cls(
             document=characters,
@@ -122,6 +125,7 @@ def mean_shares(ledgers: Iterable[Mapping[str, int]]) -> dict[str, float]:
 
 def shown(results: Iterable[Mapping[str, float]]) -> tuple[str, ...]:
     """Returns the parts that a table of shares has columns for: those that are not all 0."""
+    # Parts that are 0 everywhere would widen each table for nothing.
     present = {part for shares in results for part, share in shares.items() if share}
     return tuple(part for part in PARTS if part in present or part in _ALWAYS_SHOWN)
 
@@ -137,6 +141,7 @@ def loss_lines(losses: Iterable[Loss]) -> list[str]:
     """Returns the losses of a file as lines, one line per kind and reason."""
     kinds: dict[tuple[str, str, bool], list[Loss]] = defaultdict(list)
     for loss in losses:
+        # One line for a kind: a scanned book would otherwise have a line for each of its pages.
         kinds[loss.what, loss.why, loss.furniture].append(loss)
     return [_line(what, why, group) for (what, why, _), group in kinds.items()]
 

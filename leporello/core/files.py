@@ -77,6 +77,7 @@ def atomically(path: Path) -> Iterator[TextIO]:
 
     Unpaired surrogates, which UTF-8 cannot encode, are escaped as in JSON.
     """
+    # Hidden and beside the target: listings skip it, and a rename stays within the file system.
     temporary = path.with_name(f".{path.name}.part")
     try:
         with temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:

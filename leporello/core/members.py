@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from leporello.core.records import Document, Loss, Member, Place, Section, Span
 
+# An empty line, so no sentence or token can go across two files.
 _GAP = "\n\n"  # between two files, part of neither
 _START = attrgetter("start")
 _Range = TypeVar("_Range", Section, Place)
@@ -73,6 +74,7 @@ def member_document(document: Document, number: int) -> Document:
         ),
         inside(document.places),
     )
+    # Its hash is known, and finds chunks and index of the file in the cache.
     file.memo("sha256", lambda: member.sha256)
     if document.cache:
         file.use_cache(document.cache)

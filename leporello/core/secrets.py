@@ -28,6 +28,7 @@ class Key(str):
         """Returns the key with this value, read from the environment variable `$NAME`."""
         secret = super().__new__(cls, value)
         secret.variable = variable
+        # In each written form, since an error may quote a key as JSON, Python or part of a URL.
         _forms.update(dict.fromkeys(_forms_of(value), variable))
         return secret
 
@@ -71,6 +72,7 @@ def redact(text: str) -> str:
     """
     if not _forms:
         return text
+    # A key may contain another one, whose replacement would leave the rest visible.
     longest_first = sorted(_forms, key=len, reverse=True)
     return re.sub("|".join(map(re.escape, longest_first)), lambda match: _forms[match[0]], text)
 

@@ -99,6 +99,7 @@ class Training:
         if not self.rates:
             raise ValueError("learning_rate is an empty list; give at least one value")
         size = self.batch_tokens or self.batch_size
+        # Otherwise an optimizer step would be smaller than the settings declare.
         if size % self.accumulate:
             name = "batch_tokens" if self.batch_tokens else "batch_size"
             raise ValueError(f"{name} ({size}) is not a multiple of accumulate ({self.accumulate})")

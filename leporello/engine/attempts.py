@@ -82,6 +82,7 @@ class AttemptLog:
 
     def _write(self, row: object) -> None:
         assert self._file is not None
+        # Unbuffered and before the operation: after a crash, only written lines remain.
         os.write(self._file, json.dumps(row, separators=(",", ":")).encode() + b"\n")
 
     def _load(self) -> tuple[Mapping[str, Any] | None, Phase]:

@@ -28,6 +28,7 @@ DONE = "number, id, failed, data, crc"
 FORM = 5  # version of the table layout
 _BETWEEN = b"\0"  # between the lines of an example: JSON escapes it
 _LEVEL = 1  # of compression: higher levels are slower and save little more
+# Network file systems release locks late, and a viewer reads for seconds at most.
 _PATIENCE = 60.0  # seconds to wait for another process that uses the file
 # A damaged schema appears as a plain SQL error: a table or column does not exist.
 _DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)

@@ -28,6 +28,7 @@ from leporello.core.secrets import redact
 # An error of a plug-in may contain a complete document.
 _LONGEST = 5_000  # characters of an error; a traceback may have ten times as many
 CURED = "failed in a batch, but not alone"  # counts as a fault, unlike a lack of memory
+# Memory may be short by chance, and a node may be lost; three times is the operation's fault.
 TRIES = 3  # deaths after which the items of an operation run one at a time, or a single item fails
 ALONE = 1  # deaths after which an item that runs alone fails: its batch was tried `TRIES` times
 
@@ -39,6 +40,7 @@ Phase: TypeAlias = tuple[str | int, ...]
 # for the one before it (decision 40).
 _GRACE = 10.0  # seconds beyond twice the limit after which the process ends itself
 _OUTSIDE = 2.0  # further seconds after which the watching process ends it
+# Libraries that retry on any exception swallow the first one.
 _AGAIN = 1.0  # seconds after which a call that swallowed the TimeoutError is interrupted again
 
 _deadline: IO[str] | None = None

@@ -223,4 +223,5 @@ class ProgressListener:
         """See `Listener`."""
         tokens = statistics.input_tokens + statistics.output_tokens
         self._progress.tokens(tokens - self._tokens)
+        # Statistics are sums since the start, so only the increase is counted.
         self._tokens = tokens

@@ -227,6 +227,7 @@ class BatchReader:
 
     def _read(self, reads: Sequence[Read], first: int = 0) -> list[Reply]:
         """Reads a batch, or its part from index `first`; halves it until faults are isolated."""
+        # A batch takes about as long as its reads together, so each read's time counts.
         limit = None if self.timeout is None else self.timeout * len(reads)
         try:
             with time_limit(limit):

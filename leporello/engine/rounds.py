@@ -32,6 +32,7 @@ from leporello.engine.selection import Selection, by_document, select_document
 from leporello.engine.slots import Slots
 from leporello.engine.store import MemoryStore
 
+# A commit takes longer than an example that needs no reading.
 _COMMIT = 0.5  # seconds between commits of examples that need no reading
 
 # A read: the example, and the index of the read in the example's round.
@@ -222,6 +223,7 @@ class Rounds:
         # (decision 49).
         order = min(map(self._order, self._active.values()))
         by_reader: dict[int, tuple[BatchReader, list[_Place]]] = {}
+        # Sorted, since examples become active in the order in which others finish.
         for _, example in sorted(self._active.items()):
             for index in example.unread if self._order(example) == order else ():
                 reader = self.readers.of(example.reads[index].role)

@@ -102,6 +102,7 @@ def select_apart(
             load_models(stage)
             if cache := examples[0].document.cache:
                 cache.fingerprint(stage)
+    # One call serves all questions of a document, so their times are added.
     limit = None if timeout is None else timeout * len(examples)
     try:
         with stage_errors("retriever"), time_limit(limit):

@@ -67,6 +67,7 @@ class Slots:
     @property
     def has_room(self) -> bool:
         """Whether more reads should be submitted; as many reads as slots may wait in the queue."""
+        # As many again in the queue, so a free slot never waits for the main thread to select.
         return self.waiting < 2 * self.count
 
     def submit(self, read: Callable[[], Reply], then: Callable[[Reply], None]) -> None:

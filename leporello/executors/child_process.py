@@ -22,6 +22,7 @@ from leporello.core.environment.platform import die_with_parent
 
 _INTERVAL = 1.0  # seconds between checks whether the parent is alive
 _TO_STOP = 5.0  # seconds that a process may take to end its own processes
+# The socket closes shortly before the status exists, and the status names the signal.
 _PATIENCE = 0.2  # seconds to wait for a process that has closed its socket
 
 
@@ -109,6 +110,7 @@ def connected() -> Connection:
 def end_with_parent() -> None:
     """Makes this process end when its parent ends or is killed, and ignore Ctrl-C."""
     signal.signal(signal.SIGINT, lambda *_: None)  # any KeyboardInterrupt here is raised by a stage
+    # Linux only, and immediate; the thread below covers other systems within a second.
     die_with_parent()
     threading.Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
 
@@ -129,4 +131,5 @@ def _end_with(parent: int) -> None:
     # Only Linux can kill a child with its parent, so other systems watch the parent's id.
     while os.getppid() == parent:
         time.sleep(_INTERVAL)
+    # Not sys.exit: threads of a model could block it, and nobody waits for this process any more.
     os._exit(0)

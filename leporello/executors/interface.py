@@ -81,6 +81,7 @@ class BatchSpec:
         )
         if name := next(foreign, ""):
             return f"{name} is not a class of Leporello"
+        # C code ignores Python's signals, so only the end of its process stops it.
         limited = self.limits.example_timeout is not None
         return "a time limit requires a process that can be killed" if limited else ""
 

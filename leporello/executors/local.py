@@ -119,6 +119,7 @@ class LocalWorkers:
     def start(self, others: Sequence[WorkerLink]) -> WorkerLink:
         """Starts a worker on the GPU with the fewest workers."""
         gpus_in_use = [self._gpus[link] for link in others]
+        # By current workers, since a replaced worker must get the GPU that became free.
         gpu = min(visible_gpus(), key=gpus_in_use.count, default=None)
         variables = {} if gpu is None else {"CUDA_VISIBLE_DEVICES": gpu}
         placement = self._placement

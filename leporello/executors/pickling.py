@@ -36,6 +36,7 @@ class _Pickler(pickle.Pickler):
         if not isinstance(obj, type):
             return NotImplemented
         file = getattr(sys.modules.get(obj.__module__), "__file__", None)
+        # Names of plug-in modules contain a hash of their path, which differs between machines.
         if file is None or obj.__module__ != file_module_name(Path(file)):
             return NotImplemented
         return _class_in, (file, obj.__qualname__)

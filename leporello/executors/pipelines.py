@@ -71,6 +71,7 @@ class Pipelines:
         self.directory = RunDirectory(path)
         all_metrics = metrics_of(spec.metrics).items()
         metrics = {name: metric for name, metric in all_metrics if not is_later(metric)}
+        # One factory, so pipelines of a sweep share a model in memory.
         factory = StageFactory()
         self.all = [
             WorkerPipeline(
@@ -90,6 +91,7 @@ class Pipelines:
         # results.
         classes = {spec.name: spec.cls for spec in self.spec.all_specs()}
         for name, expected in self.spec.sources.items():
+            # A file edited during a run would give shards of one run different code.
             if source_hash(classes[name]) != expected:
                 raise UserError(
                     f"{name} changed during the run; use --update to run again what depends on it"

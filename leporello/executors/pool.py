@@ -198,7 +198,10 @@ class Pool:
                 forget_deadline(self._deadline(order.shard.number))
                 worker.give(order)
             elif worker.waits and worker.orders:
+                # A worker with slots keeps shards open and would wait for the next order without
+                # end.
                 worker.send(None)  # so it finishes its open shards
+        # Workers that are loading will ask soon; without them, each poll would start one more.
         starting = sum(not (worker.waits or worker.orders) for worker in self._workers)
         while len(self._workers) < self.workers and self._has_orders(starting + 1):
             self._start()
@@ -266,6 +269,7 @@ class Pool:
 
     def _end(self, reason: Stopped | UserError) -> None:
         """Stops every worker after its current read; only the first reason is reported."""
+        # Later errors follow from the first one, such as workers that stop.
         if self._ending is None:
             self._ending = reason
             self._queue.clear()

@@ -43,6 +43,8 @@ def prepare_passages(
         except ExampleError:
             store.forget(number)  # replaying the outputs so far would fail again
             raise
+    # Stored with the run: enriching may cost a read for each chunk, more than all questions
+    # together.
     store.add_passages(number, document.sha256, {**to_table(passages), "notes": [*notes]})
 
 

@@ -90,6 +90,7 @@ class ShardRun:
         """Raises if workers would continue to die on the shard."""
         name = f"shard {self.order.shard.number} of task {self._pipelines.spec.task.name!r}"
         most = max(self._task_attempts.deaths.values(), default=0)
+        # Not the documents' fault: the model does not fit, and no smaller piece would help.
         if self._task_attempts.begin("open") >= TRIES:
             raise UserError(
                 f"{name}: workers have died {TRIES} times before they started it; check that there"
@@ -213,6 +214,7 @@ class ShardRun:
         selections: list[Selection | ExampleError] = []
         for number, example in enumerate(document.examples, document.first):
             deaths = attempts.begin("select", document.number, number)
+            # The group was tried three times, so one death alone is proof enough.
             if deaths >= ALONE or len(document.examples) == 1:
                 selections.append(ExampleError("retriever", attempts.cause))
             else:
@@ -244,6 +246,8 @@ class ShardRun:
 
     def _publish(self) -> None:
         """Uploads the stores if the run is at a URL."""
+        # Only whole files: an object store cannot append, and a lost machine repeats at most a
+        # shard.
         if remote := self._pipelines.remote:
             paths = (lane.store.path for lane in self._lanes)
             remote.put(*map(self._pipelines.directory.name_of, paths))

@@ -19,6 +19,7 @@ Answers: TypeAlias = Sequence[tuple[float, float]]
 _COVERAGES = (50, 80, 90)  # per cent
 # Keys of the numbers that `selectivity` returns.
 SELECTIVITY_KEYS = ("answers", "withheld", "ece", "aurc", *(f"at_{share}" for share in _COVERAGES))
+# With fewer than ten answers, a bin's mean score is mostly chance.
 _MOST_BINS, _LEAST_ANSWERS = 10, 10  # number of bins, and of answers per bin
 _FULL = 100.0
 

@@ -188,6 +188,7 @@ class RunDirectory:
         self._create()
         try:
             with FileLock(self.path / ".lock", timeout=0):
+                # In a second file, since a locked file cannot be read on Windows.
                 self._lock_owner.write_text(f"process {os.getpid()} on {platform.node()}")
                 yield
         except Timeout:
@@ -223,6 +224,7 @@ class RunDirectory:
         except OSError as error:
             raise UserError(f"{self.path}: cannot be created: {error.strerror}") from None
         foreign = [p.name for p in self.path.iterdir() if not p.name.startswith(".")]
+        # A run writes and deletes files, which must not happen in other folders of the user.
         if foreign and not self.manifest.exists():
             raise UserError(
                 f"{self.path}: has other files ({foreign[0]}, …), but no run; use another --out"

@@ -122,6 +122,7 @@ class JobFiles:
         return {
             shard: count
             for shard, count in counts.items()
+            # A copied or renamed store would otherwise count as another shard.
             if count.key.shard == shard and count.examples == count.key.examples > 0
         }
 
@@ -150,6 +151,8 @@ class JobFiles:
 
     def unmark(self) -> None:
         """Marks the results as out of date, before a store changes."""
+        # First, so a killed process never leaves a mark beside results that no longer match the
+        # stores.
         (self.folder / MERGED).unlink(missing_ok=True)
 
     # -- finished examples -------------------------------------------------------------------
@@ -229,6 +232,7 @@ class JobFiles:
         shards: dict[str, JSON] = {}
         self.folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
+            # All four are renamed together at the end, so they always have the same examples.
             files = [stack.enter_context(atomically(self.folder / n)).buffer for n in RESULTS]
             for shard in self.stored_shards():
                 examples = failures = 0

@@ -25,6 +25,7 @@ class Interrupts:
         self._earlier_handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
+        # Python installs handlers only in the main thread; a server's threads use `cancel`.
         if threading.current_thread() is threading.main_thread():
             self._earlier_handlers = {
                 number: signal.getsignal(number) for number in signals.SIGNALS

@@ -17,6 +17,7 @@ from leporello.core.yaml.writing import write_yaml
 from leporello.engine.database import FORM
 from leporello.jobs.directory import RunDirectory
 
+# For the reader of a run; the signature lists the versions that results depend on.
 _LIBRARIES = (
     "faiss-cpu",
     "numpy",

@@ -52,6 +52,7 @@ class Shard:
 
 def cut(
     layout: Iterable[DocumentRows],
+    # With 64 to 256 examples, batches of 32 are 88 to 100 % full; only a shard's last one is short.
     shard_examples: int = 128,
     shard_bytes: int = 32_000_000,
     limit: int | None = None,
@@ -71,6 +72,7 @@ def cut(
         documents.append(document)
         examples += document.examples
         size += document.bytes
+        # Cut by the data alone, so one worker and a thousand give the same bytes (decision 29).
         if examples >= shard_examples or size >= shard_bytes:
             yield dataclasses.replace(shard, documents=tuple(documents))
             shard = Shard(
@@ -87,6 +89,7 @@ def cut(
 def _limited(layout: Iterable[DocumentRows], limit: int | None) -> Iterator[DocumentRows]:
     remaining = sys.maxsize if limit is None else limit
     for document in layout if remaining else ():
+        # A limit shortens the last document, so a limited run is the beginning of a complete one.
         if document.examples >= remaining:
             yield dataclasses.replace(document, examples=remaining)
             return
@@ -185,6 +188,7 @@ class TaskReader:
                 f" {fault}; remove it from the data"
             )
         [document] = shard.documents
+        # Its examples still count, as failures, so totals stay the same.
         examples = checked(lambda: self._task.closed(document, fault), self._name)
         return tuple(islice(examples, document.examples))
 
@@ -197,6 +201,7 @@ class TaskReader:
                 if example.id in ids:
                     raise UserError(f"task {self._name!r} yields the id {example.id!r} twice")
                 ids.add(example.id)
+            # Two documents in one entry would shift all later numbers without an error.
             documents = {id(example.document) for example in on_document}
             if len(on_document) < document.examples or len(documents) > 1:
                 raise UserError(

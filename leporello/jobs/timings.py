@@ -19,6 +19,7 @@ from leporello.core.protocols import ANSWER
 from leporello.core.records import JSON
 
 _FILE = "timings.jsonl"
+# Machines and libraries change, so older runs would mislead; the median ignores a busy one.
 _LAST = 10  # runs that an estimate is based on
 
 _log = logging.getLogger("leporello")

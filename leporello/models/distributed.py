@@ -45,10 +45,13 @@ def main_process_only() -> Iterator[None]:
     except KeyboardInterrupt:
         if is_main_process():
             raise
+        # 130, as shells report Ctrl-C; a traceback from each process would hide the first one's
+        # message.
         sys.exit(_INTERRUPTED)
     except UserError as error:
         if is_main_process():
             raise
+        # The first process usually fails for the same reason, and its message has no rank in it.
         time.sleep(_PATIENCE)
         raise UserError(f"process {os.environ['RANK']}: {error}") from error
     except Exception:

@@ -27,6 +27,7 @@ from leporello.core.files import at_home
 if TYPE_CHECKING:
     from huggingface_hub import ModelInfo
 
+# The library's own retries take half a minute, too long to learn of a typing error.
 _HUB_TIMEOUT = 10.0  # seconds
 _HUB_ID = re.compile(r"(?!.*(?:--|\.\.))(?:\w[\w.-]{0,95}/)?\w[\w.-]{0,95}", re.ASCII)
 _MOST = 80  # maximum number of characters of a name in a message
@@ -154,6 +155,7 @@ def model_fingerprint(model: str) -> str:
 
 def content_fingerprint(path: Path) -> str:
     """Returns `sha256:…` of a file, or of all files of a folder."""
+    # Stamps are cheap; weights of gigabytes are hashed again only if one changes.
     stamp = tuple((str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in _files(path))
     return _content_hash(path, stamp)
 

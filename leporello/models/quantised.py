@@ -39,6 +39,7 @@ def quantised_bert(path: Path, attention_heads: int) -> BertModel:
             hidden_dropout_prob=0.0,
             attention_probs_dropout_prob=0.0,
         )
+        # Late interaction uses the vectors of tokens, so the graph has no pooler.
         encoder = BertModel(config, add_pooling_layer=False)
         encoder.load_state_dict({name: weights[name] for name in encoder.state_dict()})
     except (KeyError, ValueError, RuntimeError) as error:

@@ -14,6 +14,7 @@ from leporello.core.environment.deadlines import within
 from leporello.core.errors import UserError
 
 _TIMEOUT = 5.0  # seconds
+# Four servers in parallel on this machine: any that runs answers within milliseconds.
 _GLANCE = 0.7  # seconds, to check whether a server answers at all
 _OLLAMA_WINDOW = 4096  # Ollama's default in tokens; it silently truncates longer prompts
 _WINDOWS = (
@@ -93,6 +94,7 @@ def window_of(base_url: str, kind: str, model: str, timeout: float = _TIMEOUT) -
     with suppress(UserError):
         if kind == "ollama":
             reply = _request_json(root, "/api/show", timeout, body={"model": model})
+            # Only a set value is listed; otherwise Ollama uses its default, not the model's window.
             match = re.search(r"^num_ctx\s+(\d+)", str(reply.get("parameters", "")), re.MULTILINE)
             return int(match[1]) if match else _OLLAMA_WINDOW
         if kind == "lmstudio":
@@ -132,6 +134,7 @@ def _request_json(
 
     try:
         loopback = urlsplit(base_url).hostname in _LOOPBACK
+        # A company's proxy would be asked for 127.0.0.1, which is another machine there.
         with httpx2.Client(timeout=timeout, trust_env=not loopback) as client:
             url, method = base_url.rstrip("/") + path, "POST" if body else "GET"
             # The client's own time-out applies to each byte, so a slow server could block the

@@ -54,6 +54,7 @@ class ModelFolder:
         content = self._bytes(name)
         if checksum is None:
             raise UserError(f"{self.path / name} is not listed in config.json")
+        # A damaged weight would not fail; it would answer worse.
         if hashlib.sha256(content).hexdigest() != checksum:
             raise UserError(
                 f"{self.path / name} is damaged: its SHA-256 is not the one in config.json; "
@@ -83,6 +84,7 @@ def unpack(content: bytes, base: Arrays | None = None) -> Arrays:
     except (SafetensorError, ValueError) as error:
         raise UserError(f"the weights cannot be read: {error}") from None
     plain = {
+        # 8 bits with a scale for each row: 33 million weights in 34 MB (decision 32).
         name: value * stored[name + SCALE] if name + SCALE in stored else value
         for name, value in stored.items()
         if not name.endswith(SCALE)
@@ -91,6 +93,8 @@ def unpack(content: bytes, base: Arrays | None = None) -> Arrays:
     for name, value in plain.items():
         if name.endswith(LEFT):
             stem = name.removesuffix(LEFT)
+            # Low-rank differences, so a second set of heads does not ship the encoder again
+            # (decision 32).
             weights[stem] = (base or {})[stem] + value @ plain[stem + RIGHT]
         elif not name.endswith(RIGHT):
             weights[name] = value

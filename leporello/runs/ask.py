@@ -41,6 +41,7 @@ from leporello.text.outline import cited
 
 __all__ = ["Answer", "AskSettings", "CitedPassage", "Session", "ask"]
 
+# Pronouns rarely reach farther back, and each turn lengthens the prompt.
 _BEFORE = 3  # earlier questions that a model sees when it rewrites a follow-up
 _MOST_ADDED = 200  # characters that a rewrite may add; longer rewrites include the answer
 _FOLLOW_UP = (
@@ -192,6 +193,7 @@ class Session:
             UserError: The user made a mistake, or a stage failed; the message has the reason.
         """
         with self._lock:
+            # Only a reader that writes: rules for pronouns would be English, and fail in silence.
             rewritten = self._rewritten(question) if self.follows_up and self.turns else question
             [answer] = _all_answers(self.attempts([(rewritten or question, schema)], listener))
             if not rewritten:
@@ -255,6 +257,7 @@ class Session:
         read = Read(("\n".join(turns),), f"{_FOLLOW_UP}\n{question}")
         [reply] = self._readers.answering.read([read])
         text = getattr(reply, "text", "").strip().partition("\n")[0].strip('"“” ')
+        # Small models answer instead of rewriting; such a reply lacks the question mark.
         is_complete = text.endswith("?") or not question.endswith("?")
         return text if is_complete and len(text) < len(question) + _MOST_ADDED else ""
 

@@ -45,6 +45,7 @@ def batches(jobs: Sequence[Job]) -> Iterator[list[Job]]:
     Grouping keeps only one reader's model in memory, and lets the pipelines share chunks and
     indexes of a document.
     """
+    # One model in memory at a time, however many pipelines a sweep has.
     groups: dict[str, list[Job]] = {}
     for job in jobs:
         readers = {role: spec.resolved() for role, spec in job.pipeline.readers.items()}
@@ -219,6 +220,8 @@ class Batch:
         if result.outcome == "spent":
             if any(budget.is_spent for budget in self._budgets.values()):
                 raise BudgetSpentError(result.error)
+            # A worker's share is spent, but not the whole budget: another worker may still have
+            # some.
             self._over_budget.append(self._open_orders[result.shard])
         elif result.outcome == "finished":
             self._open_orders.pop(result.shard, None)
@@ -250,12 +253,14 @@ class Batch:
             # have ended.
             driver=secrets.token_hex(8),
             remote=context.remote,
+            # Workers build the task again: an object of a plug-in may not survive pickling.
             built=job.source if job.placement.workers == 0 else None,
         )
 
     @cached_property
     def _runs(self) -> list[str]:
         """Hash of everything that the results of each job depend on."""
+        # Limits count too: other batches change the last digits of a model's numbers.
         limits = asdict(self.context.limits)
         return [digest([{**job.signature}, limits]) for job in self.jobs]
 
@@ -265,6 +270,7 @@ class Batch:
 
     def _check_data(self, job: Job) -> None:
         """Raises an error if the data changed during the run."""
+        # Checked at the end: if data changed, workers have read either version of a file.
         if job.current_data() != job.signature["data"]:
             raise UserError(
                 f"the data of task {job.task.name!r} changed while the run was reading them;"

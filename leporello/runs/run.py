@@ -191,6 +191,7 @@ def _published(context: RunContext, jobs: Sequence[Job]) -> Iterator[None]:
         return
     first = [directory.manifest, directory.config]
     files = [JobFiles(directory, job.pipeline.name, job.task.name) for job in jobs]
+    # After --update, the stores at the URL belong to the old settings.
     removed = [path for job in files for path in (job.stores, job.folder) if not path.exists()]
     remote.put(*map(directory.name_of, [*first, *removed]))
     try:
@@ -198,6 +199,7 @@ def _published(context: RunContext, jobs: Sequence[Job]) -> Iterator[None]:
     finally:
         results = [path for job in files for path in job.results()]
         try:
+            # Results last: if they are at the URL, so is everything that they depend on.
             last = [*first, directory.workers, directory.logs, *results]
             remote.put(*map(directory.name_of, last))
         except UserError as error:
@@ -287,5 +289,6 @@ def _compare(directory: RunDirectory, jobs: Sequence[Job], limits: Limits, *, up
             f"{directory.path} was created with other settings:\n{listing}\n"
             "run with --update to repeat the affected examples, or choose another --out"
         )
+    # Only now, after all checks: an error must not cost finished work.
     for job in stale:
         JobFiles(directory, job.pipeline.name, job.task.name).discard()

@@ -13,9 +13,11 @@ from fsspec.spec import AbstractFileSystem
 from leporello.core.environment.deadlines import within
 from leporello.core.secrets import redact
 
+# So these statuses get the same messages as S3's and the disk's errors.
 _ERRORS = {401: PermissionError, 403: PermissionError, 404: FileNotFoundError}
 _HEADERS = {"Accept-Encoding": "identity"}  # uncompressed, so that sizes and ETags match
 _TIMEOUT = 30.0  # seconds until the response, with redirects, and between bytes
+# A timeout between bytes alone lets a server that sends one byte every 29 s hold a run forever.
 _GRACE, _SLOWEST = 60.0, 1000  # seconds; bytes per second, since slow servers would never finish
 
 
@@ -57,6 +59,7 @@ class WebFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no 
         except OSError:  # signed URLs, for example, may reject HEAD
             with _request("GET", path) as response:
                 headers = response.headers
+        # Weak and strong ETags count as equal: servers add `W/` when they compress.
         version = headers.get("ETag", "").removeprefix("W/") or headers.get("Last-Modified")
         size = headers.get("Content-Length")
         return {"name": path, "type": "file", "size": size, "etag": version}
@@ -65,6 +68,7 @@ class WebFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no 
         """Downloads a file."""
         with _request("GET", rpath) as response, Path(lpath).open("wb") as file:
             start = time.monotonic()
+            # Raw bytes, so the size on disk equals Content-Length, which the version includes.
             for block in response.iter_raw():
                 size = file.tell() + file.write(block)
                 if (elapsed := time.monotonic() - start) > _GRACE and size < elapsed * _SLOWEST:

@@ -26,8 +26,10 @@ from leporello.models.locate import cache_directory
 
 LOCK, PARTIAL = ".lock.json", ".part"
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}
+# A full disk, a quota and a size limit need the same action, so they share one message.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Keys by which fsspec's file systems identify the version of a file, the best first.
+# An ETag changes with the content; a time to the second misses a change within that second.
 _VERSIONS = ("ETag", "etag", "LastModified", "last_modified", "mtime", "modified", "created")
 VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 _UNSAFE = re.compile(r"^\.+|[^\w.,=@+-]+")
@@ -60,6 +62,8 @@ class Location:
                 lambda system, path: (path, system.find(path, detail=True)), under
             )
             start = len(root.removesuffix(under).rstrip("/")) + 1
+            # The lock and partial files belong to other processes; fetching them would break their
+            # protocol.
             names = {path[start:]: info for path, info in entries.items()}
             return {
                 n: i for n, i in names.items() if n not in ("", LOCK) and not n.endswith(PARTIAL)
@@ -76,6 +80,7 @@ class Location:
             copy = path.parent / version / path.name
             if not version or not copy.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
+                # Workers start together and would all download the same gigabytes.
                 with FileLock(path.with_name(".lock")):
                     copy = copy if version and copy.exists() else self._fetch(version, path)
             with suppress(OSError):
@@ -83,6 +88,7 @@ class Location:
         except OSError as error:
             raise UserError(f"{self.url}: cannot be copied to {path.parent}: {error}") from error
         except UserError as error:
+            # An old copy is never used in silence, but the message names it, so a user offline can.
             has_copies = any(path.parent.glob("*/*"))
             hint = f"; earlier copies are in {path.parent}" if has_copies else ""
             raise type(error)(f"{error}{hint}") from error
@@ -95,6 +101,7 @@ class Location:
             part.parent.mkdir(parents=True, exist_ok=True)
         paths = list(map(str, parts.values()))
         self._call(lambda system, root: system.get(_paths(root, parts), paths))
+        # Renamed only now: readers of the folder never see a file that is still being downloaded.
         for name, part in parts.items():
             part.replace(files[name])
 
@@ -134,10 +141,13 @@ class Location:
         _log.info("fetching %s", self.url)
         part = path.with_name(path.name + PARTIAL)
         self.get({"": part})
+        # Otherwise an upload during the download would leave half old, half new bytes.
         if version_of(self.info()) != version:
             raise UserError(f"{self.url}: has changed while it was fetched; run it again")
         if not version:  # the server has no version, so use a hash of the content
             with part.open("rb") as file:
+                # So such a file is downloaded each time; its copies at least never overwrite each
+                # other.
                 version = hashlib.file_digest(file, "sha256").hexdigest()[:16]
         copy = path.parent / version / path.name
         copy.parent.mkdir(exist_ok=True)
@@ -145,6 +155,8 @@ class Location:
 
     def _call(self, action: Callable[[Any, str], T], name: str = "") -> T:
         with _user_errors(f"{self.url}/{name}" if name else self.url):
+            # fsspec's own needs aiohttp and seven more packages, just to ask a question of a web
+            # page.
             if is_web(self.url):
                 from leporello.storage.http import WebFileSystem
 
@@ -153,6 +165,8 @@ class Location:
 
             system, root = fsspec.url_to_fs(expanded(self.url))
             [path] = _paths(root, [name])
+            # fsspec would repeat a listing from minutes ago, and a run would not see its new
+            # shards.
             system.invalidate_cache(path)  # the cached listing may be outdated
             return action(system, path)
 
@@ -172,6 +186,7 @@ def is_web(url: str) -> bool:
 def local_copy(kind: str, url: str) -> Path:
     """Returns the path of this machine's copy: `LEPORELLO_CACHE/KIND/HASH/NAME`."""
     name = _UNSAFE.sub("-", url.partition("?")[0].rpartition("/")[2])
+    # The end, since it has the suffix, which loaders recognise formats by.
     name = name[-100:]  # file names have a limited length
     return cache_directory() / kind / hashlib.sha256(url.encode()).hexdigest()[:16] / name
 
@@ -180,6 +195,7 @@ def expanded(url: str) -> str:
     """Returns a URL with its variables replaced by their values; it must never be shown."""
     protocol, _, address = url.partition("://")
     authority, slash, path = address.partition("/")
+    # Passwords may contain `@` or `/`, which would end the authority.
     authority = VARIABLE.sub(lambda match: quote(key(match[0]), safe=""), authority)
     return f"{protocol}://{authority}{slash}{VARIABLE.sub(lambda match: key(match[0]), path)}"
 
@@ -206,6 +222,7 @@ def _user_errors(url: str) -> Iterator[None]:
             f"{url}: access is refused ({_first_line(error)}); check the credentials: those of"
             " the environment, or for web servers '$NAME:$PASSWORD@' before the host"
         ) from None
+    # botocore, gcsfs, paramiko and aiohttp each raise classes of their own.
     except Exception as error:  # the libraries' errors have no common class
         if isinstance(error, OSError) and error.errno in _FULL:
             raise UserError(f"{url}: {error.strerror}: free space and run it again") from None

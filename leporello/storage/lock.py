@@ -21,6 +21,7 @@ from typing import Any
 from leporello.core.errors import UserError
 from leporello.storage.location import LOCK, Location
 
+# Ten missed refreshes; it also bounds how far the clocks of two machines may differ.
 _STALE = 600.0  # seconds without an update after which a lock may be taken over
 _log = logging.getLogger("leporello")
 
@@ -36,6 +37,8 @@ def take_lock(location: Location, file: Path) -> str:
     file was therefore left by an earlier process of this machine, and is replaced.
     """
     if row := _row(location.read(LOCK)):
+        # The local copy shows that a killed process of this machine left the lock, so it need not
+        # wait.
         local = _row(file.read_bytes() if file.exists() else b"")
         is_local = (local["host"], local["token"]) == (platform.node(), row["token"])
         if not is_local and time.time() < row["time"] + _STALE:
@@ -44,6 +47,8 @@ def take_lock(location: Location, file: Path) -> str:
                 " --out. If it has ended, try again ten minutes after its last update"
             )
         _log.info("%s: taken over from %s, which has ended", location.url, _process(row))
+        # Needed because `create` fails on an existing file; the check below catches the rare race
+        # of two.
         location.remove([LOCK])
     token = secrets.token_hex(8)
     write_lock(location, file, token, create=True)
@@ -72,6 +77,7 @@ def write_lock(location: Location, file: Path, token: str, *, create: bool = Fal
 
 def _row(content: bytes | None) -> dict[str, Any]:
     """Returns the fields of a lock, with time 0 if it is unreadable; empty without a lock."""
+    # Time 0 makes a damaged lock stale, so it blocks nobody forever.
     row: dict[str, Any] = {"host": "an unknown host", "pid": "?", "time": 0.0, "token": ""}
     with suppress(ValueError, TypeError, KeyError):
         fields = json.loads(content or b"")

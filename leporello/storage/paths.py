@@ -16,6 +16,7 @@ from leporello.core.errors import UserError
 from leporello.storage.location import VARIABLE, Location, MissingError, is_web
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+# A plug-in's or config's `Path("s3://b/x")` is `s3:/b/x`; it is repaired instead of refused.
 _COLLAPSED = re.compile(r"\A([A-Za-z][A-Za-z0-9+.-]+):/(?=[^/])")  # `Path` removes one slash
 # Query fields that contain secrets.
 _SIGNS = re.compile(r"(?i)(?:.*[_-])?((api)?key|token|sig|signature|credential|password|secret)")
@@ -62,6 +63,7 @@ class RemotePath(PosixPath):
 
     def iterdir(self) -> Iterator[RemotePath]:  # type: ignore[override]  # Path's is a generator
         """Yields the entries of a folder, sorted by name."""
+        # Object stores have no folders, only names with slashes.
         for name in sorted({name.split("/")[0] for name in Location(str(self)).files()}):
             yield RemotePath(f"{self}/{name}")
 
@@ -107,6 +109,7 @@ def to_path(path: str | Path) -> Path:
     if not is_url(text):
         return Path(path)
     protocol, _, address = text.partition("://")
+    # Without a copy: the file is on this machine already.
     is_local = protocol.lower() in ("file", "local")
     return Path(address) if is_local else RemotePath(_checked(protocol.lower(), address))
 
@@ -126,6 +129,7 @@ def _checked(protocol: str, address: str) -> str:
     web, shown = is_web(f"{protocol}://"), f"{protocol}://{'…@' if user else ''}{host}/…"
     path, mark, query = path.partition("?") if web else (path, "", "")
     name, colon, password = user.partition(":")
+    # On the web `https://TOKEN@host` is a login; in `s3://user@bucket` a name is harmless.
     secrets = [password or ("" if colon or not web else name)]  # a name alone may be a token
     secrets += [value for field, value in parse_qsl(query) if _SIGNS.fullmatch(field)]
     if any(secret and not VARIABLE.fullmatch(secret) for secret in secrets):
@@ -134,6 +138,7 @@ def _checked(protocol: str, address: str) -> str:
             " an environment variable and use the variable in the URL, in single quotes:"
             f" '{protocol}://user:$SECRET@host/…', '{protocol}://host/…?$QUERY'"
         )
+    # fsspec would unpack it by streams, while readers need a file that they can seek in.
     if "::" in address:
         raise UserError(f"{shown}: chains of URLs (::) are not supported; unpack the file first")
     if not host or "//" in f"/{path}":

@@ -26,7 +26,9 @@ from leporello.storage.location import (
 from leporello.storage.lock import LostError, check_lock, take_lock, write_lock
 from leporello.storage.paths import RemotePath, to_path
 
+# A tenth of the time until a lock is stale, so nine refreshes may fail.
 _EVERY = 60.0  # seconds
+# Recorded in the ledger after each group, so a killed download repeats at most this many files.
 _AT_ONCE = 256  # files
 _MANIFEST, _JOURNAL = "manifest.json", "-journal"
 _LEDGER = ".remote.jsonl"  # per file of a copy: its version when downloaded, or size when uploaded
@@ -70,6 +72,8 @@ class RemoteRun:
         location, copied = Location(self.url), {} if names else self._copied()
         if self.token:
             try:
+                # A worker too must notice that another process has the run, before it overwrites
+                # its files.
                 check_lock(location, self.token)
             except LostError as error:
                 self.lost = error  # permanent, even if the lock changes again
@@ -80,6 +84,8 @@ class RemoteRun:
         files = {name: path for name, path in self._files(names or [""]) if name not in copied}
         sizes = {name: path.stat().st_size for name, path in files.items()}
         location.put(files)
+        # Sizes, since asking the store for the new versions would take one more request for each
+        # file.
         self._record(sizes)
 
     def get(self, *names: str) -> None:
@@ -116,6 +122,7 @@ class RemoteRun:
                 f"{self.url}: the run was deleted there. This machine's copy of it is"
                 f" {self.directory}: remove the copy to start again, or copy it back to the URL"
             )
+        # Files belong to their manifest: with another one, nothing in the copy can be trusted.
         is_same = manifest.exists() and manifest.read_bytes() == remote_manifest
         if not is_same:
             shutil.rmtree(self.directory, ignore_errors=True)  # the copy belongs to another run
@@ -153,6 +160,7 @@ class RemoteRun:
 
     def _record(self, marks: Mapping[str, str | int | None]) -> None:
         with (self.directory / _LEDGER).open("ab", buffering=0) as file:
+            # One unbuffered append, so lines of several processes never mix.
             file.write(b"".join(json.dumps({name: marks[name]}).encode() + b"\n" for name in marks))
 
 
@@ -164,6 +172,7 @@ def remote_run(url: str) -> Iterator[RemoteRun]:
     file = run.directory.with_name("lock.json")
     with ExitStack() as stack:
         try:
+            # One process at a time on this machine; the lock at the URL is for other machines.
             stack.enter_context(FileLock(file.with_name(".lock"), timeout=0))
         except Timeout:
             raise UserError(f"{url}: another process is running there") from None
@@ -189,6 +198,7 @@ def _refreshed_lock(run: RemoteRun, file: Path) -> Iterator[None]:
             except (UserError, OSError) as error:
                 _log.warning("%s; the lock will be refreshed again", error)
 
+    # A thread, since a single read of a model may take longer than the lock lasts.
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     try:

@@ -62,6 +62,7 @@ def tile(texts: Iterable[str], separator: str) -> tuple[str, tuple[Span, ...]]:
     """Joins texts and returns the span of each, including the separator after it."""
     parts = [*texts]
     starts = [0, *accumulate(len(part) + len(separator) for part in parts)]
+    # No separator follows the last part.
     starts[-1] -= len(separator) if parts else 0
     return separator.join(parts), tuple(Span(*ends) for ends in pairwise(starts))
 
@@ -101,6 +102,7 @@ def _place(document: Document, span: Span) -> str:
     ends = (span.start, max(span.end - 1, span.start))
     places = " to ".join(filter(None, dict.fromkeys(_place_names(document, end) for end in ends)))
     first, last = ([s.title for s in _around(document, "sections", end)] for end in ends)
+    # Shared headings once: `Part II > 3 to 4`, not both complete paths.
     shared = len([*takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))])
     remaining = last[shared:] if first else last
     headings = " to ".join(filter(None, map(" > ".join, (first, remaining))))
@@ -114,6 +116,7 @@ def _place_names(document: Document, offset: int) -> str:
 def _around(document: Document, kind: Literal["places", "sections"], offset: int) -> list[Any]:
     """Returns the places or sections around a character, outermost first."""
     ordered, outer = document.memo(("around", kind), partial(_nested, getattr(document, kind)))
+    # A spreadsheet has up to 100,000 places, too many to search one by one for each passage.
     number, around = bisect_right(ordered, offset, key=attrgetter("start")) - 1, []
     while number >= 0:
         if offset < ordered[number].end:
@@ -142,12 +145,14 @@ def joined(parts: Iterable[tuple[str, Extracted]], separator: str = "\n\n") -> E
         separator: Text between the parts.
     """
     parts = [*parts]
+    # A place without text could not be cited, and two would begin at one character.
     with_text = [(name, part) for name, part in parts if part.text.strip()]
     text, spans = tile((part.text for _, part in with_text), separator)
     sections: list[Section] = []
     places: list[Place] = []
     losses: list[Loss] = []
     for name, part in parts:
+        # From all parts, also those without text: a lost chapter has nothing else to show.
         losses += (replace(loss, place=f"{name} {loss.place}".strip()) for loss in part.losses)
     for (name, part), span in zip(with_text, spans, strict=True):
         offset = span.start

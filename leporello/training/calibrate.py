@@ -18,6 +18,7 @@ from leporello.models.calibration import Calibration, Method, fit, odds_of
 from leporello.runs.run import run
 from leporello.training.splits import one_job
 
+# With fewer answers, the fitted curve would follow single answers.
 _MIN_ANSWERS = 20
 _FULL_SCORE = 100.0
 
@@ -59,6 +60,7 @@ def calibrate(options: CalibrateOptions) -> FittedCalibration:
     name = safe_name(f"{point.name}+{chosen.name}+calibration")
     folder = (options.out or Path("models") / name).resolve()
     folder.mkdir(parents=True, exist_ok=True)
+    # An identity, since fitting to calibrated confidences would correct them twice.
     identity = folder / "none.json"
     write_json(identity, Calibration().row())
     finished = run(
@@ -106,8 +108,10 @@ def _fitted(method: Method, answers: _Answers) -> Calibration:
 
 def _held_out_error(method: Method, answers: _Answers) -> float:
     """Returns the error if each half of the documents is calibrated by the other half."""
+    # By documents, since answers on one document share its difficulty.
     numbers = {document: n for n, document in enumerate(sorted({row[0] for row in answers}))}
     halves = [[row for row in answers if numbers[row[0]] % 2 == half] for half in (0, 1)]
+    # The error on the fitted answers themselves would be too low to mean anything.
     calibrated = [
         (calibration.probability(odds_of(confidence)), score)
         for scored, fitted in (halves, halves[::-1])

@@ -71,6 +71,8 @@ class CheckpointDirectory:
                     yield
                 finally:
                     if not self._has_checkpoints():
+                        # A failure before the first checkpoint must not block the next training
+                        # with other settings.
                         self.remove()  # without a checkpoint, nothing can be resumed
         except Timeout:
             raise UserError(f"{self.path}: another process is training in this folder") from None
@@ -113,11 +115,13 @@ def tune_at_rates(
     tune = getattr(_module(reader), reader.trainer.partition(":")[2])
     results = []
     for rate in settings.rates:
+        # A folder for each rate, so a killed sweep repeats only the rate that it was in.
         folder = unfinished.path / f"rate-{rate:g}"
         with Progress(f"training at {rate:g}") as progress:
             job = TuningJob(train, validation, settings.at(rate), folder, progress.example)
             tuning: TuningResult = tune(reader, job)
         results += [RateResult(rate, checkpoint, tuning) for checkpoint in tuning.candidates]
+    # Only this process scores checkpoints later; a group would wait for the others and time out.
     destroy_process_group()
     return results
 

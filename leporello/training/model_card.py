@@ -202,10 +202,12 @@ def check_free(path: Path, *, update: bool) -> None:
 def new_folder(path: Path) -> Generator[Path]:
     """Yields a temporary directory, which is moved to `path` once it is completely written."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    # Beside the target, since a rename works only within one file system.
     with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as temporary:
         folder = Path(temporary) / "made"
         folder.mkdir()
         yield folder
+        # Two renames instead of a removal first: a kill never leaves half of a model.
         if path.exists():
             path.rename(Path(temporary) / "replaced")
         folder.rename(path)

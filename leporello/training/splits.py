@@ -49,6 +49,7 @@ def split(task: TaskSpec, name: str, settings: Training, *, needed: bool) -> Spl
     """
     learnt = task.with_split(name or "train") if name or task.has_splits else task
     source: Task = learnt.spec.build()
+    # No documents are held out by default: fine-tuning must name its validation data (decision 26).
     if settings.holdout:
         held_out = _draw_holdout(source, task.name, settings)
         train, validation = (Part(source, held_out, inside=side) for side in (False, True))
@@ -61,6 +62,7 @@ def split(task: TaskSpec, name: str, settings: Training, *, needed: bool) -> Spl
         )
     if not validated:
         return Splits(learnt, source, None, "")
+    # Losses on the training data always fall, so they would choose the most overfitted checkpoint.
     if validated == (name or "train"):
         raise UserError(f"split {validated!r} cannot be both trained and validated on: name two")
     other_split: Task = task.with_split(validated).spec.build()
@@ -78,6 +80,7 @@ def _draw_holdout(source: Task, name: str, settings: Training) -> frozenset[str]
             " out, none remains to train on"
         )
     # Documents rather than questions, since questions on one document share hits (decision 26).
+    # The prefix separates this draw from others with the same seed, such as the order of examples.
     generator = random.Random(f"holdout {settings.seed}")
     return frozenset(generator.sample(ids, count))
 
@@ -85,6 +88,7 @@ def _draw_holdout(source: Task, name: str, settings: Training) -> frozenset[str]
 def document_of(example: Example) -> str:
     """Returns the id of an example's document; for a shuffle test, that of the original text."""
     gold = example.metadata.get("gold")
+    # Shuffled copies count as their original: on both sides, its words would give the answer away.
     shuffled = gold.get("shuffle_test") if isinstance(gold, dict) else None
     return str(shuffled["document"]) if isinstance(shuffled, dict) else example.document.id
 

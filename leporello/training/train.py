@@ -62,6 +62,7 @@ def train(options: TrainOptions) -> Trained:
     folder = options.out or Path("models") / safe_name(f"{point.name}+{chosen.name}")
     folder = folder.resolve()
     stages = point.build()
+    # All checks come before data are read, since a training takes hours.
     check_trainable(point.name, stages)
     check_free(folder, update=options.update)
     settings = _settings(point, chosen)
@@ -101,6 +102,7 @@ def _check_choices(
             " --set train.choose=[] disables the choice and keeps the value"
         )
     try:
+        # Loaded just to see the error now, instead of after the training.
         load_config(config, [*overrides, *choices], [name])
     except ConfigError as error:
         raise UserError(f"{name}.train.choose: {error}") from None

@@ -140,6 +140,8 @@ def _add(
         return True
     for read, target in zip(reads, targets, strict=True):
         texts = (target,) if isinstance(target, str) else (target or ())
+        # SCROLLS' code learns each answer of a question; its paper does not mention it (decision
+        # 26).
         for text in dict.fromkeys(texts if all_references else texts[:1]):
             supervision.inputs.append(_without_documents(read))
             supervision.targets.append(text)
@@ -152,6 +154,7 @@ def _first_round(
 ) -> tuple[Sequence[Read], Sequence[Targets]]:
     combiner: Supervises = stages.combiner
     active = ActiveExample.create(stages, 0, example, selection)
+    # Only the first round: later rounds depend on answers, which an untrained reader gets wrong.
     active.start()
     targets = combiner.supervise(example, active.reads)
     if len(targets) != len(active.reads) or not all(map(_is_target, targets)):

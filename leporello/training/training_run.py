@@ -94,6 +94,7 @@ class TrainingRun:
         splits = self.splits
         with task_errors(splits.task.name):
             data = str(splits.train.fingerprint())
+        # The same signature as in runs: what changes their results also starts a training over.
         signature = job_signature(self.point, splits.task, data)
         split: Any = splits.task.spec.params.get("split")
         return TrainingRecord(
@@ -134,11 +135,13 @@ class TrainingRun:
         assert self.splits.validation is not None
         validated = self._gather_pairs(self.splits.validation, f"preparing {self.splits.validated}")
         record.validation = validated.counts()
+        # By content: the same contract under two ids would make the scores too good.
         record.shared = len(learnt.documents & validated.documents)
         unfinished = CheckpointDirectory(self.folder.with_name(f"{self.folder.name}.unfinished"))
         with unfinished.locked(_checkpoint_settings(record, self.limit), update=update):
             sides = (learnt.pairs, validated.pairs)
             results = tune_at_rates(self.stages.reader, self.settings, *sides, unfinished)
+            # Checkpoints are scored and written once; the other processes have no further work.
             if not is_main_process():
                 return
             with new_folder(self.folder) as folder:
@@ -222,6 +225,7 @@ def _with_cache(cache: Cache | None, example: Example) -> Example:
 
 def _checkpoint_settings(record: TrainingRecord, limit: int | None) -> dict[str, JSON]:
     """Returns the settings and data that checkpoints depend on."""
+    # `choose` acts after the training, so another list of candidates keeps the checkpoints.
     relevant = {name: value for name, value in record.settings.items() if name != "choose"}
     settings = {
         "settings": relevant,
@@ -240,6 +244,7 @@ def _relative(value: Any, folder: Path) -> Any:  # noqa: ANN401 -- any JSON
         return {key: _relative(item, folder) for key, item in value.items()}
     if isinstance(value, list):
         return [_relative(item, folder) for item in value]
+    # Relative paths, so a model's folder can be moved or shared.
     inside = isinstance(value, str) and value.startswith(f"{folder.resolve()}/")
     return f"./{Path(value).relative_to(folder.resolve())}" if inside else value
 

@@ -66,7 +66,9 @@ class Evaluation:
             UserError: Most examples failed, so the scores are meaningless.
         """
         results = [(point, self._run(point)) for point in points]
+        # `max` keeps the first of equal points, so declared values win ties (decision 26).
         best, result = max(results, key=lambda pair: self.score(pair[1]))
+        # Failures score 0, so with many of them all candidates have similar scores.
         if result.failures * 2 > result.examples:
             raise UserError(
                 f"{result.failures} of {result.examples} examples failed on"
@@ -84,6 +86,8 @@ class Evaluation:
         job = Job(point, self.splits.task, source, signature, Placement(workers=0))
         with TemporaryDirectory() as folder, Interrupts() as interrupts:
             context = RunContext(
+                # A temporary run: its results serve only the choice, and the cache keeps the
+                # reader's outputs.
                 RunDirectory(Path(folder)),
                 Limits(),
                 self.limit,

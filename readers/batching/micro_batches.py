@@ -103,6 +103,7 @@ def _cheapest(
         most_new[starts] = np.maximum(most_new[starts], new_tokens[end - 1])
         sizes = (rows[end] - rows[starts]) * (longest[starts] + most_new[starts])
         fits = sizes <= budget
+        # Otherwise prompts over the budget could never be read.
         fits[-1] = True  # a single prompt is always a batch
         first += int(fits.argmax())
         starts = slice(first, end)

@@ -133,8 +133,10 @@ def memory_budget(
     if _free_bytes(device) is None:
         return _ON_CPU
     _free_memory()
+    # CUDA's context and cuBLAS workspaces must not count as the prompt's memory.
     _used(prompt, answer, device, 1)  # the libraries allocate their own memory first
     available = _free_bytes(device) or 0
+    # Doubling needs few measurements; each may exhaust the memory, which takes the longest.
     count = 1
     # Doubling needs few trials, and a result between two powers would hardly be faster.
     while count < most and _used(prompt, answer, device, 2 * count) <= _SHARE * available:

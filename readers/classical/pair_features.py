@@ -103,6 +103,7 @@ def _encode(measures: Measures, profile: Mapping[str, Array]) -> list[_Encoded]:
         dense[family] = np.clip(scores, -_MAX_DEVIATIONS, _MAX_DEVIATIONS)
         # Habits include lengths, which are not shares, so they have no roots.
         if family != "habits":
+            # Square roots, so the commonest word does not decide the cosine alone.
             dense[f"{family}.share"] = np.sqrt(rates)
     return [
         _Encoded(

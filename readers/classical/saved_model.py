@@ -87,6 +87,8 @@ def load(model: str | None, reader: str) -> tuple[Any, Mapping[str, Any]]:
     file = folder / _MODEL
     try:
         _check_types(model, skops.io.get_untrusted_types(file=file))
+        # Nothing beyond skops' own list of types is trusted, so a model from elsewhere runs no
+        # code.
         return skops.io.load(file, trusted=[]), settings
     except UserError:
         raise
@@ -150,6 +152,7 @@ def _canonical(data: bytes) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target:
         target.writestr(_member("schema.json"), renamed)
+        # skops names members by memory addresses, which differ in each process.
         for name in sorted(source.namelist(), key=lambda name: _rank(name, order)):
             if name != "schema.json":
                 stem, dot, ending = name.partition(".")

@@ -59,6 +59,7 @@ class LateInteraction(LoadedModel):
 
         distinct = dict.fromkeys(passages)
         counts = np.zeros(len(self.tokens.tokenizer))
+        # Equal passages count once: chunks of one document recur with each of its questions.
         for passage in distinct:
             counts[sorted(set(self._ids(passage)))] += 1
         # Squared idf gained 3 to 7 points, idf 4 to 6, equal weights 0 to 3 (decision 26).
@@ -80,6 +81,7 @@ class LateInteraction(LoadedModel):
         passage_vectors = [vectors for vectors in passage_vectors if len(vectors)]
         if not passage_vectors or not question_weights.any():
             return 0.0
+        # The best passage, not the mean: an answer is in one place.
         nearest = max(
             (vectors @ question_vectors.T).max(axis=0) @ question_weights
             for vectors in passage_vectors

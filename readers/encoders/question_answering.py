@@ -197,6 +197,7 @@ class QuestionAnswering(BatchedModel):
         network = self._network
         with torch.inference_mode(), quiet():  # Longformer logs its padding
             logits = network(**tensors(network, prompts, self.tokens.padding, network.device))
+            # Sums of half-precision logits tie often.
             starts, ends = logits.start_logits.float(), logits.end_logits.float()
             marks = padded([prompt.marks for prompt in prompts], 0, starts.device)[0].bool()
             # By sums of logits: they remain comparable between segments (decision 19).

@@ -15,6 +15,7 @@ from accelerate import PartialState
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 
+# An empty file written last; it is removed first, so a kill never leaves a marked fragment.
 _MARK = ".whole"
 
 
@@ -54,6 +55,8 @@ class CheckpointMarker(TrainerCallback):
             return
         folder = Path(str(args.output_dir))
         (folder / f"checkpoint-{state.global_step}" / _MARK).touch()
+        # The last one to resume from, and the best one to keep: two checkpoints on the disk at a
+        # time.
         needed = {state.global_step, state.best_global_step}
         for path in complete_checkpoints(folder):
             if not self._keep_all and step_of(path) not in needed:
@@ -84,6 +87,8 @@ class StepLogger(TrainerCallback):
         """Reports a step."""
         self._report()
         if state.global_step >= state.max_steps:
+            # Otherwise the steps after the last `evaluate_steps` would be trained, but never
+            # measured or kept.
             control.should_evaluate = control.should_save = True
         control.should_log |= control.should_save
 
@@ -92,6 +97,8 @@ class StepLogger(TrainerCallback):
     ) -> None:
         """Skips a measurement that was made at this step."""
         measured = state.log_history[-1] if state.log_history else {}
+        # The last step and the end of an epoch coincide; a second measurement would use up
+        # patience.
         if "eval_loss" in measured and measured["step"] == state.global_step:
             control.should_evaluate = control.should_save = False
         control.should_log |= control.should_save
@@ -112,5 +119,6 @@ def finished(checkpoint: Path, patience: int) -> Sequence[Mapping[str, float]] |
 
 def _exhausted(history: Sequence[Mapping[str, float]], patience: int) -> bool:
     """Returns whether the lowest validation loss is `patience` measurements old."""
+    # Computed from the log instead of counted, since a kill would lose a counter (decision 26).
     losses = [row["eval_loss"] for row in history if "eval_loss" in row]
     return bool(patience and losses) and len(losses) - 1 - losses.index(min(losses)) >= patience

@@ -29,6 +29,7 @@ def translations(
     """Returns the tensors for an encoder-decoder."""
     ids, mask = padded([example.prompt.tokens for example in examples], padding, _CPU)
     labels, counted = padded([example.labels for example in examples], IGNORED, _CPU)
+    # By the mask for the same reason: a label may equal the padding value.
     labels = labels.masked_fill(counted == 0, IGNORED)
     tensors = {"input_ids": ids, "attention_mask": mask, "labels": labels}
     # With label smoothing, the Trainer removes the labels from the model's inputs.
@@ -45,8 +46,11 @@ def continuations(_: PreTrainedModel, padding: int, examples: Sequence[TrainingE
     """Returns the tensors for a decoder-only model, which learns only the tokens of the labels."""
     rows = [(*example.prompt.tokens, *example.labels) for example in examples]
     ids, mask = padded(rows, padding, _CPU)
+    # Padding by its mask, not by its id: many decoders pad with the end token, which must be
+    # learnt.
     labels = ids.masked_fill(mask == 0, IGNORED)
     for row, example in zip(labels, examples, strict=True):
+        # The prompt gets no loss: it is given at test time, and is far longer than its answer.
         row[: len(example.prompt.tokens)] = IGNORED
     return {"input_ids": ids, "attention_mask": mask, "labels": labels}
 

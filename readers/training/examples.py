@@ -10,6 +10,7 @@ from itertools import islice
 from leporello.core.training import Training
 from leporello.readers.batching.micro_batches import ModelInput
 
+# Sorting saves padding, groups keep the order nearly random; the Trainer's sampler sorts 50 too.
 _SORTED = 50  # micro-batches whose examples are sorted by length together
 
 
@@ -73,10 +74,14 @@ class MicroBatches:
             yield from self.examples
             return
         shuffled = list(self.examples)
+        # Seeded by the epoch too, so a resumed training packs the same micro-batches without any
+        # state.
         random.Random(f"{self.settings.seed} {self._epoch}").shuffle(shuffled)
         if not self.settings.group_by_length:
             yield from shuffled
             return
+        # With a budget, micro-batches are packed once and then shuffled, so all examples are
+        # sorted.
         rows = len(shuffled) if self.settings.batch_tokens else _SORTED * self._rows
         remaining = iter(shuffled)
         while group := list(islice(remaining, rows)):
@@ -92,6 +97,8 @@ class MicroBatches:
         for example in examples:
             longest = max(member.size for member in (*batch, example))
             is_full = longest * (len(batch) + 1) > budget if budget else len(batch) == self._rows
+            # An example larger than the budget forms a micro-batch of its own instead of being
+            # dropped.
             if batch and is_full:
                 yield batch
                 batch = []

@@ -68,6 +68,7 @@ def _check_device(name: str) -> None:
     if name == "auto":
         return
     pretrained._device(name)
+    # The Trainer ignores the number in `cuda:1`, so the wrong GPU would be used in silence.
     if torch.device(name).index:
         raise UserError(
             f"device: training uses the first visible GPU, not {name}: omit the number, and"
@@ -78,6 +79,7 @@ def _check_device(name: str) -> None:
 def _check_bfloat16() -> None:
     import torch
 
+    # Emulated bfloat16 computes correctly but more slowly than float32, so it does not count.
     if torch.cuda.is_available() and not torch.cuda.is_bf16_supported(including_emulation=False):
         raise UserError(
             f"train.precision: {torch.cuda.get_device_name()} does not support bfloat16:"
@@ -125,5 +127,6 @@ def check_agreement(device: str, *sides: Sequence[TrainingExample]) -> None:
 def _hash(examples: Iterable[TrainingExample]) -> str:
     digest = sha256()
     for example in examples:
+        # Separators that are not tokens: labels cannot be taken for a part of the prompt.
         digest.update(array("q", [*example.prompt.tokens, -1, *example.labels, -2]).tobytes())
     return digest.hexdigest()

@@ -45,6 +45,8 @@ class BatchTrainer(Trainer):
             parts, total = self.accelerator.num_processes, num_items_in_batch
         else:
             parts, total = len(self._validation), self._validation_items
+        # The Trainer adds means: of two micro-batches, loss and gradient were twice too large, and
+        # `max_grad_norm` then cut the gradient. So each mean is weighted (decision 26).
         share = _items(inputs) * parts / total
         loss, outputs = super().compute_loss(model, inputs, return_outputs=True)
         return (loss * share, outputs) if return_outputs else loss * share
@@ -56,6 +58,7 @@ class BatchTrainer(Trainer):
     ) -> Any:  # noqa: ANN401 -- as in Trainer
         """Returns the number of items of a batch in all processes."""
         items = torch.stack([*map(_items, batch_samples)]).sum()
+        # Over all processes, since each one holds only its part of the batch.
         return self.accelerator.gather(items.to(device)).sum()
 
     @property
@@ -65,6 +68,7 @@ class BatchTrainer(Trainer):
 
     @cached_property
     def _validation_items(self) -> int:
+        # Counted, since a small last micro-batch would otherwise weigh as much as a full one.
         return sum(int(_items(self.data_collator([batch]))) for batch in self._validation)
 
     def _get_collator_with_removed_columns(

@@ -44,12 +44,15 @@ def load_network(
     if labels and not set(labels) <= set((config.id2label or {}).values()):
         config.id2label = dict(enumerate(labels))
         config.label2id = {label: number for number, label in enumerate(labels)}
+    # A missing head is random: without a seed, a second process would train another model.
     transformers.set_seed(seed)
+    # float32, since Adam's small steps vanish in 16 bits; `precision` only sets the arithmetic.
     loaded, missing = read_weights(
         model, architecture, config=config, dtype=torch.float32, ignore_mismatched_sizes=True
     )
     if architecture in _WITH_HEADS:  # the head may be random, but not the body
         body = f"{loaded.base_model_prefix}."
+        # Models for token spans lack a pooler by design.
         missing = [n for n in missing if n.startswith(body) and "pooler" not in n]
     refuse_incomplete(model, loaded, missing)
     return loaded

@@ -39,7 +39,9 @@ from leporello.readers.training.hardware import check_agreement, group, is_cpu
 from leporello.readers.training.losses import BatchTrainer
 from leporello.readers.training.networks import load_checkpoint, load_network, with_lora
 
+# A curve has 50 points however long the training is, so its log stays small.
 _POINTS = 0.02  # distance of the points of a curve, as a share of all steps
+# The Trainer's own `constant` ignores the warm-up.
 _SCHEDULES = {"constant": "constant_with_warmup"}
 CURVES = "curves"
 _CURVE = {"loss": "loss", "learning_rate": "learning_rate", "eval_loss": "validation_loss"}
@@ -100,6 +102,7 @@ def fine_tune(
         for path in complete_checkpoints(job.directory)
     ]
     if job.settings.best_by == "loss":
+        # Losses are known already, so one candidate suffices; a metric takes a run for each.
         checkpoints = sorted(checkpoints, key=lambda checkpoint: checkpoint.loss)[:1]
     return TuningResult(checkpoints, _curve(history), counts, job.directory / CURVES)
 
@@ -111,6 +114,7 @@ def _history(
     validation: Sequence[TrainingExample],
 ) -> Sequence[Mapping[str, float]]:
     """Trains, from the last checkpoint if there is one, and returns the log."""
+    # The main process removes incomplete checkpoints before the others look for the last one.
     with group(model.device).main_process_first():
         last = last_complete(job.directory)
     if last and (history := finished(last, job.settings.patience)) is not None:
@@ -140,9 +144,11 @@ def _trainer(
     settings = job.settings
     network = load_network(model.model, model.architecture, settings.seed, model.labels)
     padding = model.tokens.padding
+    # The cache of keys and values helps generation only; in training it just takes memory.
     network.config.use_cache = False
     trained: Any = with_lora(network, settings) if settings.lora_rank else network
     if settings.lora_rank and settings.gradient_checkpointing:
+        # LoRA freezes the embeddings; without this, recomputed layers would get no gradient.
         trained.enable_input_require_grads()
     batches = MicroBatches(examples, settings)
     trainer = BatchTrainer(
@@ -154,6 +160,7 @@ def _trainer(
         eval_dataset=MicroBatches(validation, settings, shuffled=False),
         callbacks=_callbacks(job, batches),
     )
+    # Leporello draws the progress itself; theirs would print over it.
     for noisy in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(noisy)
     return trainer
@@ -175,6 +182,7 @@ def _writer(folder: Path) -> Any:  # noqa: ANN401 -- TensorBoard's
 
     # Steps after the last checkpoint of a killed process are logged again.
     after = max((step_of(path) + 1 for path in complete_checkpoints(folder)), default=0)
+    # `purge_step` removes these points, so a resumed curve does not run backwards.
     return SummaryWriter(str(folder / CURVES), purge_step=after)
 
 
@@ -192,6 +200,8 @@ def _arguments(job: TuningJob, device: str) -> TrainingArguments:
             learning_rate=settings.rates[0],
             lr_scheduler_type=_SCHEDULES.get(settings.schedule, settings.schedule),
             warmup_steps=settings.warmup,
+            # AdamW also for T5, whose authors used AdaFactor: one optimizer for all models
+            # (decision 26).
             optim="adamw_torch",
             adam_beta1=settings.betas[0],
             adam_beta2=settings.betas[1],
@@ -205,13 +215,17 @@ def _arguments(job: TuningJob, device: str) -> TrainingArguments:
             eval_strategy=strategy,
             save_strategy=strategy,
             eval_steps=settings.evaluate_steps or None,
+            # 500 is the Trainer's default; it is unused if the strategy is `epoch`.
             save_steps=settings.evaluate_steps or 500,
             # The loss; metrics choose later, with the complete pipeline (decision 26).
             metric_for_best_model="eval_loss",
             greater_is_better=False,
             logging_steps=_POINTS,
             prediction_loss_only=True,
+            # Micro-batches are lists of examples, not rows with columns.
             remove_unused_columns=False,
+            # The collator makes small tensors of tokens; pinned memory gains nothing, and warns on
+            # a CPU.
             dataloader_pin_memory=False,
             disable_tqdm=True,
             report_to=[],
@@ -245,6 +259,7 @@ def _save(model: ModelToTune, settings: Training, checkpoint: Path, folder: Path
             merged: Any = PeftModel.from_pretrained(network, str(checkpoint)).merge_and_unload()
     else:
         merged = load_checkpoint(model.architecture, checkpoint)
+    # It was off for training only; without it a reader would generate each token from the start.
     merged.config.use_cache = True
     shutil.rmtree(folder, ignore_errors=True)
     with quiet():

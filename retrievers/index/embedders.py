@@ -225,6 +225,7 @@ def _divide(text: str, parts: int) -> list[str]:
     parts = min(parts, len(text))
     bounds = [0]
     for end in (len(text) * i // parts for i in range(1, parts)):
+        # A quarter of a piece: farther blanks would make pieces of very different length.
         near = max(bounds[-1] + 1, end - len(text) // parts // 4)
         blank = text.rfind(" ", near, end)
         bounds.append(end if blank < 0 else blank)

@@ -65,6 +65,7 @@ def sees_gold(stage: object) -> bool:
 
     A stage without a declaration uses them if a stage nested in it does.
     """
+    # Gold in a nested oracle must show in the table as well, so no score looks better than it is.
     declared = getattr(stage, "sees_gold", None)
     return any(map(sees_gold, nested(stage))) if declared is None else bool(declared)
 
@@ -214,6 +215,7 @@ def load_models(stage: object) -> None:
 
     Loading is slow and must not be interrupted, so it precedes any time limit.
     """
+    # A stage that defines `load` knows which nested models it needs; others load all of them.
     if callable(load := getattr(stage, "load", None)):
         load()
     else:

@@ -253,6 +253,7 @@ def spans_hash(document: Document, chunks: Sequence[Chunk]) -> str:
 
     if not isinstance(chunks, tuple):
         return compute_hash()[1]
+    # The memo holds the tuple, so its id cannot be used again for another one.
     return document.memo(("spans", id(chunks)), compute_hash)[1]
 
 
@@ -260,6 +261,7 @@ def content_of(document: Document) -> JSON:
     """Returns hashes of everything in a document that a stage can see."""
 
     def compute_hashes() -> JSON:
+        # Chunkers see sections and parts, so two files of equal text may have different chunks.
         sections = [dataclasses.astuple(section) for section in document.sections]
         parts = [(part.start, part.end) for part in document.parts]
         return {

@@ -30,6 +30,7 @@ CacheKey: TypeAlias = "Mapping[str, JSON]"
 Fingerprint: TypeAlias = "Callable[[object, Collection[str]], CacheKey | None]"
 Made = TypeVar("Made")
 
+# 32 bits halve the files, and only texts beyond 4 billion characters need more.
 _LARGEST = 2**32 - 1  # largest offset in a cache; the tokens of longer texts stay in memory
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 SCALARS = (bool, int, float, str, type(None))
@@ -115,6 +116,7 @@ def memo_key(stage: object, without: Collection[str] = ()) -> Hashable:
 
 
 def _value_key(value: object) -> Hashable:
+    # With the type, since 1, 1.0 and True are equal as keys, but not as parameters.
     if type(value) in SCALARS or isinstance(value, PurePath):
         return (type(value), repr(value))
     if isinstance(value, (tuple, list)):
@@ -139,6 +141,7 @@ def parameters_of(stage: object) -> dict[str, Any]:
 
 @cache
 def _parameter_names(cls: type) -> tuple[str, ...] | None:
+    # A class that is not frozen may change its parameters later, so they cannot be a key.
     if not dataclasses.is_dataclass(cls) or not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]  # dataclasses set it
         return None
     names = [field.name for field in dataclasses.fields(cls) if field.init]

@@ -40,12 +40,14 @@ def chunks(
         with collect_notes() as notes:
             for number, member in enumerate(document.members):
                 file = member_document(document, number)
+                # Kept now, since the segment's key would have to build the file's document again.
                 document.memo(("content", number), partial(derived.content_of, file))
                 divide_file, within = partial(divide, file), (document, member.start)
                 chunks += derived.chunks(file, chunker, question, divide_file, within)
         return tuple(chunks), notes
 
     result, notes = document.memo(("chunks", memo_key(chunker), question), make)
+    # Each note once: a chunker gives the same note for each of a thousand files.
     for text in dict.fromkeys(notes):
         note(text)
     return result
@@ -111,6 +113,7 @@ def _parts(
     if any(isinstance(chunk, Passage) for chunk in chunks):
         return None
     spans = derived.spans(chunks)
+    # Another order would assign chunks to the wrong files; a plug-in chunker may use any.
     if (np.diff(spans[:, 0]) < 0).any():
         return None
     bounds = np.searchsorted(spans[:, 0], [member.start for member in document.members])
@@ -126,6 +129,7 @@ def _segment(document: Document, retriever: Any, number: int, spans: NDArray[np.
     if cache and key and (cached := cache.get("segment", key)) is not None:
         return cached
     file = member_document(document, number)
+    # Chunks of the file alone, so the segment is equal in every collection that contains the file.
     segment = retriever.segment([file.chunk(*span) for span in spans.tolist()])
     if cache and key:
         cache.put("segment", key, segment)
@@ -140,6 +144,7 @@ def _key(
     fingerprint: Fingerprint,
 ) -> CacheKey | None:
     """Returns the cache key of a member's segment; None if the retriever has no fingerprint."""
+    # A sweep over BM25's k1 and b shares all segments, which contain only counts.
     join_only = getattr(type(retriever), "join_only", ())
     identity = fingerprint(retriever, (*derived.search_only(retriever), *join_only))
     if identity is None:
@@ -147,5 +152,6 @@ def _key(
     content = document.memo(
         ("content", number), lambda: derived.content_of(member_document(document, number))
     )
+    # Relative to the file: a new file before it moves all offsets, but not these.
     spans_hash = hashlib.sha256(spans.tobytes()).hexdigest()
     return {"retriever": {**identity}, "document": content, "chunks": spans_hash}

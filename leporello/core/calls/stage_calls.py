@@ -66,6 +66,7 @@ def retrieve(
         "chunks": lambda: chunks,
         "index": lambda: _index(document, retriever, chunks),
     }
+    # Only what it takes, so examples need no gold-free copies unless a retriever asks for them.
     names = _parameters(kind, method)
     with stage_call(_name(kind, method), document):
         arguments = {name: values[name]() for name in names}
@@ -157,6 +158,8 @@ class stage_call:  # noqa: N801 -- called like a function; a generator takes twi
         if isinstance(error, GeneratorExit):  # the engine would take it for the end of the run
             raise StageError(f"{self._name} raised GeneratorExit") from None
         if error is None:
+            # Documents are shared by pipelines: one changed field would change all results after
+            # it.
             for document, values in self._before:
                 self._restore(document, values)
 

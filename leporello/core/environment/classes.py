@@ -212,6 +212,7 @@ def load_file(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # a user's file may raise anything
+        # Otherwise the next lookup would find half a module.
         del sys.modules[name]
         raise ClassError(f"importing {path} failed: {describe_error(error)}") from None
     _check_neighbours(path)

@@ -24,6 +24,7 @@ def within(seconds: float, call: Callable[[], T]) -> T:
         except BaseException as error:
             future.set_exception(error)
 
+    # A thread instead of a signal, since this also runs in threads of a server.
     threading.Thread(target=work, daemon=True).start()
     try:
         return future.result(seconds)

@@ -6,21 +6,30 @@ They are checked while a file is read, before its content takes memory; docs/fil
 from __future__ import annotations
 
 CONFIG_BYTES = 2**21  # bytes of a YAML file, of a mapping's JSON, or of a text of the command line
+# Counted in the text before parsing, which takes memory for each node.
 CONFIG_MARKS = 100_000  # line ends, commas and opening brackets, since each can add a node
 CONFIG_DIRECTIVES = 100  # `%TAG` directives, which libyaml compares with each other
+# Ten aliases of ten aliases, nine levels deep, are a billion nodes in one kilobyte.
 CONFIG_NODES = 100_000  # mappings, lists and values, counted again for each alias
+# Checks of configs are recursive, and Python allows a thousand calls within each other.
 CONFIG_DEPTH = 100  # mappings and lists within each other
+# Python converts long numbers in quadratic time.
 NUMBER_LETTERS = 400  # letters of a number; the longest float is shorter
+# Sweeps multiply: five of ten values would be 100,000 pipelines.
 POINTS = 5_000  # stages and pipelines from the sweeps of one pipeline
 ANCESTORS = 50  # pipelines in a chain of `extends`
 COLUMNS = 10_000  # columns of a suite
 
 ROW_BYTES = 2**25  # uncompressed bytes of a row; a user's task can raise it by `max_row_bytes`
 EXPANDED_BYTES = 2**28  # uncompressed bytes that are allowed for any compressed file
+# Text shrinks ten times, repetitive JSON a hundred; deflate's limit is 1032.
 EXPANDED_TIMES = 250  # maximum ratio of uncompressed to compressed size beyond EXPANDED_BYTES
 XML_DEPTH = 256  # elements within each other
+# striprtf keeps a stack of groups; real files nest some ten.
 RTF_DEPTH = 500  # groups within each other
+# Each entry takes a kilobyte as an object; the largest office files have some thousand.
 ARCHIVE_ENTRIES = 20_000  # entries of a zip file that is a document
 TABLE_COLUMNS = 100_000  # columns of a row of a text table
 MAIL_PARTS = 1_000  # attachments of a mail; more are reported as lost
+# The library parses headers in quadratic time.
 HEADER_LETTERS = 4_000  # letters of a mail's header; more are reported as lost

@@ -24,6 +24,7 @@ from leporello.executors.interface import BatchSpec
 from leporello.executors.ray.environment import travelling_modules
 
 _PATIENCE = 30.0  # seconds between warnings about missing workers
+# Autoscalers take minutes to add a machine.
 _LONGEST = 600.0  # seconds without a node that fits a worker, after which the run ends
 _log = logging.getLogger("leporello")
 
@@ -97,6 +98,8 @@ def _connect(placement: Placement, modules: list[str]) -> None:
         options = {"address": placement.address, "runtime_env": {"py_modules": modules}}
     else:  # not reachable from other machines, and with enough CPUs for all workers
         needed = 0 if placement.workers == "auto" else placement.workers * placement.worker_cpus
+        # Ray starts no worker beyond the cores that it knows, even if workers mostly wait for a
+        # server.
         cpus = max(cores(), math.ceil(needed))
         options.update(num_cpus=cpus, _node_ip_address="127.0.0.1")
     try:

@@ -25,6 +25,7 @@ _PREFIXES = ("LEPORELLO_", "HF_", "TRANSFORMERS_", "AWS_", "GOOGLE_", "FSSPEC_")
 def travelling_modules(spec: BatchSpec, folder: Path) -> list[str]:
     """Returns the folders to send: Leporello's package, and copies of plug-ins' files."""
     package = Path(__file__).parents[2]  # includes the stages, which are links in a checkout
+    # Copies of the needed files alone, since Ray sends complete folders.
     plug_ins = folder / _PLUG_INS
     plug_ins.mkdir()
     for file, place in _plug_ins(spec).items():
@@ -90,5 +91,6 @@ class WorkerEnvironment:
             for path, place in self.plug_ins.items():
                 REMAPPED_PATHS[path] = str(folder / place)
                 sys.path.append(str(folder / place.partition("/")[0]))
+        # Last, so the package that was sent wins over a checkout of the same name on the node.
         sys.path.extend(path for path in self.paths if path not in sys.path)
         show_log()

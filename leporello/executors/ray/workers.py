@@ -81,6 +81,7 @@ class RayWorkers:
         import ray
 
         pending = {link.answer: link for link in links if isinstance(link, _ActorLink)}
+        # Two calls: the first returns with one message, the second collects all that are there.
         if not ray.wait([*pending], timeout=_INTERVAL)[0]:
             return []
         ready, _ = ray.wait([*pending], num_returns=len(pending), timeout=0)

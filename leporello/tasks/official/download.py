@@ -103,6 +103,8 @@ def _download(published: Published, path: Path) -> None:
     try:
         with FileLock(lock, timeout=0):
             remote = get_hf_file_metadata(url, timeout=_TIMEOUT, endpoint=endpoint)
+            # By version, so the rest of a new file is never appended to the beginning of an old
+            # one.
             partial = path.with_name(f".{path.name}.{(remote.etag or '')[:16]}.part")
             _complete(url, remote, partial)
             _check(remote, partial)
@@ -121,6 +123,7 @@ def _complete(url: str, remote: HfFileMetadata, partial: Path) -> None:
 
     size = remote.size or 0
     with partial.open("ab") as file:
+        # Longer than the file: another program wrote it, and nothing of it can be trusted.
         if file.tell() > size:
             file.truncate(0)
         if (missing := size - file.tell()) > (free := shutil.disk_usage(partial.parent).free):

@@ -82,6 +82,7 @@ def nearest(text: str, candidates: Sequence[str], count: int) -> list[int]:
     text_terms = set(terms(text))
     sets = [text_terms.intersection(terms(candidate)) for candidate in candidates]
     frequencies = Counter(term for common in sets for term in common)
+    # fsum, since the order of a set differs between processes and would change the last digit.
     shared = [
         fsum(log1p(len(candidates) / frequencies[term]) for term in common) for common in sets
     ]

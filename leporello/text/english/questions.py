@@ -105,12 +105,15 @@ def asks_for_a_reason(question: str) -> bool:
 
 def asks_yes_no(question: str) -> bool:
     """Returns whether a question asks for yes or no, by its first word and the lack of an `or`."""
+    # Bounded, since users may paste whole files as questions.
     words = question.lower().split(maxsplit=1000)
+    # `Is it red or blue?` asks for one of two things.
     return bool(words) and bool(_YES_NO.fullmatch(words[0])) and "or" not in words
 
 
 def is_statement(text: str) -> bool:
     """Returns whether a text is a statement, not a question or an instruction."""
+    # A full stop alone proves nothing: `Describe the plot.` asks.
     return text.rstrip().endswith(".") and not _ORDER.match(text) and not asks_yes_no(text)
 
 
