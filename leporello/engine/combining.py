@@ -135,6 +135,8 @@ class CombinerRunner:
         number, calls, notes = active.number, active.calls, active.notes
         if not self.rows:
             return FinishedExample(number, None, prediction, calls=calls, notes=notes)
+        # Scored while the example is in memory: a later pass would read the data again, and
+        # NarrativeQA has 8 GB (decision 2).
         scored, faults = self._statistics(number, prediction, active.example, verdicts)
         statistics = ExampleStatistics.of(
             number, prediction, scored, calls=calls, notes=notes, faults=faults
@@ -161,6 +163,8 @@ class CombinerRunner:
         if not self.rows:
             return FinishedExample(number, None, failure=error)
         try:
+            # A failure scores as an empty answer; without it, a pipeline that fails often would
+            # rank higher.
             scored, faults = self._statistics(number, empty_prediction(example), example)
         except ExampleError:  # a metric that cannot score an empty prediction
             scored, faults = {}, {}

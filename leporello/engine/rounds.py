@@ -65,6 +65,8 @@ class Rounds:
         self._committed = time.monotonic()
         self._in_group = 0
         self._group = self.limits.max_active
+        # Such a backend forms its own batches, and keeps its GPU busy only with all prompts at
+        # once.
         if self.readers.answering.schedules_itself:
             self._group = sys.maxsize
         if self.slots:
@@ -143,6 +145,8 @@ class Rounds:
 
     def _start(self, number: int, example: Example, selection: Selection | ExampleError) -> None:
         """Starts an example, and replays its stored outputs."""
+        # Not read again: beside other prompts the same prompt can decode to another text (decision
+        # 3).
         stored = self.store.outputs(number)
         state = self.runner.start(number, example, selection)
         while stored and isinstance(state, ActiveExample):
@@ -212,6 +216,8 @@ class Rounds:
         """Yields the batches of the next step; retried examples have separate batches."""
         order = min(map(self._order, self._active.values()))
         by_reader: dict[int, tuple[BatchReader, list[_Place]]] = {}
+        # By number, not by arrival: the batches then depend only on shard, pipeline and step, so a
+        # resumed shard needs no record of the order (decision 49).
         for _, example in sorted(self._active.items()):
             for index in example.unread if self._order(example) == order else ():
                 reader = self.readers.of(example.reads[index].role)
@@ -222,6 +228,8 @@ class Rounds:
                 yield reader, places[start : start + size]
 
     def _order(self, example: ActiveExample) -> tuple[int, int]:
+        # A retried example must not change the batches of others, whose texts could change
+        # (decision 12).
         alone = example.number if example.number in self.store.alone else -1
         return alone, example.step
 
@@ -231,6 +239,7 @@ class Rounds:
         replies = self._read_safely(reader, places)
         if self.runner.stages.budget.seconds is None:
             return replies
+        # Equal shares, since the time of a single read within a batch cannot be measured.
         seconds = (time.monotonic() - start) / len(places)
         return [replace(r, seconds=seconds) if isinstance(r, Output) else r for r in replies]
 
@@ -238,6 +247,8 @@ class Rounds:
         """Reads a batch; if the batch has killed its workers, reads its reads one at a time."""
         example, index = places[0]
         deaths = self.attempts.begin("window", example.number, example.place + index)
+        # Not after one death: a worker can be lost without a faulty read, and reads alone change
+        # the answers of readers that compute in floats (decision 49).
         if deaths < TRIES:
             return reader.read([example.reads[index] for example, index in places])
         return [self._read_alone(reader, *place) for place in places]
@@ -266,6 +277,7 @@ class Rounds:
                 slots.submit(read, then)
                 continue
             # A worker has died on this shard: one read at a time reveals which read killed it.
+            # Answers of readers with slots do not depend on their batch, so this costs only time.
             deaths = self.attempts.begin("read", example.number, example.place + index)
             slots.submit(read if deaths < TRIES else self._refuse, then)
             while slots.waiting:

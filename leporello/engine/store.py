@@ -250,6 +250,7 @@ class Store(MemoryStore):
 
     def retry(self) -> None:
         """Removes failed examples, which are then read in separate batches."""
+        # Stored, so that a retry that is killed forms the same batches again (decision 12).
         self._set_meta("alone", sorted(self.alone | self.failed))
         self._write("DELETE FROM done WHERE failed")
         self.commit()
@@ -310,6 +311,7 @@ class Store(MemoryStore):
             return
         with closing(self._database):
             if len(self.done) == self.key.examples:
+                # Finished examples contain the same outputs, so these only take space.
                 self._write("DELETE FROM batch")
             self.commit()
             with as_user_errors(self.path):

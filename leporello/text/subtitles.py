@@ -47,6 +47,7 @@ def cue_lines(text: str) -> tuple[tuple[Span, ...], ...] | None:
 
     None if the text does not begin like a subtitle file.
     """
+    # The beginning decides, so that a book is not copied to see that it has no cues.
     plain = same_length(text[:1000])
     web = _WEB.match(plain) is not None
     if not web and not _FIRST_CUE.match(plain):
@@ -74,10 +75,12 @@ def rewritten(cues: Sequence[Cue], texts: Iterable[Iterable[str]]) -> str:
 
 def same_length(text: str) -> str:
     """Replaces all line ends by newlines without changing offsets."""
+    # The blank keeps offsets, and is trimmed as white space at the end of its line.
     return text.replace("\r\n", " \n").replace("\r", "\n")
 
 
 def _escaped(text: str) -> str:
+    # A `-->` in a cue's text would end the cue.
     return text.replace("&", "&amp;").replace("<", "&lt;").replace("-->", "--&gt;")
 
 
@@ -92,7 +95,8 @@ def cues(text: str, web: bool) -> Iterator[tuple[re.Match[str], Span, Span]]:
             following = None if web else _NEXT_NUMBER.search(text, start - 1, end)
         else:
             end, following = len(text), None
-        # In WebVTT a comment or the next cue's name may follow a blank line.
+        # In WebVTT a note or the next cue's name may follow a blank line; pysubs2 adds both to the
+        # text of the cue before (decision 5).
         cut = _BLANK_LINE.search(text, start - 1, end) if web else following
         body = _stripped(text, start, max(start, cut.start()) if cut else end)
         yield timing, body, _unmarked(text, body)

@@ -63,5 +63,6 @@ def torch_dtype(dtype: Precision) -> DType:
 
 def threads() -> int:
     """Returns the number of threads per process: OMP_NUM_THREADS, or 1."""
+    # OpenMP allows a list with a number per nested level: `4,2`.
     setting = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return int(setting) if setting.isdecimal() and int(setting) else 1
