@@ -37,9 +37,12 @@ class ReadEach:
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields one round with one read per hit; without hits, one read of only the question."""
         arrangement = arranged(hits, self.order if self.keep == "join" else "score")
+        # SmolLM2-135M mixes passages up: F1 of 9.9 with four in one prompt, 15.0 with the best one;
+        # two to four read one by one keep 12.9 to 14.3, with more evidence in view (decision 8).
         reads = [read_of(example, [hit]) for hit in arrangement] or [read_of(example, [])]
         outputs: list[Output] = yield reads
         skipped = {_vote(text) for text in self.skip}
+        # If all are left out, the document has no answer, and `unanswerable` is then right.
         answers = [out for out in outputs if _vote(out.text) not in skipped] or outputs[:1]
         if self.keep == "join":
             return self.separator.join(output.text for output in answers)
@@ -75,6 +78,7 @@ class ReadEach:
                 "ReadEach(keep='best') needs a reader that returns scores, but this one returns"
                 " none: use keep: vote"
             )
+        # `max` returns the first of equal answers, which is that of the better-ranked hit.
         return max(answers, key=lambda output: output.score or 0.0).text
 
 

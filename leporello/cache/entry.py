@@ -99,6 +99,7 @@ def _value(content: Buffer, key: str) -> Index:
         raise DamagedEntryError("its checksum is wrong")
     fields = json.loads(header)
     metadata = fields.pop("__metadata__")
+    # The file's name is only a hash; this comparison also finds files that were moved or renamed.
     if metadata["recipe"] != key:
         raise DamagedEntryError("its content does not match its key")
     value: Index = json.loads(metadata["values"])
@@ -125,6 +126,8 @@ def pack(key: str, value: object) -> bytearray | None:
     from safetensors import SafetensorError
     from safetensors.numpy import save
 
+    # JSON would return tuples as lists and subclasses as plain types: a warm run would differ from
+    # a cold one. `pickle` keeps them, but loading it can run code (decision 9).
     if type(value) is not dict or not _is_json(dict.fromkeys(value)) or "__metadata__" in value:
         return None
     arrays = {n: np.asarray(v, order="C") for n, v in value.items() if type(v) is np.ndarray}
@@ -142,6 +145,7 @@ def pack(key: str, value: object) -> bytearray | None:
 
 
 def _is_numeric(array: NDArray[Any]) -> bool:
+    # Arrays of objects would need pickle; safetensors has neither complex numbers nor texts.
     return array.dtype.isnative and array.dtype.name in _TYPES.values()
 
 
@@ -156,6 +160,8 @@ def _is_json(value: object) -> bool:
 
 def write(path: Path, content: bytearray) -> None:
     """Writes a file atomically, safe against other processes that write it at the same time."""
+    # Renamed rather than locked: locks fail on some network file systems, and one writer would hold
+    # the others up (decision 9). The random part is for equal process ids on other machines.
     partial = path.with_suffix(f".{os.getpid()}-{secrets.token_hex(4)}{PARTIAL}")
     try:
         try:

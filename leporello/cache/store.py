@@ -110,6 +110,8 @@ class Cache:
         except DamagedEntryError as error:
             _log.warning("%s is damaged (%s); it is removed and computed again", path, error)
             with suppress(OSError):
+                # Only this entry is lost; in one database a damaged page would cost everything
+                # (decision 9).
                 path.unlink()
             return None
         _touch(path, last_use)
@@ -177,6 +179,7 @@ class Cache:
             The removed entries.
         """
         _remove_partial(self.root)
+        # Models last, since downloading or converting one again takes longest.
         entries = sorted(self.entries(), key=lambda e: (e.kind == _MODELS, e.last_use))
         surplus = sum(entry.size for entry in entries) - keep_bytes
         removed: list[CacheEntry] = []
@@ -190,6 +193,7 @@ class Cache:
 
     def _path(self, kind: str, text: str) -> Path:
         key = hashlib.sha256(text.encode()).hexdigest()
+        # Spread over 256 folders, since some file systems are slow with thousands of files in one.
         return self.root / f"entries/v1/{kind}/{key[:2]}/{key}{_SUFFIX}"
 
 

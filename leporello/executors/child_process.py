@@ -51,6 +51,7 @@ class ChildProcess:
             self._process = subprocess.Popen(  # noqa: S603 -- this project's own code
                 [sys.executable, "-c", f"from {module} import {function} as f; f()", str(number)],
                 pass_fds=[number],
+                # A plug-in that asks for input would wait forever, unseen by the user.
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # output of plug-ins must not mix with results
                 start_new_session=True,  # the parent handles Ctrl-C
@@ -106,6 +107,7 @@ def end_with_parent() -> None:
     """Makes this process end when its parent ends or is killed, and ignore Ctrl-C."""
     signal.signal(signal.SIGINT, lambda *_: None)  # any KeyboardInterrupt here is raised by a stage
     die_with_parent()
+    # Only Linux ends a child with its parent; elsewhere this thread checks.
     threading.Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
 
 
@@ -124,4 +126,5 @@ def _end_with(parent: int) -> None:
     """Ends this process when its parent has ended."""
     while os.getppid() == parent:
         time.sleep(_INTERVAL)
+    # Not `sys.exit`, which in a thread would end only the thread.
     os._exit(0)

@@ -244,11 +244,14 @@ class Pool:
         """Removes a worker that has died, and queues its orders again."""
         self._workers.remove(worker)
         worker.link.end()
+        # Such a death is caused by the machine or the settings, so another try rarely helps.
         self._idle_deaths += not worker.orders
         if self._idle_deaths == self._place.tries:
             death = f"a worker process {cause} before it started a shard, {self._idle_deaths} times"
             self._end(UserError(f"{death}; {self._place.advice}"))
         if not self._ending:
+            # First in the queue and in their old order, so that results arrive nearly in task
+            # order.
             orders = (replace(order, cause=cause) for order in reversed(worker.orders.values()))
             self._queue.extendleft(orders)
         for shard in worker.orders:

@@ -36,6 +36,8 @@ def main() -> None:
         connection = connected()
         memory, remapped, spec = load(connection.recv_bytes())
         REMAPPED_PATHS.update(remapped)
+        # Before any stage runs: a failed allocation is an error of one example, but the kernel's
+        # killer may choose any process of the machine.
         limit_memory(memory)
         _DriverConnection(connection).run(spec)
     except (EOFError, ConnectionError):  # the driver has ended
@@ -44,6 +46,8 @@ def main() -> None:
         [*_, place] = walk_tb(error.__traceback__)
         name, line = place[0].f_code.co_filename, place[1]
         _log.error("a worker failed: %s (%s:%d)", error_text(error), name, line)
+        # At once: threads of plug-ins could keep the process alive, and the driver would wait for
+        # it.
         os._exit(1)
 
 

@@ -90,7 +90,8 @@ def _headings(document: Document) -> tuple[Section, ...]:
         return loaded
     lines = TextLines(document.text)
     candidates = marked(lines)
-    # A single `#` may be a comment or the document's title (decision 13).
+    # A single `#` may be a comment or the document's title, so it takes two marks to trust them
+    # (decision 13).
     if len(candidates) < _FEW:
         candidates = _unmarked(lines)
     levels = {level: n for n, level in enumerate(sorted({c.level for c in candidates}), start=1)}
@@ -119,6 +120,8 @@ def _unmarked(lines: TextLines) -> list[HeadingCandidate]:
     """Returns the headings of a text without markup."""
     candidates = joined(lines, without_headers(lines, [*guessed(lines)]))
     candidates = without_lists(lines, candidates)
+    # Only the heaviest chain of numbers counts: a list in section 3 begins at 1 again, and its
+    # items are not headings (decision 13).
     chained = numbered(candidates)
     candidates = [
         candidate if candidate.kind != "number" or index in chained else _unnumbered(candidate)
@@ -154,6 +157,7 @@ def _ranked(candidates: Sequence[HeadingCandidate]) -> Iterator[HeadingCandidate
         elif candidate.kind == "name":
             is_inside_chapter = is_inside_chapter and name_of(candidate.title) in _INNER
             level = 11 if is_inside_chapter or not has_chapters else 10
+        # In novels most lines in capitals are signs or signatures, not sections.
         elif has_chapters:
             continue
         else:

@@ -41,6 +41,7 @@ def _heading(lines: TextLines, line: int, styles: dict[str, int]) -> HeadingCand
 
 def _without_commands(candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
     """Leaves out lines with `#` before a small letter if no heading has `##`: they are comments."""
+    # In code and configuration files a `#` begins a comment, but hardly ever `##`.
     if any(heading.level > 1 for heading in candidates):
         return candidates
     return [h for h in candidates if h.level != 1 or not h.title[:1].islower()]
@@ -110,6 +111,7 @@ def _levelled(candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
     """
     if len(candidates) > 1:
         first, *following = candidates
+        # MuLD's theses lost one `#` when they were cut at the first heading (decision 13).
         deeper = min(heading.level for heading in following)
         if first.level < deeper and (first.label or is_name(first.title)):
             return [replace(first, level=deeper), *following]

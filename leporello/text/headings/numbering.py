@@ -57,6 +57,7 @@ class _Chains:
         weight = _weight(candidate)
         ends = [_End(end.weight - cost + weight, index, end) for end, cost in self._before(path)]
         if path[-1] <= 1 or (may_restart and len(path) > 1):
+            # A restart must pay for itself, because most numbers that begin at 1 again are lists.
             carried = self.best.weight - (0 if may_restart else _RESTART) if self.best else 0
             previous = self.best if carried > 0 else None
             ends.append(_End(weight + max(carried, 0), index, previous, begins=True))
@@ -68,6 +69,7 @@ class _Chains:
     def _before(self, path: tuple[int, ...]) -> Iterable[tuple[_End, int]]:
         """Yields the chains that a number may continue, with the cost of the gap."""
         outer, last = path[:-1], path[-1]
+        # Numbers may be missing: OCR garbles some headings, and a page break may hide one.
         for missing in range(min(last, _MISSING)):
             if end := self.within.get((*outer, last - 1 - missing)):
                 yield end, missing

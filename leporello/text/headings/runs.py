@@ -33,6 +33,8 @@ def without_headers(
     capitals = [candidate for candidate in candidates if candidate.kind == "caps"]
     repetitions = sum(_without_page(candidate) in repeated for candidate in capitals)
     is_dense = lines.starts[-1] < _DENSE * len(capitals)
+    # In plays, names in capitals precede each speech; a page header is as frequent, but not as
+    # dense.
     has_speakers = 2 * repetitions > len(capitals) and is_dense
     return [
         candidate
@@ -122,7 +124,8 @@ def _without_list(run: Sequence[HeadingCandidate]) -> list[HeadingCandidate]:
         if run[begin].line - run[begin - 1].line > _NEAR:
             break
         begin -= 1
-    # Tables of contents repeat every heading, but must not open sections (decision 13).
+    # Contents list every heading once more, and their lines must not open sections. Headings that
+    # are each deeper than the last, such as a part and its first chapter, are real (decision 13).
     has_adjacent_lines = any(b.line - a.line == 1 for a, b in pairwise(run[: begin + 1]))
     if begin < _LISTED and not has_adjacent_lines:
         return [*run]
