@@ -54,6 +54,7 @@ class AttemptLog:
             OSError: The file cannot be written.
         """
         last, phase = self._load()
+        # If the driver has ended too, the cause is the user or the machine, not this operation.
         if last and phase and last["driver"] == self.driver:
             self.is_overdue = self.deadline.exists() and self.deadline.stat().st_size > 0
             # A call that exceeded its deadline would do so again, so it is not retried.
@@ -79,6 +80,7 @@ class AttemptLog:
 
     def _write(self, row: object) -> None:
         assert self._file is not None
+        # Not buffered: a buffer would be lost with the worker whose last operation the line names.
         os.write(self._file, json.dumps(row, separators=(",", ":")).encode() + b"\n")
 
     def _load(self) -> tuple[Mapping[str, Any] | None, Phase]:

@@ -27,6 +27,7 @@ DONE = "number, id, failed, data, crc"
 FORM = 5  # version of the table layout
 _BETWEEN = b"\0"  # between the lines of an example: JSON escapes it
 _LEVEL = 1  # of compression: higher levels are slower and save little more
+# A transaction takes milliseconds, but a slow or busy disk may take many seconds.
 _PATIENCE = 60.0  # seconds to wait for another process that uses the file
 _DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -124,6 +125,8 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 def connected(path: Path) -> sqlite3.Connection:
     """Opens a file; waits up to a minute while other processes use it."""
+    # `watch` and `explain` read a store while its worker writes, so each waits for the other's
+    # transaction (decision 49).
     database = sqlite3.connect(path, timeout=_PATIENCE, check_same_thread=False)
     database.text_factory = bytes  # damage can change the type of a column to text
     return database

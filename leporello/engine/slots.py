@@ -67,6 +67,7 @@ class Slots:
     @property
     def has_room(self) -> bool:
         """Whether more reads should be submitted; as many reads as slots may wait in the queue."""
+        # A full queue behind the slots: a free slot then never waits for a chunker or retriever.
         return self.waiting < 2 * self.count
 
     def submit(self, read: Callable[[], Reply], then: Callable[[Reply], None]) -> None:
@@ -76,6 +77,7 @@ class Slots:
             read: Function that computes the reply, called in a thread.
             then: Function that receives the reply, called in the thread that calls `wait`.
         """
+        # The run is ending; another read would cost money for an answer that nobody receives.
         if self._draining:
             return
         self.waiting += 1

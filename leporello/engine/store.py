@@ -162,6 +162,7 @@ class Store(MemoryStore):
                 self._load()
                 return
             fault = "of another run, shard or version of Leporello"
+            # No warning: this is on purpose, and the cache of outputs makes the repetition cheap.
             if replace(key, examples=self.key.examples) == self.key:  # `--limit` has changed
                 fault = ""
         if fault:
@@ -315,8 +316,10 @@ class Store(MemoryStore):
                 self._write("DELETE FROM batch")
             self.commit()
             with as_user_errors(self.path):
+                # `PERSIST` leaves a journal file next to each store, which only writing needs.
                 self._database.execute("PRAGMA journal_mode = DELETE")
         self._is_writable = False
+        # Once per shard rather than once per batch: from here on a power cut loses nothing.
         with suppress(OSError):
             _sync(self.path)
 

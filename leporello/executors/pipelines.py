@@ -88,6 +88,8 @@ class Pipelines:
     def _check_sources(self) -> None:
         classes = {spec.name: spec.cls for spec in self.spec.all_specs()}
         for name, expected in self.spec.sources.items():
+            # A file that is edited during a run would give later workers other code than earlier
+            # ones.
             if source_hash(classes[name]) != expected:
                 raise UserError(
                     f"{name} changed during the run; use --update to run again what depends on it"

@@ -108,6 +108,8 @@ class ShardRun:
         store = Store(path, key)
         if self.order.retry and len(store.done) == shard.examples:  # otherwise it resumes a retry
             store.retry()
+        # The sizes of the first worker on any machine: other micro-batches would change the last
+        # digits.
         store.sizes = store.sizes or self.order.sizes
         restore_batch_sizes(pipeline.stages, store.sizes)
         attempts, timeout = self._attempts(place), spec.limits.example_timeout
@@ -150,6 +152,7 @@ class ShardRun:
         if all(len(lane.store.done) == shard.examples for lane in self._lanes):
             return
         enriches = any(lane.enricher for lane in self._lanes)  # uses the reader of this process
+        # After a death this process selects itself: the log must name the operation that killed it.
         if selectors and not enriches and not (self.log and self.log.deaths):
             for document, selected in selectors.select(self._opened()):
                 self._add(document, selected)

@@ -58,6 +58,7 @@ class Reporter:
         """See `Listener`."""
         self._counts.examples += 1
         self._counts.failed += failed
+        # Failures at once, because `--max-failures` must stop the run before it pays for more.
         self.flush(0.0 if failed else self._every)
 
     def reading(self, reads: int) -> None:

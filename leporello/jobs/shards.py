@@ -71,6 +71,7 @@ def cut(
         documents.append(document)
         examples += document.examples
         size += document.bytes
+        # Bytes too, since the documents of a shard are open together and one book may be megabytes.
         if examples >= shard_examples or size >= shard_bytes:
             yield dataclasses.replace(shard, documents=tuple(documents))
             shard = Shard(

@@ -69,6 +69,8 @@ class OwnMetric:
         declared = getattr(self.inner, "signature", None)
         if isinstance(declared, str) and declared:
             return declared
+        # Metrics are part of a run's identity, so that scores of two versions are never mixed
+        # (decision 2).
         source = sha256(Path(inspect.getfile(type(self.inner))).read_bytes()).hexdigest()[:16]
         options = (f"{name}:{json.dumps(value)}" for name, value in self.parameters.items())
         return "|".join(

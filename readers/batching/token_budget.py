@@ -101,6 +101,7 @@ class TokenBudget:
 
     def _halve(self, size: int) -> None:
         self._counts["halvings"] += 1
+        # Permanently, so that later batches do not fail too, and a resumed run uses the same size.
         self._tokens = max(1, min(self.tokens, size) // 2)
         _log.warning(
             "out of memory: reducing micro-batches to %d tokens (batch_tokens)",
@@ -135,6 +136,7 @@ def memory_budget(
     _used(prompt, answer, device, 1)  # the libraries allocate their own memory first
     available = _free_bytes(device) or 0
     count = 1
+    # Doubling takes few trials, and each trial runs the model on a full window.
     while count < most and _used(prompt, answer, device, 2 * count) <= _SHARE * available:
         count *= 2
     _free_memory()

@@ -66,10 +66,12 @@ class Window:
             ValueError: It does not fit and the rule is `error`, or no passage could fit.
         """
         count = self.leading(read)
+        # `leading` returns 0 for a read without passages, also if its question alone is too long.
         if count == len(read.passages) and self._fits(read):
             return [read]
         if self.on_overflow == "slice":
             return [self._sliced(read)]
+        # An instruction that is cut silently would change the task, so the input fails instead.
         self._check_room(read)
         match self.on_overflow:
             case "fit":
@@ -121,6 +123,7 @@ class Window:
             )
 
     def _fitted(self, read: Read, count: int) -> Read:
+        # One cut passage is better than an input without evidence.
         return _first(read, count) if count else self._truncated(read, 0)
 
     def _truncated(self, read: Read, count: int) -> Read:
