@@ -37,6 +37,7 @@ def summaries(
     passages: list[Passage] = []
     for (heading, group), output in zip(fitting, outputs, strict=True):
         summary = output.text.strip()
+        # A summary as long as its text costs an input window its place, and may be invented.
         if not summary or len(summary) >= sum(len(reading_text(node)) for node in group):
             note("a summary was empty, or not shorter than its passages: it was dropped")
             continue
@@ -48,6 +49,7 @@ def _fitting(
     headed: Sequence[tuple[str, Group]], instruction: str
 ) -> Asking[list[tuple[str, Group]]]:
     """Yields the groups until all fit the reader; returns them, the long ones divided, in order."""
+    # Each round shortens every group that is too long, so this number suffices for any reader.
     for _ in range(max((len(group) for _, group in headed), default=0)):
         fits = yield [Fit(_read(heading, group, instruction)) for heading, group in headed]
         pieces = [
@@ -69,6 +71,7 @@ def in_order(chunks: Iterable[Chunk]) -> list[Chunk]:
 def cut(group: Sequence[Item], size: int) -> list[Sequence[Item]]:
     """Returns a sequence in runs of even length, at most `size`."""
     runs = -(-len(group) // size)
+    # Even lengths: full runs would leave a last one with a single chunk, whose summary adds little.
     length = -(-len(group) // max(runs, 1))
     return [group[first : first + length] for first in range(0, len(group), max(length, 1))]
 

@@ -65,6 +65,8 @@ class QuestionBudget:
         is_reading = self._expected.reads > spent.reads
         has_price = self._budget.dollars is not None or self._budget.seconds is not None
         if has_price and is_reading and not spent.tokens:
+            # The first read shows the price of a token; without it, a whole round could exceed the
+            # budget.
             return Admission.WAIT
         share = tokens / spent.tokens if spent.tokens else 0.0
         total = self._expected + Ledger(1, tokens, 0, share * spent.dollars, share * spent.seconds)
@@ -90,6 +92,8 @@ class QuestionBudget:
     def _tokens(self, read: Read) -> int:
         """Returns the number of tokens of a read; 0 if the budget only limits reads."""
         reader = self.stages.reader_of(read.role)
+        # Counting renders and tokenizes each prompt once more, which a limit of reads does not
+        # need.
         if self._budget.row().keys() <= {"reads"}:
             return 0
         if isinstance(reader, RendersPrompt):

@@ -187,6 +187,7 @@ class RunDirectory:
         """
         self._create()
         try:
+            # Without waiting, because a second run of the same command is nearly always a mistake.
             with FileLock(self.path / ".lock", timeout=0):
                 self._lock_owner.write_text(f"process {os.getpid()} on {platform.node()}")
                 yield
@@ -223,6 +224,7 @@ class RunDirectory:
         except OSError as error:
             raise UserError(f"{self.path}: cannot be created: {error.strerror}") from None
         foreign = [p.name for p in self.path.iterdir() if not p.name.startswith(".")]
+        # A typing error in `--out` must not put results between other files of the user.
         if foreign and not self.manifest.exists():
             raise UserError(
                 f"{self.path}: has other files ({foreign[0]}, …), but no run; use another --out"

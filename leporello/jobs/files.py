@@ -150,6 +150,7 @@ class JobFiles:
 
     def unmark(self) -> None:
         """Marks the results as out of date, before a store changes."""
+        # Before the change: a kill in between leaves results that are merged again, not stale ones.
         (self.folder / MERGED).unlink(missing_ok=True)
 
     # -- finished examples -------------------------------------------------------------------
@@ -229,6 +230,7 @@ class JobFiles:
         shards: dict[str, JSON] = {}
         self.folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
+            # Line by line from the stores, since the results of a large task exceed the memory.
             files = [stack.enter_context(atomically(self.folder / n)).buffer for n in RESULTS]
             for shard in self.stored_shards():
                 examples = failures = 0
