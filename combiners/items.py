@@ -89,6 +89,7 @@ class Count(GathersItems):
         for chunk, output in zip(chunks, outputs, strict=True):
             if not _begins_with(key(output.text), key(self.choices[0])):
                 continue
+            # The same sentence in the overlap of two chunks must not count twice.
             if counted and any(overlapping(p, chunk.span) for p in counted[-1].passages[::-1]):
                 last = counted.pop()
                 counted.append(Item(last.text, (*last.passages, chunk.span)))

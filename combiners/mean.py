@@ -40,6 +40,7 @@ class Mean(LearnsReferences):
         scores = [_score(output) for output in outputs]
         if not self.perplexity:
             return fmean(scores)
+        # Chunks overlap, and a token that is counted twice would weigh twice.
         new = _new_tokens(example.document, arrangement, self.tokenizer)
         try:
             return -math.exp(-fmean(scores, new))

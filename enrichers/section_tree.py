@@ -62,4 +62,5 @@ def _by_section(
     for number, pairs in groupby(numbered, key=lambda pair: pair[0]):
         if number >= 0 and sections[number].level == depth:
             groups[number] += (node for _, node in pairs)
+    # A summary of a single node would repeat it, and cost a read.
     return {number: group for number, group in groups.items() if len(group) > 1}

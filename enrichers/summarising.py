@@ -37,7 +37,7 @@ def summaries(
     passages: list[Passage] = []
     for (heading, group), output in zip(fitting, outputs, strict=True):
         summary = output.text.strip()
-        # A summary as long as its text costs an input window its place, and may be invented.
+        # A summary as long as its text saves no room in the input window, and may be invented.
         if not summary or len(summary) >= sum(len(reading_text(node)) for node in group):
             note("a summary was empty, or not shorter than its passages: it was dropped")
             continue

@@ -78,5 +78,6 @@ def _hits(
                 f"a returned document has no {_NUMBER!r} in its metadata: pass the documents from"
                 " `make` to the retriever unchanged"
             )
+        # Foreign retrievers may return a chunk several times; the first has the best rank.
         hits.setdefault(number, Hit(chunks[number], 1 / rank if score is None else float(score)))
     return [*hits.values()]

@@ -132,6 +132,7 @@ def _request_json(
 
     try:
         loopback = urlsplit(base_url).hostname in _LOOPBACK
+        # A proxy in the environment cannot reach servers of this machine.
         with httpx2.Client(timeout=timeout, trust_env=not loopback) as client:
             url, method = base_url.rstrip("/") + path, "POST" if body else "GET"
             answer = within(timeout, lambda: client.request(method, url, json=body))

@@ -82,6 +82,7 @@ class TypedAnswer:
             return self._delivered(returned, text, self._parsed(text))
         except ValueError as error:
             fault = str(error)
+        # Without generation a second read would return the same answer.
         if self._last is None or not self.writes:
             raise ExampleError("answer", _failure(text, fault))
         instruction = f"{self._last.instruction}\n{_retry_instruction(text, fault)}".strip()
@@ -114,6 +115,7 @@ class TypedAnswer:
         """Returns the typed reads for a read; other requests unchanged."""
         if isinstance(request, Fit):
             [*reads] = self._typed(request.read)
+            # The longest question: the passages must fit with the question of every field.
             return [dataclasses.replace(request, read=max(reads, key=_length))]  # type: ignore[arg-type]  # a read yields reads
         if not isinstance(request, Read) or not self._answers(request):
             return [request]
@@ -185,6 +187,7 @@ class TypedAnswer:
         outputs = [v.output for v in self._values if v.pointer == pointer and v.value == value]
         ranked = sorted(outputs, key=lambda output: -(output.score or 0.0))
         spans = (output.span for output in ranked if output.span)
+        # A written answer has no span, but its value often occurs in the text.
         return next(spans, None) or located(value, [*self._seen.values()])
 
 
@@ -213,6 +216,7 @@ def _joined_output(outputs: Sequence[Output], value: JSON) -> Output:
     return Output(
         json.dumps(value, ensure_ascii=False),
         read=tuple(dict.fromkeys(read)) if has_spans else None,
+        # All fields read the same passages, so a sum would count the same text several times.
         cut=max(output.cut for output in outputs),
     )
 
