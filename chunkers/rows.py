@@ -32,6 +32,7 @@ class Rows:
         """Yields the spans in document order."""
         rows = units(document, self.tokenizer, line_starts(document.text))
         fences = [*rows.starts.searchsorted(_sheets(document)).tolist(), len(rows)]
+        # A chunk with rows of two sheets would mix tables with different columns.
         return packed_within(rows, pairwise(fences), self.size)
 
 

@@ -47,7 +47,7 @@ class ContextualChunks:
         contexts = [_by_rule(document, chunk) for chunk in chunks]
         if self.by == "reader" and writes:
             outputs = yield [self._read(document, chunks, n) for n in range(len(chunks))]
-            # An empty answer of the reader must not cost a chunk its headings.
+            # If the reader writes nothing, the headings are still better than no context.
             contexts = [o.text.strip() or rule for o, rule in zip(outputs, contexts, strict=True)]
         return [
             Passage.of("context", [text, chunk], [chunk]) if text and chunk.text.strip() else chunk

@@ -45,6 +45,7 @@ def read_mark(folder: Path, name: str = MERGED) -> dict[str, Any]:
     except UserError:
         mark = {_SUM: ""}
     fields = dict(mark) if isinstance(mark, dict) else {_SUM: ""}
+    # Older runs have no checksum; they stay readable, but nothing detects their changes.
     if fields.keys() <= _OLD or fields.pop(_SUM, None) == digest(fields):
         return fields
     _log.warning("%s: changed since it was written; the results that it lists are redone", path)

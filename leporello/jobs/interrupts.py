@@ -36,6 +36,8 @@ class Interrupts:
                 signal.signal(number, handler)
 
     def _note(self, number: int, _: FrameType | None) -> None:
+        # A stage may catch the exception of the second signal; the third ends the process in any
+        # case.
         if self._raised:
             signals.leave()
         if self.signal:

@@ -191,7 +191,7 @@ def _refreshed_lock(run: RemoteRun, file: Path) -> Iterator[None]:
             except (UserError, OSError) as error:
                 _log.warning("%s; the lock will be refreshed again", error)
 
-    # A read may take longer than the lock is valid, so a thread refreshes it.
+    # Not between reads, since one may take longer than the lock is valid.
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     try:

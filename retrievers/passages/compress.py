@@ -51,6 +51,8 @@ class Compress:
         selected: list[Span] = []
         for sentence in (hit.chunk.span for hit in ranked):
             if any(span.start <= sentence.start and sentence.end <= span.end for span in merged):
+                # The first sentence even if it exceeds the share, so that a hit never becomes
+                # empty.
                 if len(sentence) > budget and selected:
                     break
                 budget -= len(sentence)

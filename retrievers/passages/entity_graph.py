@@ -74,6 +74,7 @@ class _Graph:
         for number, chunk in enumerate(chunks):
             for name in names_in(chunk.text):
                 mentions[name][number] += 1
+        # A name in a single passage leads nowhere, and most names are of this kind.
         shared = {name: counts for name, counts in mentions.items() if len(counts) > 1}
         self.names = {name: len(chunks) + n for n, name in enumerate(sorted(shared))}
         self.size = len(chunks) + len(self.names)
@@ -100,6 +101,7 @@ class _Graph:
         lowest = min((hit.score for hit in hits), default=0.0)
         for hit in hits:
             if hit.chunk in self.number:  # widened or joined hits are not in the graph
+                # Logits and cosines may be negative, but shares of a walk cannot.
                 at_hits[self.number[hit.chunk]] += hit.score - min(lowest, 0.0)
         for name in names_in(question):
             if name in self.names:
@@ -112,6 +114,7 @@ class _Graph:
         distribution = start
         for _ in range(_STEPS):
             distribution = (1 - damping) * start + damping * (self.steps @ distribution)
+        # Rounded, so that ties do not depend on the order of sums in a machine's libraries.
         visits: NDArray[np.float64] = distribution[: len(self.number)].round(9)
         return visits
 

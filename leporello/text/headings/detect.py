@@ -103,6 +103,7 @@ def _loaded(document: Document) -> tuple[Section, ...] | None:
     """Returns a loader's sections if each begins with its title, unlike pages and cues."""
     sections = document.sections
     titled = [section for section in sections if section.title]
+    # Pages and cues are places of a loader too, but their names are not in the text.
     if len(titled) < _FEW or not all(
         _begins_with_title(document.text, section) for section in titled
     ):
@@ -127,6 +128,8 @@ def _unmarked(lines: TextLines) -> list[HeadingCandidate]:
         candidate if candidate.kind != "number" or index in chained else _unnumbered(candidate)
         for index, candidate in enumerate(candidates)
     ]
+    # Again, since lines that lost their number may be part of a list now, or no longer separate
+    # one.
     candidates = without_lists(lines, [candidate for candidate in candidates if candidate.kind])
     return list(_ranked(candidates))
 
@@ -192,6 +195,7 @@ def _kind(lines: TextLines, line: int, text: str) -> str:
     """Returns the kind of heading that a line looks like without its number; empty if none."""
     if is_name(text) and text[-1] not in ",;!?":
         return "name"
+    # Without a number or a known name, only blank lines show that a line is not part of a sentence.
     if lines.at(line - 1) or not is_title(text):
         return ""
     if _is_shouted(text) and lines.indents[line] <= INDENT and _heads_text(lines, line):

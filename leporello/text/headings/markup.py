@@ -66,6 +66,7 @@ def _latex(text: str, line: int) -> HeadingCandidate | None:
         title = {"thebibliography": "Bibliography"}.get(environment, environment.capitalize())
         return HeadingCandidate(line, title, "mark", _ENVIRONMENT)
     title, depth = "", 1
+    # A title may contain braces: `\section{The \emph{Iliad}}`.
     for character in command[2]:
         depth += {"{": 1, "}": -1}.get(character, 0)
         if not depth:
@@ -84,6 +85,7 @@ def _underlined(lines: TextLines, line: int, styles: dict[str, int]) -> HeadingC
     inside = lines.indents[line] <= INDENT and lines.indents[line - 1] <= INDENT
     if not long_enough or not inside or (over and not overlined):
         return None
+    # As in reStructuredText: each file chooses its own order of underlines.
     level = styles.setdefault(rule[0] * 2 if overlined else rule[0], len(styles) + 1)
     first = line - 2 if overlined else line - 1
     return HeadingCandidate(first, title, "mark", level, label_of(title))

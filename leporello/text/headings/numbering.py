@@ -92,6 +92,7 @@ def numbered(candidates: Sequence[HeadingCandidate]) -> set[int]:
     Each style (1, I, A) has a separate chain. After `Chapter 3`, numbers may restart.
     """
     roman = _chain(candidates, "I", set())
+    # Letters restart below each Roman number: I. A. B. II. A.
     return roman | _chain(candidates, "1", set()) | _chain(candidates, "A", roman)
 
 
@@ -115,6 +116,8 @@ def _links(candidates: Sequence[HeadingCandidate], end: _End | None) -> set[int]
         if end.begins or end.before is None:
             first = candidates[end.place].label
             inner = first is not None and first.depth > 1
+            # Two lines `1.` and `2.` in running text are rather a list; headings have blank lines
+            # or names.
             if sum(_weight(candidates[index]) for index in part) >= _LEAST - inner:
                 indices.update(part)
             part = []

@@ -28,6 +28,7 @@ def without_headers(
     lines: TextLines, candidates: Sequence[HeadingCandidate]
 ) -> list[HeadingCandidate]:
     """Leaves out page headers and the names of speakers."""
+    # Headers of pages differ only in the page number.
     texts = Counter(map(_without_page, candidates))
     repeated = {text for text, times in texts.items() if times >= _REPEATED}
     capitals = [candidate for candidate in candidates if candidate.kind == "caps"]
@@ -63,6 +64,8 @@ def _without_repeated_chapters(
         elif candidate.kind in ("word", "name"):
             kind = candidate.label.word if candidate.label else "name"
             identity = candidate.label.path if candidate.label else name_of(candidate.title)
+            # Books repeat `CHAPTER IV` at the top of each page, and only the first one begins the
+            # chapter.
             if latest.get(kind) == identity:
                 continue
             latest = {key: latest[key] for key in _outer(kind) if key in latest}
