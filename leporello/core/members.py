@@ -73,6 +73,7 @@ def member_document(document: Document, number: int) -> Document:
         ),
         inside(document.places),
     )
+    # Known since the files were joined; hashing them again would read the whole collection.
     file.memo("sha256", lambda: member.sha256)
     if document.cache:
         file.use_cache(document.cache)

@@ -123,6 +123,7 @@ def stood_for(read: Read, cut: int) -> tuple[Span, ...]:
     remaining = sum(len(reading_text(part)) for part in flat(read.passages)) - cut
     spans: list[Span] = []
     for passage in read.passages:
+        # Readers cut at the end, so passages before the cut were seen completely.
         remaining -= sum(len(reading_text(part)) for part in flat((passage,)))
         if isinstance(passage, Passage) and remaining >= 0:
             spans.extend(spans_of(passage))
@@ -223,5 +224,6 @@ def content_hash(passages: Sequence[Chunk]) -> str:
     digest = hashlib.sha256()
     for passage in passages:
         text = passage.text.encode("utf-8", "surrogatepass")
+        # With lengths, so that `ab`, `c` and `a`, `bc` have different hashes.
         digest.update(b"%d\n%b" % (len(text), text))
     return digest.hexdigest()

@@ -71,6 +71,7 @@ def redact(text: str) -> str:
     """
     if not _forms:
         return text
+    # A short key may be part of a longer one, whose remainder would stay readable.
     longest_first = sorted(_forms, key=len, reverse=True)
     return re.sub("|".join(map(re.escape, longest_first)), lambda match: _forms[match[0]], text)
 

@@ -43,6 +43,7 @@ class _WordSpans:
         return _WordSpans(text, f" {' '.join(words)} ")
 
     def find(self, phrase: str) -> Iterator[Span]:
+        # With blanks, so that only complete words match.
         padded, offset = f" {phrase} ", -1
         while (offset := self.normal.find(padded, offset + 1)) >= 0:
             yield self._span(offset + 1, offset + len(phrase))

@@ -28,11 +28,13 @@ def log_odds(scores: Sequence[float]) -> float:
         ValueError: The scores are neither probabilities nor log-probabilities.
     """
     first, second = logarithms(scores)[:2]
+    # Two impossible choices are both minus infinity, and their difference is undefined.
     return 0.0 if first == second else first - second
 
 
 def logistic(log_odds: float) -> float:
     """Converts log odds to a probability."""
+    # The same as 1 / (1 + exp(-x)), but without overflow for large negative log odds.
     return 0.5 + 0.5 * math.tanh(log_odds / 2)
 
 

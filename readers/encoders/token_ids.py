@@ -73,6 +73,8 @@ class PassageScorer(BatchedModel):
             return self.tokens.once(lambda: self._encoded(passage)[0], "passage", passage)
         key = (PassageScorer, self.model)
         text = passage.document.text
+        # Once per document: overlapping windows would tokenize most of the text several times, and
+        # a window on its own may have other tokens at its ends.
         ids, ends = passage.document.memo(key, lambda: self._encoded(text))
         first = int(ends.searchsorted(passage.start, "right")) if passage.start else 0
         inside: tuple[int, ...] = ids[first : int(ends.searchsorted(passage.end, "right"))]

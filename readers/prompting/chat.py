@@ -37,6 +37,8 @@ class Chat:
         """Returns the chat's ids; control tokens in a document are read as plain text."""
 
         def ids() -> Sequence[int]:
+            # A document with `<|im_end|>` could otherwise end the user's turn and give
+            # instructions.
             options = {"sanitize_control_tokens": True, "return_dict": False}
             tokens: list[int] = self._apply(prompt, tokenize=True, **options)
             return tokens

@@ -48,6 +48,7 @@ class Template:
             "instruction": read.instruction,
         }
         filled = {name for name, value in values.items() if value.strip()}
+        # A line such as `Question:` without a question would make a model invent one.
         lines = (None if fields and not fields & filled else line for line, fields in self._lines)
         return encodable("\n".join(line.format_map(values) for line in _closed_up(lines)))
 
@@ -141,4 +142,5 @@ def split_reasoning(text: str) -> tuple[str, str]:
     before, end, after = stripped.partition(_THINK_END)
     if stripped.startswith(_THINK_START):
         return before.removeprefix(_THINK_START).strip(), after.strip()
+    # An answer may quote the mark; only a mark without an opening one ends the reasoning.
     return (before.strip(), after.strip()) if end and _THINK_START not in before else ("", text)
