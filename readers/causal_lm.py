@@ -80,6 +80,7 @@ class CausalLM(PromptedModel):
         return [(self._prompt(p), self._choice(self._render(p), target) + ending) for p in parts]
 
     def _check_positions(self) -> None:
+        # A decoder's answer follows the prompt, so both share the model's positions.
         needed = self.max_input_tokens + self.max_new_tokens
         check_positions(self.model, needed, parameters="max_input_tokens + max_new_tokens")
 
@@ -120,6 +121,8 @@ class CausalLM(PromptedModel):
         if not self._chats:
             text = choice if prompt[-1:].isspace() else f" {choice}"
             before, joined = self._encode(prompt), self._encode(prompt + text)
+            # Tokenized together, since a tokenizer may merge a choice's first letters with the
+            # blank.
             if joined[: len(before)] == before and len(joined) > len(before):
                 return joined[len(before) :]
             choice = text  # prompt and choice share a token

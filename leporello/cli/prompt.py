@@ -57,6 +57,7 @@ class Prompt:
                 if not is_terminal:
                     raise
                 self._print("interrupted; quit with :quit or Ctrl-D")
+        # A person has seen the error; only a script needs the status.
         return _FAILED if self._failed and not is_terminal else 0
 
     def _line(self, is_terminal: bool) -> str | None:
@@ -187,6 +188,7 @@ def _edit_lines(history: Path | None) -> None:
     if history is None:
         return
     try:
+        # Questions about private documents: other users of the machine must not read them.
         history.touch(0o600)
         readline.read_history_file(history)
     except OSError as error:

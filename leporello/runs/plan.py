@@ -243,6 +243,7 @@ class _RunCounter:
         reading = reading_key(pipeline)
         by_token = self._seconds(reading, "input token", planned.tokens) if planned.tokens else None
         by_read = self._seconds(reading, "read", planned.calls)
+        # By token if possible, since reads by the same reader may differ tenfold in length.
         planned.read_seconds = by_read if by_token is None else by_token
 
     def _seconds(self, key: str, unit: str, count: int) -> float | None:

@@ -49,6 +49,7 @@ def scored(
 
 def log_probabilities(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     """Returns the log-probabilities of tokens; logits have one more dimension, the vocabulary."""
+    # In half precision a sum of exponentials over the vocabulary loses its digits.
     logits = logits.float()
     # log p = logit - logsumexp; log_softmax would copy the scores of the complete vocabulary
     chosen: torch.Tensor = logits.gather(-1, tokens.unsqueeze(-1)).squeeze(-1)

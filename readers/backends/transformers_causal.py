@@ -36,6 +36,7 @@ def write(
 
     with torch.inference_mode():
         rows = [prompt.tokens for prompt in prompts]
+        # On the left, since generation continues each row at its end.
         ids, mask = padded(rows, tokens.padding, model.device, left=True)
         inputs = {"input_ids": ids, "attention_mask": mask}
         schemas = [prompt.schema for prompt in prompts]
@@ -87,10 +88,13 @@ def _inputs(
     """Returns the ids, the mask of all tokens so far, and positions that skip padding."""
     inputs = {"input_ids": ids, "attention_mask": mask}
     if "position_ids" in inspect.signature(model.forward).parameters:
+        # Without this, padding on the left would move the text to later positions, and the answer
+        # would depend on the longest prompt of the batch.
         inputs["position_ids"] = (mask.cumsum(1) - 1).clamp(min=0)[:, -ids.shape[1] :]
     return inputs
 
 
 def _only_last_logits(model: PreTrainedModel) -> dict[str, int]:
     takes = "logits_to_keep" in inspect.signature(model.forward).parameters
+    # All logits would be tokens times the vocabulary, and only the last row is used.
     return {"logits_to_keep": 1} if takes else {}
