@@ -174,6 +174,8 @@ def serve(session: Session, port: int = 0, ready: Callable[[str], None] = print)
     import uvicorn
 
     try:
+        # Bound here rather than by uvicorn, so that the port is known before the address is
+        # printed.
         listening = socket.create_server(("127.0.0.1", port))
     except (OSError, OverflowError) as error:
         raise UserError(f"port {port} of 127.0.0.1 is not available: {error}") from None
@@ -242,6 +244,7 @@ class AccessControl:
         await app(scope, receive, send_with_headers)
 
     def _is_token(self, text: str | None) -> bool:
+        # In constant time: the duration of `==` would reveal how many letters are right.
         return hmac.compare_digest((text or "").encode(), self.token.encode())
 
     def _refusal(self, request: Request, *, has_token: bool) -> str:

@@ -77,6 +77,8 @@ class Location:
             if not version or not copy.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with FileLock(path.with_name(".lock")):
+                    # Checked again: another process may have fetched the file while this one waited
+                    # for the lock.
                     copy = copy if version and copy.exists() else self._fetch(version, path)
             with suppress(OSError):
                 os.utime(copy.parent)  # the time of last use, for `cache gc`
@@ -134,6 +136,7 @@ class Location:
         _log.info("fetching %s", self.url)
         part = path.with_name(path.name + PARTIAL)
         self.get({"": part})
+        # The download may mix both versions, without any error.
         if version_of(self.info()) != version:
             raise UserError(f"{self.url}: has changed while it was fetched; run it again")
         if not version:  # the server has no version, so use a hash of the content

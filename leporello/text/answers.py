@@ -76,6 +76,7 @@ def label(text: str, labels: Sequence[str]) -> str:
     if (index := _option(text, labels)) is not None:
         return labels[index]
     mentioned = [candidate for candidate in labels if _names(text, candidate)]
+    # Two labels may be a comparison, so the metric must count the answer as wrong.
     return mentioned[0] if len(mentioned) == 1 else text
 
 
@@ -149,6 +150,7 @@ def _orders(text: str) -> Iterator[list[str]]:
     """Yields possible orders in a text: the metric's reading, then a list, then runs of numbers."""
     yield ids(text)
     yield [_number(entry) for entry in _ENTRY.findall(text)]
+    # The last run first, because models often list the numbers before they order them.
     for run in reversed(_RUN.findall(text)):
         yield [_number(word) for word in re.findall("[0-9]+", run)]
     yield [_number(word) for word in re.findall("[0-9]+", text)]

@@ -130,12 +130,14 @@ class Decoding:
         """Returns the tokens up to and including the end token or the stop string."""
         length = next((n for n, token in enumerate(ids, 1) if token in ends), len(ids))
         if self.stops(ids[:length], tokens):
+            # From the end, since a stop string may begin within a token and end in another.
             while self.stops(ids[: length - 1], tokens):
                 length -= 1
         return ids[:length]
 
     def cut_off(self, text: str) -> str:
         """Returns the text before the first stop string, without white space at its end."""
+        # Many models begin with a line break, which as a stop string would leave an empty answer.
         text = text.lstrip() if self.stop else text
         for stop in self.stop:
             text = text.partition(stop)[0]

@@ -24,6 +24,7 @@ def within(seconds: float, call: Callable[[], T]) -> T:
         except BaseException as error:
             future.set_exception(error)
 
+    # A daemon, so that a server that never answers does not keep the process alive.
     threading.Thread(target=work, daemon=True).start()
     try:
         return future.result(seconds)
