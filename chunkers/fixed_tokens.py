@@ -76,6 +76,7 @@ def _cuts(tokens: NDArray[np.int64], blank: NDArray[np.bool_] | None) -> NDArray
 
     starts, ends = tokens.T
     is_start = np.ones(len(starts), dtype=bool)
+    # Byte-level tokenizers split an emoji or a Chinese character into several tokens.
     is_start[1:] = starts[1:] >= np.maximum.accumulate(ends)[:-1]
     if blank is not None:
         is_start &= ~blank[starts]

@@ -74,6 +74,7 @@ class MentionWindows:
             start = max(end, self._centred_start(units, first, last))
             end = units.end_of_run(start, self.size)
             yield units.run(start, end)
+            # At least one mention further, so that the loop ends for a name longer than a chunk.
             mention = max(following, int(firsts.searchsorted(end)))
 
     def _centred_start(self, units: Units, first: int, last: int) -> int:

@@ -73,6 +73,7 @@ def units(document: Document, model: str, boundaries: ArrayLike) -> Units:
     edges = np.concatenate([[0], np.asarray(boundaries, dtype=np.int64), [len(text)]])
     edges = next_nonblank(blank, edges)
     edges = edges[np.append(True, edges[1:] > edges[:-1])]
+    # A column of a matrix is strided, and every `searchsorted` would copy it.
     tokens = np.ascontiguousarray(document.tokens(tokenizer(model))[:, 0])
     before = np.searchsorted(tokens, edges)
     # A token of white space counts for a unit only if more of that unit follows the token.
@@ -135,6 +136,7 @@ def pack(
     """
     end = 0
     while end < len(pieces):
+        # The overlap yields to the size, otherwise a long unit would make a chunk that is too long.
         start = max(back(end), pieces.start_of_run(end, size))
         end = pieces.end_of_run(start, size)
         yield pieces.run(start, end)

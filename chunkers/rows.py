@@ -33,6 +33,7 @@ class Rows:
         rows = units(document, self.tokenizer, line_starts(document.text))
         # Sheets stay apart, since their columns have other names.
         fences = [*rows.starts.searchsorted(_sheets(document)).tolist(), len(rows)]
+        # A chunk with rows of two sheets would mix tables with different columns.
         return packed_within(rows, pairwise(fences), self.size)
 
 

@@ -32,5 +32,6 @@ class Sentences:
     def chunk(self, document: Document) -> Iterator[Span]:
         """Yields the spans in document order."""
         pieces = units(document, self.tokenizer, sentence_starts(document.text))
+        # A table or list without stops is one sentence, of any length.
         pieces = divided(document, self.tokenizer, pieces, self.size)
         return pack(pieces, self.size, lambda unit: max(0, unit - self.overlap))

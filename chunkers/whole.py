@@ -32,6 +32,8 @@ class Parts:
         Raises:
             ValueError: The document has text, but no parts.
         """
+        # Not one chunk instead: a whole book as one part would fail much later, or give a wrong
+        # score.
         if document.text.strip() and not document.parts:
             raise ValueError(
                 f"document {document.id!r} has no parts, since its task does not define any: use"

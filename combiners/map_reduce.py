@@ -50,9 +50,12 @@ class MapReduce:
         reduce = read_with(example, (), self.reduce_instruction)
         target, before = 0 if example.choices else self.target_words, math.inf
         while _must_reduce(texts, target, before) or (texts and is_undecided):
+            # A small model may repeat or lengthen its input, so a lone text must shrink in each
+            # round.
             before = _words(texts) if len(texts) == 1 else math.inf
             groups = yield from groups_that_fit(reduce, texts)
             is_undecided = is_undecided and len(groups) > 1
+            # As in the reads of hits: a choice from some of the answers would hide the others.
             choices = () if len(groups) > 1 else example.choices
             outputs = yield [
                 dataclasses.replace(reduce, passages=group, choices=choices) for group in groups
@@ -100,6 +103,7 @@ def groups_that_fit(read: Read, texts: Sequence[str]) -> Asking[list[tuple[str, 
     remaining = tuple(texts)
     while remaining:
         [fits] = yield [Fit(dataclasses.replace(read, passages=remaining))]
+        # Two even if only one fits: with groups of one the number of texts would never fall.
         size = max(int(fits), 2)
         groups.append(remaining[:size])
         remaining = remaining[size:]

@@ -37,6 +37,8 @@ class ReadEach:
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields one round with one read per hit; without hits, one read of only the question."""
         arrangement = arranged(hits, self.order if self.keep == "join" else "score")
+        # SmolLM2-135M mixes passages up: F1 of 9.9 with four in one prompt, 15.0 with the best one;
+        # two to four read one by one keep 12.9 to 14.3, with more evidence in view (decision 8).
         reads = [read_of(example, [hit]) for hit in arrangement] or [read_of(example, [])]
         # One round of short reads: T5 sees two of ten chunks, unless each is read (decision 17).
         outputs: list[Output] = yield reads
@@ -78,6 +80,7 @@ class ReadEach:
                 "ReadEach(keep='best') needs a reader that returns scores, but this one returns"
                 " none: use keep: vote"
             )
+        # `max` returns the first of equal answers, which is that of the better-ranked hit.
         return max(answers, key=lambda output: output.score or 0.0).text
 
 

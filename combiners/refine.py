@@ -37,11 +37,14 @@ class Refine:
         for position, hit in enumerate(queue):
             read = read_of(example, [hit])
             if position < len(queue) - 1:
+                # Choices only at the end: the reader could not change a choice made from the first
+                # hits.
                 read = dataclasses.replace(read, choices=())
             if answer:
                 passages = (f"{self.label}{answer}", *read.passages)
                 refined = read_with(example, passages, self.refine_instruction)
                 read = dataclasses.replace(refined, choices=read.choices)
             [output] = yield [read]
+            # A blank output, from a hit without news, must not erase the answer so far.
             answer = output.text.strip() or answer
         return answer

@@ -17,6 +17,7 @@ def arranged(hits: Sequence[Hit], order: Order) -> list[Hit]:
     """Returns the hits in the given order (best first), or in document order."""
     if order == "score":
         return list(hits)
+    # Chunks may overlap or start together, so the end makes the order unique.
     return sorted(hits, key=lambda hit: (hit.chunk.start, hit.chunk.end))
 
 
@@ -74,6 +75,8 @@ class Stuff(LearnsReferences):
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields one read and returns its text; without hits, the read has only the question."""
         if self.fit:
+            # Only the reader can count: its template, chat turns and choices need tokens too
+            # (decision 1).
             [fits] = yield [Fit(read_of(example, hits))]
             # By rank before the order changes: in document order the last chunks are not the worst.
             hits = hits[: max(fits, 1)]

@@ -58,10 +58,14 @@ class Truncate(LearnsReferences):
         head = prompt.before + document.text + prompt.between
         length = min(self.characters or len(head), len(head))
         passages = (*_within(prompt, document, 0, length), *filter(None, [prompt.surviving]))
+        # The unchanged input first: the official code adds the separator only to inputs that it
+        # cuts.
         [fits] = yield [Fit(Read(passages))]
         if fits < len(passages):
             tail = self._tail(prompt)
             [sliced] = yield [Fit(Read((head[:length],)), behind=tail)]
+            # Readers that cannot slice tokens answer -1: a search over lengths gives nearly the
+            # same cut.
             if sliced < 0:
                 length = yield from _fitting(head[:length], tail)
             behind = (tail,) if tail or sliced >= 0 else ()

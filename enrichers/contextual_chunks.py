@@ -47,6 +47,7 @@ class ContextualChunks:
         contexts = [_by_rule(document, chunk) for chunk in chunks]
         if self.by == "reader" and writes:
             outputs = yield [self._read(document, chunks, n) for n in range(len(chunks))]
+            # If the reader writes nothing, the headings are still better than no context.
             contexts = [o.text.strip() or rule for o, rule in zip(outputs, contexts, strict=True)]
         return [
             Passage.of("context", [text, chunk], [chunk]) if text and chunk.text.strip() else chunk

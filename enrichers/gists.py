@@ -34,6 +34,7 @@ class Gists:
     def enrich(self, document: Document, chunks: Sequence[Chunk]) -> Enrichment:
         """Yields a read per page; returns a passage per page."""
         pages = [*self._pages(document, in_order(chunks))]
+        # A page of one chunk is found by its own text as well as by a summary, without a read.
         gists = yield from summaries([p for p in pages if len(p) > 1], self.instruction)
         passages = [g if self.read == "gist" else _page(g) for g in gists]
         # Pages whose summary was dropped are searched by their chunks, so that no text is lost.

@@ -36,6 +36,7 @@ class ParentChunks:
             # The largest end, since chunks may overlap or contain each other.
             parent = document.chunk(near[0].start, max(chunk.end for chunk in near))
             passages += (Passage.of("parent", [parent], [parent], t) for t in self._texts(chunk))
+        # A document without text has no sentences, but a retriever needs something to search.
         return passages or [*chunks]
 
     def _texts(self, chunk: Chunk) -> Iterator[str]:

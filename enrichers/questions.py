@@ -37,6 +37,7 @@ class Questions:
     def enrich(self, document: Document, chunks: Sequence[Chunk]) -> Enrichment:
         """Yields a read per chunk, if the reader generates; returns a passage per chunk."""
         [writes] = yield [Generates()]
+        # Words that also occur in lower case are not names, but at the start of a sentence here.
         lowercase = {*re.findall(r"\b[a-z]\w*", document.text), *EMPTY_TERMS}
         questions = [[*_by_rule(chunk.text, lowercase)] for chunk in chunks]
         if writes:

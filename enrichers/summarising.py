@@ -71,6 +71,7 @@ def in_order(chunks: Iterable[Chunk]) -> list[Chunk]:
 def cut(group: Sequence[Item], size: int) -> list[Sequence[Item]]:
     """Returns a sequence in runs of even length, at most `size`."""
     runs = -(-len(group) // size)
+    # Even lengths: full runs would leave a last one with a single chunk, whose summary adds little.
     length = -(-len(group) // max(runs, 1))
     return [group[first : first + length] for first in range(0, len(group), max(length, 1))]
 

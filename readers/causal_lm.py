@@ -83,6 +83,7 @@ class CausalLM(PromptedModel):
         return [(self._prompt(p), self._choice(self._render(p), target) + ending) for p in parts]
 
     def _check_positions(self) -> None:
+        # A decoder's answer follows the prompt, so both share the model's positions.
         needed = self.max_input_tokens + self.max_new_tokens
         check_positions(self.model, needed, parameters="max_input_tokens + max_new_tokens")
 

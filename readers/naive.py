@@ -65,6 +65,7 @@ class _LearnedBaseline(OneByOne):
 
     def check_files(self, data: str) -> None:
         """Raises `UserError` if a task is given, but the parameter was not learned."""
+        # Without a task only the config is checked, which may leave the parameter to `--set`.
         if data:
             _ = self._learned
 
@@ -118,6 +119,7 @@ class MajorityOption(_LearnedBaseline):
             raise ValueError(
                 f"option {self.option} exceeds the number of choices, {len(read.choices)}"
             )
+        # Nothing counts as read, so that the coverage shows that the baseline ignores the text.
         return _unread(read, read.choices[self._learned - 1])
 
 

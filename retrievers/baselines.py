@@ -51,6 +51,7 @@ class Ends(_QuestionIndependent):
     k: Positive = 10
 
     def _selected(self, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
+        # In a short document the two ends would overlap, and chunks would be hits twice.
         last = max(len(chunks) - self.k // 2, (self.k + 1) // 2)
         return [*chunks[: (self.k + 1) // 2], *chunks[last:]]
 

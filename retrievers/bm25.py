@@ -104,6 +104,7 @@ def segment(counts: TermCounts, ids: Iterable[str], chunks: int) -> Index:
     """
     import numpy as np
 
+    # Hashes, since a lookup by term would need a dictionary of all files' terms in memory.
     hashes = _hashes([*ids])
     order = hashes.argsort()
     starts = np.searchsorted(counts.terms, np.arange(len(hashes) + 1))
@@ -138,6 +139,7 @@ def _hashes(terms: Sequence[str]) -> NDArray[np.uint64]:
     ends = np.flatnonzero(letters == ord("\n"))
     starts = np.append(0, ends[:-1] + 1)
     sizes = ends - starts + 1
+    # Odd factors, which are invertible modulo 2^64: terms that differ in one byte never collide.
     factors = np.random.PCG64(_SEED).random_raw(int(sizes.max())) | np.uint64(1)
     places = np.arange(len(letters)) - np.repeat(starts, sizes)
     hashes: NDArray[np.uint64] = np.add.reduceat(
@@ -147,6 +149,7 @@ def _hashes(terms: Sequence[str]) -> NDArray[np.uint64]:
 
 
 # Terms in more than half of the chunks have a negative idf, and get this share of the mean idf.
+# The value of rank_bm25, so that scores agree with it to 1e-9 (decision 6).
 _FLOOR = 0.25
 _FEW = 10  # chunks, below which dictionaries are faster than arrays
 
@@ -279,6 +282,7 @@ def _best_of_few(
     """Returns the k best chunks for a question, by the weights from `_weights_of_few`."""
     counts = Counter(term for term in question_grams(question) if term in weights)
     scores = [0.0] * len(chunks)
+    # By number, as in the array version: another order of sums would change the last digits.
     for term in sorted(counts, key=lambda term: weights[term][0]):
         for place, weight in weights[term][1]:
             scores[place] += counts[term] * weight

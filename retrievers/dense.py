@@ -180,6 +180,7 @@ class Dense(ByIndex):
             return [in_order(hits)[: self.k] for hits in hits_of]
         segments = index.segments if isinstance(index, SegmentedVectors) else [index]
         by_chunk = products(segments, queries, _BLOCK)
+        # Rounded before the ranking: otherwise the order of ties would depend on the batch.
         rounded = (block.astype(np.float64).round(_DIGITS) for block in by_chunk)
         return best_chunks(rounded, chunks, self.k)
 

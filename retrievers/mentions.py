@@ -47,6 +47,7 @@ class Mentions:
         hits = [Hit(c, float(n)) for c, n in zip(ordered, _counts(name, ordered), strict=True) if n]
         if not hits:
             if chunks:  # without chunks, the chunker has noted the reason
+                # Chunks without the name would be taken for evidence of a character (decision 14).
                 note("no chunk mentions the name: nothing is selected")
             return []
         by_rule = {

@@ -59,6 +59,7 @@ def _join(hits: Iterable[Hit]) -> list[Hit]:
 
 
 def _are_adjacent(left: Chunk, right: Chunk) -> bool:
+    # Chunks begin and end without white space, so only that is between neighbours.
     return not left.document.text[left.end : right.start].strip()
 
 

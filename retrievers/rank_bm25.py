@@ -45,6 +45,7 @@ class RankBM25(ByIndex):
             "plus": rank_bm25.BM25Plus,
             "l": rank_bm25.BM25L,
         }
+        # Our terms rather than a split at blanks, so that scores can be compared with `BM25`.
         bags = [terms(chunk.text) for chunk in chunks]
         return classes[self.variant](bags, k1=self.k1, b=self.b) if any(bags) else None
 

@@ -81,6 +81,7 @@ class Rerank:
         model = load_cross_encoder(self.model)
         window = room(model, ("", ""), _prompt(model))
         readings = []
+        # Half of the window at most, since a long question would leave no room for the passage.
         for piece in cut(model, [question], window / 2)[0]:
             remaining = window - count(model, [piece])[0]
             pieces = cut(model, passages, remaining)

@@ -15,6 +15,7 @@ _INTRODUCTIONS = (
     *("*introduction*", "*einleitung*", "*einführung*", "*introducción*", "*introduzione*"),
     *("*introdução*", "*inleiding*"),
 )
+# An abstract mentions nothing from these, and MuLD leaves contents and lists out (decision 13).
 _LEFT_OUT = (
     *("contents", "table of contents", "list of*", "index", "glossary"),
     *("abbreviations", "acronyms", "symbols", "nomenclature"),
@@ -57,6 +58,7 @@ class Selected:
         """
         selected = self._select(chunks) if chunks else []
         if chunks and not selected:
+            # An empty selection would give an answer without any text.
             note("every section would be left out: all are selected")
             selected = list(chunks)
         return [[Hit(chunk, 0.0) for chunk in selected] for _ in questions]
@@ -69,7 +71,8 @@ class Selected:
             for section in sections
             if _is_any(section, self.leave_out)
         )
-        # An introduction in chapter 4 does not begin the selection (decision 13).
+        # Every chapter may have an introduction; only the first chapter's begins the selection,
+        # since MuLD summarises "from the first introduction section onwards" (decision 13).
         begin = self._first(sections, out)
         starts = [section.start for section in sections]
 
@@ -120,6 +123,7 @@ def _beginning(around: Sequence[Section], *, had_chapter: bool) -> int | None:
 def _number(section: Section) -> tuple[int, ...]:
     """Returns a section's number; empty for `A Foo`, which may be an article."""
     label = label_of(section.title)
+    # `A Study of Bees` begins with an article, not with the number of an appendix.
     return label.path if label and (label.word or label.style != "A") else ()
 
 

@@ -47,6 +47,8 @@ class ChainOfAgents:
         while remaining:
             chunks = remaining[: self.hits or None]
             [fits] = yield [Fit(self._work(example, unit, chunks))]
+            # The notes count as a passage. At least one hit, so that the chain ends also with long
+            # notes.
             chunks = chunks[: max(fits - bool(unit), 1)]
             [output] = yield [self._work(example, unit, chunks)]
             unit = _next_unit(unit, output, example)
@@ -71,4 +73,5 @@ def _next_unit(unit: str, output: Output, example: Example) -> str:
     text = evidence(output, example.document)
     if has_no_answer(output.text) or (output.span and text in unit):
         return unit
+    # A generative worker repeats the earlier notes; an extractive one copies only its own sentence.
     return f"{unit}\n{text}".strip() if output.span else text

@@ -60,7 +60,10 @@ class ChainOfNotes:
                 for hit, output in zip(hits, outputs, strict=True)
                 if not has_no_answer(output.text) and not _IRRELEVANT.match(output.text)
             }
+        # If the reader rejects every hit, its judgement is doubtful: an answer without text is
+        # worse.
         relevant = [hit for hit in hits if hit in notes] or list(hits)
+        # `Fit` counts passages, and a hit without its note, or the reverse, is of little use.
         passages_per_hit = 2 if notes else 1
         [fits] = yield [Fit(self._read(example, relevant, notes))]
         best = relevant[: max(fits // passages_per_hit, 1)]

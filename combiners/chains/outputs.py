@@ -42,6 +42,7 @@ def confidence(score: float | None) -> float:
 
     It is not a probability: scores are log odds, mean log-probabilities or similarities.
     """
+    # `tanh` does not overflow, unlike `exp`, for scores such as -1e9.
     return 0.5 if score is None else 0.5 * (1 + math.tanh(score / 2))
 
 

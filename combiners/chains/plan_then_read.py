@@ -144,6 +144,7 @@ class PlanThenRead:
         gathered = interleaved(rankings)
         last = self._read(example, results, gathered)
         [fits] = yield [Fit(last)]
+        # The results of all steps are the purpose of the plan, so hits give way to them.
         least = len(results) + bool(gathered)
         [output] = yield [read_with(example, last.passages[: max(fits, least)], self.answer)]
         return str(output.text)

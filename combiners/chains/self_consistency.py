@@ -49,6 +49,7 @@ class SelfConsistency:
 
 def arrangements(hits: Sequence[Hit], count: int) -> list[tuple[Hit, ...]]:
     """Returns at most `count` different arrangements of hits: orders, then subsets."""
+    # Different inputs instead of sampled texts, so that a run has the same answers again.
     orders = [tuple(hits), tuple(arranged(hits, "document")), tuple(hits[::-1])]
     folds = max(count - len(orders), 0)
     # With fewer hits than folds, each hit is left out once; a single hit is always kept.

@@ -68,6 +68,7 @@ class Walk:
         self, example: Example, nodes: Sequence[Chunk], is_generative: bool
     ) -> Asking[list[Chunk]]:
         """Returns the nodes, the best first; nodes beyond `width` come last."""
+        # A choice between many summaries must fit one input window.
         first, further = nodes[: self.width], nodes[self.width :]
         if len(first) < 2 or not (example.question or is_generative):  # noqa: PLR2004 -- no choice
             return [*nodes]

@@ -51,6 +51,7 @@ class BestOf:
             outputs = [output for _, output in reads]
             probability = confidence_of(answer, outputs)
             entrants.append(_Entrant(number, answer, probability, _score(answer, outputs)))
+        # Extractive readers are often sure that a text has no answer, and would beat every answer.
         answered = [e for e in entrants if example.choices or not has_no_answer(e.text)]
         best = yield from self._best(example, hits, answered or entrants)
         rows = [*map(_row, entrants)]
@@ -73,6 +74,7 @@ class BestOf:
     ) -> Asking[_Entrant]:
         # Reversed, so that the first of equal answers is kept: it is the most trusted one.
         distinct = {answer_key(entrant.text): entrant for entrant in reversed(entrants)}
+        # All agree, so a read of the judge would cost money for the same answer.
         if len(distinct) == 1:
             return entrants[0]
         choices = tuple(dict.fromkeys(e.text for e in entrants if e in distinct.values()))

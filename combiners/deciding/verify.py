@@ -92,7 +92,9 @@ class Verify:
         checks = [self._reads(sentence, example, passages) for sentence in sentences[: self.most]]
         outputs: list[Output] = yield [check for group in checks for check in group]
         replies = iter(outputs)
+        # One passage that supports a claim suffices; the others usually do not mention it.
         support = [max(self._support(next(replies)) for _ in group) for group in checks]
+        # Without a check, the mark is the safer default.
         support += [0.0] * (len(sentences) - len(checks))
         confidence = confidence_of(answer, (output for _, output in reads))
         answer = with_more(answer, confidence=confidence)
@@ -102,6 +104,7 @@ class Verify:
         self, sentence: str, example: Example, passages: Sequence[Chunk | str]
     ) -> list[Read]:
         text = sentence
+        # `In Paris` alone can be neither supported nor refuted; it needs the words of the question.
         if len(sentence.split()) <= _FEW:
             text = claim(example.question, sentence) or f"{example.question} {sentence}".strip()
         if not self.pairs:

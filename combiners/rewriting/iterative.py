@@ -77,6 +77,7 @@ class Iterative:
         ask = question_only(example, self.think if is_generative else "")
         ask = dataclasses.replace(ask, passages=passages)
         [fits] = yield [Fit(ask)]
+        # All earlier steps and one hit: a reader that forgets its steps would repeat them.
         least = len(passages) - max(len(chunks) - 1, 0)
         [output] = yield [dataclasses.replace(ask, passages=passages[: max(fits, least)])]
         if has_no_answer(output.text) or (is_generative and _ENOUGH.search(output.text)):

@@ -144,6 +144,7 @@ def pack(key: str, value: object) -> bytearray | None:
 
 
 def _is_numeric(array: NDArray[Any]) -> bool:
+    # Arrays of objects would need pickle; safetensors has neither complex numbers nor texts.
     return array.dtype.isnative and array.dtype.name in _TYPES.values()
 
 

@@ -111,6 +111,8 @@ class Cache:
         except DamagedEntryError as error:
             _log.warning("%s is damaged (%s); it is removed and computed again", path, error)
             with suppress(OSError):
+                # Only this entry is lost; in one database a damaged page would cost everything
+                # (decision 9).
                 path.unlink()
             return None
         _touch(path, last_use)

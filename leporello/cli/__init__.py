@@ -90,10 +90,11 @@ def application(words: Sequence[str] = ()) -> typer.Typer:
 def main() -> None:
     """Runs the command line; the user's mistakes end with status 2 and without a traceback."""
     gc.set_threshold(10_000)  # not 700: collecting while modules are imported takes 0.05 s
-    # One thread per process, and idle threads that sleep: a second busy process would otherwise
-    # slow torch down thirtyfold. The user's environment overrides these values.
+    # Idle threads must sleep: beside a busy process, torch on two threads fell from 47 to 1.6
+    # tokens per second (decision 4). The user's environment wins.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # Otherwise tokenizers start a thread per core, and warn if a stage forks afterwards.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     for stream in (sys.stdout, sys.stderr):  # documents may contain unprintable characters
         if isinstance(stream, TextIOWrapper):

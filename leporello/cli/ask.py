@@ -151,6 +151,7 @@ def _paths_and_question(arguments: list[str]) -> tuple[list[Path], str | None]:
     from leporello.loaders.files import known_suffixes
 
     *files, last = arguments
+    # An existing file comes first: a question with the name of a file is less likely.
     if not files or is_there(last):
         return [*map(to_path, arguments)], None
     if (

@@ -28,6 +28,7 @@ def _set_data_directory(data: Path | None) -> Path | None:
     """Sets the variable that tasks read; a run's config does not contain its data directory."""
     if data is not None:
         try:
+            # Absolute, since workers may run in another folder.
             os.environ["LEPORELLO_DATA"] = str(data.expanduser().absolute())
         except RuntimeError:
             raise UserError(f"--data {data}: no such user") from None

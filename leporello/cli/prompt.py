@@ -58,6 +58,7 @@ class Prompt:
                 if not is_terminal:
                     raise
                 self._print("interrupted; quit with :quit or Ctrl-D")
+        # A person has seen the error; only a script needs the status.
         return _FAILED if self._failed and not is_terminal else 0
 
     def _line(self, is_terminal: bool) -> str | None:

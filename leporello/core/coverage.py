@@ -91,6 +91,7 @@ class Coverage:
             stood_for: Spans that the reader saw in the form of passages.
         """
         hits, verbatim, passages = merge(selected), merge(read), merge(stood_for)
+        # By union: text that is read twice, in overlapping chunks, counts once.
         read_count, read_or_represented = covered(verbatim), covered((*verbatim, *passages))
         used = covered((*hits, *verbatim, *passages))
         unchunked = min(unchunked, characters - used)  # a combiner may read outside all chunks

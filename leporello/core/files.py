@@ -84,6 +84,7 @@ def atomically(path: Path) -> Iterator[TextIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())  # otherwise a power cut could leave an incomplete file
+        # A rename within a folder is atomic: another process sees the old file or the new one.
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

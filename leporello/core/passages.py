@@ -127,6 +127,7 @@ def stood_for(read: Read, cut: int) -> tuple[Span, ...]:
     remaining = sum(len(reading_text(part)) for part in flat(read.passages)) - cut
     spans: list[Span] = []
     for passage in read.passages:
+        # Readers cut at the end, so passages before the cut were seen completely.
         remaining -= sum(len(reading_text(part)) for part in flat((passage,)))
         # A truncated summary represents nothing: the spans of its lost part are unknown (decision
         # 46).
@@ -230,5 +231,6 @@ def content_hash(passages: Sequence[Chunk]) -> str:
     digest = hashlib.sha256()
     for passage in passages:
         text = passage.text.encode("utf-8", "surrogatepass")
+        # With lengths, so that `ab`, `c` and `a`, `bc` have different hashes.
         digest.update(b"%d\n%b" % (len(text), text))
     return digest.hexdigest()

@@ -100,6 +100,7 @@ class ActiveExample:
             example: Example with its gold, which only combiners that request it see.
             selection: Selection for the example.
         """
+        # Without the gold, so that a plug-in cannot use the answer by mistake.
         visible = example if sees_gold(stages.combiner) else example.without_gold()
         combiner = _combination(stages, visible, selection.hits)
         active = cls(number, example, stages, selection.hits, combiner, selection.unchunked)
@@ -187,6 +188,7 @@ class ActiveExample:
         self.reads, self.replies = (), []
         while not self.reads:
             self._yields += 1
+            # A combiner that never returns would occupy the reader, and cost money, without an end.
             if self._yields > _MOST_ROUNDS:
                 raise StageError(f"yielded {_MOST_ROUNDS:,} times without returning an answer")
             try:

@@ -136,6 +136,8 @@ class CombinerRunner:
         number, calls, notes = active.number, active.calls, active.notes
         if not self.rows:
             return FinishedExample(number, None, prediction, calls=calls, notes=notes)
+        # Scored while the example is in memory: a later pass would read the data again, and
+        # NarrativeQA has 8 GB (decision 2).
         scored, faults = self._statistics(number, prediction, active.example, verdicts)
         statistics = ExampleStatistics.of(
             number, prediction, scored, calls=calls, notes=notes, faults=faults

@@ -99,6 +99,7 @@ class EnricherRunner:
         """Runs the enricher until it returns its passages."""
         enricher, document = self.stages.enricher, chunks[0].document
         name = f"{type(enricher).__name__}.enrich"
+        # Outside the time limit, which is for an example and not for loading a model.
         load_models(enricher)
         with stage_call(name, document):
             result: Any = enricher.enrich(document, chunks)
@@ -114,6 +115,7 @@ class EnricherRunner:
                     requests = checked(resume(), document, self.stages)
             except StopIteration as stop:
                 return _passages(name, stop.value, chunks)
+            # The index of the retriever is made from these passages, so it cannot exist yet.
             if any(isinstance(request, Search) for request in requests):
                 raise StageError(f"{name} yielded a Search; passages are only searched afterwards")
             _check_roles(self.stages, requests)

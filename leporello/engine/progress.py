@@ -130,6 +130,7 @@ class Progress:
         self.finished += counts.examples
         self.failed += counts.failed
         self.read_tokens += counts.tokens
+        # The latest number, not a sum: it describes a state, and workers report it again and again.
         self._waiting = counts.reading
         self._update(counts.examples)
 

@@ -170,12 +170,15 @@ class BatchReader:
         Raises:
             UserError: The user made a mistake, such as naming a model that cannot be loaded.
         """
+        # Whole batches: an answer cached by prompt would leave a smaller batch for the others, and
+        # other numbers than a run without the cache (decision 10).
         key = self._cache_key(batch)
         self.cured = {}
         if key and self.cache and (entry := self.cache.get("outputs", key)):
             self.statistics.cached += len(batch)
             rows: Any = entry["outputs"]
             return [output_from_row(row) for row in rows]
+        # Before the clock starts, so that tokens per second do not depend on the time to load.
         self.load()
         started, before, self._halved = time.monotonic(), self._packed(), False
         replies = self._read(batch)
@@ -192,6 +195,7 @@ class BatchReader:
         Raises:
             UserError: The user made a mistake.
         """
+        # By read, which is safe here: slots are only for readers whose answers ignore their batch.
         key = self._cache_key([read])
         if key and self.cache and (entry := self.cache.get("outputs", key)):
             self.statistics.cached += 1
@@ -206,12 +210,14 @@ class BatchReader:
             reply = read_error(error)
         with self._lock:
             self._count([reply], time.monotonic() - started, BatchStatistics())
+        # Errors are not cached, because those of a server are often temporary.
         if key and self.cache and isinstance(reply, Output):
             self.cache.put("outputs", key, {"outputs": [output_row(reply)]})
         return reply
 
     def _cache_key(self, batch: Sequence[Read]) -> Mapping[str, JSON] | None:
         """Returns the inputs that determine the outputs of a batch; None if they are unknown."""
+        # A reader without a fingerprint may have changed in ways that no recipe shows.
         identity = fingerprint(self.reader) if self.cache else None
         if not identity:
             return None

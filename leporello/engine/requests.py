@@ -68,6 +68,8 @@ class QuestionBudget:
         # Dollars and seconds are estimated from the cost of this question's earlier tokens, so its
         # first read runs alone (decision 47).
         if has_price and is_reading and not spent.tokens:
+            # The first read shows the price of a token; without it, a whole round could exceed the
+            # budget.
             return Admission.WAIT
         share = tokens / spent.tokens if spent.tokens else 0.0
         total = self._expected + Ledger(1, tokens, 0, share * spent.dollars, share * spent.seconds)

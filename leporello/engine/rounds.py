@@ -148,6 +148,8 @@ class Rounds:
 
     def _start(self, number: int, example: Example, selection: Selection | ExampleError) -> None:
         """Starts an example, and replays its stored outputs."""
+        # Not read again: beside other prompts the same prompt can decode to another text (decision
+        # 3).
         stored = self.store.outputs(number)
         state = self.runner.start(number, example, selection)
         while stored and isinstance(state, ActiveExample):
@@ -283,6 +285,7 @@ class Rounds:
                 slots.submit(read, then)
                 continue
             # A worker has died on this shard: one read at a time reveals which read killed it.
+            # Answers of readers with slots do not depend on their batch, so this costs only time.
             deaths = self.attempts.begin("read", example.number, example.place + index)
             slots.submit(read if deaths < TRIES else self._refuse, then)
             while slots.waiting:

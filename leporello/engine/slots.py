@@ -77,6 +77,7 @@ class Slots:
             read: Function that computes the reply, called in a thread.
             then: Function that receives the reply, called in the thread that calls `wait`.
         """
+        # The run is ending; another read would cost money for an answer that nobody receives.
         if self._draining:
             return
         self.waiting += 1

@@ -164,6 +164,7 @@ class Store(MemoryStore):
                 self._load()
                 return
             fault = "of another run, shard or version of Leporello"
+            # No warning: this is on purpose, and the cache of outputs makes the repetition cheap.
             if replace(key, examples=self.key.examples) == self.key:  # `--limit` has changed
                 fault = ""
         if fault:
@@ -259,6 +260,7 @@ class Store(MemoryStore):
 
     def retry(self) -> None:
         """Removes failed examples, which are then read in separate batches."""
+        # Stored, so that a retry that is killed forms the same batches again (decision 12).
         self._set_meta("alone", sorted(self.alone | self.failed))
         self._write("DELETE FROM done WHERE failed")
         self.commit()

@@ -53,5 +53,6 @@ def executor_for(
         return InProcess(spec, check)
     if count == 0:
         _log.info("%s: using a worker process (--unsupervised uses this process)", reason)
+    # Worker processes build the task themselves; the built one may hold open files.
     spec = replace(spec, built=None)
     return Pool(spec, LocalWorkers(spec, placement, count or 1), check)

@@ -112,6 +112,7 @@ def end_with_parent() -> None:
     signal.signal(signal.SIGINT, lambda *_: None)  # any KeyboardInterrupt here is raised by a stage
     # Linux only, and immediate; the thread below covers other systems within a second.
     die_with_parent()
+    # Only Linux ends a child with its parent; elsewhere this thread checks.
     threading.Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
 
 

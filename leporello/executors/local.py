@@ -77,8 +77,8 @@ class WorkerProcess:
         Raises:
             OSError: The process cannot be started.
         """
-        # With active waiting, torch's two threads compete on a busy machine: speed fell from 47
-        # to 1.6 tokens per second (decision 4).
+        # Idle threads sleep: threads that spin compete with other processes. On a busy machine
+        # torch fell from 47 to 1.6 tokens per second with two threads (decision 4).
         threading = {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "PASSIVE"}
         variables = {**threading, **variables}
         self._process = ChildProcess("leporello.executors.pool_worker:main", variables)

@@ -36,6 +36,8 @@ def main() -> None:
         connection = connected()
         memory, remapped, spec = load(connection.recv_bytes())
         REMAPPED_PATHS.update(remapped)
+        # Before any stage runs: a failed allocation is an error of one example, but the kernel's
+        # killer may choose any process of the machine.
         limit_memory(memory)
         _DriverConnection(connection).run(spec)
     except (EOFError, ConnectionError):  # the driver has ended

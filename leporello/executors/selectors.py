@@ -56,7 +56,8 @@ class Selectors:
 
     def __init__(self, spec: BatchSpec) -> None:
         """Prepares the pool; processes start with the first document."""
-        # A fork of a process that runs a model can hang it (decision 11).
+        # A fork of a process that runs a model can hang it (decision 11). `spawn` is safe here,
+        # since the main module of a worker is not the user's script.
         self._pool = ProcessPoolExecutor(
             spec.selectors, get_context("spawn"), initializer=_initialize, initargs=(dump(spec),)
         )
@@ -77,6 +78,8 @@ class Selectors:
         """
         ahead: deque[tuple[OpenedDocument, Future[bytes]]] = deque()
         for document in documents:
+            # Processes rather than threads: chunkers in Python hold the interpreter, so in threads
+            # they would keep the reader waiting (decision 11).
             work = dump((document.examples, document.wanted))
             ahead.append((document, self._pool.submit(_select, work)))
             while _is_enough(ahead):
@@ -122,6 +125,7 @@ _pipelines: Pipelines | None = None
 def _initialize(spec: bytes) -> None:
     """Builds the pipelines, once per process."""
     global _pipelines  # noqa: PLW0603 -- an initializer can only set globals
+    # Otherwise a killed worker would leave this process behind, with its indexes in memory.
     end_with_parent()
     _pipelines = Pipelines(load(spec))
 

@@ -153,6 +153,7 @@ class ShardRun:
         if all(len(lane.store.done) == shard.examples for lane in self._lanes):
             return
         enriches = any(lane.enricher for lane in self._lanes)  # uses the reader of this process
+        # After a death this process selects itself: the log must name the operation that killed it.
         if selectors and not enriches and not (self.log and self.log.deaths):
             for document, selected in selectors.select(self._opened()):
                 self._add(document, selected)

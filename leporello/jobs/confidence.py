@@ -54,6 +54,7 @@ def selectivity(answers: Answers, withheld: int = 0) -> dict[str, float]:
 def reliability(answers: Answers) -> Iterator[tuple[Answers, float, float]]:
     """Yields bins of about equal size, with their mean confidence and mean score."""
     ranked = sorted(answers, key=itemgetter(0))
+    # Bins of few answers would show differences that are chance.
     count = max(1, min(_MOST_BINS, len(ranked) // _LEAST_ANSWERS))
     start = 0
     for index in range(count):

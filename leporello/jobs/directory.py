@@ -187,6 +187,7 @@ class RunDirectory:
         """
         self._create()
         try:
+            # Without waiting, because a second run of the same command is nearly always a mistake.
             with FileLock(self.path / ".lock", timeout=0):
                 # In a second file, since a locked file cannot be read on Windows.
                 self._lock_owner.write_text(f"process {os.getpid()} on {platform.node()}")

@@ -191,6 +191,8 @@ class Summary:
             raise UserError(f"task {task!r} yields an id twice; statistics.jsonl contains all ids")
         scores: dict[str, float] = {}
         for name, metric in self.metrics.items():
+            # A metric that failed on some examples has no score: a mean over the others would
+            # mislead.
             if self._statistics[name] and name not in self._faults:
                 scores |= self._aggregate(name, metric)
         failures = self.failures.total()

@@ -43,6 +43,7 @@ def sizes_key(pipeline: PipelineSpec) -> str:
 
 def record_timing(root: Path, key: str, unit: str, count: int, seconds: float) -> None:
     """Appends a timing to the file in the cache; warns if it cannot be written."""
+    # A run that took everything from the cache shows nothing about the speed.
     if not count:
         return
     path = root / _FILE
@@ -66,4 +67,5 @@ def timed_rates(root: Path) -> Mapping[tuple[str, str], float]:
             ):  # a kill cut the line
                 row = json.loads(line)
                 rates[row["stage"], row["unit"]].append(row["seconds"] / row["count"])
+    # A median, since one run on a busy machine must not change the estimates.
     return {key: median(values[-_LAST:]) for key, values in rates.items()}

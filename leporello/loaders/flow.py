@@ -82,11 +82,13 @@ class Flow:
     def start(self, tag: str, attributes: Mapping[str, str] = {}) -> None:
         """Begins an element, and separates it from the text before it."""
         if tag in _LOST and not self._unseen:
+            # An empty `alt` marks a picture as decoration, so nothing is lost.
             self._lost[tag] += tag != "img" or "alt" not in attributes
             self.data(attributes.get("alt", ""))
         if tag in _UNSEEN:
             self._unseen.append(tag)
         elif tag == "br":
+            # Old pages separate paragraphs by two <br>.
             self._part(_Gap.PARAGRAPH if self._gap is _Gap.LINE else _Gap.LINE)
         elif gap := _gap_at(tag):
             self._open_block(tag, gap)
@@ -104,6 +106,7 @@ class Flow:
     def data(self, text: str) -> None:
         """Writes text, and collapses white space outside of preformatted elements."""
         if self._unseen:
+            # Only before the text, since drawings in the page have titles too.
             if self._unseen == ["title"] and not self.pieces:
                 self.title += text
         elif self._preformatted:
@@ -128,6 +131,7 @@ class Flow:
         """Returns the text with its sections, places and losses."""
         text = "".join(self.pieces)
         lost = {tag: count for tag, count in self._lost.items() if count}
+        # Nearly every page has scripts; only an almost empty one was meant to be filled by them.
         if len(text) >= _LITTLE:
             lost.pop("script", None)
         losses = (Loss(*_LOST[tag], count=count) for tag, count in lost.items())
@@ -173,6 +177,7 @@ class Flow:
         self._heading = 0
 
 
+# A page has few different tags, but each is looked up twice per element.
 @lru_cache
 def _gap_at(tag: str) -> _Gap:
     if _PARAGRAPHS.fullmatch(tag):

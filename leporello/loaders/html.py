@@ -64,12 +64,15 @@ class Html(Format):
         """
         from lxml.etree import HTMLParser
 
+        # lxml calls `Flow` while it parses, so no tree is built. inscriptis took 29 s for a
+        # paragraph of 2.2 MB, and lost the text of 400 nested elements (decision 5).
         page = Flow()
         parser = HTMLParser(
             target=page,  # type: ignore[arg-type]  # its stubs ask for more than lxml
             huge_tree=True,  # otherwise text that is nested too deep is lost
         )
         raw = decoded(data, path, _charset(data, path))
+        # lxml raises an error for an empty page.
         parser.feed(raw.text or " ")
         parser.close()
         page.losses += raw.losses

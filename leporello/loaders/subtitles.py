@@ -38,6 +38,7 @@ class Subtitles(Format):
         if not timed:
             raise UserError(f"{path}: has no cue (a line such as 00:01:02,000 --> 00:01:05,000)")
         bodies = (_plain(text[body.start : body.end]) for _, body, _ in timed)
+        # Only WebVTT has character references; in SubRip `&lt;` is the text itself.
         joined, spans = tile([html.unescape(body) if web else body for body in bodies], "\n")
         ends = [0, *(body.end for _, body, _ in timed[:-1]), len(text)]
         names = (_clock(*timing.groups(default="0")[:3]) for timing, _, _ in timed)

@@ -29,6 +29,7 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\r?\
 
 
 _BREAK = re.compile(r"\r\n?|\n")
+# Each place is an object in memory, and a log may have millions of lines.
 _MOST = 100_000  # places of a file; in larger files a place has several lines
 
 

@@ -31,6 +31,7 @@ class Recall(Averaged):
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns `recall`, `recall_whole` and `mrr`; None without evidence."""
         text = example.document.text
+        # Evidence of only white space is in no chunk, so no retriever could ever find it.
         evidence = [span for span in example.evidence if letters(text, [span])]
         if not evidence:
             return None

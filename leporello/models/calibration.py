@@ -130,6 +130,7 @@ def signal(output: Output) -> float | None:
 def odds_of(probability: float) -> float:
     """Returns the log odds of a probability, limited to a finite range."""
     if not 0 < probability < 1:
+        # A probability of exactly 0 or 1 comes from rounding, and JSON has no infinite odds.
         return math.copysign(_LARGEST_ODDS, probability - 0.5)
     return max(-_LARGEST_ODDS, min(_LARGEST_ODDS, math.log(probability / (1 - probability))))
 
@@ -171,6 +172,7 @@ def fit(method: Method, scores: Iterable[float], shares: Iterable[float]) -> Cal
         return Calibration(scores=(*knots,), probabilities=(*knots.values(),))
     slope, level, mean = fit_logistic(x, y, np.ones(len(x)))
     if slope <= 0:  # the scores are not informative, so use the mean
+        # A falling curve would trust the answers that the reader doubts most.
         slope, level = 0.0, odds_of(float(y.mean()))
     return Calibration(round(slope, _DIGITS), round(level - slope * mean, _DIGITS))
 

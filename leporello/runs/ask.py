@@ -253,12 +253,15 @@ class Session:
 
     def _rewritten(self, question: str) -> str:
         """Returns a follow-up as a self-contained question; empty if the model fails."""
+        # Rewritten questions, so that a pronoun is resolved even if its name is further back.
         turns = [f"{answer.question}\n{answer.text}" for _, answer in self.turns[-_BEFORE:]]
         read = Read(("\n".join(turns),), f"{_FOLLOW_UP}\n{question}")
         [reply] = self._readers.answering.read([read])
         text = getattr(reply, "text", "").strip().partition("\n")[0].strip('"“” ')
         # Small models answer instead of rewriting; such a reply lacks the question mark.
         is_complete = text.endswith("?") or not question.endswith("?")
+        # A small model often answers instead of rewriting; the original question is then the better
+        # query.
         return text if is_complete and len(text) < len(question) + _MOST_ADDED else ""
 
     def _answer(self, example: Example, finished: FinishedExample) -> Answer | UserError:
@@ -283,6 +286,7 @@ class Session:
 
     def _language(self) -> Iterator[str]:
         """Yields a note if the reader supports only English and the document looks different."""
+        # Such a reader answers in any case, with a confidence that is worth nothing.
         if not self._looks_english and getattr(self.stages.reader, "language", "") == "en":
             yield (
                 "the document does not look English, and the reader supports only English: choose"

@@ -108,6 +108,8 @@ class Batch:
         """Counts the finished shards, without those whose store is damaged or lost."""
         for index, files in enumerate(self.files):
             finished, run = files.finished(), self._runs[index]
+            # Every row is checked now, so that a damaged shard runs again instead of failing the
+            # merge.
             self._finished[index] = {n: c for n, c in finished.items() if c.key.run == run}
 
     def close(self) -> list[Result]:
@@ -167,6 +169,8 @@ class Batch:
     def _find_sizes(self, executor: Executor) -> None:
         """Finds the batch sizes once, before the first shard, as results depend on them."""
         batchings = map(batching_of, self._stages[0].readers.values())
+        # Measured once and stored: another size on resumption would form other batches (decision
+        # 3).
         if any(batching and batching.finds for batching in batchings) and not self._sizes:
             self._sizes = {**executor.sizes()}
             self.context.directory.keep_sizes(sizes_key(self.jobs[0].pipeline), self._sizes)

@@ -48,6 +48,7 @@ class WorkEstimate:
         self._offered += 1
         if len(self._documents) < _DOCUMENTS:
             self._documents.append(examples)
+        # Reservoir sampling: each document has the same chance, and only four are in memory.
         elif (index := self._random.randrange(self._offered)) < _DOCUMENTS:
             self._documents[index] = examples
 

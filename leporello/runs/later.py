@@ -66,6 +66,7 @@ def _stored_statistics(path: Path) -> JsonTable:
     stored = JsonTable()
     if path.exists():
         with path.open("rb+") as file:
+            # Otherwise the next line would be appended to the half line, and both would be lost.
             file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
         for row in read_rows(path):
             stored.add(row["key"], row["statistics"])
@@ -98,10 +99,13 @@ def _compute(
                 continue
             context.check(progress)
             example = next(candidate for index, candidate in examples if index == number)
+            # Metrics compare texts of answers; sending a book to the process for each would take
+            # longer.
             gold = dataclasses.replace(example, document=Document("", ""))
             prediction = dataclasses.replace(empty_prediction(gold), prediction=text)
             statistics = process.ask(prediction, gold, lambda: context.check(progress))
             table.add(number, {**statistics})
+            # By prediction too: after a retry or an update the old statistics must not count.
             row = {"key": digest([number, text, *names]), "statistics": statistics}
             file.write(json.dumps(row) + "\n")
             file.flush()

@@ -225,8 +225,8 @@ def _run_all(jobs: Sequence[Job], context: RunContext) -> Run:
     pass_ = _Pass(jobs, context)
     pass_.work(Batch.run)
     failed = any(result.failures for result in pass_.results.values())
-    # Only if this pass wrote nothing: a resumed run must have the same failures as one that was
-    # never interrupted (decision 12).
+    # Only if this pass wrote nothing. A run that was killed is the same command too: if it retried
+    # failures on the way, their reads would join batches of other examples (decision 12).
     if failed and pass_.was_merged and not pass_.wrote and not pass_.stopped:
         pass_.work(Batch.retry)
     results = tuple(pass_.results[job.name] for job in jobs)

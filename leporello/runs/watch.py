@@ -151,6 +151,7 @@ class _FollowedJob:
     def speed(self) -> float | None:
         """Returns examples per second over the last minute of watching."""
         now, finished = self.history[-1]
+        # The last minute only, since loading models and early shards would distort the mean.
         self.history = [(moment, n) for moment, n in self.history if now - moment <= _RECENT]
         start, count = self.history[0]
         return (finished - count) / (now - start) if finished > count else None

@@ -176,6 +176,8 @@ def serve(session: Session, port: int = 0, ready: Callable[[str], None] = print)
     import uvicorn
 
     try:
+        # Bound here rather than by uvicorn, so that the port is known before the address is
+        # printed.
         listening = socket.create_server(("127.0.0.1", port))
     except (OSError, OverflowError) as error:
         raise UserError(f"port {port} of 127.0.0.1 is not available: {error}") from None

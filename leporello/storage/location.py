@@ -82,6 +82,8 @@ class Location:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 # Workers start together and would all download the same gigabytes.
                 with FileLock(path.with_name(".lock")):
+                    # Checked again: another process may have fetched the file while this one waited
+                    # for the lock.
                     copy = copy if version and copy.exists() else self._fetch(version, path)
             with suppress(OSError):
                 os.utime(copy.parent)  # the time of last use, for `cache gc`

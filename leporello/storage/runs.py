@@ -104,6 +104,7 @@ class RemoteRun:
             for name in sorted(remote)
             if copied.get(name, "?") not in marks[name] or not self._file(name).exists()
         ]
+        # In parts that are recorded, so that an interrupted download does not begin again.
         for start in range(0, len(stale), _AT_ONCE):
             files = dict(stale[start : start + _AT_ONCE])
             location.get(files)
@@ -141,6 +142,7 @@ class RemoteRun:
                 name = path.relative_to(self.directory)
                 skip = any(part.endswith(PARTIAL) for part in name.parts)
                 skip |= path.name.endswith(_JOURNAL)
+                # Such a store needs its journal, and only SQLite on this machine can apply it.
                 skip |= path.with_name(path.name + _JOURNAL).exists()
                 if path.is_file() and not skip and not path.name.startswith((".lock", _LEDGER)):
                     yield name.as_posix(), path

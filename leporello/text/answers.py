@@ -77,6 +77,7 @@ def label(text: str, labels: Sequence[str]) -> str:
     if (index := _option(text, labels)) is not None:
         return labels[index]
     mentioned = [candidate for candidate in labels if _names(text, candidate)]
+    # Two labels may be a comparison, so the metric must count the answer as wrong.
     return mentioned[0] if len(mentioned) == 1 else text
 
 

@@ -127,6 +127,7 @@ def looks_english(text: str) -> bool:
         text: Text of any length; only its first 2,000 words are examined.
     """
     words = [match.group().lower() for match in islice(_WORD.finditer(text), _MOST_WORDS)]
+    # In a short text one foreign name changes the share too much.
     if len(words) < _FEWEST_WORDS:
         return True
     return sum(word in _COMMON_WORDS for word in words) / len(words) >= _SHARE

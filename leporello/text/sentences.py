@@ -45,6 +45,7 @@ def _words(words: str) -> frozenset[str]:
 
 
 # They never end a sentence.
+# Our own list, since NLTK's Punkt needs data that pip does not install (decision 7).
 _NEVER = _words(
     "adm approx bzw capt cf cmdr col comdr d.h dipl dr e.g eg esp fr gen gov hr i.e ie inkl lt ltc"
     " maj messrs mgr mlle mme mr mrs ms msgr prof pvt rev sen sens sgt u.a viz vs z.b zzgl"
@@ -78,6 +79,7 @@ def sentence_starts(text: str, start: int = 0, end: int | None = None) -> list[i
 
 
 def _ends_sentence(match: regex.Match[str]) -> bool:
+    # Titles and list items often have no stop.
     if match["blank"]:
         return True
     # A fixed look-ahead keeps the time linear.
@@ -90,8 +92,10 @@ def _ends_sentence(match: regex.Match[str]) -> bool:
         return True
     opening = _NEXT.match(following)
     assert opening is not None
+    # `“Why?” she asked` is one sentence, and so is `approx. five`.
     if _CONTINUES.match(following) or opening["word"][:1].islower():
         return False
+    # Abbreviations end with a single period, so other stops need no further rules.
     return match["stop"] != "." or _full_stop(match, following, opening["word"])
 
 
@@ -104,9 +108,15 @@ def _full_stop(match: regex.Match[str], following: str, next_word: str) -> bool:
     if word in _NEVER or (not match["close"] and _LIST_ITEM.search(preceding)):
         return False
     if word in _NUMBERED:
+        # `no. 5` is nearly always a number, so `I fear no. 5 were left.` is not split (decision
+        # 7).
         return not following[:1].isnumeric()
+    # Numbers are not initials: `in 1999. He` is frequent. The price is the German `am 3. Oktober`,
+    # which is split (decision 7).
     initial = len(word) == 1 and word.isalpha()
     if initial or word in _PERHAPS or _DOTTED.fullmatch(word):
+        # `U.S. Army` and `J. Smith` continue: before a name the stop is rather part of the
+        # abbreviation.
         return next_word[:1].isupper() and next_word.casefold() in _OPENERS
     return True
 

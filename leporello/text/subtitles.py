@@ -98,7 +98,8 @@ def cues(text: str, web: bool) -> Iterator[tuple[re.Match[str], Span, Span]]:
             following = None if web else _NEXT_NUMBER.search(text, start - 1, end)
         else:
             end, following = len(text), None
-        # In WebVTT a comment or the next cue's name may follow a blank line.
+        # In WebVTT a note or the next cue's name may follow a blank line; pysubs2 adds both to the
+        # text of the cue before (decision 5).
         cut = _BLANK_LINE.search(text, start - 1, end) if web else following
         body = _stripped(text, start, max(start, cut.start()) if cut else end)
         yield timing, body, _unmarked(text, body)

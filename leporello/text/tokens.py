@@ -170,6 +170,8 @@ def pieces(text: str) -> list[int]:
     """Returns where the text is cut into pieces for the tokenizer, including both ends."""
     cuts = [0]
     while (limit := cuts[-1] + _PIECE) < len(text):
+        # At a newline if possible, because few tokens contain one: pieces then have the same
+        # tokens.
         newline = text.rfind("\n", cuts[-1], limit) + 1
         space = None if newline else _LAST_SPACE.search(text, cuts[-1] + 1, limit)
         cuts.append(newline or (space.start() if space else limit))
@@ -296,6 +298,7 @@ def terms(text: str) -> list[str]:
     Terms are runs of letters, digits and marks. In scripts without spaces they are overlapping
     pairs of characters (the usual choice for Chinese and Japanese), or a single character.
     """
+    # The fast way first: translating bytes needs no regular expression.
     if (data := folded_bytes(text)) is not None:
         return data.decode(BYTES).split()
     folded = text.casefold()

@@ -64,6 +64,7 @@ def torch_dtype(dtype: Precision) -> DType:
 
 def threads() -> int:
     """Returns the number of threads per process: OMP_NUM_THREADS, or 1."""
+    # OpenMP allows a list with a number per nested level: `4,2`.
     setting = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     # One by default, since processes run in parallel and more threads slow each other (decision 4).
     return int(setting) if setting.isdecimal() and int(setting) else 1

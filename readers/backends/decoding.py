@@ -141,6 +141,7 @@ class Decoding:
 
     def cut_off(self, text: str) -> str:
         """Returns the text before the first stop string, without white space at its end."""
+        # Many models begin with a line break, which as a stop string would leave an empty answer.
         text = text.lstrip() if self.stop else text
         for stop in self.stop:
             text = text.partition(stop)[0]

@@ -16,6 +16,7 @@ def padded(
     import torch
 
     longest = max(map(len, rows))
+    # Filled on the CPU: a copy per row to a GPU would take longer than one of the whole tensor.
     ids = torch.full((len(rows), longest), filler)
     mask = torch.zeros((len(rows), longest), dtype=torch.long)
     for i, row in enumerate(rows):

@@ -36,6 +36,7 @@ def write(
 
     with torch.inference_mode():
         rows = [prompt.tokens for prompt in prompts]
+        # On the left, since generation continues each row at its end.
         ids, mask = padded(rows, tokens.padding, model.device, left=True)
         inputs = {"input_ids": ids, "attention_mask": mask}
         schemas = [prompt.schema for prompt in prompts]

@@ -42,6 +42,7 @@ class TokenMemo:
             if key not in self._entries:
                 self._entries[key] = tokens
                 self._size += _weight(key, tokens)
+            # Limited by size rather than by number, since one prompt may be a book.
             while self._size > self._most:
                 oldest = next(iter(self._entries))
                 self._size -= _weight(oldest, self._entries.pop(oldest))
@@ -71,6 +72,7 @@ def remembered(
     result = [values[text] for text in texts]
     for text in dict.fromkeys(texts):
         values.move_to_end(text)
+    # At the end, so that all values of this call are there even if they exceed the limit.
     while len(values) > most:
         values.popitem(last=False)
     return result

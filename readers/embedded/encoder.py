@@ -181,7 +181,9 @@ def _session(
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads or int(os.environ.get("OMP_NUM_THREADS", "0"))
+    # Operators run one after the other, so a second pool of threads would only take memory.
     options.inter_op_num_threads = 1
+    # Spinning threads slow each other down as soon as another process is busy (decision 4).
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
     values = {}

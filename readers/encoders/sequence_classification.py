@@ -104,6 +104,7 @@ class SequenceClassification(BatchedModel):
         network = self._network
         inputs = tensors(network, batch, self.tokens.padding, network.device)
         with torch.inference_mode():
+            # In half precision, many probabilities near 1 would be equal.
             logits = network(**inputs).logits.float()
         return [Generation(scores=tuple(row)) for row in logits.softmax(-1).tolist()]
 

@@ -74,6 +74,8 @@ class PassageScorer(BatchedModel):
         # The tokens of the document: a text cut in the middle of words has others (decision 21).
         key = (PassageScorer, self.model)
         text = passage.document.text
+        # Once per document: overlapping windows would tokenize most of the text several times, and
+        # a window on its own may have other tokens at its ends.
         ids, ends = passage.document.memo(key, lambda: self._encoded(text))
         first = int(ends.searchsorted(passage.start, "right")) if passage.start else 0
         inside: tuple[int, ...] = ids[first : int(ends.searchsorted(passage.end, "right"))]

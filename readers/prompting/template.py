@@ -142,4 +142,5 @@ def split_reasoning(text: str) -> tuple[str, str]:
     before, end, after = stripped.partition(_THINK_END)
     if stripped.startswith(_THINK_START):
         return before.removeprefix(_THINK_START).strip(), after.strip()
+    # An answer may quote the mark; only a mark without an opening one ends the reasoning.
     return (before.strip(), after.strip()) if end and _THINK_START not in before else ("", text)

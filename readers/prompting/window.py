@@ -67,6 +67,7 @@ class Window:
             ValueError: It does not fit and the rule is `error`, or no passage could fit.
         """
         count = self.leading(read)
+        # `leading` returns 0 for a read without passages, also if its question alone is too long.
         if count == len(read.passages) and self._fits(read):
             return [read]
         if self.on_overflow == "slice":

@@ -148,6 +148,8 @@ class _SegmentEncoder:
 
     def _segments(self, tokens: int) -> Iterator[tuple[int, int, int]]:
         """Yields the first token of each segment, and the range of tokens that it pools."""
+        # Each token is pooled from the segment in whose middle it is, where it has context on both
+        # sides.
         half, low = (self.room - self.stride) // 2, 0
         for begin in range(0, tokens, self.stride):
             is_last = begin + self.room >= tokens

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Split: TypeAlias = Callable[[str], list[str]]
 
 _SEPARATOR = "\n"  # no term contains it
+# 5,000 questions on 1 MB of text took 667 MB at once, and take 110 MB in such blocks (decision 6).
 _BLOCK = 1 << 20  # sums and summands in memory at once
 
 
@@ -80,6 +81,7 @@ def _count(bags: Iterable[Sequence[str]], ids: Mapping[str, int]) -> TermCounts:
 
     numbers = np.fromiter(map(ids.__getitem__, chain.from_iterable(with_lengths())), np.int64)
     texts = np.repeat(np.arange(len(lengths)), lengths)
+    # Term and text as one integer of eight bytes: one sort counts all pairs without strings.
     pairs, counts = np.unique(numbers * len(lengths) + texts, return_counts=True)
     terms = pairs // max(1, len(lengths))
     return TermCounts(pairs - terms * len(lengths), terms, counts.astype(np.float64))
@@ -92,10 +94,12 @@ def pack(counts: TermCounts, weights: NDArray[np.float64], ids: Mapping[str, int
     """
     import numpy as np
 
+    # One array of bytes, since the cache maps arrays into memory but would parse a list of strings.
     encoded = np.frombuffer(_SEPARATOR.join(ids).encode("utf-8", "surrogatepass"), np.uint8)
     facts_of(encoded)["terms"] = ids
     return {
         "weights": weights,
+        # Half the memory and disk of 64 bits; no document has two billion chunks.
         "chunks": counts.texts.astype(np.int32),
         "starts": np.searchsorted(counts.terms, np.arange(len(ids) + 1)),
         "terms": encoded,
@@ -189,6 +193,7 @@ def _best(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.intp]:
     ranks = -scores
     if k >= len(ranks):
         return ranks.argsort(kind="stable")
+    # A partition is linear in the number of chunks; only the k best are sorted.
     worst = np.partition(ranks, k - 1)[k - 1]
     # The k best, and ties with the last of them; NaN sorts last.
     candidates = np.flatnonzero(~(ranks > worst))

@@ -43,6 +43,7 @@ class MMR:
         is_blank = not any(hit.chunk.text.strip() for hit in hits)
         vectors = vectorizer.fit_transform(["-" if is_blank else hit.chunk.text for hit in hits])
         similarities = (vectors @ vectors.T).toarray()
+        # BM25 scores have no upper limit, but are weighed against cosines, which end at 1.
         top = max((abs(hit.score) for hit in hits), default=0.0) or 1.0
         scores = (1 - self.diversity) * np.array([hit.score / top for hit in hits])
         nearest, chosen = np.zeros(len(hits)), list[Hit]()

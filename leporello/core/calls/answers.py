@@ -48,6 +48,7 @@ def confidence_of(value: JSON, outputs: Iterable[Output]) -> float | None:
         confidence = value["confidence"]
         return rounded(confidence) if isinstance(confidence, float) else None
     text = as_text(value)
+    # An output with another text may be more probable, but its probability is about that text.
     equal = (output for output in outputs if output.text.strip() == text)
     return max((o.probability for o in equal if o.probability is not None), default=None)
 

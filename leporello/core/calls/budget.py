@@ -120,6 +120,8 @@ class SharedBudget:
     @property
     def share(self) -> Budget:
         """Budget of one worker; all shares together never exceed the remaining budget."""
+        # Workers spend at the same time without asking, so only shares keep the sum within the
+        # limit.
         return self.budget.left(self.spent).part(self.workers)
 
     @property

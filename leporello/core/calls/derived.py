@@ -192,6 +192,7 @@ def index_key(
     identity = fingerprint(retriever, search_only(retriever))
     if identity is None:
         return None
+    # By the spans, not by the chunker: chunkers with the same chunks share an index.
     return {"retriever": {**identity}, **_chunk_fields(document, chunks)}
 
 

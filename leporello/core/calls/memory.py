@@ -118,6 +118,7 @@ def memo_key(stage: object, without: Collection[str] = ()) -> Hashable:
 def _value_key(value: object) -> Hashable:
     # With the type, since 1, 1.0 and True are equal as keys, but not as parameters.
     if type(value) in SCALARS or isinstance(value, PurePath):
+        # With the type, since `1 == True == 1.0`, and stages may treat them differently.
         return (type(value), repr(value))
     if isinstance(value, (tuple, list)):
         return (type(value), tuple(map(_value_key, value)))
@@ -166,6 +167,7 @@ def _packed_offsets(offsets: NDArray[np.int64]) -> Index | None:
 
     if offsets.size and (offsets.min() < 0 or offsets.max() > _LARGEST):
         return None
+    # 32 bits halve the file; texts of 4 GB are not expected.
     return {"offsets": np.ascontiguousarray(offsets.T, dtype=np.uint32)}
 
 

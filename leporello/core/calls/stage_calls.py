@@ -62,6 +62,7 @@ def retrieve(
     method = "search" if has_index(kind) else "retrieve"
     values: dict[str, Callable[[], Any]] = {
         "questions": lambda: [example.question for example in examples],
+        # A retriever that uses the evidence by mistake would look excellent.
         "examples": lambda: [e if sees_gold(retriever) else e.without_gold() for e in examples],
         "chunks": lambda: chunks,
         "index": lambda: _index(document, retriever, chunks),
@@ -191,6 +192,7 @@ def divide(chunker: Chunker, document: Document, question: str = "") -> tuple[Ch
         spans = chunker.chunk(document, **arguments)
         if not hasattr(spans, "__iter__"):
             raise StageError(f"{name} returned {_show(spans)}; it must yield Span(start, end)")
+        # A generator that never ends would fill the memory before any time limit.
         chunks = tuple(_chunk(name, document, span) for span in islice(spans, limit + 1))
     if len(chunks) > limit:
         raise StageError(f"{name} yielded more than {limit:,} spans of document {document.id!r}")
@@ -219,6 +221,7 @@ def read(reader: Reader, inputs: Sequence[Read]) -> list[Output]:
     """
     name = type(reader).__name__
     documents = (p.document for read in inputs for p in read.passages if isinstance(p, Chunk))
+    # A copy, so that a reader that sorts its list does not reorder the engine's.
     batch = [*inputs]
     with stage_call(f"{name}.read", *dict.fromkeys(documents)):
         outputs = reader.read(batch)

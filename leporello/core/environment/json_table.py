@@ -26,6 +26,7 @@ class JsonTable:
     def __init__(self) -> None:
         """Creates an empty table."""
         self._size = 0
+        # The empty name is a private temporary table, which stays in memory while it is small.
         self._table = sqlite3.connect("", check_same_thread=False)
         table = "CREATE TABLE rows (key TEXT PRIMARY KEY, value TEXT);"
         self._table.executescript(UNPROTECTED + table)

@@ -187,6 +187,7 @@ class TypedAnswer:
         outputs = [v.output for v in self._values if v.pointer == pointer and v.value == value]
         ranked = sorted(outputs, key=lambda output: -(output.score or 0.0))
         spans = (output.span for output in ranked if output.span)
+        # A written answer has no span, but its value often occurs in the text.
         return next(spans, None) or located(value, [*self._seen.values()])
 
 
@@ -215,6 +216,7 @@ def _joined_output(outputs: Sequence[Output], value: JSON) -> Output:
     return Output(
         json.dumps(value, ensure_ascii=False),
         read=tuple(dict.fromkeys(read)) if has_spans else None,
+        # All fields read the same passages, so a sum would count the same text several times.
         cut=max(output.cut for output in outputs),
     )
 

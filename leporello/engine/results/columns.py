@@ -54,6 +54,7 @@ def _packed(values: list[JSON]) -> JSON:
 
 def _are_equal(values: Sequence[JSON]) -> bool:
     first = values[0]
+    # `1 == True == 1.0` in Python, but not in JSON, and a resumed run must have the same bytes.
     if not all(value == first and type(value) is type(first) for value in values):
         return False
     # Equal values can have different JSON: -0.0 and 0.0, [1] and [1.0].

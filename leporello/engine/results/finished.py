@@ -103,6 +103,7 @@ class FinishedExample:
         cls, number: int, example: Example, error: ExampleError, statistics: ExampleStatistics
     ) -> FinishedExample:
         """Returns an example that failed."""
+        # By content: thousands of examples often fail in the same line, and then share one file.
         trace = error.trace and f"{TRACEBACKS}/{digest(error.trace)}.txt"
         failure = {
             "id": example.id,
@@ -214,6 +215,7 @@ class ExampleStatistics:
         row: dict[str, Any] = {"number": self.number, "id": self.id, "statistics": self.statistics}
         for name in _OPTIONAL:
             value = getattr(self, name)
+            # A confidence of 0 is a value; every other empty field equals its default.
             if value or (name == "confidence" and value == 0):
                 row[name] = value
         return row

@@ -80,6 +80,7 @@ def prediction_of(
     read = merge(
         span for r, reply in calls if isinstance(reply, Output) for span in _seen(r, reply)
     )
+    # Text that was also read itself counts as read, so that the shares of the coverage add up to 1.
     replaced = tuple(part for span in merge(stood_for) for part in outside(span, read))
     selected = (span for hit in hits for span in spans_of(hit.chunk))
     return Prediction(

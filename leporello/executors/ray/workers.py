@@ -73,6 +73,7 @@ class RayWorkers:
         import ray
 
         options = worker_resources(self._placement)
+        # An actor receives and sends at the same time, otherwise `stop` would wait for a message.
         actor = ray.remote(ShardActor).options(**options, max_concurrency=2)  # receive and send
         return _ActorLink(actor.remote(*self._setup))
 

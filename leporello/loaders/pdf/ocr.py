@@ -94,6 +94,7 @@ def _read(picture: NDArray[np.uint8]) -> Iterator[tuple[str, tuple[float, ...]]]
 def _engine() -> Any:  # noqa: ANN401 -- a class without types
     from rapidocr import RapidOCR
 
+    # ONNX Runtime ignores this variable and takes all cores, which other workers need (decision 4).
     threads = int(os.environ.get("OMP_NUM_THREADS") or 1)
     settings = {f"{kind}_op_num_threads": threads for kind in ("intra", "inter")}
     return RapidOCR(

@@ -90,7 +90,8 @@ def _headings(document: Document) -> tuple[Section, ...]:
         return loaded
     lines = TextLines(document.text)
     candidates = marked(lines)
-    # A single `#` may be a comment or the document's title (decision 13).
+    # A single `#` may be a comment or the document's title, so it takes two marks to trust them
+    # (decision 13).
     if len(candidates) < _FEW:
         candidates = _unmarked(lines)
     levels = {level: n for n, level in enumerate(sorted({c.level for c in candidates}), start=1)}
@@ -102,6 +103,7 @@ def _loaded(document: Document) -> tuple[Section, ...] | None:
     """Returns a loader's sections if each begins with its title, unlike pages and cues."""
     sections = document.sections
     titled = [section for section in sections if section.title]
+    # Pages and cues are places of a loader too, but their names are not in the text.
     if len(titled) < _FEW or not all(
         _begins_with_title(document.text, section) for section in titled
     ):
@@ -119,11 +121,15 @@ def _unmarked(lines: TextLines) -> list[HeadingCandidate]:
     """Returns the headings of a text without markup."""
     candidates = joined(lines, without_headers(lines, [*guessed(lines)]))
     candidates = without_lists(lines, candidates)
+    # Only the heaviest chain of numbers counts: a list in section 3 begins at 1 again, and its
+    # items are not headings (decision 13).
     chained = numbered(candidates)
     candidates = [
         candidate if candidate.kind != "number" or index in chained else _unnumbered(candidate)
         for index, candidate in enumerate(candidates)
     ]
+    # Again, since lines that lost their number may be part of a list now, or no longer separate
+    # one.
     candidates = without_lists(lines, [candidate for candidate in candidates if candidate.kind])
     return list(_ranked(candidates))
 
@@ -154,6 +160,7 @@ def _ranked(candidates: Sequence[HeadingCandidate]) -> Iterator[HeadingCandidate
         elif candidate.kind == "name":
             is_inside_chapter = is_inside_chapter and name_of(candidate.title) in _INNER
             level = 11 if is_inside_chapter or not has_chapters else 10
+        # In novels most lines in capitals are signs or signatures, not sections.
         elif has_chapters:
             continue
         else:
@@ -188,6 +195,7 @@ def _kind(lines: TextLines, line: int, text: str) -> str:
     """Returns the kind of heading that a line looks like without its number; empty if none."""
     if is_name(text) and text[-1] not in ",;!?":
         return "name"
+    # Without a number or a known name, only blank lines show that a line is not part of a sentence.
     if lines.at(line - 1) or not is_title(text):
         return ""
     if _is_shouted(text) and lines.indents[line] <= INDENT and _heads_text(lines, line):

@@ -150,6 +150,7 @@ def _letters(title: str) -> Label | None:
     if not (match := _LETTERS.match(title)) or not (value := _number(match[1], letters=False)):
         return None
     style, number = value
+    # `C.1` is in appendix C: chapters with Roman numbers rarely number their sections `I.1`.
     if match[2] and len(match[1]) == 1:
         style, number = "A", ord(match[1]) - ord("A") + 1
     return Label("", style, (number, *map(int, match[2].split(".")[1:])), title[match.end() :])

@@ -80,6 +80,8 @@ class TextLines:
     def has_long_paragraphs(self) -> bool:
         """Whether most of the text is in lines that are complete paragraphs."""
         lengths = [len(text) for text in self.texts]
+        # Then a short line is a paragraph of its own, probably a title; in wrapped text it ends
+        # one.
         return 2 * sum(length for length in lengths if length > PARAGRAPH) > sum(lengths)
 
     @cached_property
@@ -105,6 +107,7 @@ class TextLines:
     def is_after_clear(self, line: int) -> bool:
         """Returns whether the text of a line does not continue in the next line."""
         below = self.at(line + 1)
+        # A line of wrapped text is nearly full, whereas a title ends where its words end.
         return not below or (4 * len(self.texts[line]) < 3 * self.width and not below[0].islower())
 
     def apart(self, line: int) -> int:
@@ -117,6 +120,8 @@ class TextLines:
         if _LEADER.search(text):
             return True
         neighbours = (self.at(line - 1), self.at(line + 1))
+        # One such line may be `Apollo 11`; in contents the neighbours end with a page number as
+        # well.
         return bool(_PAGE_AT_END.search(text)) and any(
             len(neighbour) <= LONGEST and _PAGE_AT_END.search(neighbour) for neighbour in neighbours
         )

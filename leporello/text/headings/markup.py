@@ -41,6 +41,7 @@ def _heading(lines: TextLines, line: int, styles: dict[str, int]) -> HeadingCand
 
 def _without_commands(candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
     """Leaves out lines with `#` before a small letter if no heading has `##`: they are comments."""
+    # In code and configuration files a `#` begins a comment, but hardly ever `##`.
     if any(heading.level > 1 for heading in candidates):
         return candidates
     return [h for h in candidates if h.level != 1 or not h.title[:1].islower()]
@@ -65,6 +66,7 @@ def _latex(text: str, line: int) -> HeadingCandidate | None:
         title = {"thebibliography": "Bibliography"}.get(environment, environment.capitalize())
         return HeadingCandidate(line, title, "mark", _ENVIRONMENT)
     title, depth = "", 1
+    # A title may contain braces: `\section{The \emph{Iliad}}`.
     for character in command[2]:
         depth += {"{": 1, "}": -1}.get(character, 0)
         if not depth:
@@ -83,6 +85,7 @@ def _underlined(lines: TextLines, line: int, styles: dict[str, int]) -> HeadingC
     inside = lines.indents[line] <= INDENT and lines.indents[line - 1] <= INDENT
     if not long_enough or not inside or (over and not overlined):
         return None
+    # As in reStructuredText: each file chooses its own order of underlines.
     level = styles.setdefault(rule[0] * 2 if overlined else rule[0], len(styles) + 1)
     first = line - 2 if overlined else line - 1
     return HeadingCandidate(first, title, "mark", level, label_of(title))
@@ -110,6 +113,7 @@ def _levelled(candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
     """
     if len(candidates) > 1:
         first, *following = candidates
+        # MuLD's theses lost one `#` when they were cut at the first heading (decision 13).
         deeper = min(heading.level for heading in following)
         if first.level < deeper and (first.label or is_name(first.title)):
             return [replace(first, level=deeper), *following]

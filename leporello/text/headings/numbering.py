@@ -57,6 +57,7 @@ class _Chains:
         weight = _weight(candidate)
         ends = [_End(end.weight - cost + weight, index, end) for end, cost in self._before(path)]
         if path[-1] <= 1 or (may_restart and len(path) > 1):
+            # A restart must pay for itself, because most numbers that begin at 1 again are lists.
             carried = self.best.weight - (0 if may_restart else _RESTART) if self.best else 0
             previous = self.best if carried > 0 else None
             ends.append(_End(weight + max(carried, 0), index, previous, begins=True))
@@ -68,6 +69,7 @@ class _Chains:
     def _before(self, path: tuple[int, ...]) -> Iterable[tuple[_End, int]]:
         """Yields the chains that a number may continue, with the cost of the gap."""
         outer, last = path[:-1], path[-1]
+        # Numbers may be missing: OCR garbles some headings, and a page break may hide one.
         for missing in range(min(last, _MISSING)):
             if end := self.within.get((*outer, last - 1 - missing)):
                 yield end, missing
@@ -90,6 +92,7 @@ def numbered(candidates: Sequence[HeadingCandidate]) -> set[int]:
     Each style (1, I, A) has a separate chain. After `Chapter 3`, numbers may restart.
     """
     roman = _chain(candidates, "I", set())
+    # Letters restart below each Roman number: I. A. B. II. A.
     return roman | _chain(candidates, "1", set()) | _chain(candidates, "A", roman)
 
 
@@ -113,6 +116,8 @@ def _links(candidates: Sequence[HeadingCandidate], end: _End | None) -> set[int]
         if end.begins or end.before is None:
             first = candidates[end.place].label
             inner = first is not None and first.depth > 1
+            # Two lines `1.` and `2.` in running text are rather a list; headings have blank lines
+            # or names.
             if sum(_weight(candidates[index]) for index in part) >= _LEAST - inner:
                 indices.update(part)
             part = []

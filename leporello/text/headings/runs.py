@@ -28,11 +28,14 @@ def without_headers(
     lines: TextLines, candidates: Sequence[HeadingCandidate]
 ) -> list[HeadingCandidate]:
     """Leaves out page headers and the names of speakers."""
+    # Headers of pages differ only in the page number.
     texts = Counter(map(_without_page, candidates))
     repeated = {text for text, times in texts.items() if times >= _REPEATED}
     capitals = [candidate for candidate in candidates if candidate.kind == "caps"]
     repetitions = sum(_without_page(candidate) in repeated for candidate in capitals)
     is_dense = lines.starts[-1] < _DENSE * len(capitals)
+    # In plays, names in capitals precede each speech; a page header is as frequent, but not as
+    # dense.
     has_speakers = 2 * repetitions > len(capitals) and is_dense
     return [
         candidate
@@ -61,6 +64,8 @@ def _without_repeated_chapters(
         elif candidate.kind in ("word", "name"):
             kind = candidate.label.word if candidate.label else "name"
             identity = candidate.label.path if candidate.label else name_of(candidate.title)
+            # Books repeat `CHAPTER IV` at the top of each page, and only the first one begins the
+            # chapter.
             if latest.get(kind) == identity:
                 continue
             latest = {key: latest[key] for key in _outer(kind) if key in latest}
@@ -122,7 +127,8 @@ def _without_list(run: Sequence[HeadingCandidate]) -> list[HeadingCandidate]:
         if run[begin].line - run[begin - 1].line > _NEAR:
             break
         begin -= 1
-    # Tables of contents repeat every heading, but must not open sections (decision 13).
+    # Contents list every heading once more, and their lines must not open sections. Headings that
+    # are each deeper than the last, such as a part and its first chapter, are real (decision 13).
     has_adjacent_lines = any(b.line - a.line == 1 for a, b in pairwise(run[: begin + 1]))
     if begin < _LISTED and not has_adjacent_lines:
         return [*run]

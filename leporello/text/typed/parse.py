@@ -150,6 +150,7 @@ def _read(text: str, schema: Mapping[str, Any]) -> JSON:
     kind = kind_of(schema)
     if kind == "text" and not text.startswith('"'):
         return text
+    # A few positions only: a text with thousands of brackets would take quadratic time.
     starts = [0] if kind not in ("object", "list", "other") else [
         0, *(m.start() for m in list(re.finditer(r"[\[{]", text))[:5])
     ]  # fmt: skip
@@ -216,6 +217,7 @@ def _from_text(text: str, kind: Kind, schema: Mapping[str, Any]) -> JSON:
 def _only_value(text: str, matches: Iterator[FoundValue]) -> JSON:
     """Returns the value if a text has exactly one, and the text otherwise."""
     values = dict.fromkeys(match.value for match in matches)
+    # The text itself then fails the check of its type: an error is better than a guess.
     return next(iter(values)) if len(values) == 1 else text
 
 
@@ -225,6 +227,7 @@ def _choice(text: str, choices: Sequence[JSON]) -> JSON:
     for choice in choices:
         if choice == text or normalise(as_answer(choice)) == normal:
             return choice
+    # Two mentioned choices may be a comparison, `not A but B`, so they give no answer.
     mentioned = [
         c for c in choices if re.search(rf"\b{re.escape(as_answer(c))}\b", text, re.IGNORECASE)
     ]

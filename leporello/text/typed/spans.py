@@ -73,6 +73,7 @@ def _within(schema: str, text: str, start: int, end: int) -> tuple[int, int, JSO
 
 def located(value: JSON, passages: Sequence[Chunk]) -> Span | None:
     """Returns the first span in the passages that has a certain value."""
+    # `yes` is not a part of the text, and its first occurrence would be chance.
     if isinstance(value, bool):
         return None
     for chunk in passages:
