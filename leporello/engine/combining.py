@@ -42,7 +42,8 @@ class CombinerRunner:
     rows: bool = True
 
     def __post_init__(self) -> None:
-        self._asking_metrics = metrics_that_ask(self.metrics)
+        # An answer without metrics does not load their module.
+        self._asking_metrics = metrics_that_ask(self.metrics) if self.metrics else {}
         self._has_plug_in = any(isinstance(metric, OwnMetric) for metric in self.metrics.values())
 
     def start(
