@@ -144,7 +144,7 @@ def pack(key: str, value: object) -> bytearray | None:
 
 
 def _is_numeric(array: NDArray[Any]) -> bool:
-    # Arrays of objects would need pickle; safetensors has neither complex numbers nor texts.
+    # Arrays of objects or texts would need pickle, which can run code (decision 9).
     return array.dtype.isnative and array.dtype.name in _TYPES.values()
 
 

@@ -30,6 +30,7 @@ _LAST_PORT = 65_535
 _ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]+))?")
 _MEMORY = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]i?)?B", re.ASCII)
 _BYTES = {letter: power for power, letter in enumerate("KMGT", 1)}
+# The rest is for activations, documents and the libraries.
 _MODEL_SHARE = 1.5  # memory of a worker, as a multiple of its model's size
 
 
@@ -77,6 +78,7 @@ class Placement:
             return self.workers
         if gpus := visible_gpus():
             return len(gpus)
+        # Each worker has its own copy of the model; the machine must not swap.
         fitting = memory_free() // (_MODEL_SHARE * model_bytes) if model_bytes else cores()
         return max(1, min(cores() // self.threads, int(fitting)))
 

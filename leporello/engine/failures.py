@@ -124,9 +124,11 @@ def trace_of(error: BaseException) -> str:
     """Returns an error's traceback, with paths of Leporello's files relative to the package."""
     trace = "".join(traceback.format_exception(error))
     folder = Path(__file__).parents[1]
+    # Equal on all machines, so that the same failure has the same file.
     trace = trace.replace(f'File "{folder}/', f'File "{folder.name}/')
     for original, copy in REMAPPED_PATHS.items():
         trace = trace.replace(f'File "{copy}"', f'File "{original}"')
+    # The end of a traceback names the fault; deep recursion fills its beginning.
     return in_utf8(redact(trace)[-10 * _LONGEST :])
 
 
@@ -237,6 +239,7 @@ class time_limit:  # noqa: N801 -- called like a function; a generator takes twi
 
 @contextmanager
 def _limited(seconds: float) -> Generator[None]:
+    # Python runs signal handlers only in the main thread, so nothing would interrupt this one.
     if threading.current_thread() is not threading.main_thread():
         raise UserError("a time-out for examples requires the main thread; run without one here")
 
@@ -249,6 +252,8 @@ def _limited(seconds: float) -> Generator[None]:
 
     with alarm(seconds, _AGAIN, ring):
         if _deadline is not None:
+            # Twice the limit: the exception of the alarm comes first, and costs only one example,
+            # whereas this ends the worker and its model.
             delay = 2 * seconds + _GRACE
             faulthandler.dump_traceback_later(delay, exit=True, file=_deadline)
             # The time of a file, not a message: one system call per limited call, and the driver

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from leporello.config.placement import Placement
-from leporello.executors.interface import BatchSpec
+from leporello.executors.interface import JobGroupSpec
 from leporello.executors.local import InProcess, LocalWorkers
 from leporello.executors.pool import Pool
 
@@ -25,7 +25,7 @@ _log = logging.getLogger("leporello")
 
 
 def executor_for(
-    spec: BatchSpec,
+    spec: JobGroupSpec,
     placement: Placement,
     model_bytes: int,
     check: Callable[[], None],
@@ -35,7 +35,7 @@ def executor_for(
     """Returns the executor for a batch.
 
     Args:
-        spec: Batch to run.
+        spec: Group of jobs to run.
         placement: Placement of the workers.
         model_bytes: Size of the models that each worker loads.
         check: Function that is called regularly; raises `Stopped` to end the run.

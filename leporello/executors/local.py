@@ -12,7 +12,7 @@ from leporello.engine.failures import TRIES
 from leporello.engine.limits import is_overdue
 from leporello.engine.progress import ProgressCounts
 from leporello.executors.child_process import ChildProcess
-from leporello.executors.interface import BatchSpec, ShardOrder, ShardResult
+from leporello.executors.interface import JobGroupSpec, ShardOrder, ShardResult
 from leporello.executors.pickling import dump
 from leporello.executors.pool import PoolWorker, WorkerLink
 from leporello.executors.worker import Reporter, ShardWorker
@@ -23,7 +23,7 @@ _INTERVAL = 0.2  # seconds between checks whether the run should stop
 class InProcess:
     """Runs shards in this process, one after the other; has the interface of `Pool`."""
 
-    def __init__(self, spec: BatchSpec, check: Callable[[], None]) -> None:
+    def __init__(self, spec: JobGroupSpec, check: Callable[[], None]) -> None:
         """Builds the pipelines; see `executor_for`."""
         self._reporter = Reporter(lambda _: None, check)
         self._worker = ShardWorker(spec, self._reporter, logs_attempts=False)
@@ -104,7 +104,7 @@ class LocalWorkers:
     tries = TRIES
     advice = "see its output above, or use --workers 0 to run in this process"
 
-    def __init__(self, spec: BatchSpec, placement: Placement, count: int) -> None:
+    def __init__(self, spec: JobGroupSpec, placement: Placement, count: int) -> None:
         """Prepares up to `count` workers; starts none."""
         self._spec, self._placement, self.workers = dump(spec), placement, count
         self._deadline = spec.deadline

@@ -14,7 +14,7 @@ from leporello.config.metrics import metrics_of
 from leporello.config.specs import StageFactory
 from leporello.core.errors import UserError
 from leporello.engine.task_examples import Normalizer, no_answer_of, normalizer_of
-from leporello.executors.interface import BatchSpec
+from leporello.executors.interface import JobGroupSpec
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
 from leporello.jobs.shards import TaskReader
@@ -48,7 +48,7 @@ class Pipelines:
     """Pipelines of a batch, and the task's documents.
 
     Attributes:
-        spec: Batch.
+        spec: Group of jobs.
         all: Pipelines in the order of the batch.
         directory: Directory of the run on this machine.
         remote: Run at a URL, of which the directory is a copy; None for a local run.
@@ -57,7 +57,7 @@ class Pipelines:
         worker: Name of this process and its machine.
     """
 
-    def __init__(self, spec: BatchSpec) -> None:
+    def __init__(self, spec: JobGroupSpec) -> None:
         """Builds the pipelines; models load on first use.
 
         Raises:

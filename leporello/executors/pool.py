@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from leporello.core.errors import Stopped, UserError
 from leporello.engine.limits import forget_deadline
 from leporello.engine.progress import ProgressCounts
-from leporello.executors.interface import BatchSpec, ShardOrder, ShardResult
+from leporello.executors.interface import JobGroupSpec, ShardOrder, ShardResult
 from leporello.executors.pickling import dump, load
 
 
@@ -117,7 +117,7 @@ class Pool:
     the death counts against the operation that it started last (`AttemptLog`).
     """
 
-    def __init__(self, spec: BatchSpec, place: Workplace, check: Callable[[], None]) -> None:
+    def __init__(self, spec: JobGroupSpec, place: Workplace, check: Callable[[], None]) -> None:
         """Prepares the pool; workers start with the first orders. See `executor_for`."""
         self._deadline, self._place, self._check = spec.deadline, place, check
         self._workers: list[PoolWorker] = []

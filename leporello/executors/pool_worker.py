@@ -20,7 +20,7 @@ from leporello.core.errors import Stopped, UserError
 from leporello.core.secrets import redact
 from leporello.engine.failures import error_text
 from leporello.executors.child_process import connected
-from leporello.executors.interface import BatchSpec, ShardOrder
+from leporello.executors.interface import JobGroupSpec, ShardOrder
 from leporello.executors.pickling import dump, load
 from leporello.executors.pipelines import this_worker
 from leporello.executors.worker import Reporter, ShardWorker
@@ -87,7 +87,7 @@ class _DriverConnection:
     def run(self, data: bytes) -> None:
         """Requests orders and sends their results, until the driver closes the connection."""
         try:
-            spec: BatchSpec = load(data)
+            spec: JobGroupSpec = load(data)
             folder = spec.remote.here().directory if spec.remote else spec.directory
             _log_to_file(RunDirectory(folder).worker_log(this_worker()))
             report = partial(self._send, "progress")

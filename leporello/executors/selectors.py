@@ -15,7 +15,7 @@ from leporello.core.records import Document, Example, Hit
 from leporello.engine.failures import ExampleError
 from leporello.engine.selection import Selection, TimedSelections, select_document
 from leporello.executors.child_process import end_with_parent
-from leporello.executors.interface import BatchSpec
+from leporello.executors.interface import JobGroupSpec
 from leporello.executors.pickling import dump, load
 from leporello.executors.pipelines import Pipelines
 
@@ -54,7 +54,7 @@ class OpenedDocument:
 class Selectors:
     """Pool of processes. If one dies, its worker exits, so that the death is counted."""
 
-    def __init__(self, spec: BatchSpec) -> None:
+    def __init__(self, spec: JobGroupSpec) -> None:
         """Prepares the pool; processes start with the first document."""
         # A fork of a process that runs a model can hang it (decision 11). `spawn` is safe here,
         # since the main module of a worker is not the user's script.

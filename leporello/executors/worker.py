@@ -15,7 +15,7 @@ from leporello.engine.attempts import AttemptLog
 from leporello.engine.progress import ProgressCounts
 from leporello.engine.reading import BatchReaders, ReadStatistics, all_sizes
 from leporello.engine.slots import Slots
-from leporello.executors.interface import BatchSpec, ShardOrder, ShardResult
+from leporello.executors.interface import JobGroupSpec, ShardOrder, ShardResult
 from leporello.executors.pipelines import Pipelines
 from leporello.executors.selectors import Selectors
 from leporello.executors.shard_run import ShardRun
@@ -91,7 +91,7 @@ class ShardWorker:
 
     def __init__(
         self,
-        spec: BatchSpec,
+        spec: JobGroupSpec,
         reporter: Reporter,
         *,
         logs_attempts: bool = True,
@@ -99,7 +99,7 @@ class ShardWorker:
         """Builds the pipelines; models load on first use.
 
         Args:
-            spec: Batch to run.
+            spec: Group of jobs to run.
             reporter: Reporter of the progress.
             logs_attempts: Whether started operations are logged, so that deaths count. A worker in
                 the driver's process needs no log, since both die together.

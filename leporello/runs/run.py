@@ -27,7 +27,7 @@ from leporello.jobs.manifest import write_manifest
 from leporello.jobs.options import RunOptions, takes
 from leporello.jobs.results import Result
 from leporello.models.locate import cache_directory
-from leporello.runs.batch import Batch, batches
+from leporello.runs.job_group import JobGroup, job_groups
 from leporello.runs.verify import ResultDifference, Verification, verify_job
 from leporello.storage import RemotePath
 from leporello.storage.runs import RemoteRun, remote_run
@@ -223,41 +223,41 @@ def _verified(result: Run, jobs: Sequence[Job], context: RunContext) -> Run:
 def _run_all(jobs: Sequence[Job], context: RunContext) -> Run:
     """Runs unfinished examples; if all are finished, runs failed ones again."""
     pass_ = _Pass(jobs, context)
-    pass_.work(Batch.run)
+    pass_.work(JobGroup.run)
     failed = any(result.failures for result in pass_.results.values())
     # Only if this pass wrote nothing. A run that was killed is the same command too: if it retried
     # failures on the way, their reads would join batches of other examples (decision 12).
     if failed and pass_.was_merged and not pass_.wrote and not pass_.stopped:
-        pass_.work(Batch.retry)
+        pass_.work(JobGroup.retry)
     results = tuple(pass_.results[job.name] for job in jobs)
     return Run(context.directory.path, results, pass_.stopped)
 
 
 class _Pass:
-    """Processes all batches; after a stop, the remaining ones only write their result files."""
+    """Processes all groups of jobs; after a stop, the others only write their result files."""
 
     def __init__(self, jobs: Sequence[Job], context: RunContext) -> None:
         self.jobs, self.context = jobs, context
         self.results: dict[str, Result] = {}
         self.stopped, self.wrote, self.was_merged = "", False, True
 
-    def work(self, task: Callable[[Batch], None]) -> None:
-        for group in batches(self.jobs):
-            batch = Batch(group, self.context)
+    def work(self, task: Callable[[JobGroup], None]) -> None:
+        for jobs in job_groups(self.jobs):
+            group = JobGroup(jobs, self.context)
             try:
                 if not self.stopped:
-                    task(batch)
+                    task(group)
             except Stopped as reason:
                 self.stopped = str(reason)
             except UserError:
                 with suppress(UserError):  # only the first error is reported
-                    batch.close()
+                    group.close()
                 raise
-            self.wrote |= batch.wrote
-            self.was_merged &= batch.was_merged
-            finished = zip(group, batch.close(), strict=True)
+            self.wrote |= group.wrote
+            self.was_merged &= group.was_merged
+            finished = zip(jobs, group.close(), strict=True)
             self.results |= {job.name: result for job, result in finished}
-            self.stopped = self.stopped or batch.stopped
+            self.stopped = self.stopped or group.stopped
 
 
 def _check_limits(limits: Limits, max_failures: float | None) -> None:

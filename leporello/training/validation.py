@@ -20,7 +20,7 @@ from leporello.jobs.interrupts import Interrupts
 from leporello.jobs.jobs import Job, RunContext
 from leporello.jobs.results import Result
 from leporello.jobs.signature import job_signature
-from leporello.runs.batch import Batch
+from leporello.runs.job_group import JobGroup
 from leporello.training.splits import Splits
 
 
@@ -95,9 +95,9 @@ class Evaluation:
                 check=lambda _: interrupts.check(),
                 supervised=False,  # only this process has the validation data
             )
-            batch = Batch([job], context)
-            batch.run()
-            [result] = batch.close()
+            group = JobGroup([job], context)
+            group.run()
+            [result] = group.close()
         return result
 
 

@@ -23,7 +23,7 @@ from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.engine.database import finished_in
 from leporello.engine.limits import Limits
 from leporello.engine.results.finished import FinishedRow
-from leporello.executors.interface import BatchSpec
+from leporello.executors.interface import JobGroupSpec
 from leporello.executors.pickling import dump, load
 from leporello.executors.ray import cluster as ray_cluster
 from leporello.executors.ray.cluster import CapacityWatch, resolved
@@ -270,13 +270,13 @@ print(len(listening) > 3 and {ip.removeprefix("::ffff:") for ip in listening})
     assert process.stdout.splitlines()[-1] == "{'127.0.0.1'}"
 
 
-def batch_spec(folder: Path) -> BatchSpec:
+def batch_spec(folder: Path) -> JobGroupSpec:
     """Returns the batch of a driver."""
     config = folder / "mine.yaml"
     if not config.exists():
         project(folder, examples=4)
     [job] = prepare(JobOptions(["mine"], config=[config]))
-    return BatchSpec([job.pipeline], [""], {}, job.task, folder, Limits(), None, 0, "d")
+    return JobGroupSpec([job.pipeline], [""], {}, job.task, folder, Limits(), None, 0, "d")
 
 
 def test_files_of_plug_ins_are_sent_to_workers(

@@ -65,7 +65,7 @@ def test_the_same_bytes_in_any_order_of_shards(
     def backwards(*args: Any) -> Iterator[Shard]:
         yield from reversed([*cut(*args)])
 
-    monkeypatch.setattr("leporello.runs.batch.cut", backwards)
+    monkeypatch.setattr("leporello.runs.job_group.cut", backwards)
     out = config.parent / "out"
     run_lamps(config, out)
     numbers = [row["shard"] for row in read_lines(out / "workers.jsonl")]

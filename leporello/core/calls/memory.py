@@ -167,7 +167,6 @@ def _packed_offsets(offsets: NDArray[np.int64]) -> Index | None:
 
     if offsets.size and (offsets.min() < 0 or offsets.max() > _LARGEST):
         return None
-    # 32 bits halve the file; texts of 4 GB are not expected.
     return {"offsets": np.ascontiguousarray(offsets.T, dtype=np.uint32)}
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from leporello.config.placement import Placement
 from leporello.core.environment.platform import cores
 from leporello.core.errors import UserError
-from leporello.executors.interface import BatchSpec
+from leporello.executors.interface import JobGroupSpec
 from leporello.executors.ray.environment import travelling_modules
 
 _PATIENCE = 30.0  # seconds between warnings about missing workers
@@ -53,7 +53,7 @@ def nodes() -> list[Mapping[str, float]]:
 
 
 @contextmanager
-def connected(placement: Placement, spec: BatchSpec) -> Iterator[None]:
+def connected(placement: Placement, spec: JobGroupSpec) -> Iterator[None]:
     """Connects to Ray while the block runs; workers end with the connection.
 
     Raises:

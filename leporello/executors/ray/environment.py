@@ -14,7 +14,7 @@ from leporello.cache.source_code import is_own, sources
 from leporello.core.annotations import declared_files, declared_variables
 from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.executors.child_process import show_log
-from leporello.executors.interface import BatchSpec
+from leporello.executors.interface import JobGroupSpec
 
 _PLUG_INS = "leporello_plug_ins"  # folder for the files of plug-ins
 # Variables that workers receive in addition to the pipelines' API keys: paths of models and data,
@@ -22,7 +22,7 @@ _PLUG_INS = "leporello_plug_ins"  # folder for the files of plug-ins
 _PREFIXES = ("LEPORELLO_", "HF_", "TRANSFORMERS_", "AWS_", "GOOGLE_", "FSSPEC_")
 
 
-def travelling_modules(spec: BatchSpec, folder: Path) -> list[str]:
+def travelling_modules(spec: JobGroupSpec, folder: Path) -> list[str]:
     """Returns the folders to send: Leporello's package, and copies of plug-ins' files."""
     package = Path(__file__).parents[2]  # includes the stages, which are links in a checkout
     # Copies of the needed files alone, since Ray sends complete folders.
@@ -34,7 +34,7 @@ def travelling_modules(spec: BatchSpec, folder: Path) -> list[str]:
     return [str(package), str(plug_ins)]
 
 
-def _plug_ins(spec: BatchSpec) -> dict[str, str]:
+def _plug_ins(spec: JobGroupSpec) -> dict[str, str]:
     """Returns the target path of each local file that stages depend on, by its path here."""
     places: dict[str, str] = {}
     for cls in {stage.cls for stage in spec.all_specs()}:
@@ -43,6 +43,7 @@ def _plug_ins(spec: BatchSpec) -> dict[str, str]:
                 root = _root(module, path)
                 for file in (path, *_declared(cls, path.parent)):
                     short = sha256(str(root).encode()).hexdigest()[:8]
+                    # A folder per root, since two plug-ins may have files of the same name.
                     places.setdefault(str(file), f"{short}/{file.relative_to(root).as_posix()}")
     return places
 
@@ -77,7 +78,7 @@ class WorkerEnvironment:
     plug_ins: Mapping[str, str]
 
     @classmethod
-    def of(cls, spec: BatchSpec) -> WorkerEnvironment:
+    def of(cls, spec: JobGroupSpec) -> WorkerEnvironment:
         """Returns the part of this process's environment that the batch requires."""
         keys = {name.removeprefix("$") for s in spec.all_specs() for name in s.variables()}
         keys |= {name for s in spec.all_specs() for name in declared_variables(s.cls)}
@@ -92,5 +93,6 @@ class WorkerEnvironment:
                 REMAPPED_PATHS[path] = str(folder / place)
                 sys.path.append(str(folder / place.partition("/")[0]))
         # Last, so the package that was sent wins over a checkout of the same name on the node.
+        # Last, so that the packages of this machine win over a folder of the driver's.
         sys.path.extend(path for path in self.paths if path not in sys.path)
         show_log()

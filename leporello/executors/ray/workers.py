@@ -12,7 +12,7 @@ from typing import Any
 
 from leporello.config.placement import Placement
 from leporello.core.environment.classes import REMAPPED_PATHS
-from leporello.executors.interface import BatchSpec
+from leporello.executors.interface import JobGroupSpec
 from leporello.executors.local import WorkerProcess
 from leporello.executors.pickling import dump
 from leporello.executors.pool import PoolWorker, WorkerLink
@@ -38,7 +38,7 @@ class RayWorkers:
     tries = _TRIES
     advice = "see its output above and `ray status`; run the same command to resume"
 
-    def __init__(self, spec: BatchSpec, placement: Placement) -> None:
+    def __init__(self, spec: JobGroupSpec, placement: Placement) -> None:
         """Prepares the workers; `__enter__` connects to Ray."""
         self._spec, self._placement = spec, placement
         self._resources = ExitStack()

@@ -27,7 +27,7 @@ from leporello.engine.database import StoreCounts
 from leporello.engine.progress import Progress, ProgressCounts
 from leporello.engine.task_examples import normalizer_of
 from leporello.executors import Executor, executor_for
-from leporello.executors.interface import BatchSpec, PipelineShare, ShardOrder, ShardResult
+from leporello.executors.interface import JobGroupSpec, PipelineShare, ShardOrder, ShardResult
 from leporello.jobs.files import METRICS_FILE, JobFiles
 from leporello.jobs.jobs import Job, RunContext
 from leporello.jobs.results import Result, Summary
@@ -39,13 +39,12 @@ from leporello.runs.later import later_statistics
 _log = logging.getLogger("leporello")
 
 
-def batches(jobs: Sequence[Job]) -> Iterator[list[Job]]:
+def job_groups(jobs: Sequence[Job]) -> Iterator[list[Job]]:
     """Yields groups of jobs that have the same task, readers and placement, to run together.
 
     Grouping keeps only one reader's model in memory, and lets the pipelines share chunks and
     indexes of a document.
     """
-    # One model in memory at a time, however many pipelines a sweep has.
     groups: dict[str, list[Job]] = {}
     for job in jobs:
         readers = {role: spec.resolved() for role, spec in job.pipeline.readers.items()}
@@ -54,7 +53,7 @@ def batches(jobs: Sequence[Job]) -> Iterator[list[Job]]:
     yield from groups.values()
 
 
-class Batch:
+class JobGroup:
     """Runs jobs on one task with the same readers together, and records progress in stores."""
 
     def __init__(self, jobs: Sequence[Job], context: RunContext) -> None:
@@ -236,11 +235,11 @@ class Batch:
         names = [job.pipeline.name for job in self.jobs]
         self.context.directory.add_worker_row(result.row(names, self.jobs[0].task.name))
 
-    def _spec(self) -> BatchSpec:
+    def _spec(self) -> JobGroupSpec:
         job, context = self.jobs[0], self.context
         specs = [spec for job in self.jobs for spec in job.pipeline.all_specs()]
         plug_in_metrics = own_metrics(job.metrics)
-        return BatchSpec(
+        return JobGroupSpec(
             pipelines=[job.pipeline for job in self.jobs],
             runs=self._runs,
             sources={
