@@ -92,7 +92,6 @@ class OrderByPairs:
                 _Merge(deque(left), deque(right))
                 for left, right in zip(runs[::2], [*runs[1::2], []], strict=False)
             ]
-            # All merges of a level in one round, so that their reads are pooled (decision 23).
             while unfinished := [merge for merge in merges if merge.left and merge.right]:
                 pairs = [(merge.left[0], merge.right[0]) for merge in unfinished]
                 odds = yield from self._compare(texts, pairs, outputs)

@@ -66,7 +66,6 @@ class Stuff(LearnsReferences):
             otherwise the reader's `on_overflow` decides. At least the best hit is always read.
     """
 
-    # By rank, so that a short input window cuts the least relevant hits (decision 17).
     order: Order = "score"
     # Off, since ten chunks are four windows of T5, and the paper leaves the rest open: of 22 % of
     # a document, T5 sees 2.2 % (decision 17).

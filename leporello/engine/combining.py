@@ -42,7 +42,7 @@ class CombinerRunner:
     rows: bool = True
 
     def __post_init__(self) -> None:
-        # An answer without metrics does not load their module.
+        # Determined once, not per example: checks against a protocol are slow.
         self._asking_metrics = metrics_that_ask(self.metrics) if self.metrics else {}
         self._has_plug_in = any(isinstance(metric, OwnMetric) for metric in self.metrics.values())
 

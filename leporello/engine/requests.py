@@ -65,11 +65,9 @@ class QuestionBudget:
         tokens, spent = self._tokens(read), self._spent
         is_reading = self._expected.reads > spent.reads
         has_price = self._budget.dollars is not None or self._budget.seconds is not None
-        # Dollars and seconds are estimated from the cost of this question's earlier tokens, so its
-        # first read runs alone (decision 47).
         if has_price and is_reading and not spent.tokens:
             # The first read shows the price of a token; without it, a whole round could exceed the
-            # budget.
+            # budget (decision 47).
             return Admission.WAIT
         share = tokens / spent.tokens if spent.tokens else 0.0
         total = self._expected + Ledger(1, tokens, 0, share * spent.dollars, share * spent.seconds)
@@ -96,16 +94,16 @@ class QuestionBudget:
 
     def _tokens(self, read: Read) -> int:
         """Returns the number of tokens of a read; 0 if the budget only limits reads."""
-        reader = self.stages.reader_of(read.role)
         # Tokenizing takes time, and a limit of reads does not need it.
         if self._budget.row().keys() <= {"reads"}:
             return 0
+        reader = self.stages.reader_of(read.role)
         if isinstance(reader, RendersPrompt):
             texts = [reader.render(read)]
         else:
             passages = [p.text if isinstance(p, Chunk) else p for p in read.passages]
             texts = [*passages, read.question, read.instruction, *read.choices]
-        return sum(self.stages.reader_of(read.role).count(texts))
+        return sum(reader.count(texts))
 
 
 def checked(requests: object, document: Document, stages: Pipeline) -> Sequence[Request]:

@@ -14,10 +14,8 @@ from leporello.engine.progress import ProgressCounts
 from leporello.executors.child_process import ChildProcess
 from leporello.executors.interface import JobGroupSpec, ShardOrder, ShardResult
 from leporello.executors.pickling import dump
-from leporello.executors.pool import PoolWorker, WorkerLink
+from leporello.executors.pool import INTERVAL, PoolWorker, WorkerLink
 from leporello.executors.worker import Reporter, ShardWorker
-
-_INTERVAL = 0.2  # seconds between checks whether the run should stop
 
 
 class InProcess:
@@ -136,7 +134,7 @@ class LocalWorkers:
     def ready(self, links: Sequence[WorkerLink]) -> Sequence[WorkerLink]:
         """Returns the links with a message; waits for one, but only for a short time."""
         by_connection = {link.connection: link for link in links if isinstance(link, WorkerProcess)}
-        return [by_connection[c] for c in wait([*by_connection], _INTERVAL) if c in by_connection]
+        return [by_connection[c] for c in wait([*by_connection], INTERVAL) if c in by_connection]
 
     def watch(self, workers: Sequence[PoolWorker]) -> None:
         """Kills workers that have exceeded their deadline; `receive` reports their death."""

@@ -14,6 +14,8 @@ from leporello.engine.progress import ProgressCounts
 from leporello.executors.interface import JobGroupSpec, ShardOrder, ShardResult
 from leporello.executors.pickling import dump, load
 
+INTERVAL = 0.2  # seconds that a workplace waits for messages, between checks of the pool
+
 
 class WorkerLink(Protocol):
     """Connection to one worker, which sends the messages of `pool_worker`."""

@@ -258,10 +258,9 @@ class Session:
         read = Read(("\n".join(turns),), f"{_FOLLOW_UP}\n{question}")
         [reply] = self._readers.answering.read([read])
         text = getattr(reply, "text", "").strip().partition("\n")[0].strip('"“” ')
-        # Small models answer instead of rewriting; such a reply lacks the question mark.
+        # A small model often answers instead of rewriting, without a question mark; the original
+        # question is then the better query.
         is_complete = text.endswith("?") or not question.endswith("?")
-        # A small model often answers instead of rewriting; the original question is then the better
-        # query.
         return text if is_complete and len(text) < len(question) + _MOST_ADDED else ""
 
     def _answer(self, example: Example, finished: FinishedExample) -> Answer | UserError:

@@ -136,9 +136,9 @@ def memory_budget(
     # CUDA's context and cuBLAS workspaces must not count as the prompt's memory.
     _used(prompt, answer, device, 1)  # the libraries allocate their own memory first
     available = _free_bytes(device) or 0
-    # Doubling needs few measurements; each may exhaust the memory, which takes the longest.
+    # Doubling needs few measurements, each of which may exhaust the memory, and a result between
+    # two powers would hardly be faster.
     count = 1
-    # Doubling needs few trials, and a result between two powers would hardly be faster.
     while count < most and _used(prompt, answer, device, 2 * count) <= _SHARE * available:
         count *= 2
     _free_memory()

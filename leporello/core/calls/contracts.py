@@ -118,24 +118,12 @@ def run_combiner(combiner: Combiner, example: Example, hits: Sequence[Hit]) -> C
     """
     result: Any = combiner.combine(example, hits)
     if inspect.isgenerator(result):
-        takes_errors = getattr(combiner, "takes_failed_reads", False)
         generator: Any = result
-        result = yield from (_with_failed_reads(generator) if takes_errors else generator)
+        if getattr(combiner, "takes_failed_reads", False):
+            generator = _relayed(generator, sends_errors=True)
+        result = yield from generator
     answer: JSON = result
     return answer
-
-
-def _with_failed_reads(combination: Combination) -> Combination:
-    """Runs a combiner's generator and sends it the errors of failed reads as values."""
-    step: Callable[[], Any] = partial(next, combination)
-    while True:
-        try:
-            requests = step()
-        except StopIteration as stop:
-            answer: JSON = stop.value
-            return answer
-        answers = yield from answers_to(requests)
-        step = partial(combination.send, answers)
 
 
 def answers_to(requests: Any) -> Generator[Any, list[Any], list[Any]]:  # noqa: ANN401 -- the engine checks them
@@ -180,16 +168,21 @@ def watched(
             if isinstance(request, Read) and isinstance(answer, Output)
         )
 
-    answer = yield from _relayed(combination, lambda requests: requests, record)
+    answer = yield from _relayed(combination, record=record)
     return answer, reads
 
 
 def _relayed(
     generator: Generator[Any, list[Any], Returned],
-    change: Callable[[Any], Any],
+    change: Callable[[Any], Any] = lambda requests: requests,
     record: Callable[[Any, list[Any]], None] = lambda requests, answers: None,  # noqa: ARG005
+    *,
+    sends_errors: bool = False,
 ) -> Generator[Any, list[Any], Returned]:
-    """Runs a generator, relays its requests through `change`, and calls `record` with answers."""
+    """Runs a generator, relays its requests through `change`, and calls `record` with answers.
+
+    With `sends_errors`, it is sent the errors of failed reads as values; else they are thrown in.
+    """
     resume: Callable[[], Any] = partial(next, generator)
     while True:
         try:
@@ -199,7 +192,9 @@ def _relayed(
             return returned
         answers = yield from answers_to(requests)
         record(requests, answers)
-        resume = resumption(generator, answers)
+        resume = (
+            partial(generator.send, answers) if sends_errors else resumption(generator, answers)
+        )
 
 
 def nested(stage: object) -> Iterator[object]:

@@ -116,7 +116,6 @@ def memo_key(stage: object, without: Collection[str] = ()) -> Hashable:
 
 
 def _value_key(value: object) -> Hashable:
-    # With the type, since 1, 1.0 and True are equal as keys, but not as parameters.
     if type(value) in SCALARS or isinstance(value, PurePath):
         # With the type, since `1 == True == 1.0`, and stages may treat them differently.
         return (type(value), repr(value))

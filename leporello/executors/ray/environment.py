@@ -92,7 +92,6 @@ class WorkerEnvironment:
             for path, place in self.plug_ins.items():
                 REMAPPED_PATHS[path] = str(folder / place)
                 sys.path.append(str(folder / place.partition("/")[0]))
-        # Last, so the package that was sent wins over a checkout of the same name on the node.
         # Last, so that the packages of this machine win over a folder of the driver's.
         sys.path.extend(path for path in self.paths if path not in sys.path)
         show_log()

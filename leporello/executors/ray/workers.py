@@ -15,7 +15,7 @@ from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.executors.interface import JobGroupSpec
 from leporello.executors.local import WorkerProcess
 from leporello.executors.pickling import dump
-from leporello.executors.pool import PoolWorker, WorkerLink
+from leporello.executors.pool import INTERVAL, PoolWorker, WorkerLink
 from leporello.executors.ray.cluster import (
     CapacityWatch,
     check_capacity,
@@ -27,7 +27,6 @@ from leporello.executors.ray.cluster import (
 )
 from leporello.executors.ray.environment import WorkerEnvironment
 
-_INTERVAL = 0.2  # seconds between checks whether the run should stop
 _REPORTS = 200  # progress reports per second, from all workers, that the driver handles easily
 _TRIES = 20  # a node that is lost, or lacks memory, may kill many workers at once
 
@@ -74,7 +73,7 @@ class RayWorkers:
 
         options = worker_resources(self._placement)
         # An actor receives and sends at the same time, otherwise `stop` would wait for a message.
-        actor = ray.remote(ShardActor).options(**options, max_concurrency=2)  # receive and send
+        actor = ray.remote(ShardActor).options(**options, max_concurrency=2)
         return _ActorLink(actor.remote(*self._setup))
 
     def ready(self, links: Sequence[WorkerLink]) -> Sequence[WorkerLink]:
@@ -83,7 +82,7 @@ class RayWorkers:
 
         pending = {link.answer: link for link in links if isinstance(link, _ActorLink)}
         # Two calls: the first returns with one message, the second collects all that are there.
-        if not ray.wait([*pending], timeout=_INTERVAL)[0]:
+        if not ray.wait([*pending], timeout=INTERVAL)[0]:
             return []
         ready, _ = ray.wait([*pending], num_returns=len(pending), timeout=0)
         return [pending[answer] for answer in ready]
