@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leporello.cli.options import AsJson, Files, print_json, stderr, stdout, with_options
+from leporello.cli.options import (
+    AsJson,
+    Files,
+    print_json,
+    program,
+    stderr,
+    stdout,
+    with_options,
+)
 from leporello.core.errors import UserError
 from leporello.jobs.options import AskOptions
 from leporello.storage import to_path
 from leporello.storage.paths import is_there
+
+if TYPE_CHECKING:
+    from leporello.runs.ask import Session
 
 OVER = "over-files"  # the pipeline of `--over`
 
@@ -94,7 +107,21 @@ def ask(
         answer = session.ask(question, schema=typed)
         row, show = answer.row(), partial(show_answer, stdout(), answer, all_passages=all_passages)
     print_json(row) if as_json or typed else show()
+    if not (as_json or typed or each) and answer.certainty == "unsure":
+        _suggest_server(files, session)
     raise typer.Exit(status)
+
+
+def _suggest_server(files: Sequence[str], session: Session) -> None:
+    """Prints the command that asks a model server on this machine, if one is running."""
+    from leporello.models.servers import running_servers
+
+    if hasattr(session.stages.reader, "base_url"):  # the answer is from a server
+        return
+    names = [f"{kind}:{m.name}" for kind, models in running_servers().items() for m in models or ()]
+    if names:
+        command = shlex.join([*program(), "ask", *files, "--model", names[0]])
+        stdout().print(f"Ask a larger model: {command}", style="dim", markup=False, soft_wrap=True)
 
 
 def _schema(path: Path | None, kind: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
@@ -285,3 +286,15 @@ class RichProgress:
 def progress_bar(title: str, examples: int | None) -> RichProgress | None:
     """Returns a progress bar; None if standard error is not a terminal."""
     return RichProgress(title, examples) if sys.stderr.isatty() else None
+
+
+def program() -> list[str]:
+    """Returns the shortest command that starts this program."""
+    script = sys.argv[0]
+    if not script.endswith(".py"):
+        name = Path(script).name
+        return [name if shutil.which(name) else script]
+    python = shutil.which("python")
+    # Links are not resolved: a link to another environment's interpreter is another python.
+    is_same = python is not None and Path(python).absolute() == Path(sys.executable).absolute()
+    return ["python" if is_same else sys.executable, script]

@@ -10,6 +10,7 @@ from leporello.core.calls.answers import Item
 from leporello.core.coverage import ledger_line, loss_lines
 from leporello.core.records import JSON, Coverage, Document, Span
 from leporello.core.table import ResultTable, frame, html
+from leporello.models.calibration import Certainty, certainty
 from leporello.text.answers import unanswerable
 from leporello.text.outline import cited
 from leporello.text.typed.parse import leaves
@@ -65,15 +66,13 @@ class TypedValue:
     Attributes:
         value: The value; None if the document has no answer.
         spans: Spans of its parts, by JSON Pointer; the pointer of a plain value is empty.
-        confidence: Probability that it is correct; None if no reader returns one.
     """
 
     value: JSON
     spans: Mapping[str, Span]
-    confidence: float | None = None
 
 
-def typed_value(raw: JSON, confidence: float | None = None) -> TypedValue | None:
+def typed_value(raw: JSON) -> TypedValue | None:
     """Returns the value of a typed answer as the engine returns it; None for other answers."""
     if not isinstance(raw, dict) or not isinstance(spans := raw.get("spans"), dict):
         return None
@@ -84,7 +83,7 @@ def typed_value(raw: JSON, confidence: float | None = None) -> TypedValue | None
         for start, end in [pair]
         if isinstance(start, int) and isinstance(end, int)
     }
-    return TypedValue(raw.get("value"), spans_by_pointer, confidence)
+    return TypedValue(raw.get("value"), spans_by_pointer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +101,7 @@ class Answer:
         items: Items of the answer with their passages; None if the answer has no items.
         cost: Cost of the reads.
         typed: The answer as a value, if the question has a type.
+        confidence: Probability that the answer is correct; None if no reader returns one.
     """
 
     question: str
@@ -114,6 +114,12 @@ class Answer:
     items: tuple[Item, ...] | None = None
     cost: Cost = Cost()
     typed: TypedValue | None = None
+    confidence: float | None = None
+
+    @property
+    def certainty(self) -> Certainty | None:
+        """Confidence as a word; None without a confidence."""
+        return None if self.confidence is None else certainty(self.confidence)
 
     @property
     def found(self) -> bool:
@@ -131,6 +137,8 @@ class Answer:
         return {
             "question": self.question,
             "answer": self.text,
+            "confidence": self.confidence,
+            "certainty": self.certainty,
             **self._typed_row(),
             "passages": [asdict(passage) for passage in self.passages],
             "coverage": asdict(self.coverage),
@@ -152,8 +160,7 @@ class Answer:
             for pointer, value in leaves(self.typed.value)
             for span in [self.typed.spans.get(pointer)]
         }
-        confidence = self.typed.confidence
-        return {"value": self.typed.value, "values": values, "confidence": confidence}
+        return {"value": self.typed.value, "values": values}
 
     def _span_row(self, span: Span) -> dict[str, Any]:
         return {**asdict(span), "place": cited(self.document, span)}
@@ -179,5 +186,7 @@ class Answer:
             for p in self.passages
         )
         headers = ("place", "score", "read", "passage")
-        title = f"{self.question} {self.told}".strip()
+        title = f"{self.question} {self.told}".strip() + (
+            f" ({self.certainty})" if self.certainty else ""
+        )
         return html([ResultTable(title, headers, rows, (*self.notes, *self.ledger))])

@@ -278,7 +278,8 @@ class Session:
             document,
             notes=(*self._language(), *finished.notes),
             spans=_spans(finished, prediction.raw),
-            typed=typed_value(prediction.raw, prediction.confidence) if example.schema else None,
+            typed=typed_value(prediction.raw) if example.schema else None,
+            confidence=prediction.confidence,
             items=items_of(prediction.raw),
             cost=Cost(len(replies), **cost_of(replies)),
         )

@@ -158,7 +158,7 @@ def _cell(document: Document, attempt: Answer | UserError) -> ExtractedCell:
         return ExtractedCell(reason=NOT_THERE)
     span = next(iter(typed.spans.values()), None)
     place = cited(document, span) if span else ""
-    return ExtractedCell(typed.value, span, place, typed.confidence)
+    return ExtractedCell(typed.value, span, place, attempt.confidence)
 
 
 def _values(field: AnswerField, cell: ExtractedCell) -> Mapping[str, Any]:

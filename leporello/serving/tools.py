@@ -16,6 +16,7 @@ from leporello.core.coverage import ledger_line, loss_lines
 from leporello.core.members import member_at
 from leporello.core.records import Coverage, Document, Member, Place, Section, Span
 from leporello.engine.progress import Silent
+from leporello.models.calibration import Certainty
 from leporello.runs.answer import CitedPassage, Cost
 from leporello.runs.ask import Session
 from leporello.text.outline import cited
@@ -63,6 +64,9 @@ class AnswerReply(BaseModel):
 
     answer: str = Field(description="The answer, or a sentence that the document has none.")
     found: bool = Field(description="Whether the document has an answer, according to the reader.")
+    certainty: Certainty | None = Field(
+        description="Confidence in a word: sure, likely, unsure; null if the reader returns none."
+    )
     stands: list[Stretch] = Field(description="Sources of the copied answer, best first.")
     passages: list[FoundPassage] = Field(description="Retrieved passages, best first.")
     more_passages: int = Field(description="Number of passages that are not shown.")
@@ -106,6 +110,7 @@ def ask(session: Session, question: Question, most: Most = 5) -> AnswerReply:
     return AnswerReply(
         answer=as_utf8(answer.told),
         found=answer.found,
+        certainty=answer.certainty,
         stands=[Stretch(**_range_fields(document, span)) for span in answer.spans[:most]],
         passages=[*map(_found_passage, answer.passages[:most])],
         more_passages=max(0, len(answer.passages) - most),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -24,12 +25,13 @@ def _file(tmp_path: Path) -> Path:
 
 
 def test_the_answer_is_the_first_line(file: Path) -> None:
-    """A passage with the place of the answer follows, and the ledger ends the output."""
-    first, place, *_, ledger = leporello(
+    """The confidence and the passage with its place follow, and the coverage is the last line."""
+    first, confidence, place, *_, ledger = leporello(
         "ask", file, "Who found the unread fax?"
     ).stdout.splitlines()
     start = file.read_text(encoding="utf-8").index("Ann Dunning")
     assert first == "Ann Dunning"
+    assert re.fullmatch(r"(sure|likely|unsure) \(\d+%\)", confidence)
     assert place.startswith(f"ferry.txt characters {start}–{start + 11}")
     assert " characters: unselected " in ledger
 

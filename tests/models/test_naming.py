@@ -102,6 +102,13 @@ def serve(request: Request) -> None:
         reply(request, "Ann Dunning")
 
 
+def pessimistic(folder: Path) -> Path:
+    """Writes a calibration that trusts no answer."""
+    file = folder / "calibration.json"
+    file.write_text('{"slope": 0.0, "offset": -9.0}')
+    return file
+
+
 def test_servers_list_their_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Names may lack a tag, and the server reports the window; config files send no request."""
     file = tmp_path / "ferry.txt"
@@ -127,6 +134,9 @@ def test_servers_list_their_models(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         [point] = load_config([tmp_path / "own.yaml"]).select(["own"])
         assert point.stages["reader"].params["model"] == "qwen"
         assert len(server.requests) == count
+        doubt = f"reader.calibration={pessimistic(tmp_path)}"
+        shown = leporello("ask", file, "Who found it?", "--set", doubt).stdout
+        assert f"ask {file} 'Who found it?' --model ollama:llama3.2:latest" in shown
     with pytest.raises(UserError, match=r"answers at .*; start Ollama with `ollama serve`"):
         resolve("ollama:llama3.2")
 

@@ -25,6 +25,8 @@ def show_answer(console: Console, answer: Answer, *, all_passages: bool = False)
     for text in answer.notes:
         console.print(f"[yellow]note: {escape(text)}[/yellow]")
     console.print(f"[bold]{escape(answer.told)}[/bold]", highlight=False, soft_wrap=True)
+    if answer.confidence is not None:  # on its own line, since scripts read the first one
+        console.print(f"[dim]{answer.certainty} ({answer.confidence:.0%})[/dim]", highlight=False)
     if answer.items is not None:
         show_items(console, answer.items, answer.document)
     else:
@@ -35,14 +37,14 @@ def show_answer(console: Console, answer: Answer, *, all_passages: bool = False)
 
 def show_each(console: Console, answers: Sequence[Answer], document: Document) -> None:
     """Prints a table of the answers for each file, and the losses of the files."""
-    table = Table("file", "answer", "place", box=None, header_style="bold")
+    table = Table("file", "answer", "confidence", "place", box=None, header_style="bold")
     for answer in answers:
         spans = [*answer.spans[:1], *(passage.span for passage in answer.passages[:1])]
         place = cited(answer.document, spans[0]) if spans and answer.found else ""
         text = answer.text if answer.found else "–"
-        table.add_row(
-            *map(escape, (answer.document.id, text, place.removeprefix(answer.document.id)))
-        )
+        name = answer.document.id
+        row = (name, text, answer.certainty or "", place.removeprefix(name))
+        table.add_row(*map(escape, row))
     console.print(table)
     for note in dict.fromkeys(note for answer in answers for note in answer.notes):
         console.print(f"[yellow]note: {escape(note)}[/yellow]")

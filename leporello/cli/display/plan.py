@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import timedelta
@@ -20,7 +18,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from leporello.analysis.oracle_baselines import oracle_sweep
-from leporello.cli.options import print_json, stderr
+from leporello.cli.options import print_json, program, stderr
 from leporello.core.errors import UserError
 from leporello.jobs.options import JobOptions
 from leporello.runs.plan import PlannedJob, RunPlan, StagePlan
@@ -128,25 +126,13 @@ def print_oracle_command(options: JobOptions, data: Path | None, *, as_json: boo
         *([("--limit", str(options.limit))] if options.limit else []),
         *([("--out", str(options.out))] if options.out else []),
     ]
-    words = [*_program(), "run", sweep.pipeline, *(word for pair in arguments for word in pair)]
+    words = [*program(), "run", sweep.pipeline, *(word for pair in arguments for word in pair)]
     if as_json:
         print_json({**asdict(sweep), "command": words})
         return
     for text in sweep.notes:
         stderr().print(f"note: {text}", style="yellow", markup=False, highlight=False)
     typer.echo(shlex.join(words))
-
-
-def _program() -> list[str]:
-    """Returns the shortest command that starts this program."""
-    script = sys.argv[0]
-    if not script.endswith(".py"):
-        name = Path(script).name
-        return [name if shutil.which(name) else script]
-    python = shutil.which("python")
-    # Links are not resolved: a link to another environment's interpreter is another python.
-    is_same = python is not None and Path(python).absolute() == Path(sys.executable).absolute()
-    return ["python" if is_same else sys.executable, script]
 
 
 def watched(jobs: Sequence[JobProgress], *, running: bool) -> RenderableType:
