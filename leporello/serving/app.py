@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import json
 import secrets
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leporello.core.errors import Stopped, UserError
 from leporello.engine.progress import Cancellable
 from leporello.engine.reading import ReadStatistics
 from leporello.runs.ask import Session
-from leporello.serving.documents import OpenDocuments, TooLargeError, about, piece, turn
+from leporello.serving.access import AccessControl, LimitedConnection, TooLargeError, body
+from leporello.serving.documents import OpenDocuments, about, piece, turn
 from leporello.serving.http_api import refused, tool_routes
 
 _HERE = Path(__file__).parent
@@ -87,7 +84,13 @@ class _Answers:
 
     async def ask(self, request: Request) -> Response:
         session = self._session(request)
-        question = (await request.body()).decode("utf-8", "replace").strip()
+        try:
+            content = await body(
+                request, 4 * _LONGEST
+            )  # UTF-8 has at most four bytes per character
+        except TooLargeError:
+            content = b"?" * (_LONGEST + 1)
+        question = content.decode("utf-8", "replace").strip()
         if len(question) > _LONGEST:
             return _json({"error": f"a question may have at most {_LONGEST:,} characters"}, 413)
         return StreamingResponse(_steps(session, question), media_type="application/x-ndjson")
@@ -186,80 +189,9 @@ def serve(session: Session, port: int = 0, ready: Callable[[str], None] = print)
         port, token = listening.getsockname()[1], secrets.token_urlsafe(32)
         app = AccessControl(application(OpenDocuments([session])), token, port)
         config = uvicorn.Config(
-            app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False,
-            server_header=False, timeout_graceful_shutdown=_SECONDS,
+            app, http=LimitedConnection, ws="none", lifespan="off", log_config=None,
+            access_log=False, server_header=False, timeout_graceful_shutdown=_SECONDS,
         )  # fmt: skip
-        ready(f"http://127.0.0.1:{port}/?token={token}")
+        # In the fragment, which browsers do not send.
+        ready(f"http://127.0.0.1:{port}/#token={token}")
         uvicorn.Server(config).run([listening])
-
-
-# No script or style from elsewhere: the page shows text of documents that nobody has checked.
-_HEADERS: Mapping[str, str] = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self';"
-    " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-    "cache-control": "no-store",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class AccessControl:
-    """Refuses requests for another host, without the token, or from pages of other sites.
-
-    The token is part of the first address, and a cookie afterwards; programs send it as a bearer
-    token.
-
-    Attributes:
-        app: Application that is protected.
-        token: Secret of this server.
-        port: Port of this server.
-    """
-
-    app: ASGIApp
-    token: str
-    port: int
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuses a request, or passes it to the application."""
-        if scope["type"] != "http":
-            raise ValueError(f"the protocol {scope['type']} is not supported")
-        request, cookie = Request(scope), f"leporello-{self.port}"
-        is_first = request.url.path == "/" and self._is_token(request.query_params.get("token"))
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers.update(_HEADERS)
-                if is_first:
-                    value = f"{cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
-                    headers.append("set-cookie", value)
-            await send(message)
-
-        bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
-        has_token = is_first or any(map(self._is_token, (request.cookies.get(cookie), bearer)))
-        app = self.app
-        if reason := self._refusal(request, has_token=has_token):
-            is_page = request.url.path == "/"
-            error = {"error": reason}
-            app = PlainTextResponse(reason, 403) if is_page else JSONResponse(error, 403)
-        await app(scope, receive, send_with_headers)
-
-    def _is_token(self, text: str | None) -> bool:
-        # Takes the same time for any text, which would otherwise reveal the token step by step.
-        return hmac.compare_digest((text or "").encode(), self.token.encode())
-
-    def _refusal(self, request: Request, *, has_token: bool) -> str:
-        """Returns the reason to refuse a request; empty if it is accepted."""
-        # With DNS rebinding, another site's name resolves to this machine; `host` reveals it.
-        hosts = [f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")]
-        if request.headers.get("host") not in hosts:
-            return "This server accepts only requests to 127.0.0.1 or localhost."
-        if not has_token:
-            return "Open the address that `serve` printed, or send its token as a bearer token."
-        origin = request.headers.get("origin")
-        if origin is not None and origin not in [f"http://{host}" for host in hosts]:
-            return "Requests from pages of other sites are not allowed."
-        return ""

@@ -17,6 +17,7 @@ from leporello.core.errors import UserError
 from leporello.core.records import Document, Member, Place
 from leporello.loaders.files import load
 from leporello.runs.ask import Answer, Session
+from leporello.serving.access import limited
 from leporello.serving.tools import as_utf8, name_of
 from leporello.text.outline import place_of_span
 
@@ -33,10 +34,6 @@ class DocumentEntry(BaseModel):
     length: int = Field(description="Length of its text in characters.")
     notes: list[str] = Field(description="Content of the file that is not text, and guesses.")
     follows_up: bool = Field(description="Whether the page supports follow-up questions.")
-
-
-class TooLargeError(UserError):
-    """A file is larger than the page accepts."""
 
 
 @dataclass
@@ -71,14 +68,17 @@ class OpenDocuments:
         return len(self.sessions) - 1
 
     async def _write(self, path: Path, data: AsyncIterator[bytes]) -> None:
-        size, limit = 0, min(self.largest, self.room)
-        with path.open("wb") as file:
-            async for block in data:
-                size += len(block)
-                if size > limit:
-                    raise TooLargeError(f"{path.name}: exceeds the limit of {limit:,} bytes")
-                file.write(block)
-        self.room -= size
+        limit, size = min(self.largest, self.room), 0
+        self.room -= limit  # reserved first, since several files may arrive at once
+        try:
+            with path.open("wb") as file:
+                async for block in limited(data, limit, path.name):
+                    size += file.write(block)
+        except BaseException:
+            size = 0
+            raise
+        finally:
+            self.room += limit - size
 
 
 def _file_name(name: str) -> str:

@@ -19,6 +19,7 @@ from starlette.routing import Route
 from leporello.core import __version__
 from leporello.core.errors import UserError
 from leporello.runs.ask import Session
+from leporello.serving.access import TooLargeError, body
 from leporello.serving.documents import DocumentEntry
 from leporello.serving.tools import TOOLS, parameters_of, purpose_of
 
@@ -77,25 +78,16 @@ def _endpoint(
 
     async def answer(request: Request) -> Response:
         try:
-            values = dict(model.model_validate_json(await _body(request)))
+            values = dict(model.model_validate_json(await body(request, _LARGEST)))
             reply = await run_in_threadpool(tool, session_of(values.pop("document")), **values)
         except ValidationError as error:
             raise HTTPException(422, _sentence(error)) from None
         except UserError as error:
-            raise HTTPException(422, str(error)) from None
+            status = 413 if isinstance(error, TooLargeError) else 422
+            raise HTTPException(status, str(error)) from None
         return JSONResponse(reply.model_dump())
 
     return answer
-
-
-async def _body(request: Request) -> bytes:
-    body = b""
-    async for block in request.stream():
-        body += block
-        # Counted while it arrives, since a client may send any `Content-Length`.
-        if len(body) > _LARGEST:
-            raise HTTPException(413, f"A request may have at most {_LARGEST:,} bytes.")
-    return body
 
 
 def _sentence(error: ValidationError) -> str:
@@ -141,9 +133,9 @@ def openapi() -> Mapping[str, Any]:
         }
     }
     for tool, reply in replies.items():
-        body = {"required": True, "content": _content(_request_of(tool))}
+        content = {"required": True, "content": _content(_request_of(tool))}
         paths[f"/{tool.__name__}"] = {
-            "post": _operation(purpose_of(tool), reply) | {"requestBody": body}
+            "post": _operation(purpose_of(tool), reply) | {"requestBody": content}
         }
     bearer = {"type": "http", "scheme": "bearer", "description": "Token from the address."}
     return {

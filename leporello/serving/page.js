@@ -13,8 +13,13 @@ function h(name, attributes, ...children) {
   return node;
 }
 
+// The token is in the fragment of the address, which is not sent, and then in this tab's storage.
+const address = new URLSearchParams(location.hash.slice(1)).get("token");
+if (address) sessionStorage.setItem("token", address);
+const request = (path, options) => fetch(path, { ...options, headers: { authorization: `Bearer ${sessionStorage.getItem("token")}` } });
+
 async function get(path, options) {
-  const answer = await fetch(path, options);
+  const answer = await request(path, options);
   const value = answer.headers.get("content-type") === "application/json" ? await answer.json() : { error: await answer.text() };
   if (!answer.ok) throw new Error(value.error);
   return value;
@@ -140,7 +145,7 @@ function shown(turn) {
   return h("article", { class: "turn" },
     h("h2", {}, turn.asked),
     turn.question !== turn.asked ? h("p", { class: "note" }, `rewritten as: ${turn.question}`) : null,
-    h("p", { class: "told" }, turn.told),
+    h("p", { class: "told" }, turn.told, turn.certainty ? h("span", { class: "note" }, ` ${turn.certainty} (${Math.round(100 * turn.confidence)} %)`) : null),
     where ? goTo(turn, where) : null,
     turn.items.length ? fold(`Items (${turn.items.length})`, h("ol", {}, turn.items.map(item => h("li", {}, item.text, item.passages.map(one => goTo(turn, one)))))) : null,
     turn.notes.map(note => h("p", { class: "note" }, note)),
@@ -161,7 +166,7 @@ async function* lines(stream) {
 }
 
 async function ask() {
-  const about = open, answer = await fetch(`/documents/${about.number}/ask`, { method: "POST", body: $("question").value });
+  const about = open, answer = await request(`/documents/${about.number}/ask`, { method: "POST", body: $("question").value });
   if (!answer.ok) throw new Error(await answer.text());
   let turn = null;
   for await (const event of lines(answer.body)) {

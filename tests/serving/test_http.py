@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +29,12 @@ from leporello.readers import BestSentence
 from leporello.retrievers import BM25
 from leporello.runs.ask import AskSettings, Session
 from leporello.serving import serve
-from leporello.serving.app import AccessControl, application
+from leporello.serving.access import AccessControl, TooLargeError
+from leporello.serving.app import application
 from leporello.serving.documents import OpenDocuments
 
 TOKEN, OWN = "secret", "http://127.0.0.1:8000"
+API = {"authorization": f"Bearer {TOKEN}"}
 TEXT = "Ann 🦉 found the fax.\n\nThe ferry runs \ud800 since 1871."
 
 
@@ -45,21 +51,20 @@ def _documents() -> OpenDocuments:
 @pytest.fixture(name="client")
 def _client(documents: OpenDocuments) -> TestClient:
     """A client with the token."""
-    app = AccessControl(application(documents), TOKEN, 8000)
-    client = TestClient(app, OWN)
-    assert client.get("/", params={"token": TOKEN}).status_code == 200
-    return client
+    return TestClient(AccessControl(application(documents), TOKEN, 8000), OWN, headers=API)
 
 
-def test_the_token_is_required_and_becomes_a_cookie(client: TestClient) -> None:
-    """The cookie is hidden from scripts and other sites; a wrong token is refused."""
-    cookie = client.get("/", params={"token": TOKEN}).headers["set-cookie"]
-    assert "HttpOnly; SameSite=Strict" in cookie
-    assert client.get("/documents").status_code == 200
-    client.cookies.clear()
-    for path in ("/", "/page.js", "/documents", "/documents/0", "/?token=", "/?token=sécret"):
-        assert client.get(path).status_code == 403
-    assert client.get("/documents", params={"token": TOKEN}).status_code == 403
+def test_texts_need_the_token_in_a_header(documents: OpenDocuments) -> None:
+    """The page itself is public and sets no cookie, which other ports of the host would receive."""
+    stranger = TestClient(AccessControl(application(documents), TOKEN, 8000), OWN)
+    for path in ("/", "/page.js", "/page.css", "/docs", "/openapi.json"):
+        reply = stranger.get(path)
+        assert (reply.status_code, reply.headers.get("set-cookie")) == (200, None)
+        assert TOKEN not in reply.text
+    for path in ("/documents", "/documents/0", "/documents/0/text?start=0&end=9", "/none"):
+        for headers in ({}, {"authorization": "Bearer other"}, {"cookie": f"a={TOKEN}"}):
+            reply = stranger.get(path, headers=headers, params={"token": TOKEN})
+            assert (reply.status_code, reply.headers["connection"]) == (403, "close")
 
 
 @pytest.mark.parametrize(
@@ -76,8 +81,7 @@ def test_the_token_is_required_and_becomes_a_cookie(client: TestClient) -> None:
 )
 def test_another_site_is_refused(client: TestClient, headers: dict[str, str], status: int) -> None:
     """A wrong host name, as with DNS rebinding, and a wrong origin are refused."""
-    cookies = {"cookie": f"leporello-8000={TOKEN}"}
-    assert client.get("/documents", headers={**cookies, **headers}).status_code == status
+    assert client.get("/documents", headers=headers).status_code == status
 
 
 def test_nothing_is_loaded_from_other_sites(client: TestClient) -> None:
@@ -130,15 +134,11 @@ def test_an_answer_is_preceded_by_steps(client: TestClient) -> None:
     assert client.get("/documents/0").json() == [last["answer"]]
 
 
-API = {"authorization": f"Bearer {TOKEN}"}
-
-
 def test_replies_to_programs_match_the_description(client: TestClient) -> None:
     """The description has a schema for each request and reply; its page lists all addresses."""
-    client.cookies.clear()
-    refusal = client.post("/ask", json={"question": "Who?"})
+    refusal = client.post("/ask", json={"question": "Who?"}, headers={"authorization": ""})
     assert (refusal.status_code, [*refusal.json()]) == (403, ["error"])
-    described = client.get("/openapi.json", headers=API).json()
+    described = client.get("/openapi.json").json()
     requests: dict[str, Any] = {
         "/ask": {"question": "Who found the fax?"},
         "/passages": {"question": "Who found the fax?"},
@@ -148,7 +148,7 @@ def test_replies_to_programs_match_the_description(client: TestClient) -> None:
     replies = {}
     for path, body in requests.items():
         method = "get" if body is None else "post"
-        response = client.request(method, path, json=body, headers=API)
+        response = client.request(method, path, json=body)
         success = described["paths"][path][method]["responses"]["200"]
         schema = success["content"]["application/json"]["schema"]
         jsonschema.validate(response.json(), {**schema, "components": described["components"]})
@@ -161,11 +161,11 @@ def test_replies_to_programs_match_the_description(client: TestClient) -> None:
     assert (passages["passages"][0]["read"], passages["ledger"]["read"]) == (False, 0)
     assert [entry["name"] for entry in outline["entries"]] == ["p. 1", "p. 2"]
     assert "1 × image: why" in answer["ledger"]["told"]
-    stretch = client.post("/passages", json=outline["entries"][1] | {"most": 1}, headers=API)
+    stretch = client.post("/passages", json=outline["entries"][1] | {"most": 1})
     assert "Extra inputs are not permitted" in stretch.json()["error"]
-    stretch = client.post("/passages", json={"start": TEXT.index("\ud800"), "end": 99}, headers=API)
+    stretch = client.post("/passages", json={"start": TEXT.index("\ud800"), "end": 99})
     assert stretch.json()["passages"][0]["text"] == "? since 1871."
-    page = client.get("/docs", headers=API).text
+    page = client.get("/docs").text
     assert all(f"{path}</h2>" in page for path in described["paths"])
     assert "<script" not in page
 
@@ -176,7 +176,8 @@ def test_replies_to_programs_match_the_description(client: TestClient) -> None:
         ("POST /ask", '{"question": 1}', 422, "question: Input should be a valid string"),
         ("POST /ask", "{", 422, "the request: Invalid JSON"),
         ("POST /ask", '{"question": "", "document": 7}', 404, "There is no document 7"),
-        ("POST /ask", " " * 1_000_001, 413, "at most 1,000,000 bytes"),
+        ("POST /ask", " " * 1_000_001, 413, "exceeds the limit of 1,000,000 bytes"),
+        ("POST /documents/0/ask", "x" * 50_000, 413, "at most 10,000 characters"),
         ("GET /ask", "", 405, "needs another method"),
         ("GET /none", "", 404, "/docs lists"),
     ],
@@ -185,7 +186,7 @@ def test_a_wrong_request_has_an_error_message(
     client: TestClient, address: str, body: str, status: int, message: str
 ) -> None:
     """The message is JSON, with the matching status."""
-    reply = client.request(*address.split(), content=body, headers=API)
+    reply = client.request(*address.split(), content=body)
     assert reply.status_code == status
     assert message in reply.json()["error"]
 
@@ -222,6 +223,23 @@ def test_unreadable_and_large_files_are_refused(client: TestClient) -> None:
         assert client.post("/documents?name=c.txt", content=b"x " * 50).status_code == status
 
 
+def test_files_that_arrive_at_once_share_the_room(documents: OpenDocuments) -> None:
+    """The room of a file is reserved before it arrives, and returned if it is not added."""
+
+    async def add(*sizes: int) -> list[BaseException | int]:
+        async def blocks(size: int) -> AsyncIterator[bytes]:
+            for _ in range(size):
+                await asyncio.sleep(0)  # so that the files arrive in turns
+                yield b"x"
+
+        adding = [documents.add("b.txt", blocks(size)) for size in sizes]
+        return await asyncio.gather(*adding, return_exceptions=True)
+
+    replies = asyncio.run(add(90, 90, 90))
+    assert [isinstance(reply, TooLargeError) for reply in replies] == [False, True, True]
+    assert documents.room == 150 - 90
+
+
 def test_a_wrong_port_is_reported(documents: OpenDocuments) -> None:
     """Mistakes of the user are reported before the server starts."""
     with pytest.raises(UserError, match="port 99999"):
@@ -230,7 +248,7 @@ def test_a_wrong_port_is_reported(documents: OpenDocuments) -> None:
 
 
 def test_control_c_ends_it(tmp_path: Path) -> None:
-    """The status is 0. The test in a browser checks the same for SIGTERM."""
+    """The status is 0; before, clients without a request do not lock the owner out."""
     path = tmp_path / "a.txt"
     path.write_text("Ned has a boat.", encoding="utf-8")
     with subprocess.Popen(
@@ -239,8 +257,18 @@ def test_control_c_ends_it(tmp_path: Path) -> None:
     ) as process:  # fmt: skip
         assert process.stdout
         address = process.stdout.readline().strip()
-        with urllib.request.urlopen(address) as page:  # noqa: S310 -- our own
-            assert "<title>Leporello</title>" in page.read().decode()
+        port = int(address.partition("#")[0].rstrip("/").rpartition(":")[2])
+        with ExitStack() as stack:
+            strangers = [
+                stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+                for _ in range(70)
+            ]
+            with suppress(ConnectionResetError):
+                assert strangers[0].recv(1) == b""
+            with urllib.request.urlopen(address) as page:  # noqa: S310 -- our own
+                assert "<title>Leporello</title>" in page.read().decode()
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
-    assert (process.returncode, out, err) == (0, "ended\n", "")
+    assert (process.returncode, out) == (0, "ended\n")
+    assert all("closed, since it sent no request" in line for line in err.splitlines())
+    assert len(err.splitlines()) >= 6
