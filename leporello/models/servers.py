@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from leporello.core.environment.deadlines import within
 from leporello.core.errors import UserError
 
+if TYPE_CHECKING:
+    import httpx2
+
 _TIMEOUT = 5.0  # seconds
 # Four servers in parallel on this machine: any that runs answers within milliseconds.
 _GLANCE = 0.7  # seconds, to check whether a server answers at all
+_LARGEST = 8 * 2**20  # bytes of an answer; a server may send without end
 _OLLAMA_WINDOW = 4096  # Ollama's default in tokens; it silently truncates longer prompts
 _WINDOWS = (
     "max_model_len", "loaded_context_length", "context_length", "context_window",
@@ -139,15 +144,29 @@ def _request_json(
             url, method = base_url.rstrip("/") + path, "POST" if body else "GET"
             # The client's own time-out applies to each byte, so a slow server could block the
             # command.
-            answer = within(timeout, lambda: client.request(method, url, json=body))
-        if not answer.is_success:
-            raise UserError(f"{base_url} answers {answer.status_code} to a request for its models")
-        return answer.json()
+            return within(timeout, lambda: _reply(client.stream(method, url, json=body)))
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError) as error:
         server = SERVERS.get(kind)
         start = f"; start {server.title} with `{server.start}`" if server else ""
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise UserError(f"no model server answers at {base_url} ({reason}){start}") from None
+
+
+def _reply(request: AbstractContextManager[httpx2.Response]) -> Any:  # noqa: ANN401 -- any JSON
+    """Returns the JSON of a response.
+
+    Raises:
+        ValueError: The response is an error, too large, or not JSON.
+    """
+    with request as response:
+        content = bytearray()
+        for block in response.iter_bytes():
+            content += block
+            if len(content) > _LARGEST:
+                raise ValueError(f"its answer exceeds {_LARGEST:,} bytes")
+        if not response.is_success:
+            raise ValueError(f"status {response.status_code}")
+        return json.loads(content)
 
 
 def _first_positive(entry: Mapping[str, Any], names: tuple[str, ...]) -> int | None:

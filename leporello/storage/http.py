@@ -20,6 +20,8 @@ _TIMEOUT = 30.0  # seconds until the response, with redirects, and between bytes
 # A timeout between bytes alone lets a server that sends one byte every 29 s hold a run forever.
 _GRACE, _SLOWEST = 60.0, 1000  # seconds; bytes per second, since slow servers would never finish
 
+_LARGEST = 2**36  # bytes of a file; a server may send without end
+
 
 def _keep_key(response: httpx2.Response) -> None:
     """Prevents redirects of a request with a key to another host, or to plain HTTP.
@@ -71,6 +73,8 @@ class WebFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no 
             # Raw bytes, so the size on disk equals Content-Length, which the version includes.
             for block in response.iter_raw():
                 size = file.tell() + file.write(block)
+                if size > _LARGEST:
+                    raise OSError(f"it sends more than {_LARGEST:,} bytes")
                 if (elapsed := time.monotonic() - start) > _GRACE and size < elapsed * _SLOWEST:
                     raise TimeoutError(f"{size:,} bytes in {elapsed:.0f} s")
 

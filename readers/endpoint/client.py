@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_LARGEST = 32 * 2**20  # bytes of a response, decompressed; a server may send without end
+
 
 class Client:
     """Runs coroutines with an HTTP session, on an event loop in a separate thread.
@@ -105,11 +107,17 @@ class Client:
         )
         try:
             async with asyncio.timeout(timeout), request as response:
-                content = await response.read()
+                content = bytearray()
+                async for block in response.content.iter_any():
+                    content += block
+                    if len(content) > _LARGEST:
+                        response.close()
+                        return ResponseFault(f"the server's answer exceeds {_LARGEST:,} bytes")
         except Exception as error:
             return fault_of_error(error, self.base_url, timeout)
         status = response.status
-        return content if status < SUCCESS else fault_of_status(status, response.headers, content)
+        body = bytes(content)
+        return body if status < SUCCESS else fault_of_status(status, response.headers, body)
 
     async def _live(self, headers: Mapping[str, str], opened: Future[None]) -> None:
         try:

@@ -9,7 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -103,6 +103,15 @@ class Request:
         self.handler.wfile.flush()
         self.handler.close_connection = True
         self.handler.connection.close()
+
+    def send_endlessly(self) -> None:
+        """Answers with a body that does not end until the client leaves."""
+        self.handler.send_response(200)
+        self.handler.end_headers()
+        self.handler.close_connection = True
+        with suppress(OSError):
+            while not self.server.ending.is_set():
+                self.handler.wfile.write(b" " * 2**20)
 
     def hang(self) -> None:
         """Waits until the test is over, without an answer."""

@@ -26,6 +26,7 @@ from endpoint_server import (
 from leporello.core.errors import UserError
 from leporello.core.records import Output
 from leporello.core.secrets import Key
+from leporello.models.servers import list_models
 from leporello.readers import Endpoint
 from leporello.readers.endpoint.responses import EndpointError, fault_of_status
 from leporello.readers.endpoint.throttle import Throttle
@@ -275,6 +276,27 @@ def test_a_withheld_answer_is_an_error_that_is_not_repeated(
         assert len(server.requests) == 1
         with pytest.raises(UserError, match="is spent"):
             reader.read(reads("b"))
+
+
+def test_an_endless_answer_fails_only_its_input() -> None:
+    """The client reads 32 MiB at most, and does not repeat the request."""
+
+    def script(request: Request) -> None:
+        request.send_endlessly() if request.prompt == "never" else reply(request)
+
+    with running(script) as server:
+        outputs = sliding(endpoint(server), reads("a", "never", "b"))
+    assert texts(outputs) == ["A", "B"]
+    assert "the server's answer exceeds 33,554,432 bytes" in str(outputs[1])
+
+
+def test_an_endless_list_of_models_is_refused() -> None:
+    """The limit is 8 MiB."""
+    with (
+        running(lambda request: request.send_endlessly()) as server,
+        pytest.raises(UserError, match="its answer exceeds 8,388,608 bytes"),
+    ):
+        list_models(server.base_url)
 
 
 @pytest.mark.parametrize(
