@@ -24,7 +24,7 @@ import typer
 from leporello.cli.options import progress_bar, stderr
 from leporello.core import __version__
 from leporello.core.environment import signals
-from leporello.core.errors import Interrupted, UserError
+from leporello.core.errors import Interrupted, UserError, visible
 from leporello.engine.progress import show_progress_with
 
 __all__ = ["application", "main"]
@@ -87,6 +87,13 @@ def application(words: Sequence[str] = ()) -> typer.Typer:
     return app
 
 
+class _SafeFormatter(logging.Formatter):
+    """Formats messages without characters that control the terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
+
+
 def main() -> None:
     """Runs the command line; the user's mistakes end with status 2 and without a traceback."""
     gc.set_threshold(10_000)  # not 700: collecting while modules are imported takes 0.05 s
@@ -100,7 +107,9 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     warnings.formatwarning = _in_one_line
-    logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
+    handler = logging.StreamHandler()
+    handler.setFormatter(_SafeFormatter())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
     logging.getLogger("leporello").setLevel(logging.INFO)
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it reports every retry
     sys.unraisablehook = _end_if_interrupted
@@ -172,4 +181,4 @@ def _in_one_line(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, line: object = None
 ) -> str:
     del line  # the line of source adds nothing
-    return f"{filename}:{lineno}: {category.__name__}: {message}\n"
+    return f"{filename}:{lineno}: {category.__name__}: {visible(str(message))}\n"

@@ -231,16 +231,16 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs."
 
 def stdout() -> Console:
     """Returns the console for results."""
-    from rich.console import Console
+    from leporello.cli.display import SafeConsole
 
-    return Console()
+    return SafeConsole()
 
 
 def stderr() -> Console:
     """Returns the console for messages that are not results."""
-    from rich.console import Console
+    from leporello.cli.display import SafeConsole
 
-    return Console(stderr=True)
+    return SafeConsole(stderr=True)
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 -- any JSON
@@ -253,7 +253,6 @@ class RichProgress:
 
     def __init__(self, title: str, examples: int | None) -> None:
         """Creates the bar; `start` draws it."""
-        from rich.console import Console
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
@@ -272,7 +271,7 @@ class RichProgress:
             TextColumn("{task.fields[counts]}"),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=stderr(),
             transient=True,
         )
         self._task = self._bar.add_task(title, total=examples, counts="")

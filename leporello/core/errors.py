@@ -16,6 +16,14 @@ _REPORTED = 100  # maximum number of faults of a config: more are usually repeti
 _COMPARED, _LONGEST = 1_000, 100  # limits of names to compare and of letters, since this is slow
 
 
+# Line breaks and tabs stay, and so do the direction marks that Arabic and Hebrew need.
+_CONTROLS = {*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
+_ESCAPES = {
+    code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"  # noqa: PLR2004 -- one byte
+    for code in _CONTROLS - {ord("\n"), ord("\t")}
+}
+
+
 class UserError(Exception):
     """A mistake of the user; the message states what is wrong and how to fix it."""
 
@@ -132,3 +140,12 @@ def likely(name: str, allowed: Iterable[str]) -> str:
     folded = {choice.casefold(): choice for choice in islice(allowed, _COMPARED)}
     near = difflib.get_close_matches(name[:_LONGEST].casefold(), folded, n=1, cutoff=0.6)
     return f"; did you mean {folded[near[0]]!r}" if near else ""
+
+
+def visible(text: str) -> str:
+    """Returns a text for a terminal, with escapes in place of characters that control it.
+
+    Texts of documents, servers and plug-ins could otherwise move the cursor, set the title, write
+    the clipboard, or reverse the order of characters.
+    """
+    return text if text.isprintable() else text.translate(_ESCAPES)

@@ -57,3 +57,20 @@ def test_a_model_that_does_not_exist_is_reported(file: Path) -> None:
     """`--model` replaces the model of the pipeline's reader."""
     process = leporello("ask", file, "Who?", "--model", "./absent", status=2)
     assert "there is no such file or folder" in process.stderr
+
+
+def test_a_document_cannot_control_the_terminal(tmp_path: Path) -> None:
+    """Escape sequences, carriage returns and bidirectional overrides are shown as escapes."""
+    path = tmp_path / "ferry.txt"
+    text = "The ferry \x1b]52;c;aGk=\x07\x9b2J\rsails\u202e at nine\u2066.\tשלום\u200f"
+    path.write_bytes(text.encode())
+    shown = leporello("ask", path, "When?", "--pipeline", "best-sentence").stdout
+    assert "\\x1b]52;c;aGk=" in shown
+    assert "\\x9b2J" in shown
+    assert "sails\\u202e at nine\\u2066." in shown
+    assert not set(shown) & {"\x1b", "\x07", "\x9b", "\r", "\u202e", "\u2066"}
+    assert "שלום\u200f" in shown
+    row = json.loads(
+        leporello("ask", path, "When?", "--pipeline", "best-sentence", "--json").stdout
+    )
+    assert "\x1b]52" in row["passages"][0]["text"]

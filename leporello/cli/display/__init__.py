@@ -2,3 +2,24 @@
 
 Begin with `tables`.
 """
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from leporello.core.errors import visible
+
+
+class SafeConsole(Console):
+    """Console that escapes control characters of all texts; only rich itself sends any."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Yields the segments of an object, with escapes in place of control characters."""
+        for segment in super().render(renderable, options):
+            text, style, control = segment
+            yield segment if control else Segment(visible(text), style)
