@@ -51,7 +51,10 @@ class EntityGraph:
     names: Share = 0.3
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the k passages of each example that the walk visits most often."""
+        """Returns the k passages of each example that the walk visits most often.
+
+        Without a name or a hit to start at, the other retriever's hits are returned.
+        """
         if not chunks:
             return [[] for _ in examples]
         document = chunks[0].document
@@ -62,7 +65,11 @@ class EntityGraph:
             graph.walk(example.question, hits, self.damping, self.names)[None]
             for example, hits in zip(examples, rankings, strict=True)
         )
-        return best_chunks(walks, chunks, self.k)
+        visited = best_chunks(walks, chunks, self.k)
+        return [
+            [hit for hit in best if hit.score] or hits[: self.k]
+            for best, hits in zip(visited, rankings, strict=True)
+        ]
 
 
 class _Graph:
