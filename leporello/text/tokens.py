@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from leporello.core.errors import UserError
 from leporello.core.files import in_utf8
 from leporello.core.protocols import ModelSource
 from leporello.models.locate import locate
+from leporello.text.folding import NOT_LATIN, folded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,17 +35,7 @@ _WORD = regex.compile(rf"[{_UNSPACED}]\p{{M}}*+|[^\s\x1c-\x1f{_UNSPACED}]++")
 _TERM = regex.compile(
     rf"(?P<unspaced>[{_UNSPACED}][{_UNSPACED}\p{{M}}]*+)|[\p{{L}}\p{{N}}\p{{M}}_]++"
 )
-# Soft hyphens, zero-width blanks and other characters that readers do not see.
-_INVISIBLE = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
-# Accents without a letter, and trade marks: their expansion would join the word beside them.
-_SIGN = regex.compile(r"[\p{Sk}™℠]")
-_FOREIGN_DIGIT = re.compile(r"[^\D0-9]")
-# In texts of these Latin letters and punctuation, only the letter case differs, and `\w` finds the
-# same terms faster. Left out are invisible characters, digits such as `²`, and ligatures.
-_NOT_LATIN = re.compile(
-    "[^\x00-\xa9\xab\xac\xae-\xb1\xb4-\xb8\xbb\xbf-\u012f\u0131\u0134-\u013e\u0141-\u01c3\u01cd-\u01ef"
-    "\u01f4-\u024f\u2010-\u2016\u2018-\u2029\u202f-\u203d\u203f-\u205f]"
-)
+# In Latin texts, `\w` finds the same terms faster.
 _LATIN_TERM = re.compile(r"\w+")
 _LONG_WORD = re.compile(r"\b\w\w+\b")
 
@@ -281,20 +271,6 @@ def tokenizer(name: str) -> Words | HuggingFace:
     return Words() if name == "words" else HuggingFace(name)
 
 
-def folded(text: str) -> str:
-    """Returns a text with one form for letters and digits that readers take for the same.
-
-    Letter case, composed and decomposed accents, full-width letters, ligatures, digits of other
-    scripts and invisible characters make no difference to the result. Its length may differ from
-    the text's, so it has no spans.
-    """
-    if not _NOT_LATIN.search(text):
-        return text.casefold()
-    visible = _SIGN.sub(" ", _INVISIBLE.sub("", text))
-    compatible = unicodedata.normalize("NFKC", visible).casefold()
-    return _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), compatible)
-
-
 # The fast way for texts whose characters are single bytes: the byte of each term's character is
 # folded, and other bytes become blanks.
 _BYTES = "cp1252"
@@ -333,7 +309,7 @@ def terms(text: str) -> list[str]:
         if _NO_BYTE not in data:
             return data.decode(_BYTES).split()
     plain = folded(text)
-    if not _NOT_LATIN.search(plain):
+    if not NOT_LATIN.search(plain):
         return _LATIN_TERM.findall(plain)
     split: list[str] = []
     for match in _TERM.finditer(plain):

@@ -16,6 +16,7 @@ from leporello.core.calls.stage_calls import retrieve
 from leporello.core.protocols import Positive, Retriever, Share
 from leporello.core.records import Chunk, Example, Hit
 from leporello.retrievers.index.postings import best_chunks
+from leporello.text.folding import composed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -132,6 +133,7 @@ class _Graph:
 
 def names_in(text: str) -> list[str]:
     """Returns the names of a text in lower case, complete and word by word."""
+    text = composed(text)
     small = {word for word in re.findall(r"[\w'’-]+", text) if word[:1].islower()}
     names = []
     for match in _NAME.finditer(text):

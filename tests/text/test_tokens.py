@@ -8,7 +8,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-import regex
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
@@ -159,7 +158,6 @@ def test_the_fast_ways_to_terms_agree_with_the_general_way() -> None:
 
 @given(st.text("aBé\u0301ßıİÅ\u00ad\u200b ²½ª™’_-…œﬁőǰ١がか\u3099中", max_size=9))
 def test_terms_do_not_depend_on_the_form_of_accents(text: str) -> None:
-    """They are equal for composed and decomposed characters, and are terms of themselves."""
+    """They are equal for composed and decomposed characters."""
     for form in ("NFC", "NFD"):
-        assert terms(unicodedata.normalize(form, text)) == terms(text)  # type: ignore[arg-type]  # a form
-    assert terms("\n".join(terms(text))) == terms(text)
+        assert terms(unicodedata.normalize(form, text)) == terms(text)

@@ -169,7 +169,7 @@ def test_rank_bm25_returns_the_scores_of_its_library(
         [hits] = lists_of(RankBM25(99, variant, k1, b), [question], chunks)  # type: ignore[arg-type]  # a Literal
         assert [(hit.chunk.start, hit.score) for hit in hits] == [
             (chunks[i].start, numbers[i])
-            for i in sorted(range(len(chunks)), key=lambda i, row=numbers: -row[i])
+            for i in np.argsort([-number for number in numbers], kind="stable").tolist()
         ]
 
 
