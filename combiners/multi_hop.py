@@ -12,6 +12,7 @@ import regex
 from leporello.core.calls.contracts import run_combiner
 from leporello.core.protocols import Combiner, Count, Positive
 from leporello.core.records import Asking, Chunk, Combination, Example, Hit, Output, Read, Search
+from leporello.text.folding import composed
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import terms
 
@@ -151,10 +152,10 @@ def names(text: str, question: str) -> str:
     Words of the question are left out, and words that the text also has in lower case, since these
     are not names, but began a sentence.
     """
-    words = _WORD.findall(text)
+    words = _WORD.findall(composed(text))
     # A known name finds its known passage again.
     excluded = {*terms(question), *(word for word in words if word[0].islower())}
-    capitals = (word for word in words if not word[0].islower() and word.lower() not in excluded)
+    capitals = (word for word in words if not word[0].islower() and word.casefold() not in excluded)
     # Each once, since BM25 and TF-IDF weigh repeated words of a query higher.
     return " ".join(dict.fromkeys(capitals))
 

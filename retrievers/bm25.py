@@ -23,6 +23,7 @@ from leporello.retrievers.index.postings import (
     best_chunks,
     count_known,
     count_terms,
+    matching,
     pack,
     question_grams,
     term_ids,
@@ -44,13 +45,11 @@ class SegmentedPostings:
         segments: Postings of each file, as returned by `segment`.
         firsts: Index of each file's first chunk among all chunks.
         lengths: Number of terms of each chunk, shape (chunks,).
-        holding: Number of chunks that contain each term, terms in any order, shape (terms,).
     """
 
     segments: tuple[Any, ...]
     firsts: NDArray[np.int64]
     lengths: NDArray[np.int64]
-    holding: NDArray[np.int64]
 
     @classmethod
     def of(cls, segments: Sequence[Index]) -> SegmentedPostings:
@@ -59,16 +58,10 @@ class SegmentedPostings:
 
         files: Any = tuple(segments)
         sizes = [len(file["lengths"]) for file in files]
-        hashes = np.concatenate([file["hashes"] for file in files])
-        holding = np.concatenate([np.diff(file["starts"]) for file in files])
-        order = hashes.argsort()
-        # `~` differs from the first hash for certain, so the first term always counts as new.
-        new = np.flatnonzero(np.diff(hashes[order], prepend=~hashes[order[:1]]))
         return cls(
             files,
             np.cumsum([0, *sizes[:-1]]),
             np.concatenate([file["lengths"] for file in files]).astype(np.int64),
-            np.add.reduceat(holding[order], new) if len(new) else holding,
         )
 
     def counts_of(self, terms: Sequence[str]) -> TermCounts:
@@ -148,18 +141,16 @@ def _hashes(terms: Sequence[str]) -> NDArray[np.uint64]:
     return hashes
 
 
-# Terms in more than half of the chunks have a negative idf, and get this share of the mean idf.
-# The value of rank_bm25, so that scores agree with it to 1e-9 (decision 6).
-_FLOOR = 0.25
 _FEW = 10  # chunks, below which dictionaries are faster than arrays
 
 
 @dataclass(frozen=True)
 class BM25(ByIndex):
-    """Okapi BM25 with the scores of `rank_bm25.BM25Okapi` (Trotman et al. 2014), in one product.
+    """Okapi BM25 with the idf of Lucene: ln(1 + (N - n + 0.5) / (n + 0.5)), which is positive.
 
-    The weight of a term in a chunk does not depend on the question, so weights are computed once
-    per document. (rank_bm25 looks up every term of every question in every chunk.)
+    N is the number of chunks, and n the number of chunks with the term. The weight of a term in a
+    chunk does not depend on the question, so weights are computed once per document. Only chunks
+    with a term of the question are hits; a question without terms returns the first k chunks.
 
     Attributes:
         k: Number of hits per question.
@@ -183,7 +174,7 @@ class BM25(ByIndex):
         counts, ids = count_terms([chunk.text for chunk in chunks])
         lengths = np.bincount(counts.texts, counts.counts, minlength=len(chunks))
         holding = np.bincount(counts.terms)
-        return pack(counts, self._weights(counts, lengths, holding, holding), ids)
+        return pack(counts, self._weights(counts, lengths, holding), ids)
 
     def segment(self, chunks: Sequence[Chunk]) -> Index:
         """Returns the term counts of one file of a collection, for `join`."""
@@ -196,10 +187,14 @@ class BM25(ByIndex):
     def search(
         self, index: Index | SegmentedPostings, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
-        """Returns the k best chunks for each question, by the index of these chunks."""
+        """Returns the k best chunks for each question, by the index of these chunks.
+
+        A question with terms that no chunk has gets no hits, and a note.
+        """
         if isinstance(index, dict) and "few" in index:
             few: Any = index["few"]
-            return [_best_of_few(few, question, chunks, self.k) for question in questions]
+            hits = [_best_of_few(few, question, chunks, self.k) for question in questions]
+            return matching(hits, map(question_grams, questions), "BM25")
         import numpy as np
 
         if isinstance(index, SegmentedPostings):
@@ -208,11 +203,12 @@ class BM25(ByIndex):
             # collection.
             counts = index.counts_of(names)
             holding = np.bincount(counts.terms, minlength=len(names))
-            weights = self._weights(counts, index.lengths, holding, index.holding)
+            weights = self._weights(counts, index.lengths, holding)
             index = pack(counts, weights, {term: number for number, term in enumerate(names)})
-        queries = count_known(map(question_grams, questions), term_ids(index))
+        bags = [*map(question_grams, questions)]
+        queries = count_known(bags, term_ids(index))
         scores = add_up(index, queries, queries.counts, (len(questions), len(chunks)))
-        return best_chunks(scores, chunks, self.k)
+        return matching(best_chunks(scores, chunks, self.k), bags, "BM25")
 
     def _weights_of_few(self, texts: Sequence[Sequence[str]]) -> dict[str, JSON]:
         """Returns the number of each term and its weights in the chunks that contain it.
@@ -225,45 +221,27 @@ class BM25(ByIndex):
                 postings.setdefault(term, []).append((place, count))
         idf = _idf_of_few(len(texts))
         mean = sum(map(len, texts)) / max(1, len(texts))
-        floor = 0.0
-        if any(idf[len(holding)] < 0 for holding in postings.values()):
-            import numpy as np
-
-            floor = _FLOOR * float(np.mean([idf[len(holding)] for holding in postings.values()]))
         weights: dict[str, JSON] = {}
         discounts = [self.k1 * (1 - self.b + self.b * len(text) / mean) for text in texts if mean]
         for number, (term, holding) in enumerate(postings.items()):
-            factor = floor if idf[len(holding)] < 0 else idf[len(holding)]
             weights[term] = [
                 number,
                 [
-                    [place, count * (self.k1 + 1) / (count + discounts[place]) * factor]
-                    for place, count in holding
+                    [p, count * (self.k1 + 1) / (count + discounts[p]) * idf[len(holding)]]
+                    for p, count in holding
                 ],
             ]
         return weights
 
     def _weights(
-        self,
-        bags: TermCounts,
-        lengths: NDArray[Any],
-        holding: NDArray[np.int64],
-        all_holding: NDArray[np.int64],
+        self, bags: TermCounts, lengths: NDArray[Any], holding: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Returns the weight of each count.
-
-        `holding` is the number of chunks that contain each of the counted terms, and `all_holding`
-        the same for all terms of the index, in any order.
-        """
-        import numpy as np
-
+        """Returns the weight of each count; `holding` has the number of chunks with each term."""
         if not len(bags.counts):
             return bags.counts
         discount = self.k1 * (1 - self.b + self.b * lengths / lengths.mean())
         saturated = bags.counts * (self.k1 + 1) / (bags.counts + discount[bags.texts])
-        floor = _FLOOR * _idf(all_holding, len(lengths)).mean()
-        idf = _idf(holding, len(lengths))
-        weights: NDArray[np.float64] = saturated * np.where(idf < 0, floor, idf)[bags.terms]
+        weights: NDArray[np.float64] = saturated * _idf(holding, len(lengths))[bags.terms]
         return weights
 
 
@@ -293,5 +271,5 @@ def _best_of_few(
 def _idf(holding: NDArray[np.int64], chunks: int) -> NDArray[np.float64]:
     import numpy as np
 
-    idf: NDArray[np.float64] = np.log(chunks - holding + 0.5) - np.log(holding + 0.5)
+    idf: NDArray[np.float64] = np.log1p((chunks - holding + 0.5) / (holding + 0.5))
     return idf

@@ -110,7 +110,7 @@ class TwoSteps:
         ranked = dict.fromkeys(_file(hit.chunk) for hit in hits)
         # A file ranks by its best passage: a sum would prefer long files.
         chosen = {*[*ranked][: self.files]}
-        if self.then:
+        if self.then and hits:
             inside = tuple(chunk for chunk in chunks if _file(chunk) in chosen)
             [hits] = retrieve(self.then, [example], inside)
         counts: Counter[int] = Counter()

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 class RankBM25(ByIndex):
     """Okapi BM25, BM25+ and BM25L by the library rank_bm25, for identical scores.
 
-    For Okapi, `BM25` is several times as fast and returns the same hits. Terms are those of `BM25`.
+    `BM25` is several times as fast, and has another idf: the library's Okapi gives a term in half
+    of the chunks the weight 0. Hits may have such a score, or a negative one. Terms are those of
+    `BM25`.
 
     Attributes:
         k: Number of hits per question.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from leporello.core.coverage import Span, merge
 from leporello.core.notes import note
 from leporello.core.records import Chunk, Hit, Section
+from leporello.text.folding import composed, folded
 from leporello.text.headings import headings, is_bare, label_of, name_of
 
 _INTRODUCTIONS = (
@@ -128,8 +129,8 @@ def _number(section: Section) -> tuple[int, ...]:
 
 
 def _is_any(section: Section, names: Iterable[str]) -> bool:
-    titles = {name_of(section.title), " ".join(section.title.casefold().split())}
-    return any(_matches(title, name.casefold()) for title in titles for name in names)
+    titles = {name_of(composed(section.title)), " ".join(folded(section.title).split())}
+    return any(_matches(title, folded(name)) for title in titles for name in names)
 
 
 def _matches(title: str, name: str) -> bool:

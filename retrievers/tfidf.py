@@ -16,6 +16,7 @@ from leporello.retrievers.index.postings import (
     best_chunks,
     count_known,
     count_terms,
+    matching,
     pack,
     question_grams,
     term_ids,
@@ -32,7 +33,9 @@ class TfIdf(ByIndex):
     """TF-IDF fitted on the document's chunks, as in MuLD (Hudson and Al Moubayed 2022, sec. 4).
 
     Weights are those of scikit-learn (smoothed idf, L2 norm), and optionally its terms too. The
-    weights of a document are computed once for all its questions.
+    weights of a document are computed once for all its questions. scikit-learn's cosines are 0 for
+    chunks without a term of the question; these are not hits. A question without terms returns the
+    first k chunks.
 
     Attributes:
         k: Number of hits per question.
@@ -65,13 +68,16 @@ class TfIdf(ByIndex):
     def search(
         self, index: Index, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
-        """Returns the k chunks nearest to each question; scores are cosines, 0 to 1."""
-        bags = (question_grams(question, self.ngrams, self._split) for question in questions)
+        """Returns the k chunks nearest to each question; scores are cosines, 0 to 1.
+
+        A question with terms that no chunk has gets no hits, and a note.
+        """
+        bags = [question_grams(question, self.ngrams, self._split) for question in questions]
         packed: Any = index
         queries = count_known(bags, term_ids(index))
         weights = self._weights(queries, packed["idf"])
         scores = add_up(index, queries, weights, (len(questions), len(chunks)))
-        return best_chunks(scores, chunks, self.k)
+        return matching(best_chunks(scores, chunks, self.k), bags, "TfIdf")
 
     @property
     def _split(self) -> Split:

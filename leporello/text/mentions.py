@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from leporello.core.records import Document, Span
+from leporello.text.folding import ComposedText
 from leporello.text.person_names import (
     APOSTROPHES,
     HYPHENS,
@@ -56,19 +57,25 @@ class _Verdict(NamedTuple):
 
 def mentions_in(document: Document, name: str) -> tuple[Span, ...]:
     """Returns the mentions of a name in a document, cached by the document."""
-    return document.memo(("mentions", name), lambda: tuple(mentions(document.text, name)))
+
+    def found() -> tuple[Span, ...]:
+        text = document.memo(ComposedText, lambda: ComposedText.of(document.text))
+        return tuple(mentions(text, name))
+
+    return document.memo(("mentions", name), found)
 
 
-def mentions(text: str, name: str) -> Sequence[Span]:
+def mentions(composed: ComposedText, name: str) -> Sequence[Span]:
     """Returns the spans of a text that mention a character, in order and without overlap.
 
     A span includes a title before the name, but not a possessive ending. A name that is blank, or
     too long to be one, has no mentions. Takes time linear in the text.
 
     Args:
-        text: Text of any length.
+        composed: Text of any length.
         name: Name with or without titles, brackets, nicknames in quotes, in any letter case.
     """
+    text = composed.text
     spans = sorted({span for variant in names(name) for span in _mentions_of(text, variant)})
     merged: list[Span] = []
     for span in spans:
@@ -76,7 +83,7 @@ def mentions(text: str, name: str) -> Sequence[Span]:
             merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
         else:
             merged.append(span)
-    return merged
+    return [composed.span(span.start, span.end) for span in merged]
 
 
 def _mentions_of(text: str, name: Name) -> Iterator[Span]:

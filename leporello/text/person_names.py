@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from leporello.text.folding import composed
 from leporello.text.tokens import Words
 
 _LONGEST = 120  # characters of a name; longer texts are not names
@@ -59,7 +60,7 @@ _ALIAS = re.compile(r"/|\ba\.?k\.?a\b\.?|\balias\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\s,;:!?*#]+")
 
 # Editions of one book mix these characters, so all of them match each other (decision 14).
-HYPHENS = "-‐‑–\u00ad"
+HYPHENS = "-‐‑–"
 APOSTROPHES = "'’‘ʼ`´"
 
 
@@ -135,10 +136,14 @@ def _sufficient_words(words: Sequence[str]) -> list[str]:
 def folded(text: str) -> str:
     """Returns a text in small letters without marks (`Zoë` -> `zoe`)."""
     # Texts and lists of characters differ in accents: `Zoë` must match `Zoe` (decision 14).
-    marked = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(_STROKES.get(c, c) for c in marked if not unicodedata.combining(c))
+    marked = unicodedata.normalize("NFKD", composed(text).casefold())
+    plain = "".join(_STROKES.get(c, c) for c in re.sub(_MARKS, "", marked))
+    # Syllables of scripts such as Korean, whose parts are no accents, are composed again.
+    return unicodedata.normalize("NFC", plain)
 
 
+# Accents of European scripts, and vowel signs of Arabic and Hebrew.
+_MARKS = "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670]*"
 _STROKES = {
     "ø": "o",
     "ł": "l",
@@ -172,9 +177,6 @@ def pattern(phrase: str) -> re.Pattern[str]:
     before = "" if _unspaced(phrase[0]) else r"(?<![^\W_].)"
     after = "" if _unspaced(phrase[-1]) else r"(?![^\W_])"
     return re.compile(f"{first}{before}{_MARKS}{''.join(following)}{after}", re.DOTALL)
-
-
-_MARKS = "[\u0300-\u036f]*"
 
 
 def _character_pattern(character: str) -> str:

@@ -18,6 +18,7 @@ from leporello.core.errors import UserError
 from leporello.core.files import in_utf8
 from leporello.core.protocols import ModelSource
 from leporello.models.locate import locate
+from leporello.text.folding import NOT_LATIN, folded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,17 +35,9 @@ _WORD = regex.compile(rf"[{_UNSPACED}]\p{{M}}*+|[^\s\x1c-\x1f{_UNSPACED}]++")
 _TERM = regex.compile(
     rf"(?P<unspaced>[{_UNSPACED}][{_UNSPACED}\p{{M}}]*+)|[\p{{L}}\p{{N}}\p{{M}}_]++"
 )
-# In texts of Latin letters and punctuation, `\w` finds the same terms faster.
-_NOT_LATIN = re.compile("[^\x00-\u024f\u2000-\u206f]")
+# In Latin texts, `\w` finds the same terms faster.
 _LATIN_TERM = re.compile(r"\w+")
 _LONG_WORD = re.compile(r"\b\w\w+\b")
-# Faster still if each character is a byte: bytes of terms are case-folded, others become blanks.
-BYTES = "cp1252"
-# Not µ and ß: their folded forms are not single bytes.
-_FOLDED = bytes(
-    ord(character.casefold().encode(BYTES, "replace")[:1]) if re.match(r"\w", character) else 32
-    for character in bytes(range(256)).decode(BYTES, "replace")
-)
 
 _LAST_SPACE = regex.compile(r"(?r)\s(?=\S)")
 _PIECE = 4096  # characters that a tokenizer gets at once
@@ -278,13 +271,23 @@ def tokenizer(name: str) -> Words | HuggingFace:
     return Words() if name == "words" else HuggingFace(name)
 
 
-def folded_bytes(text: str) -> bytes | None:
-    """Returns terms with blanks between them, one byte per character; None if impossible."""
-    with suppress(UnicodeEncodeError):
-        data = text.encode(BYTES)
-        if b"\xb5" not in data and b"\xdf" not in data:
-            return data.translate(_FOLDED)
-    return None
+# The fast way for texts whose characters are single bytes: the byte of each term's character is
+# folded, and other bytes become blanks.
+_BYTES = "cp1252"
+_NO_BYTE = 0x81  # never encoded
+
+
+def _folded_byte(byte: int) -> int:
+    """Returns the byte of a folded character, or `_NO_BYTE` if its folded form is not one byte."""
+    character = bytes([byte]).decode(_BYTES, "replace")
+    data = folded(character).encode(_BYTES, "replace")
+    if not re.match(r"\w", character):
+        return ord(" ")
+    return data[0] if len(data) == 1 and data != b"?" else _NO_BYTE
+
+
+_FOLDED = bytes(map(_folded_byte, range(256)))
+_REMOVED = "\u00ad".encode(_BYTES)  # the only invisible character of these
 
 
 def long_words(text: str) -> list[str]:
@@ -293,19 +296,23 @@ def long_words(text: str) -> list[str]:
 
 
 def terms(text: str) -> list[str]:
-    """Returns the case-folded terms that lexical retrieval compares.
+    """Returns the folded terms that lexical retrieval compares.
 
     Terms are runs of letters, digits and marks. In scripts without spaces they are overlapping
     pairs of characters (the usual choice for Chinese and Japanese), or a single character.
     """
-    # The fast way first: translating bytes needs no regular expression.
-    if (data := folded_bytes(text)) is not None:
-        return data.decode(BYTES).split()
-    folded = text.casefold()
-    if not _NOT_LATIN.search(folded):
-        return _LATIN_TERM.findall(folded)
+    # The fast ways first: translating bytes needs no regular expression.
+    if text.isascii():
+        return text.encode().translate(_FOLDED).decode("ascii").split()
+    with suppress(UnicodeEncodeError):
+        data = text.encode(_BYTES).translate(_FOLDED, _REMOVED)
+        if _NO_BYTE not in data:
+            return data.decode(_BYTES).split()
+    plain = folded(text)
+    if not NOT_LATIN.search(plain):
+        return _LATIN_TERM.findall(plain)
     split: list[str] = []
-    for match in _TERM.finditer(folded):
+    for match in _TERM.finditer(plain):
         run = match.group()
         if match.lastgroup and len(run) > 1:
             split.extend(run[i : i + 2] for i in range(len(run) - 1))

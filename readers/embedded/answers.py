@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,15 +18,16 @@ from leporello.text.english.questions import (
     named_choices,
 )
 from leporello.text.english.scripts import LINE
+from leporello.text.folding import folded
 from leporello.text.sentences import sentence_spans
 from leporello.text.squad import normalise
+from leporello.text.tokens import terms
 
 _SHORT = 3  # usual words of a name, date or number
 _WORD_PENALTY = 0.3  # subtracted from the score of a span for each further word
 _NAME = 10  # maximum words of a span that may be a name
 _SIMILAR = 0.6  # least share of words that two spellings of a name have in common
 _ABSENT_PENALTY = 10.0  # subtracted from the score of a name that no span contains
-_WORD = re.compile(r"\w+")
 _ENDS = (".", "!", "?", '"', "”", "'", "’", ")")
 _TITLE = 8  # maximum words of a line that is a title
 _BREAK = "\n\n"
@@ -161,7 +161,7 @@ def _chosen(name: str, spans: Sequence[Candidate]) -> Candidate:
 
 def _shared(left: str, right: str) -> float:
     """Returns the share of the shorter text's words that the longer text has."""
-    words, others = set(normalise(left).split()), set(normalise(right).split())
+    words, others = (set(normalise(folded(text)).split()) for text in (left, right))
     return len(words & others) / max(min(len(words), len(others)), 1)
 
 
@@ -227,9 +227,9 @@ def joined_passages(
     paragraphs = [p for index, text in enumerate(passages) for p in _paragraphs(index, text)]
     if len(paragraphs) < 2:  # noqa: PLR2004 -- a pair
         return []
-    words = [_WORD.findall(paragraph.text.lower()) or [""] for paragraph in paragraphs]
+    words = [terms(paragraph.text) or [""] for paragraph in paragraphs]
     index = BM25Okapi(words)
-    query = _WORD.findall(question.lower())
+    query = terms(question)
     leading = [
         float(score) + odds[paragraph.passage]
         for score, paragraph in zip(index.get_scores(query), paragraphs, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,7 @@ from leporello.text.squad import normalise
 
 _QUESTION = 64  # tokens of a question that are read, as in training
 _STRIDE = 64  # tokens that two segments of a long passage share
+_WITHIN = frozenset({"Mn", "Mc", "Me", "Cf"})  # Unicode's marks and invisible characters
 _BOUNDS = 12  # starts and ends that are paired
 
 
@@ -178,11 +180,20 @@ def _whole_words(passage: str, start: int, end: int) -> tuple[int, int]:
     """Returns a span extended to complete words, without leading white space of tokens."""
     while start < end and passage[start].isspace():
         start += 1
-    while start > 0 and passage[start - 1].isalnum() and passage[start].isalnum():
+    while start > 0 and _in_word(passage[start - 1]) and _in_word(passage[start]):
         start -= 1
-    while end < len(passage) and passage[end - 1].isalnum() and passage[end].isalnum():
+    while end < len(passage) and _in_word(passage[end - 1]) and _in_word(passage[end]):
         end += 1
+    while start < end and unicodedata.category(passage[start]) == "Cf":
+        start += 1
+    while start < end and unicodedata.category(passage[end - 1]) == "Cf":
+        end -= 1
     return start, end
+
+
+def _in_word(character: str) -> bool:
+    # Tokens leave out combining accents and soft hyphens, which are parts of a word.
+    return character.isalnum() or unicodedata.category(character) in _WITHIN
 
 
 def _merged(parts: Sequence[PassageScores], count: int) -> PassageScores:

@@ -10,6 +10,7 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from leporello.core.calls.memory import facts_of
+from leporello.core.notes import note
 from leporello.core.records import Chunk, Hit, Index
 from leporello.text.tokens import terms
 
@@ -184,6 +185,27 @@ def best_chunks(
         for row in rows
         for best in (_best(row, k),)
     ]
+
+
+def matching(
+    rankings: Sequence[Sequence[Hit]], bags: Iterable[Sequence[str]], name: str
+) -> list[list[Hit]]:
+    """Returns the hits with a positive score, which share a term with their question.
+
+    A question without terms keeps all its hits: it asks for nothing that a chunk could lack.
+
+    Args:
+        rankings: Hits of each question.
+        bags: Terms of each question.
+        name: Class of the retriever, for the note on questions without hits.
+    """
+    found = [
+        [hit for hit in hits if hit.score > 0 or not bag]
+        for hits, bag in zip(rankings, bags, strict=True)
+    ]
+    if any(hits and not left for hits, left in zip(rankings, found, strict=True)):
+        note(f"{name} found no passage with a word of a question on this document")
+    return found
 
 
 def _best(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.intp]:

@@ -22,7 +22,8 @@ class Compress:
     Sentences are copied unchanged, as in RECOMP's extractive compressor (Xu et al., ICLR 2024), so
     that spans stay exact and no text is invented; LLMLingua and Selective Context remove single
     words. The sentences of a hit represent the complete hit; a hit without selected sentences is
-    dropped. Passages of enrichers are not compressed.
+    dropped. Hits stay complete if none of their sentences is ranked. Passages of enrichers are not
+    compressed.
 
     Attributes:
         retriever: Retriever whose hits are compressed.
@@ -58,6 +59,8 @@ class Compress:
                 budget -= len(sentence)
                 selected.append(sentence)
         selected.sort()
+        if not selected:
+            return [*hits]
         return [short for hit in hits for short in _shortened(hit, selected)]
 
 

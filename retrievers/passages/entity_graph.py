@@ -16,6 +16,7 @@ from leporello.core.calls.stage_calls import retrieve
 from leporello.core.protocols import Positive, Retriever, Share
 from leporello.core.records import Chunk, Example, Hit
 from leporello.retrievers.index.postings import best_chunks
+from leporello.text.folding import composed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +52,10 @@ class EntityGraph:
     names: Share = 0.3
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the k passages of each example that the walk visits most often."""
+        """Returns the k passages of each example that the walk visits most often.
+
+        Without a name or a hit to start at, the other retriever's hits are returned.
+        """
         if not chunks:
             return [[] for _ in examples]
         document = chunks[0].document
@@ -62,7 +66,11 @@ class EntityGraph:
             graph.walk(example.question, hits, self.damping, self.names)[None]
             for example, hits in zip(examples, rankings, strict=True)
         )
-        return best_chunks(walks, chunks, self.k)
+        visited = best_chunks(walks, chunks, self.k)
+        return [
+            [hit for hit in best if hit.score] or hits[: self.k]
+            for best, hits in zip(visited, rankings, strict=True)
+        ]
 
 
 class _Graph:
@@ -125,6 +133,7 @@ class _Graph:
 
 def names_in(text: str) -> list[str]:
     """Returns the names of a text in lower case, complete and word by word."""
+    text = composed(text)
     small = {word for word in re.findall(r"[\w'’-]+", text) if word[:1].islower()}
     names = []
     for match in _NAME.finditer(text):

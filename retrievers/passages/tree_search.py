@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from math import inf
 
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.passages import Passage, identity
@@ -19,7 +20,8 @@ class TreeSearch:
 
     RAPTOR's tree traversal (Sarthi et al., ICLR 2024), for trees of `SummaryTree` or `SectionTree`;
     without a tree, it returns the retriever's hits. Hits are chunks, and passages without sources
-    among the searched passages.
+    among the searched passages. Passages that the retriever does not return are searched last, and
+    are no hits.
 
     Attributes:
         retriever: Retriever that scores passages of all levels; it should return all.
@@ -47,11 +49,12 @@ class TreeSearch:
         scores = {identity(hit.chunk): hit.score for hit in reversed(hits)}
         leaves: dict[object, Hit] = {}
         while level:
-            unique = {id(chunk): chunk for chunk in level if identity(chunk) in scores}
-            ranked = in_order(Hit(chunk, scores[identity(chunk)]) for chunk in unique.values())
+            unique = {id(chunk): chunk for chunk in level}.values()
+            # A summary may lack the question's words, although a passage below has them.
+            ranked = in_order(Hit(chunk, scores.get(identity(chunk), -inf)) for chunk in unique)
             below = [_below(hit.chunk, searched) for hit in ranked]
             for hit, sources in zip(ranked, below, strict=True):
-                if not sources:
+                if not sources and hit.score > -inf:
                     leaves.setdefault(identity(hit.chunk), hit)
             level = [*chain.from_iterable([*filter(None, below)][: self.beam])]
         return in_order(leaves.values())[: self.k]

@@ -78,7 +78,7 @@ ROWS: list[dict[str, Any]] = [
     {"id": "over", "question": "fox blue", "references": ["fox"], "evidence": ["far\n\nblue"]},
     {"id": "missed", "question": "fox", "references": ["fox"], "evidence": ["owl"]},
     {"id": "second", "question": "blue hen owl", "references": ["x"], "evidence": ["green owl"]},
-    {"id": "failed", "question": "explode", "references": ["fox"], "evidence": ["red fox"]},
+    {"id": "failed", "question": "explode fox", "references": ["fox"], "evidence": ["red fox"]},
     {"id": "found", "question": "high owl", "references": ["The Green, owl"]},
     {"id": "nothing", "question": "owl", "references": ["zebra"]},
 ]

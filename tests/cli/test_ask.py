@@ -43,6 +43,16 @@ def test_a_question_without_an_answer_is_reported(file: Path) -> None:
     assert "passage 1" not in process.stdout
 
 
+def test_a_question_whose_words_do_not_occur_has_no_answer_and_no_passage(file: Path) -> None:
+    """A note gives the reason; a question about the complete document is answered."""
+    note, answer, ledger = leporello("ask", file, "submarine cables?").stdout.splitlines()
+    assert note == "note: BM25 found no passage with a word of a question on this document"
+    assert answer == "The document does not say so."
+    assert "unselected" in ledger
+    assert ledger.endswith("read 0 (0.0 %)")
+    assert "The rain fell" in leporello("ask", file, "Summarise it").stdout
+
+
 def test_another_language_is_noted_before_the_answer(tmp_path: Path) -> None:
     """The note recommends another model."""
     path = tmp_path / "fähre.txt"

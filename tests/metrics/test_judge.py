@@ -39,7 +39,7 @@ class Opinion:
 
 EXAMPLES = [
     Example(
-        f"q{n}", Document(f"d{n}", long_text(900 + n)), "Who speaks?", references=("the cat",),
+        f"q{n}", Document(f"d{n}", long_text(900 + n)), "Who has the cat?", references=("the cat",),
         metadata={"human": n},
     )
     for n in range(5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leporello import Document, Span
+from leporello.text.folding import ComposedText
 from leporello.text.mentions import mentions, mentions_in
 
 FOUND: tuple[tuple[str, str, list[str]], ...] = (
@@ -52,6 +53,13 @@ FOUND: tuple[tuple[str, str, list[str]], ...] = (
     ("Zoe", "So Zoë and Zoë's.", ["Zoë", "Zoë"]),
     ("SOREN", "So Søren.", ["Søren"]),
     ("Алёна", "Вот АЛЕНА и Алёна, не Алёнка.", ["АЛЕНА", "Алёна"]),
+    ("Søren", "So Sø\u00adren and \uff33øren.", ["Sø\u00adren", "\uff33øren"]),
+    ("Sofia", "So\ufeff So\ufb01a and So\u200bfia.", ["So\ufb01a", "So\u200bfia"]),
+    ("Agent 47", "So Agent ٤٧ came.", ["Agent ٤٧"]),
+    ("한국", "\u1112\u1161\u11ab국 한국", ["\u1112\u1161\u11ab국", "한국"]),
+    ("\u304b\u3099く", "がくが来た。", ["がく"]),
+    ("हर्ष", "यह हर्ष है।", ["हर्ष"]),
+    ("محمّد", "قال محمد نعم، محمّد", ["محمد", "محمّد"]),
     ("张伟", "张伟说你好。我见张伟了。", ["张伟", "张伟"]),
     # Descriptions instead of names, and names with additions.
     ("THE JOKER", "He saw the Joker, a joker.", ["Joker"]),
@@ -81,7 +89,8 @@ FOUND: tuple[tuple[str, str, list[str]], ...] = (
 @pytest.mark.parametrize(("name", "text", "expected"), FOUND)
 def test_mentions_of_a_name(name: str, text: str, expected: list[str]) -> None:
     """The mentions are the words that a person would mark."""
-    assert [text[span.start : span.end] for span in mentions(text, name)] == expected
+    spans = mentions(ComposedText.of(text), name)
+    assert [text[span.start : span.end] for span in spans] == expected
 
 
 def test_mentions_are_cached_by_the_document() -> None:

@@ -16,6 +16,7 @@ from leporello.chunkers import FixedTokens, Lines, MentionWindows
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.notes import collect_notes
 from leporello.retrievers import Mentions
+from leporello.text.folding import ComposedText
 from leporello.text.mentions import mentions
 from leporello.text.tokens import tokenizer
 
@@ -61,7 +62,7 @@ def test_properties_of_chunks_around_mentions(model: str, byte_level: str) -> No
     )
     def holds(text: str, size: int) -> None:
         document, chunker = Document("d", text), MentionWindows(size, model)
-        names = mentions(text, "Jack Sparrow")
+        names = mentions(ComposedText.of(text), "Jack Sparrow")
         with collect_notes() as notes:
             chunks = divide(chunker, document, "Jack Sparrow")
             again = divide(chunker, Document("d", text), "Jack Sparrow")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import unicodedata
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +19,8 @@ from leporello.readers import Embedded
 from leporello.readers.embedded.answers import joined_passages
 from leporello.readers.embedded.encoder import Encoder
 from leporello.readers.embedded.spans import Candidate
+
+Form: TypeAlias = Literal["NFC", "NFD"]
 
 FERRY = Document(
     "ferry",
@@ -53,6 +57,17 @@ def test_an_answer_is_a_span_of_the_document(reader: Embedded, question: str, te
     assert output.span is not None
     assert FERRY.text[output.span.start : output.span.end] == text
     assert output.read == (Span(0, 91), Span(93, len(FERRY.text)))
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_an_answer_has_its_accents_in_either_form(reader: Embedded, form: Form) -> None:
+    """The span includes the last combining accent of a decomposed name."""
+    text = unicodedata.normalize(form, "The unread fax was found in 1871 by Zoë Håkanå. She left.")
+    document = Document("d", text)
+    output = answer(reader, "Who found the unread fax?", document.chunk(0, len(text)))
+    name = unicodedata.normalize(form, "Zoë Håkanå")
+    assert output.text == name
+    assert output.span == Span(text.index(name), text.index(name) + len(name))
 
 
 def test_a_yes_no_question_is_answered_with_yes_or_no(reader: Embedded) -> None:

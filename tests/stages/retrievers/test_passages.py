@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from leporello import Document, Example
 from leporello.chunkers import Paragraphs
 from leporello.core.calls.stage_calls import divide, retrieve
-from leporello.retrievers import BM25, MMR, EntityGraph
+from leporello.core.passages import Passage
+from leporello.retrievers import (
+    BM25,
+    MMR,
+    All,
+    Compress,
+    EntityGraph,
+    Fusion,
+    Neighbours,
+    TfIdf,
+    TreeSearch,
+    TwoSteps,
+)
 
 FARM = "\n\n".join(
     (
@@ -18,7 +34,7 @@ FARM = "\n\n".join(
 )
 
 
-def _texts(retriever: MMR | EntityGraph, question: str) -> list[str]:
+def _texts(retriever: Any, question: str) -> list[str]:
     document = Document("farm", FARM)
     chunks = divide(Paragraphs(size=12), document)
     [hits] = retrieve(retriever, [Example("q", document, question=question)], chunks)
@@ -40,3 +56,40 @@ def test_a_walk_over_names_finds_passages_without_words_of_the_question() -> Non
     after = _texts(EntityGraph(BM25(k=5), k=5, damping=0.8), question)
     born = next(text for text in after if "born in Vell" in text)
     assert after.index(born) < before.index(born)
+
+
+@pytest.mark.parametrize(
+    "retriever",
+    [
+        Compress(BM25(), BM25(k=99)),
+        EntityGraph(BM25()),
+        Fusion((BM25(), TfIdf())),
+        MMR(BM25()),
+        Neighbours(BM25()),
+        TreeSearch(BM25(k=99)),
+        TwoSteps(BM25(), TfIdf()),
+    ],
+)
+def test_a_word_that_no_passage_has_finds_nothing(retriever: Any) -> None:
+    """Retrievers that use the hits of another one do not fill up an empty list."""
+    assert _texts(retriever, "submarine") == []
+    assert _texts(retriever, "mule") != []
+
+
+def test_hits_stay_complete_if_no_sentence_has_a_word_of_the_question() -> None:
+    """The retriever found them by other means."""
+    assert _texts(Compress(All(), BM25(k=99)), "submarine") == FARM.split("\n\n")
+
+
+def test_a_tree_is_searched_below_a_summary_without_the_words_of_the_question() -> None:
+    """The hit is the passage below it; the summary is not a hit."""
+    document = Document("farm", FARM)
+    chunks = divide(Paragraphs(size=12), document)
+    roots = [
+        Passage.of("summary", ["People feed animals."], chunks[:3]),
+        Passage.of("summary", ["Somebody keeps books."], chunks[3:]),
+    ]
+    [hits] = retrieve(
+        TreeSearch(BM25(k=99)), [Example("q", document, question="ledger")], [*chunks, *roots]
+    )
+    assert [hit.chunk for hit in hits] == [chunks[4]]

@@ -20,6 +20,7 @@ from leporello.cache.store import Cache
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.errors import UserError
 from leporello.core.members import join
+from leporello.core.notes import collect_notes
 from leporello.readers import Lead
 from leporello.retrievers import (
     BM25,
@@ -118,7 +119,10 @@ def test_all_first_and_random_return_chunks_by_their_definition() -> None:
 def test_scores_of_tfidf_equal_those_of_scikit_learn(
     texts: list[str], question: str, sublinear: bool, ngrams: int, is_own: bool
 ) -> None:
-    """They are cosines of TfidfVectorizer, with terms of this project or of scikit-learn."""
+    """They are cosines of TfidfVectorizer, with terms of this project or of scikit-learn.
+
+    Chunks whose cosine is 0 are not hits, unless the question has no terms.
+    """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     assume(any(map(terms if is_own else long_words, texts)))  # it raises an error without terms
@@ -131,7 +135,9 @@ def test_scores_of_tfidf_equal_those_of_scikit_learn(
     retriever = TfIdf(k=99, sublinear=sublinear, ngrams=ngrams, terms=kind)
     [hits] = lists_of(retriever, [question], chunks)
     scores = {hit.chunk: hit.score for hit in hits}
-    assert [scores[chunk] for chunk in chunks] == pytest.approx(expected, abs=1e-12)
+    assert [scores.get(chunk, 0.0) for chunk in chunks] == pytest.approx(expected, abs=1e-12)
+    has_terms = bool((terms if is_own else long_words)(question))
+    assert len(hits) == (np.count_nonzero(expected) if has_terms else len(chunks))
 
 
 def joined(texts: Sequence[str]) -> list[Chunk]:
@@ -148,32 +154,95 @@ def joined(texts: Sequence[str]) -> list[Chunk]:
     k1=st.floats(0.1, 3),
     b=st.floats(0, 1),
 )
-def test_scores_of_bm25_equal_those_of_rank_bm25(
+def test_rank_bm25_returns_the_scores_of_its_library(
     texts: list[str], question: str, k1: float, b: float
 ) -> None:
-    """This includes terms in most chunks, for which rank_bm25 has a floor, and repeated terms.
-
-    `RankBM25` returns exactly the scores and the order of each variant.
-    """
+    """The scores and the order of each variant are exactly the same, with zero scores."""
     bags = [terms(text) for text in texts]
     chunks = joined(texts)
-    numbers: dict[str, list[float]] = {}
     for variant, scorer in (("okapi", BM25Okapi), ("plus", BM25Plus), ("l", BM25L)):
-        numbers[variant] = [0.0] * len(chunks)
+        numbers = [0.0] * len(chunks)
         if any(bags):  # otherwise rank_bm25 divides by zero
             with np.errstate(invalid="ignore"):  # a chunk without terms, if b is 1
                 scores = scorer(bags, k1=k1, b=b).get_scores(terms(question))
-            numbers[variant] = np.nan_to_num(scores).tolist()
+            numbers = np.nan_to_num(scores).tolist()
         [hits] = lists_of(RankBM25(99, variant, k1, b), [question], chunks)  # type: ignore[arg-type]  # a Literal
         assert [(hit.chunk.start, hit.score) for hit in hits] == [
-            (chunks[i].start, numbers[variant][i])
-            for i in sorted(range(len(chunks)), key=lambda i: -numbers[variant][i])
+            (chunks[i].start, numbers[i])
+            for i in np.argsort([-number for number in numbers], kind="stable").tolist()
         ]
+
+
+@settings(max_examples=60)
+@given(
+    texts=st.lists(st.text("ab c.", min_size=1, max_size=12), min_size=1, max_size=14),
+    question=st.text("ab cd", max_size=12),
+    k1=st.floats(0, 3),
+    b=st.floats(0, 1),
+)
+def test_scores_of_bm25_follow_the_formula_with_the_idf_of_lucene(
+    texts: list[str], question: str, k1: float, b: float
+) -> None:
+    """Chunks without a term of the question are not hits, unless the question has no terms."""
+    bags, chunks = [terms(text) for text in texts], joined(texts)
+    mean = sum(map(len, bags)) / len(bags) or 1.0
+    expected = [
+        sum(
+            math.log(1 + (len(bags) - n + 0.5) / (n + 0.5))
+            * (bag.count(term) * (k1 + 1))
+            / (bag.count(term) + k1 * (1 - b + b * len(bag) / mean))
+            for term in terms(question)
+            if (n := sum(term in other for other in bags)) and term in bag
+        )
+        for bag in bags
+    ]
     [hits] = lists_of(BM25(k=99, k1=k1, b=b), [question], chunks)
     scores = {hit.chunk: hit.score for hit in hits}
-    assert [scores[chunk] for chunk in chunks] == pytest.approx(numbers["okapi"], abs=1e-9)
-    [reference] = lists_of(RankBM25(k=99, k1=k1, b=b), [question], chunks)
-    assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in reference], abs=1e-9)
+    assert [scores.get(chunk, 0.0) for chunk in chunks] == pytest.approx(expected, abs=1e-9)
+    assert len(hits) == (np.count_nonzero(expected) if terms(question) else len(chunks))
+
+
+@pytest.mark.parametrize("count", [3, 30])
+@pytest.mark.parametrize("retriever", [BM25(), TfIdf()])
+def test_passages_without_a_word_of_the_question_are_not_hits(retriever: Any, count: int) -> None:
+    """A word in half of the chunks finds these; a word of none finds nothing, with a note."""
+    chunks = joined(["Nets are mended."] * count + ["The boiler hisses."] * count)
+    [hits] = lists_of(retriever, ["boiler"], chunks)
+    assert [hit.chunk for hit in hits] == chunks[count : count + 10]
+    assert all(hit.score > 0 for hit in hits)
+    with collect_notes() as notes:
+        assert lists_of(retriever, ["submarine", " ?"], chunks)[0] == []
+    assert notes == [
+        f"{type(retriever).__name__} found no passage with a word of a question on this document"
+    ]
+
+
+@pytest.mark.parametrize("count", [3, 30])
+@pytest.mark.parametrize("retriever", [BM25(k=1), TfIdf(k=1), RankBM25(k=1)])
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [
+        ("\u00c5benr\u00e5", "A\u030abenra\u030a"),
+        ("\ud55c\uad6d", "\u1112\u1161\u11ab\u1100\u116e\u11a8"),
+        ("harbour", "har\u00adbour"),
+        ("harbour", "har\u200bbo\u2060ur\ufeff"),
+        ("می\u200cخواهم", "میخواهم"),
+        ("Kyoto25", "\uff2b\uff59\uff4f\uff54\uff4f\uff12\uff15"),
+        ("1871", "١٨٧١"),
+        ("1871", "१८७१"),
+        ("fixture", "\ufb01xture"),
+        ("km2", "km²"),
+    ],
+)
+def test_words_are_found_whatever_code_points_write_them(
+    retriever: Any, count: int, word: str, other: str
+) -> None:
+    """The hit is a span of the unchanged text, which is found by either spelling."""
+    for written, asked in ((word, other), (other, word)):
+        chunks = joined([*(f"Line {n} is dull." for n in range(count)), f"See {written} there."])
+        [[hit]] = lists_of(retriever, [f"Where, {asked}?"], chunks)
+        start = chunks[-1].document.text.index(written)
+        assert (hit.chunk.start, hit.chunk.text) == (start - 4, f"See {written} there.")
 
 
 @dataclass(frozen=True)
