@@ -157,7 +157,7 @@ class Embedded(TakesCalibration):
         if read.schema and not read.choices:
             return self._typed(read, answered)
         span = _span(read, best.passage, best.start, best.end)
-        return Output(best.text, best.score, read=spans_of(read.passages), span=span)
+        return Output(_one_line(best.text), best.score, read=spans_of(read.passages), span=span)
 
     @cached_property
     def _answers_calibration(self) -> Calibration | None:
@@ -174,7 +174,7 @@ class Embedded(TakesCalibration):
         best = best_typed(read.schema, spans, texts)
         if best is None:
             return Output(self.unanswerable, _NOTHING, read=spans_of(read.passages))
-        text = texts[best.passage][best.start : best.end]
+        text = _one_line(texts[best.passage][best.start : best.end])
         score = answered.candidates[best.rank].score
         span = _span(read, best.passage, best.start, best.end)
         return Output(text, score, read=spans_of(read.passages), span=span)
@@ -287,6 +287,11 @@ def _refused(output: Output) -> Output:
 
 def _texts(read: Read) -> list[str]:
     return [encodable(passage_text(passage)) for passage in read.passages]
+
+
+def _one_line(text: str) -> str:
+    """Returns a text with single blanks in place of line breaks and runs of blanks."""
+    return " ".join(text.split())
 
 
 def _place(passage: Chunk | str) -> int:
