@@ -249,7 +249,7 @@ def test_documents_are_left_out_where_at_least_two_have_references(
     monkeypatch.setattr(sys, "argv", ["naive", str(data), "--left-out"])
     naive.main()
     printed = capsys.readouterr()
-    assert "qasper: 0.0 [0.0, 0.0], 2 examples, 2 documents" in printed.out
+    assert "qasper: 100.0 [100.0, 100.0], 2 examples, 2 documents" in printed.out
     assert "gov_report: fewer than two documents have references" in printed.err
 
 
