@@ -56,7 +56,8 @@ class Embedded(TakesCalibration):
     - a statement without choices: returns one of these labels;
     - no question, or one for a summary: returns sentences of the passages in document order;
     - any other question: returns a span, `yes`, or one of two names in the question. Spans of all
-      passages are compared by log odds against no answer; equal spans are combined.
+      passages are compared by log odds against no answer; equal spans are combined. In rows of
+      tables, the span is a cell of the row whose values the question contains.
 
     Attributes:
         model: Path of a folder that recipes wrote, or name of the models of the package, which also

@@ -11,6 +11,7 @@ import numpy as np
 from rank_bm25 import BM25Okapi
 
 from leporello.readers.embedded.encoder import Encoder
+from leporello.readers.embedded.rows import cell_first
 from leporello.readers.embedded.spans import (
     Candidate,
     PassageScores,
@@ -117,7 +118,7 @@ def answers(
         return _yes_or_no(scores)
     if asks_for_a_name(question):
         scores = [_prefer_short(*pair) for pair in zip(passages, scores, strict=True)]
-    candidates = summed(passages, scores)
+    candidates = cell_first(question, passages, summed(passages, scores))
     if asks_for_a_reason(question):
         return [_sentence(passages[candidate.passage], candidate) for candidate in candidates]
     names = named_choices(question)
@@ -136,10 +137,10 @@ def _prefer_short(passage: str, scores: PassageScores) -> PassageScores:
 
 
 def _sentence(passage: str, candidate: Candidate) -> Candidate:
-    """Returns the sentence in which an answer begins; the answer itself outside sentences."""
+    """Returns the sentence in which an answer begins; the answer itself in tables."""
     edges = edges_of(passage)
     for first, last in sentence_spans(passage):
-        if first <= candidate.start < last:
+        if first <= candidate.start < last and "\t" not in passage[first:last]:
             begin = max([first, *(e for e in edges if e <= candidate.start)])
             end = min([max(last, candidate.end), *(e for e in edges if e >= candidate.end)])
             text = passage[begin:end].strip()

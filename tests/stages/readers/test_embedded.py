@@ -73,6 +73,24 @@ def test_an_answer_is_one_line_of_one_cell(
 
 
 @pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How many pitch are in stock?", "3"),
+        ("What is the price of tar?", "15"),
+        ("What costs 31?", "Oakum"),
+        ("Which item is at 7 in stock?", "Rope"),
+    ],
+)
+def test_a_question_with_a_value_of_a_row_is_answered_from_that_row(
+    reader: Embedded, question: str, text: str
+) -> None:
+    """The cell is the one whose column the question names, or the first of the row."""
+    cells = [("Rope", 40, 7), ("Tar", 15, 9), ("Pitch", 22, 3), ("Oakum", 31, 12)]
+    rows = [f"Item: {name}\tPrice: {price}\tStock: {stock}" for name, price, stock in cells]
+    assert answer(reader, question, "\n".join(["Item\tPrice\tStock", *rows])).text == text
+
+
+@pytest.mark.parametrize(
     ("passage", "units"),
     [
         ("Item\tPrice\nItem: Tar\tPrice: 4\nNo row", ["Item|Price", "Item: Tar|Price: 4|No row"]),
