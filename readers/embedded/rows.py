@@ -11,6 +11,7 @@ from leporello.text.english.content_terms import EMPTY_TERMS, stem
 from leporello.text.english.scripts import LINE
 from leporello.text.tokens import terms
 
+_BETWEEN_TABS = re.compile(r"[^\t]+")
 _CELL = re.compile(r"(?P<name>[^\t:]{1,60}): (?P<value>\S[^\t]*)")
 
 
@@ -40,13 +41,13 @@ def cell_first(
     """
     words = frozenset(terms(question))
     rows = [(n, row) for n, passage in enumerate(passages) for row in _rows(passage)]
-    known = [frozenset[str]().union(*(c.value for c in row if _has(words, c))) for _, row in rows]
-    most = max(map(len, known), default=0)
+    known = [_known(words, row) for _, row in rows]
+    most = max(map(_size, known), default=0)
     cells = [
         (number, cell)
-        for (number, row), values in zip(rows, known, strict=True)
-        if most and len(values) == most
-        for cell in _wanted(words - values, [(c, _has(words, c)) for c in row])
+        for (number, row), given in zip(rows, known, strict=True)
+        if most and _size(given) == most
+        for cell in _wanted(words, row, given)
     ]
     ranked = [c for c in candidates if any(n == c.passage and _in(c, cell) for n, cell in cells)]
     if not candidates or (not ranked and len(cells) != 1):
@@ -57,16 +58,13 @@ def cell_first(
 
 
 def _rows(passage: str) -> list[list[_Cell]]:
-    """Returns the cells of each line that has only cells with names."""
+    """Returns the cells of each line that has at least two cells with names."""
     rows = []
     for line in LINE.finditer(passage):
-        matches = [*re.finditer(r"[^\t]+", line.group())]
-        cells = [
-            _CELL.fullmatch(passage, line.start() + m.start(), line.start() + m.end())
-            for m in matches
-        ]
-        if len(cells) > 1 and all(cells):
-            rows.append([_cell(cell) for cell in cells if cell])
+        spans = (part.span() for part in _BETWEEN_TABS.finditer(passage, *line.span()))
+        cells = [_cell(cell) for span in spans if (cell := _CELL.fullmatch(passage, *span))]
+        if len(cells) > 1:
+            rows.append(cells)
     return rows
 
 
@@ -75,18 +73,27 @@ def _cell(cell: re.Match[str]) -> _Cell:
     return _Cell(names, frozenset(terms(cell["value"])), *cell.span("value"))
 
 
-def _has(words: frozenset[str], cell: _Cell) -> bool:
-    return bool(cell.value - EMPTY_TERMS) and cell.value <= words
+def _known(words: frozenset[str], row: Sequence[_Cell]) -> list[_Cell]:
+    """Returns the cells with values of the question; a value that is there twice counts once."""
+    cells: list[_Cell] = []
+    for cell in row:
+        if cell.value <= words and cell.value - EMPTY_TERMS.union(*(c.value for c in cells)):
+            cells.append(cell)
+    return cells
 
 
-def _wanted(rest: frozenset[str], row: Sequence[tuple[_Cell, bool]]) -> list[_Cell]:
-    """Returns the cells that may answer, from cells with whether the question has their values."""
-    stems = {stem(term) for term in rest - EMPTY_TERMS}
-    unknown = [cell for cell, is_known in row if not is_known]
+def _size(cells: Sequence[_Cell]) -> int:
+    return sum(len(cell.value) for cell in cells)
+
+
+def _wanted(words: frozenset[str], row: Sequence[_Cell], known: Sequence[_Cell]) -> list[_Cell]:
+    """Returns the cells of a row that may answer, without those that the question knows."""
+    stems = {stem(term) for term in words.difference(EMPTY_TERMS, *(c.value for c in known))}
+    unknown = [cell for cell in row if cell not in known]
     most = max((len(cell.name & stems) for cell in unknown), default=0)
     if most:
         return [cell for cell in unknown if len(cell.name & stems) == most]
-    return unknown if row[0][1] else [row[0][0]]
+    return unknown if row[0] in known else [row[0]]
 
 
 def _in(candidate: Candidate, cell: _Cell) -> bool:

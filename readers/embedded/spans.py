@@ -134,7 +134,8 @@ class SpanHead:
         labels = scores["label"].astype(np.float64)
         labels = labels - np.logaddexp.reduce(labels)
         spans: dict[tuple[int, int], SpanScore] = {}
-        units = [bisect_right(edges, start) for start, _ in tokens.offsets] if edges else []
+        starts = [start for start, _ in tokens.offsets[: len(inside)]]
+        units = [bisect_right(edges, start) for start in starts] if edges else []
         for first, last, score in self._pairs(inside, units):
             start, end = _whole_words(passage, tokens.offsets[first][0], tokens.offsets[last][1])
             spans.setdefault((start, end), SpanScore(start, end, score))
