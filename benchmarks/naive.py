@@ -88,13 +88,15 @@ def left_out(task: Scrolls) -> str:
     """Returns the score of all examples, with readers learnt from the other documents.
 
     Raises:
-        UserError: The split is missing, or not valid.
+        UserError: The split is missing, not valid, or has references for one document only.
     """
     metric, *_ = metrics_of(task.metrics).values()
     assert isinstance(metric, Resampled)
-    examples = [example for example in task.examples() if not example.fault]
+    examples = [e for e in task.examples() if e.references and not e.fault]
     texts = [example.document.text for example in examples]
     documents = list(dict.fromkeys(texts))
+    if len(documents) < 2:
+        raise UserError("fewer than two documents have references; add others to the split")
     statistics = []
     for text in documents:
         learnt = reader(task, [e for e, t in zip(examples, texts, strict=True) if t != text])

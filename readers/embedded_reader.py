@@ -56,7 +56,8 @@ class Embedded(TakesCalibration):
     - a statement without choices: returns one of these labels;
     - no question, or one for a summary: returns sentences of the passages in document order;
     - any other question: returns a span, `yes`, or one of two names in the question. Spans of all
-      passages are compared by log odds against no answer; equal spans are combined.
+      passages are compared by log odds against no answer; equal spans are combined. In rows of
+      tables, the span is a cell of the row whose values the question contains.
 
     Attributes:
         model: Path of a folder that recipes wrote, or name of the models of the package, which also
@@ -157,7 +158,7 @@ class Embedded(TakesCalibration):
         if read.schema and not read.choices:
             return self._typed(read, answered)
         span = _span(read, best.passage, best.start, best.end)
-        return Output(best.text, best.score, read=spans_of(read.passages), span=span)
+        return Output(_one_line(best.text), best.score, read=spans_of(read.passages), span=span)
 
     @cached_property
     def _answers_calibration(self) -> Calibration | None:
@@ -174,7 +175,7 @@ class Embedded(TakesCalibration):
         best = best_typed(read.schema, spans, texts)
         if best is None:
             return Output(self.unanswerable, _NOTHING, read=spans_of(read.passages))
-        text = texts[best.passage][best.start : best.end]
+        text = _one_line(texts[best.passage][best.start : best.end])
         score = answered.candidates[best.rank].score
         span = _span(read, best.passage, best.start, best.end)
         return Output(text, score, read=spans_of(read.passages), span=span)
@@ -287,6 +288,11 @@ def _refused(output: Output) -> Output:
 
 def _texts(read: Read) -> list[str]:
     return [encodable(passage_text(passage)) for passage in read.passages]
+
+
+def _one_line(text: str) -> str:
+    """Returns a text with single blanks in place of line breaks and runs of blanks."""
+    return " ".join(text.split())
 
 
 def _place(passage: Chunk | str) -> int:

@@ -17,7 +17,7 @@ from leporello.core.table import ResultTable
 from leporello.engine.failures import CURED
 from leporello.engine.results.finished import ExampleStatistics
 from leporello.jobs.confidence import selectivity
-from leporello.metrics import Metric
+from leporello.metrics import Metric, judging_metric
 from leporello.metrics.own import MetricError
 from leporello.metrics.protocol import is_later
 from leporello.metrics.statistics import StatisticsTable
@@ -55,8 +55,8 @@ class Result:
         normalised: Whether the task normalised the answers before scoring.
         roles: Reads, tokens and dollars by role, if readers of several roles were used.
         tuned: Number of documents that `tune` used to choose the pipeline's parameters.
-        confidence: Numbers of `leporello.jobs.confidence.selectivity` by the first metric; empty
-            without answers with confidence.
+        confidence: Numbers of `leporello.jobs.confidence.selectivity` by the judging
+            metric; empty without answers with confidence.
         ways: Examples, reads, characters and tokens by way: the branches that combiners with
             alternatives, such as cascades, took.
     """
@@ -102,12 +102,12 @@ class Result:
 def answers_of(
     examples: Iterable[ExampleStatistics], metrics: Mapping[str, Metric]
 ) -> Iterator[tuple[float, float]]:
-    """Yields confidence and score by the first metric for answers that have both."""
+    """Yields confidence and score by the judging metric for answers that have both."""
+    name = judging_metric(metrics)
     for example in examples:
-        for name, metric in [*metrics.items()][:1]:
-            value = example.statistics.get(name)
-            if example.confidence is not None and not example.abstained and value is not None:
-                yield example.confidence, metric.score(value)
+        value = example.statistics.get(name)
+        if example.confidence is not None and not example.abstained and value is not None:
+            yield example.confidence, metrics[name].score(value)
 
 
 @dataclass

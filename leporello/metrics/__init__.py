@@ -23,6 +23,7 @@ __all__ = [
     "Resampled",
     "Statistics",
     "check_metrics",
+    "judging_metric",
 ]
 
 _MODULES = {
@@ -59,6 +60,23 @@ _MODULES = {
 METRICS: Mapping[str, type[Metric]] = LazyClasses(
     {name: f"leporello.metrics.{module}" for name, module in _MODULES.items()}
 )
+
+# Recall scores the hits (decision 25). BLEU-4 and METEOR of a right answer of one word are low.
+_NOT_JUDGING = ("recall", "bleu", "meteor")
+
+
+def judging_metric(names: Iterable[str]) -> str:
+    """Returns the metric by which a single answer is right or wrong; empty without metrics.
+
+    It is the first metric, without those whose scores of short answers do not show this. In MuLD it
+    is ROUGE-L, an F-measure of words.
+
+    Args:
+        names: Names of a task's metrics.
+    """
+    listed = [*names]
+    judging = [name for name in listed if not name.startswith(_NOT_JUDGING)]
+    return next(iter([*judging, *listed]), "")
 
 
 def check_metrics(entries: Iterable[MetricEntry]) -> None:

@@ -51,7 +51,7 @@ class FittedCalibration:
 def calibrate(options: CalibrateOptions) -> FittedCalibration:
     """Runs a pipeline on a task, and fits the confidence of its answers to their scores.
 
-    The score is the task's first metric; a calibration that the config names is ignored.
+    The score is by the task's judging metric; a calibration that the config names is ignored.
 
     Raises:
         UserError: A mistake of the user, a reader without calibration, or too few answers.

@@ -10,7 +10,14 @@ import numpy as np
 from rank_bm25 import BM25Okapi
 
 from leporello.readers.embedded.encoder import Encoder
-from leporello.readers.embedded.spans import Candidate, PassageScores, SpanHead, summed
+from leporello.readers.embedded.rows import cell_first
+from leporello.readers.embedded.spans import (
+    Candidate,
+    PassageScores,
+    SpanHead,
+    edges_of,
+    summed,
+)
 from leporello.text.english.questions import (
     asks_for_a_name,
     asks_for_a_reason,
@@ -111,7 +118,7 @@ def answers(
         return _yes_or_no(scores)
     if asks_for_a_name(question):
         scores = [_prefer_short(*pair) for pair in zip(passages, scores, strict=True)]
-    candidates = summed(passages, scores)
+    candidates = cell_first(question, passages, summed(passages, scores))
     if asks_for_a_reason(question):
         return [_sentence(passages[candidate.passage], candidate) for candidate in candidates]
     names = named_choices(question)
@@ -130,10 +137,14 @@ def _prefer_short(passage: str, scores: PassageScores) -> PassageScores:
 
 
 def _sentence(passage: str, candidate: Candidate) -> Candidate:
-    """Returns the sentence in which an answer begins; the answer itself outside sentences."""
-    for start, end in sentence_spans(passage):
-        if start <= candidate.start < end:
-            text = passage[start : max(end, candidate.end)].rstrip()
+    """Returns the sentence in which an answer begins; the answer itself in tables."""
+    edges = edges_of(passage)
+    for first, last in sentence_spans(passage):
+        if first <= candidate.start < last and "\t" not in passage[first:last]:
+            begin = max([first, *(e for e in edges if e <= candidate.start)])
+            end = min([max(last, candidate.end), *(e for e in edges if e >= candidate.end)])
+            text = passage[begin:end].strip()
+            start = passage.index(text, begin)
             return replace(candidate, text=text, start=start, end=start + len(text))
     return candidate
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -11,12 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leporello.readers.embedded.encoder import Encoder, TextPair, TokenizedText
+from leporello.text.english.scripts import LINE, is_script, label
 from leporello.text.squad import normalise
 
 _QUESTION = 64  # tokens of a question that are read, as in training
 _STRIDE = 64  # tokens that two segments of a long passage share
 _WITHIN = frozenset({"Mn", "Mc", "Me", "Cf"})  # Unicode's marks and invisible characters
 _BOUNDS = 12  # starts and ends that are paired
+_CELL = re.compile(r"(?<=\S)[^\S\n]*\t|\n[^\S\n]*(?=\n)")  # end of a table cell or of a paragraph
+_SPEAKER = 5  # maximum words of a line in capitals that names a speaker
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +114,13 @@ class SpanHead:
                 windows.append(TextPair(question_ids, ids[first : first + room]))
                 places.append((number, first))
         outputs = self._encoder.scores(windows)
+        edges = {passage: edges_of(passage) for _, passage in pairs}
         segments: list[list[PassageScores]] = [[] for _ in pairs]
         for window, (number, first), scores in zip(windows, places, outputs, strict=True):
             passage = pairs[number][1]
             tokens = tokenized[texts[passage]]
             segment = TokenizedText(tokens.ids[first:], tokens.offsets[first:])
-            segments[number].append(self._scores(window, segment, scores, passage))
+            segments[number].append(self._scores(window, segment, scores, passage, edges[passage]))
         return [_merged(scores, self._spans) for scores in segments]
 
     def _scores(
@@ -123,20 +129,25 @@ class SpanHead:
         tokens: TokenizedText,
         scores: dict[str, NDArray[np.float32]],
         passage: str,
+        edges: Sequence[int],
     ) -> PassageScores:
         span = scores["span"].astype(np.float64)
         inside = span[window.first : -1]
         labels = scores["label"].astype(np.float64)
         labels = labels - np.logaddexp.reduce(labels)
         spans: dict[tuple[int, int], SpanScore] = {}
-        for first, last, score in self._pairs(inside):
+        starts = [start for start, _ in tokens.offsets[: len(inside)]]
+        units = [bisect_right(edges, start) for start in starts] if edges else []
+        for first, last, score in self._pairs(inside, units):
             start, end = _whole_words(passage, tokens.offsets[first][0], tokens.offsets[last][1])
             spans.setdefault((start, end), SpanScore(start, end, score))
         best = tuple(list(spans.values())[: self._spans])
         return PassageScores(best, float(span[0].sum()), tuple(labels.tolist()))
 
-    def _pairs(self, inside: NDArray[np.float64]) -> list[tuple[int, int, float]]:
-        """Returns starts and ends with their scores, the best first."""
+    def _pairs(
+        self, inside: NDArray[np.float64], units: Sequence[int]
+    ) -> list[tuple[int, int, float]]:
+        """Returns starts and ends in the same unit of the text with their scores, best first."""
         starts = np.argsort(-inside[:, 0], kind="stable")[:_BOUNDS]
         ends = np.argsort(-inside[:, 1], kind="stable")[:_BOUNDS]
         pairs = [
@@ -144,6 +155,7 @@ class SpanHead:
             for start in starts
             for end in ends
             if start <= end < start + self._longest
+            if not units or units[start] == units[end]
         ]
         if not pairs and len(starts):  # the best ends are before every start
             best = int(starts[0])
@@ -174,6 +186,30 @@ def summed(passages: Sequence[str], scores: Sequence[PassageScores]) -> list[Can
                 best[key] = Candidate(text, number, span.start, span.end, score)
     candidates = [replace(candidate, score=total[key]) for key, candidate in best.items()]
     return sorted(candidates, key=lambda candidate: -candidate.score)
+
+
+def edges_of(passage: str) -> list[int]:
+    """Returns the offsets that no answer crosses, in order.
+
+    They are the ends of table cells, rows, paragraphs, turns, and speakers' names.
+
+    Args:
+        passage: Text of a passage.
+    """
+    edges = {match.end() for match in _CELL.finditer(passage)}
+    lines = list(LINE.finditer(passage))
+    capitals = [line.group().isupper() for line in lines]
+    script = is_script([passage])
+    for number, line in enumerate(lines):
+        # Among other lines in capitals, a short one is part of a paragraph.
+        alone = capitals[number] and capitals[max(number - 1, 0) : number + 2].count(True) == 1
+        text = line.group().strip()
+        if "\t" in text or (alone and len(text.split()) <= _SPEAKER):
+            edges |= {line.start(), line.end()}
+        speaker = label(passage, *line.span())
+        if speaker and (script or speaker["name"].isupper()):
+            edges |= {line.start(), speaker.end()}
+    return sorted(edges)
 
 
 def _whole_words(passage: str, start: int, end: int) -> tuple[int, int]:

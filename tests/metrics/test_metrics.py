@@ -14,7 +14,7 @@ import pytest
 from leporello import Coverage, Document, Example, Prediction, Span
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
-from leporello.metrics import METRICS, GoldError, Metric, Parses, check_metrics
+from leporello.metrics import METRICS, GoldError, Metric, Parses, check_metrics, judging_metric
 from leporello.metrics.coco.java import LineProcess
 from leporello.text.typed.schema import schema_of
 
@@ -300,6 +300,22 @@ def test_no_answer_is_scored_separately() -> None:
     scores = metric.aggregate([statistics for statistics in rows if statistics])
     assert scores == {name: pytest.approx(200 / 3, abs=1e-3) for name in scores}
     assert metric.statistics(prediction_of("x"), example_of()) is None
+
+
+@pytest.mark.parametrize(
+    ("names", "judging"),
+    [
+        (("bleu_coco", "meteor_coco", "rouge_l_coco"), "rouge_l_coco"),
+        (("recall", "f1", "exact_match"), "f1"),
+        (("recall",), "recall"),
+        ((), ""),
+    ],
+)
+def test_answers_are_judged_by_an_f_measure_where_the_task_has_one(
+    names: tuple[str, ...], judging: str
+) -> None:
+    """BLEU of a right answer of one word is nearly zero."""
+    assert judging_metric(names) == judging
 
 
 # -- requirements of metrics --------------------------------------------------------------------

@@ -43,7 +43,7 @@ class PipelineScores:
         sees_gold: Whether a stage used references or evidence.
         normalised: Whether answers were normalised for the metrics.
         tuned: Number of documents on which the pipeline's parameters were tuned.
-        confidence: Result of `leporello.jobs.confidence.selectivity` for the first metric.
+        confidence: Result of `leporello.jobs.confidence.selectivity` for the judging metric.
     """
 
     label: str
@@ -159,7 +159,7 @@ def confidence_tables(
 
 _CONFIDENCE = (
     "ece: expected calibration error, in bins of equal mass; aurc: area under the risk-coverage"
-    " curve; score at 80 %: mean of the first metric over the 80 % of answers with the highest"
+    " curve; score at 80 %: mean of the judging metric over the 80 % of answers with the highest"
     " confidence"
 )
 

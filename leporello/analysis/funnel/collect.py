@@ -32,7 +32,7 @@ from leporello.core.records import Example
 from leporello.engine.failures import ExampleError
 from leporello.engine.selection import by_document, document_chunks
 from leporello.jobs.files import ExampleFiles
-from leporello.metrics import Metric
+from leporello.metrics import Metric, judging_metric
 from leporello.models.locate import cache_directory
 
 
@@ -50,9 +50,8 @@ def trace_examples(run: Path) -> Iterator[ExampleTrace]:
 
 
 def answer_score(finished: ExampleFiles, metrics: Mapping[str, Metric]) -> float | None:
-    """Returns the score by the first metric that scores answers; None without such a metric."""
-    # Recall scores the hits, not the answer (decision 25).
-    name = next((name for name in metrics if not name.startswith("recall")), "")
+    """Returns the score by the judging metric; None without metrics of answers."""
+    name = judging_metric(name for name in metrics if not name.startswith("recall"))
     statistics = finished.statistics.statistics.get(name)
     return None if statistics is None else metrics[name].score(statistics)
 

@@ -124,8 +124,7 @@ def _recall_steps(
 
 # Stages that can lose an answer, in order.
 STAGES = ("failed", "chunker", "retriever", "combiner", "reader", "answer")
-# By the task's first metric of answers; recall, a metric of hits, does not count (decision 25).
-ANSWERED = 50.0  # minimum score of a correct answer
+ANSWERED = 50.0  # minimum score of a correct answer, by `judging_metric`
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +144,7 @@ class ExampleTrace:
         retrieved: Share that all hits cover.
         given: Share that the combiner passed to the reader.
         read: Share that the reader saw.
-        score: Score by the task's first metric of answers, 0 to 100; None without such a metric.
+        score: Score by the metric that judges answers, 0 to 100; None without such a metric.
         answered: Whether that score is at least `ANSWERED`.
         failed: Name of the stage that failed, or empty; a failed example keeps nothing.
     """

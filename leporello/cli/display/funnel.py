@@ -38,7 +38,7 @@ def show_funnels(console: Console, shown: Sequence[Funnel]) -> None:
     for funnel in shown:
         _funnel(console, funnel)
     if any(funnel.steps for funnel in shown):
-        legend = f"answered: the task's first metric of answers is at least {ANSWERED:g}"
+        legend = f"answered: the task's judging metric is at least {ANSWERED:g}"
         console.print(f"[dim]{legend}[/dim]", highlight=False, soft_wrap=True)
 
 

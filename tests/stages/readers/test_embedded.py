@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import unicodedata
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -18,7 +19,7 @@ from leporello.models.locate import locate
 from leporello.readers import Embedded
 from leporello.readers.embedded.answers import joined_passages
 from leporello.readers.embedded.encoder import Encoder
-from leporello.readers.embedded.spans import Candidate
+from leporello.readers.embedded.spans import Candidate, edges_of
 
 Form: TypeAlias = Literal["NFC", "NFD"]
 
@@ -68,6 +69,57 @@ def test_an_answer_has_its_accents_in_either_form(reader: Embedded, form: Form) 
     name = unicodedata.normalize(form, "Zoë Håkanå")
     assert output.text == name
     assert output.span == Span(text.index(name), text.index(name) + len(name))
+
+
+@pytest.mark.parametrize(
+    ("question", "passage", "text"),
+    [
+        ("What is the age of Rolf?", "Captain: Rolf\tAge: 40\nShip: Sven\tTons: 50", "40"),
+        ("Who kept the ferry?", "The ferry was kept by Ann\n   Dunning for years.", "Ann Dunning"),
+    ],
+)
+def test_an_answer_is_one_line_of_one_cell(
+    reader: Embedded, question: str, passage: str, text: str
+) -> None:
+    """The span has the white space of the passage."""
+    output = answer(reader, question, passage)
+    assert output.text == text
+    assert output.span is None  # a passage without a document
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How many pitch are in stock?", "3"),
+        ("What is the price of tar?", "15"),
+        ("What costs 31?", "Oakum"),
+        ("Which item is at 7 in stock?", "Rope"),
+    ],
+)
+def test_a_question_with_a_value_of_a_row_is_answered_from_that_row(
+    reader: Embedded, question: str, text: str
+) -> None:
+    """The cell is the one whose column the question names, or the first of the row."""
+    cells = [("Rope", 40, 7), ("Tar", 15, 9), ("Pitch", 22, 3), ("Oakum", 31, 12)]
+    rows = [f"Item: {name}\tPrice: {price}\tStock: {stock}" for name, price, stock in cells]
+    assert answer(reader, question, "\n".join(["Item\tPrice\tStock", *rows])).text == text
+
+
+@pytest.mark.parametrize(
+    ("passage", "units"),
+    [
+        ("Item\tPrice\nItem: Tar\tPrice: 4\nNo row", ["Item|Price", "Item: Tar|Price: 4|No row"]),
+        ("One line\nand another.\n\nA paragraph.", ["One line\nand another.", "A paragraph."]),
+        ("HAMLET\n  To be\n  or not.\nMR. LEE: Why?", ["HAMLET|To be\n  or not.", "MR. LEE:|Why?"]),
+        ("Ann: I go\nhome.\nBo: So long.", ["Ann:|I go\nhome.", "Bo:|So long."]),
+        ("THE SELLER AND\nTHE BUYER\nagree: yes", ["THE SELLER AND\nTHE BUYER\nagree: yes"]),
+    ],
+)
+def test_answers_do_not_cross_cells_turns_and_paragraphs(passage: str, units: list[str]) -> None:
+    """Between two edges there is one unit of the text."""
+    edges = [0, *edges_of(passage), len(passage)]
+    parts = [passage[start:end].strip() for start, end in pairwise(edges)]
+    assert [part for part in parts if part] == "|".join(units).split("|")
 
 
 def test_a_yes_no_question_is_answered_with_yes_or_no(reader: Embedded) -> None:

@@ -239,6 +239,20 @@ def test_learning_prints_a_config_that_runs(
     assert summary.results[2].scores["exact_match"] == pytest.approx(100 * 5 / 6)
 
 
+def test_documents_are_left_out_where_at_least_two_have_references(
+    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Examples without references are skipped; a task with one document is reported."""
+    rows = [row(n, f"Who?\n\n{n * 100}", n * 10) for n in "123"]
+    del rows[2]["output"]
+    split(data, "qasper", "validation", rows)
+    monkeypatch.setattr(sys, "argv", ["naive", str(data), "--left-out"])
+    naive.main()
+    printed = capsys.readouterr()
+    assert "qasper: 100.0 [100.0, 100.0], 2 examples, 2 documents" in printed.out
+    assert "gov_report: fewer than two documents have references" in printed.err
+
+
 # -- Named pipelines -----------------------------------------------------------------------------
 
 

@@ -1,0 +1,100 @@
+"""Answers from rows of tables, whose lines are cells `Name: value` between tabs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from leporello.readers.embedded.spans import Candidate
+from leporello.text.english.content_terms import EMPTY_TERMS, stem
+from leporello.text.english.scripts import LINE
+from leporello.text.tokens import terms
+
+_BETWEEN_TABS = re.compile(r"[^\t]+")
+_CELL = re.compile(r"(?P<name>[^\t:]{1,60}): (?P<value>\S[^\t]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A cell of a row: terms of its name and its value, and the value's place in the passage."""
+
+    name: frozenset[str]  # stems
+    value: frozenset[str]
+    start: int
+    end: int
+
+
+def cell_first(
+    question: str, passages: Sequence[str], candidates: Sequence[Candidate]
+) -> list[Candidate]:
+    """Returns the candidates, after the cell that a question with a value of its row asks for.
+
+    Such a row has the most words of the question in values that the question contains completely.
+    The cell is the one whose name the question has, otherwise the first of the row, otherwise the
+    best candidate in the row. Without such a row, the candidates are returned as they are.
+
+    Args:
+        question: Question.
+        passages: Passages, of which some may be rows.
+        candidates: Answers to the question, the best first.
+    """
+    words = frozenset(terms(question))
+    rows = [(n, row) for n, passage in enumerate(passages) for row in _rows(passage)]
+    known = [_known(words, row) for _, row in rows]
+    most = max(map(_size, known), default=0)
+    cells = [
+        (number, cell)
+        for (number, row), given in zip(rows, known, strict=True)
+        if most and _size(given) == most
+        for cell in _wanted(words, row, given)
+    ]
+    ranked = [c for c in candidates if any(n == c.passage and _in(c, cell) for n, cell in cells)]
+    if not candidates or (not ranked and len(cells) != 1):
+        return [*candidates]
+    number, cell = next(p for p in cells if not ranked or _in(ranked[0], p[1]))
+    text = passages[number][cell.start : cell.end]
+    return [Candidate(text, number, cell.start, cell.end, candidates[0].score), *candidates]
+
+
+def _rows(passage: str) -> list[list[_Cell]]:
+    """Returns the cells of each line that has at least two cells with names."""
+    rows = []
+    for line in LINE.finditer(passage):
+        spans = (part.span() for part in _BETWEEN_TABS.finditer(passage, *line.span()))
+        cells = [_cell(cell) for span in spans if (cell := _CELL.fullmatch(passage, *span))]
+        if len(cells) > 1:
+            rows.append(cells)
+    return rows
+
+
+def _cell(cell: re.Match[str]) -> _Cell:
+    names = frozenset(stem(term) for term in terms(cell["name"]) if term not in EMPTY_TERMS)
+    return _Cell(names, frozenset(terms(cell["value"])), *cell.span("value"))
+
+
+def _known(words: frozenset[str], row: Sequence[_Cell]) -> list[_Cell]:
+    """Returns the cells with values of the question; a value that is there twice counts once."""
+    cells: list[_Cell] = []
+    for cell in row:
+        if cell.value <= words and cell.value - EMPTY_TERMS.union(*(c.value for c in cells)):
+            cells.append(cell)
+    return cells
+
+
+def _size(cells: Sequence[_Cell]) -> int:
+    return sum(len(cell.value) for cell in cells)
+
+
+def _wanted(words: frozenset[str], row: Sequence[_Cell], known: Sequence[_Cell]) -> list[_Cell]:
+    """Returns the cells of a row that may answer, without those that the question knows."""
+    stems = {stem(term) for term in words.difference(EMPTY_TERMS, *(c.value for c in known))}
+    unknown = [cell for cell in row if cell not in known]
+    most = max((len(cell.name & stems) for cell in unknown), default=0)
+    if most:
+        return [cell for cell in unknown if len(cell.name & stems) == most]
+    return unknown if row[0] in known else [row[0]]
+
+
+def _in(candidate: Candidate, cell: _Cell) -> bool:
+    return cell.start <= candidate.start < cell.end
