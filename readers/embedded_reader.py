@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from leporello.core.protocols import Count, ModelSource
 from leporello.core.records import Chunk, Output, Read, Span
-from leporello.models.calibration import Calibration, TakesCalibration, calibrated
+from leporello.models.calibration import TakesCalibration, calibrated
 from leporello.models.locate import locate
 from leporello.readers.prompting.template import (
     encodable,
@@ -30,6 +30,7 @@ from leporello.text.typed.spans import best_typed
 if TYPE_CHECKING:
     from leporello.readers.embedded.answers import Answered
     from leporello.readers.embedded.choices import ChoiceRanker
+    from leporello.readers.embedded.confidence import Confidence
     from leporello.readers.embedded.encoder import Encoder
     from leporello.readers.embedded.statements import ClaimJudge, StatementJudge
     from leporello.readers.embedded.summaries import Summariser
@@ -141,32 +142,25 @@ class Embedded(TakesCalibration):
         questions = [(read.question, _texts(read)) for read in inputs]
         answers = answer_all(self._encoder, questions, self.joined)
         pairs = [*zip(inputs, answers, strict=True)]
-        # Before refusing, since a refusal's probability is derived from that of the best answer.
-        outputs = calibrated([self._answered(*pair) for pair in pairs], self._answers_calibration)
-        refusals = [self._refuses(answered) for answered in answers]
-        return [_refused(o) if refuses else o for o, refuses in zip(outputs, refusals, strict=True)]
-
-    def _refuses(self, answered: Answered) -> bool:
-        least = -math.inf if self.threshold is None else self.threshold
-        return not answered.candidates or answered.odds < least
+        return [self._answered(*pair) for pair in pairs]
 
     def _answered(self, read: Read, answered: Answered) -> Output:
-        if self._refuses(answered):
-            score = answered.candidates[0].score if answered.candidates else _NOTHING
-            return Output(self.unanswerable, score, read=spans_of(read.passages))
-        best = answered.candidates[0]
+        # The odds of passages predict an answer better than the score of the best candidate, which
+        # depends more on the number of passages.
+        least = -math.inf if self.threshold is None else self.threshold
+        if not answered.candidates or max(answered.odds) < least:
+            return self._refusal(read, answered)
         if read.schema and not read.choices:
             return self._typed(read, answered)
-        span = _span(read, best.passage, best.start, best.end)
-        return Output(_one_line(best.text), best.score, read=spans_of(read.passages), span=span)
+        best = answered.candidates[0]
+        return self._output(read, answered, 0, (best.passage, best.start, best.end), best.text)
 
-    @cached_property
-    def _answers_calibration(self) -> Calibration | None:
-        """Calibration of the model's folder; None if it has none."""
-        from leporello.models.weights import ModelFolder
-
-        row = ModelFolder(self._part("answers")).config().get("calibration")
-        return Calibration.from_row(row) if row else None
+    def _refusal(self, read: Read, answered: Answered) -> Output:
+        """Returns an output without an answer, with the probability that the best one is wrong."""
+        score = answered.candidates[0].score if answered.candidates else _NOTHING
+        right = self._confidence(answered.candidates, answered.odds) if self._confidence else None
+        wrong = None if right is None else 1 - right
+        return Output(self.unanswerable, score, read=spans_of(read.passages), probability=wrong)
 
     def _typed(self, read: Read, answered: Answered) -> Output:
         """Returns the best value of the type of the read."""
@@ -174,11 +168,34 @@ class Embedded(TakesCalibration):
         texts = _texts(read)
         best = best_typed(read.schema, spans, texts)
         if best is None:
-            return Output(self.unanswerable, _NOTHING, read=spans_of(read.passages))
-        text = _one_line(texts[best.passage][best.start : best.end])
-        score = answered.candidates[best.rank].score
-        span = _span(read, best.passage, best.start, best.end)
-        return Output(text, score, read=spans_of(read.passages), span=span)
+            return replace(self._refusal(read, answered), score=_NOTHING)
+        place = (best.passage, best.start, best.end)
+        return self._output(
+            read, answered, best.rank, place, texts[best.passage][best.start : best.end]
+        )
+
+    def _output(
+        self, read: Read, answered: Answered, rank: int, place: tuple[int, int, int], text: str
+    ) -> Output:
+        """Returns the output with a candidate: its passage, start and end, and its text."""
+        rest = answered.candidates[rank:]
+        probability = self._confidence(rest, answered.odds) if self._confidence else None
+        return Output(
+            " ".join(text.split()),
+            rest[0].score,
+            read=spans_of(read.passages),
+            span=_span(read, *place),
+            probability=probability,
+        )
+
+    @cached_property
+    def _confidence(self) -> Confidence | None:
+        """Confidence of the model's folder; None if it has none."""
+        from leporello.models.weights import ModelFolder
+        from leporello.readers.embedded.confidence import Confidence
+
+        row = ModelFolder(self._part("answers")).config().get("confidence")
+        return Confidence.from_config(row) if row else None
 
     def _judge_yes_no(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns yes for statements that the passages support, no for those they contradict."""
@@ -280,19 +297,8 @@ def _chosen(
     return Output(labels[best], logs[best], scores, read=spans, span=span, probability=probability)
 
 
-def _refused(output: Output) -> Output:
-    """Returns an output without an answer, with the probability that the best answer is wrong."""
-    best = output.probability
-    return output if best is None else replace(output, probability=1 - best)
-
-
 def _texts(read: Read) -> list[str]:
     return [encodable(passage_text(passage)) for passage in read.passages]
-
-
-def _one_line(text: str) -> str:
-    """Returns a text with single blanks in place of line breaks and runs of blanks."""
-    return " ".join(text.split())
 
 
 def _place(passage: Chunk | str) -> int:

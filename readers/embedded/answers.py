@@ -49,12 +49,11 @@ class Answered:
 
     Attributes:
         candidates: Answers, the best first.
-        odds: Highest log odds of a passage that it answers the question. They predict an answer
-            better than the score of the best one, which depends more on the number of passages.
+        odds: Log odds of each passage that it answers the question.
     """
 
     candidates: Sequence[Candidate]
-    odds: float
+    odds: Sequence[float]
 
 
 def answer_all(
@@ -78,7 +77,7 @@ def answer_all(
     return [
         Answered(
             _placed(answers(question, [*passages, *more], [*scores, *added]), len(passages), joins),
-            max((passage.odds for passage in [*scores, *added]), default=-math.inf),
+            [passage.odds for passage in [*scores, *added]],
         )
         for (question, passages), scores, more, added, joins in zip(
             questions, single, texts, double, pairs, strict=True

@@ -1,0 +1,1 @@
+"""Fits the confidence of the reader `Embedded` to questions about documents of many passages."""
