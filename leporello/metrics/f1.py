@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -11,7 +10,7 @@ from typing import ClassVar
 from leporello.core.environment.extras import require
 from leporello.core.records import Example
 from leporello.metrics.protocol import Averaged
-from leporello.text.squad import normalise
+from leporello.text.squad import normalise, token_f1
 
 
 @dataclass(frozen=True)
@@ -69,9 +68,3 @@ def best_f1(normal: Callable[[str], str], guess: str, references: Sequence[str])
     """Returns the best F1 over references, after normalisation."""
     words = normal(guess).split()
     return max(token_f1(words, normal(text).split()) for text in references)
-
-
-def token_f1(guess: Sequence[str], reference: Sequence[str]) -> float:
-    """Returns the F1 of two lists of words, 0 to 1; 0 if they share no word."""
-    shared = (Counter(guess) & Counter(reference)).total()
-    return 2 * shared / (len(guess) + len(reference)) if shared else 0.0

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from leporello.readers.embedded.spans import Candidate
+from leporello.text.squad import normalise, token_f1
 
 _FURTHEST = 12.0  # limit of a distance: greater ones say nothing more
-_RANK = 2  # of the candidate whose distance counts; the second is often a variant of the best
+_SAME = 0.5  # least F1 of words of two candidates that are variants of one answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class Signals:
 
     Attributes:
         score: Score of the best candidate.
-        margin: Distance of its score to that of the third candidate, or of the last of fewer.
+        margin: Distance of its score to that of the best candidate that is another answer.
         lead: Distance between the log odds of the two best passages that they answer the question.
     """
 
@@ -34,10 +35,13 @@ class Signals:
             candidates: Candidates for the answer.
             odds: Log odds of each passage that it answers the question.
         """
-        last = candidates[min(_RANK, len(candidates) - 1)]
+        best = candidates[0]
+        words = normalise(best.text).split()
+        others = (c for c in candidates if token_f1(words, normalise(c.text).split()) < _SAME)
+        rival = next(others, candidates[-1])
         first, second = sorted((*odds, -math.inf, -math.inf), reverse=True)[:2]
-        best = candidates[0].score
-        return cls(best, min(best - last.score, _FURTHEST), min(first - second, _FURTHEST))
+        margins = (best.score - rival.score, first - second)
+        return cls(best.score, *(min(margin, _FURTHEST) for margin in margins))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from typing import ClassVar, Literal
 
 from leporello.core.protocols import Count
 from leporello.core.records import Example
-from leporello.metrics.f1 import best_f1, token_f1
+from leporello.metrics.f1 import best_f1
 from leporello.metrics.long_context.chinese import without_punctuation
 from leporello.metrics.protocol import Averaged, GoldError
 from leporello.metrics.rouge import rouge_l_sum
-from leporello.text.squad import normalise
+from leporello.text.squad import normalise, token_f1
 
 _NUMBER = re.compile(r"[0-9]+")
 _DECIMAL = re.compile(r"\d+\.\d+|\d+")

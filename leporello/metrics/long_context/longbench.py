@@ -11,11 +11,10 @@ from typing import ClassVar, Literal
 
 from leporello.core.environment.extras import require
 from leporello.core.records import Example, Prediction
-from leporello.metrics.f1 import token_f1
 from leporello.metrics.long_context.chinese import chinese_words, without_punctuation
 from leporello.metrics.long_context.rouge_sets import rouge_l
 from leporello.metrics.protocol import Averaged, GoldError, Statistics
-from leporello.text.squad import normalise
+from leporello.text.squad import normalise, token_f1
 
 _PARAGRAPH = re.compile(r"(?:Paragraph |段落)(\d+)")
 _COMMENTED = re.compile(r"`|#|//")
