@@ -10,6 +10,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import regex
 
@@ -74,9 +75,10 @@ class ComposedText:
         changed: list[tuple[int, int]] = []
         originals: list[tuple[int, int]] = []
         length = end = 0
+        compose = cache(composed)  # a text has few different clusters
         for match in _CLUSTER.finditer(text):
             cluster = match[0]
-            if (plain := composed(cluster)) != cluster:
+            if (plain := compose(cluster)) != cluster:
                 length += match.start() - end
                 parts += text[end : match.start()], plain
                 end = match.end()
