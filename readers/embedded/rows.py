@@ -49,10 +49,15 @@ def cell_first(
         if most and _size(keys) == most
         for cell in _wanted(words, row, keys)
     ]
-    ranked = [c for c in candidates if any(n == c.passage and _in(c, cell) for n, cell in cells)]
-    if not candidates or (not ranked and len(cells) != 1):
+    best = [
+        (number, cell)
+        for candidate in candidates
+        for number, cell in cells
+        if number == candidate.passage and cell.start <= candidate.start < cell.end
+    ]
+    if not candidates or (not best and len(cells) != 1):
         return [*candidates]
-    number, cell = next(p for p in cells if not ranked or _in(ranked[0], p[1]))
+    number, cell = (best or cells)[0]
     text = passages[number][cell.start : cell.end]
     return [Candidate(text, number, cell.start, cell.end, candidates[0].score), *candidates]
 
@@ -96,7 +101,3 @@ def _wanted(
     if most:
         return [cell for cell in others if len(cell.name & stems) == most]
     return others if row[0] in keys else [row[0]]
-
-
-def _in(candidate: Candidate, cell: _NamedCell) -> bool:
-    return cell.start <= candidate.start < cell.end
