@@ -16,7 +16,7 @@ _CELL = re.compile(r"(?P<name>[^\t:]{1,60}): (?P<value>\S[^\t]*)")
 
 
 @dataclass(frozen=True, slots=True)
-class _Cell:
+class _NamedCell:
     """A cell of a row: terms of its name and its value, and the value's place in the passage."""
 
     name: frozenset[str]  # stems
@@ -41,23 +41,28 @@ def cell_first(
     """
     words = frozenset(terms(question))
     rows = [(n, row) for n, passage in enumerate(passages) for row in _rows(passage)]
-    known = [_known(words, row) for _, row in rows]
-    most = max(map(_size, known), default=0)
+    matches = [_matched(words, row) for _, row in rows]
+    most = max(map(_size, matches), default=0)
     cells = [
         (number, cell)
-        for (number, row), given in zip(rows, known, strict=True)
-        if most and _size(given) == most
-        for cell in _wanted(words, row, given)
+        for (number, row), keys in zip(rows, matches, strict=True)
+        if most and _size(keys) == most
+        for cell in _wanted(words, row, keys)
     ]
-    ranked = [c for c in candidates if any(n == c.passage and _in(c, cell) for n, cell in cells)]
-    if not candidates or (not ranked and len(cells) != 1):
+    best = [
+        (number, cell)
+        for candidate in candidates
+        for number, cell in cells
+        if number == candidate.passage and cell.start <= candidate.start < cell.end
+    ]
+    if not candidates or (not best and len(cells) != 1):
         return [*candidates]
-    number, cell = next(p for p in cells if not ranked or _in(ranked[0], p[1]))
+    number, cell = (best or cells)[0]
     text = passages[number][cell.start : cell.end]
     return [Candidate(text, number, cell.start, cell.end, candidates[0].score), *candidates]
 
 
-def _rows(passage: str) -> list[list[_Cell]]:
+def _rows(passage: str) -> list[list[_NamedCell]]:
     """Returns the cells of each line that has at least two cells with names."""
     rows = []
     for line in LINE.finditer(passage):
@@ -68,33 +73,31 @@ def _rows(passage: str) -> list[list[_Cell]]:
     return rows
 
 
-def _cell(cell: re.Match[str]) -> _Cell:
+def _cell(cell: re.Match[str]) -> _NamedCell:
     names = frozenset(stem(term) for term in terms(cell["name"]) if term not in EMPTY_TERMS)
-    return _Cell(names, frozenset(terms(cell["value"])), *cell.span("value"))
+    return _NamedCell(names, frozenset(terms(cell["value"])), *cell.span("value"))
 
 
-def _known(words: frozenset[str], row: Sequence[_Cell]) -> list[_Cell]:
+def _matched(words: frozenset[str], row: Sequence[_NamedCell]) -> list[_NamedCell]:
     """Returns the cells with values of the question; a value that is there twice counts once."""
-    cells: list[_Cell] = []
+    cells: list[_NamedCell] = []
     for cell in row:
         if cell.value <= words and cell.value - EMPTY_TERMS.union(*(c.value for c in cells)):
             cells.append(cell)
     return cells
 
 
-def _size(cells: Sequence[_Cell]) -> int:
+def _size(cells: Sequence[_NamedCell]) -> int:
     return sum(len(cell.value) for cell in cells)
 
 
-def _wanted(words: frozenset[str], row: Sequence[_Cell], known: Sequence[_Cell]) -> list[_Cell]:
-    """Returns the cells of a row that may answer, without those that the question knows."""
-    stems = {stem(term) for term in words.difference(EMPTY_TERMS, *(c.value for c in known))}
-    unknown = [cell for cell in row if cell not in known]
-    most = max((len(cell.name & stems) for cell in unknown), default=0)
+def _wanted(
+    words: frozenset[str], row: Sequence[_NamedCell], keys: Sequence[_NamedCell]
+) -> list[_NamedCell]:
+    """Returns the cells of a row that may answer, without those with values of the question."""
+    stems = {stem(term) for term in words.difference(EMPTY_TERMS, *(c.value for c in keys))}
+    others = [cell for cell in row if cell not in keys]
+    most = max((len(cell.name & stems) for cell in others), default=0)
     if most:
-        return [cell for cell in unknown if len(cell.name & stems) == most]
-    return unknown if row[0] in known else [row[0]]
-
-
-def _in(candidate: Candidate, cell: _Cell) -> bool:
-    return cell.start <= candidate.start < cell.end
+        return [cell for cell in others if len(cell.name & stems) == most]
+    return others if row[0] in keys else [row[0]]
