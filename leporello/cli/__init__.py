@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import shlex
 import sys
 import threading
 import warnings
@@ -17,11 +18,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
-from leporello.cli.options import progress_bar, stderr
+from leporello.cli.options import program, progress_bar, stderr
 from leporello.core import __version__
 from leporello.core.environment import signals
 from leporello.core.errors import Interrupted, UserError, visible
@@ -30,17 +32,35 @@ from leporello.engine.progress import show_progress_with
 __all__ = ["application", "main"]
 
 _USERS_MISTAKE, _INTERRUPTED = 2, 130  # the latter is typer's
-# Module and function of each verb, in the order of `--help`.
-_VERBS: Mapping[str, str] = {
-    "run": "run:run", "check": "run:check", "plan": "run:plan", "new": "new:new",
-    "list": "list:list_things", "models": "list:models", "schema": "list:schema",
-    "ask": "ask:ask", "extract": "ask:extract", "serve": "ask:serve", "mcp": "ask:mcp",
-    "explain": "explain:explain", "score": "export:score", "table": "compare:table",
-    "compare": "compare:compare", "report": "compare:report", "watch": "compare:watch",
-    "export": "export:export", "track": "export:track", "train": "train:train",
-    "examples": "train:examples", "tune": "train:tune", "fetch": "benchmarks:fetch",
-    "submit": "benchmarks:submit", "analyze": "benchmarks:analyze", "cache": "list:cache",
+# Module and function of each verb by group, in the order of `--help`.
+_GROUPS: Mapping[str, Mapping[str, str]] = {
+    "Ask": {"ask": "ask:ask", "serve": "ask:serve", "extract": "ask:extract", "mcp": "ask:mcp"},
+    "Experiment": {
+        "run": "run:run", "plan": "run:plan", "table": "compare:table",
+        "compare": "compare:compare", "report": "compare:report", "tune": "train:tune",
+        "train": "train:train", "examples": "train:examples", "fetch": "benchmarks:fetch",
+    },
+    "Inspect": {
+        "explain": "explain:explain", "score": "export:score", "analyze": "benchmarks:analyze",
+        "list": "list:list_things", "check": "run:check", "schema": "list:schema",
+        "models": "list:models", "watch": "compare:watch", "cache": "list:cache",
+    },
+    "Share": {
+        "export": "export:export", "submit": "benchmarks:submit", "track": "export:track",
+        "new": "new:new",
+    },
 }  # fmt: skip
+_VERBS: Mapping[str, str] = {name: at for verbs in _GROUPS.values() for name, at in verbs.items()}
+_WHOLE = 1000  # characters of a verb's first paragraph in the help
+_BEGIN = """\
+Leporello answers questions about documents far longer than a model can read.
+
+  {0} ask FILE "QUESTION"       answer a question about your file
+  {0} serve FILE                the same in the browser
+  {0} run default --limit 20    run and score the sample task
+
+{0} --help lists all commands.
+"""
 
 
 def _show_version(is_requested: bool) -> None:
@@ -57,8 +77,24 @@ _Version = Annotated[
 ]
 
 
-def _options(version: _Version = False) -> None:
-    pass
+def _options(
+    context: typer.Context,
+    version: _Version = False,  # noqa: ARG001 -- its callback shows it
+) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(_BEGIN.format(shlex.join(program())), nl=False)
+
+
+class _Verbs(TyperGroup):
+    """Group of all verbs, whose help lists them by theme."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 -- as typer
+        for title, names in _GROUPS.items():
+            verbs = [(name, self.commands[name]) for name in names if name in self.commands]
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name, verb.get_short_help_str(_WHOLE)) for name, verb in verbs]
+                )
 
 
 def application(words: Sequence[str] = ()) -> typer.Typer:
@@ -69,7 +105,8 @@ def application(words: Sequence[str] = ()) -> typer.Typer:
             typer takes a millisecond per verb.
     """
     app = typer.Typer(
-        no_args_is_help=True,
+        cls=_Verbs,
+        invoke_without_command=True,
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,  # its help takes 0.15 s to import

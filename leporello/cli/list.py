@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -21,30 +22,53 @@ def list_things(
     what: Annotated[
         str,
         typer.Argument(
-            help="Kind of entries, such as pipelines, tasks or chunkers, or name of a class."
-            " [default: all kinds]",
-            metavar="[KIND|CLASS]",
+            help="Kind of entries, such as pipelines, tasks or chunkers, or name of a pipeline or"
+            " class. [default: an overview]",
+            metavar="[KIND|NAME]",
         ),
     ] = "",
+    search: Annotated[
+        str, typer.Option("--search", help="List only entries that contain this text.")
+    ] = "",
+    offline: Annotated[
+        bool, typer.Option("--offline", help="List only pipelines that run without a network.")
+    ] = False,
     config: ConfigFiles = None,
     as_json: AsJson = False,
 ) -> None:
-    """List pipelines, tasks and classes with their parameters, or describe one class."""
+    """List pipelines, tasks and classes, or describe one of them."""
     from leporello.cli.display import tables
-    from leporello.config.reference.catalogue import KINDS_OF_THINGS, listing
+    from leporello.config.reference.catalogue import KINDS_OF_THINGS, listing, starters
 
-    if what and what not in KINDS_OF_THINGS:
-        from leporello.config import load_config
-        from leporello.config.reference.class_page import class_page
-
-        if page := class_page(load_config(config or ()), what):
-            print_json(page.as_json()) if as_json else tables.page(stdout(), page)
-            return
-    lists = listing(config or (), what)
+    if what and what not in KINDS_OF_THINGS and _describe(what, config or (), as_json=as_json):
+        return
+    lists = listing(config or (), what, search, is_offline=offline)
+    if not any(lists.values()):
+        raise UserError(f"no entry contains {search!r}" if search else "no such entry")
     if as_json:
         print_json(lists)
-    else:
+    elif what or search or offline or config:
         tables.listing(stdout(), lists)
+    else:
+        tables.overview(stdout(), starters(), {kind: len(rows) for kind, rows in lists.items()})
+
+
+def _describe(name: str, config: Sequence[Path], *, as_json: bool) -> bool:
+    """Prints a pipeline in full or the page of a class; returns whether one has this name."""
+    from leporello.cli.display import tables
+    from leporello.config import load_config
+    from leporello.config.reference.class_page import class_page
+    from leporello.core.yaml.writing import as_yaml
+
+    loaded = load_config(config)
+    if page := class_page(loaded, name):
+        print_json(page.as_json()) if as_json else tables.page(stdout(), page)
+        return True
+    if name not in loaded.pipelines:
+        return False
+    points = {point.name: point.resolved() for point in loaded.select([name])}
+    print_json(points) if as_json else typer.echo(as_yaml({"pipelines": points}), nl=False)
+    return True
 
 
 def models(

@@ -239,3 +239,26 @@ def test_a_language_model_answers(tmp_path: Path) -> None:
     first, second = ((tmp_path / name / predictions).read_bytes() for name in ("one", "other"))
     assert first == second
     assert all(row["prediction"] for row in read_lines(tmp_path / "one" / predictions))
+
+
+def test_a_command_without_arguments_shows_three_to_begin_with() -> None:
+    """`--help` lists all verbs by group."""
+    assert 'ask FILE "QUESTION"' in leporello().stdout
+    shown = leporello("--help").stdout
+    assert [group for group in ("Ask:", "Experiment:", "Inspect:", "Share:") if group in shown] == [
+        "Ask:", "Experiment:", "Inspect:", "Share:"
+    ]  # fmt: skip
+
+
+def test_list_fits_a_screen_and_finds_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entries can be searched, limited to offline pipelines, or printed in full."""
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = leporello("list").stdout.splitlines()
+    assert len(lines) < 40
+    assert max(map(len, lines)) <= 80
+    assert "shuffle-gpt2" in leporello("list", "--search", "GPT-2 medium").stdout
+    offline = leporello("list", "--offline").stdout
+    assert "best-sentence\n" in offline
+    assert "ask-flan-t5\n" not in offline
+    assert "retriever: {class: BM25, k: 4," in leporello("list", "best-sentence").stdout
+    assert "no entry contains 'zzz'" in leporello("list", "--search", "zzz", status=2).stderr

@@ -61,7 +61,7 @@ def show_passages(
 
 
 def _listed(answer: Answer, *, all_passages: bool) -> list[tuple[int, CitedPassage]]:
-    """Returns the ranked passage that contains the answer, or the first few passages."""
+    """Returns the ranked passage that contains the answer; a few, if it is unsure or in none."""
     ranked = [*enumerate(answer.passages, 1)]
     if all_passages:
         return ranked
@@ -70,7 +70,11 @@ def _listed(answer: Answer, *, all_passages: bool) -> list[tuple[int, CitedPassa
     spans = answer.spans[:1]
     containing = [(n, p) for n, p in ranked if any(_contains(p.span, span) for span in spans)]
     is_unranked = all(passage.score == 0 for passage in answer.passages)  # the complete document
-    return containing[:1] or ([] if is_unranked else ranked[:_FEW])
+    if is_unranked:
+        return containing[:1]
+    if answer.certainty == "unsure":
+        return [*containing[:1], *(pair for pair in ranked if pair not in containing[:1])][:_FEW]
+    return containing[:1] or ranked[:_FEW]
 
 
 def _show_passage(console: Console, rank: int, passage: CitedPassage, answer: Answer) -> None:

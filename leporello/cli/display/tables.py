@@ -78,6 +78,23 @@ def listing(console: Console, lists: Mapping[str, Mapping[str, str]]) -> None:
         console.print("\n".join(lines), highlight=False)  # in one call: each takes 0.2 ms
 
 
+def overview(
+    console: Console, starters: Mapping[str, tuple[str, str]], counts: Mapping[str, int]
+) -> None:
+    """Prints pipelines to begin with, and the number of entries of each kind."""
+    table = Table.grid(padding=(0, 2))
+    for name, (text, needs) in starters.items():
+        table.add_row(f"[bold]{escape(name)}[/bold]", escape(text + f" ({needs})" * bool(needs)))
+    console.print("Pipelines to begin with; models in brackets are downloaded:\n")
+    console.print(table)
+    console.print()
+    numbers = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+    console.print(f"All entries: {numbers}.", highlight=False)
+    console.print(
+        "More: list KIND, list NAME, list --offline, list --search WORD.", highlight=False
+    )
+
+
 def page(console: Console, page: ClassPage) -> None:
     """Prints the documentation of one class."""
     from rich.markdown import Markdown

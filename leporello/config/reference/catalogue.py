@@ -29,14 +29,36 @@ if TYPE_CHECKING:
 _CLASSES: Mapping[str, Kind] = {kind.title: kind for kind in ALL_KINDS}
 KINDS_OF_THINGS = (*SECTIONS, *(title for title in _CLASSES if title != TASK.title))
 _OFFLINE = " (runs offline)"
+_STARTERS = (
+    "default", "best-sentence", "lead", "ask-smollm2", "ask-fused", "ask-flan-t5", "ask-extractive",
+    "over-files", "muld-narrativeqa", "scrolls-bart-1024", "shuffle-gpt2",
+)  # fmt: skip
 
 
-def listing(files: Sequence[ConfigSource] = (), what: str = "") -> dict[str, dict[str, str]]:
+def starters() -> dict[str, tuple[str, str]]:
+    """Returns pipelines to begin with, with their descriptions and needs."""
+    rows = built_in_names()["pipelines"]
+    return {name: (rows[name]["description"], _needs(rows[name])) for name in _STARTERS}
+
+
+def _needs(row: Mapping[str, Any]) -> str:
+    """Returns the downloads that a pipeline needs; empty if it runs offline."""
+    if _is_offline(row):
+        return ""
+    models = row.get("models")
+    return "a server, or a trained model" if models is None else " ".join(dict.fromkeys(models))
+
+
+def listing(
+    files: Sequence[ConfigSource] = (), what: str = "", word: str = "", *, is_offline: bool = False
+) -> dict[str, dict[str, str]]:
     """Returns names with their descriptions, by list.
 
     Args:
         files: Config files of the user, which are loaded; built-in names are read from a table.
         what: Name of the only list, one of `KINDS_OF_THINGS`; all lists if empty.
+        word: Text that a name or its description must contain, in any case.
+        is_offline: Whether to return only pipelines that call no server and need no download.
 
     Raises:
         UserError: No list or class has this name.
@@ -47,7 +69,19 @@ def listing(files: Sequence[ConfigSource] = (), what: str = "") -> dict[str, dic
         names = [*KINDS_OF_THINGS, *chain.from_iterable(classes)]
         raise UserError(no_such("list or class", what, names))
     config = _loaded(files) if files else None
-    return {kind: _list(config, kind) for kind in ([what] if what else KINDS_OF_THINGS)}
+    lists = {kind: _list(config, kind) for kind in ([what] if what else KINDS_OF_THINGS)}
+    if not word and not is_offline:
+        return lists
+    ending = _OFFLINE if is_offline else ""
+    chosen = {
+        kind: {
+            name: text
+            for name, text in entries.items()
+            if word.lower() in f"{name} {text}".lower() and text.endswith(ending)
+        }
+        for kind, entries in lists.items()
+    }
+    return {kind: entries for kind, entries in chosen.items() if entries}
 
 
 def _loaded(files: Sequence[ConfigSource]) -> Config:
