@@ -307,7 +307,14 @@ def _seen_spans(name: str, spans: object, read: Read) -> tuple[Span, ...]:
     """Returns the spans that a reader reports as seen, checked to be within chunks of the read."""
     if not isinstance(spans, (tuple, list)) or not all(isinstance(span, Span) for span in spans):
         raise StageError(f"{name}.read gave the read {_show(spans)}; it must be a tuple of Span")
-    passages = merge(passage.span for passage in read.passages if isinstance(passage, Chunk))
+    chunks = [passage for passage in read.passages if isinstance(passage, Chunk)]
+    # Most readers see complete passages, and may read tens of thousands of pairs of a document.
+    if len(spans) == len(chunks) and all(
+        span.start == chunk.start and span.end == chunk.end
+        for span, chunk in zip(spans, chunks, strict=True)
+    ):
+        return tuple(chunk.span for chunk in chunks)
+    passages = merge(chunk.span for chunk in chunks)
     starts = [span.start for span in passages]
     for span in spans:
         index = bisect_right(starts, span.start) - 1

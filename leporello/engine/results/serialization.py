@@ -112,7 +112,9 @@ def prediction_of(
 
 def _seen(read: Read, output: Output) -> tuple[Span, ...]:
     """Returns the spans that a reader saw: those in the output, by default all of the read."""
-    return _spans(read) if output.read is None else output.read
+    if output.read is not None:
+        return output.read
+    return tuple(passage.span for passage in read.passages if isinstance(passage, Chunk))
 
 
 def empty_prediction(example: Example) -> Prediction:
@@ -273,7 +275,7 @@ def outputs_to_columns(replies: Sequence[tuple[Read, Reply]]) -> dict[str, JSON]
     rows = []
     for read, reply in replies:
         row = {**_OUTPUT, **output_row(reply)}
-        if isinstance(reply, Output) and reply.read and reply.read == _spans(read):
+        if isinstance(reply, Output) and reply.read and row["read"] == _chunk_pairs(read):
             row["read"] = _SEEN
         rows.append(row)
     return _without_defaults(to_columns(rows), _OUTPUT)
@@ -338,8 +340,8 @@ def _without_defaults(columns: Mapping[str, JSON], defaults: Mapping[str, JSON])
     return {n: column for n, column in columns.items() if not _is_always(column, defaults[n])}
 
 
-def _spans(read: Read) -> tuple[Span, ...]:
-    return tuple(passage.span for passage in read.passages if isinstance(passage, Chunk))
+def _chunk_pairs(read: Read) -> list[list[int]]:
+    return [[p.start, p.end] for p in read.passages if isinstance(p, Chunk)]
 
 
 def output_row(reply: Reply) -> dict[str, JSON]:
