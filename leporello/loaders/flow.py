@@ -128,7 +128,16 @@ class Flow:
         """Writes the number of an item or heading; the next text continues its line."""
         if text:
             self._write(text)
-            self._gap, self._is_labelled = Gap.SPACE, True
+            self.join_label()
+
+    def join_label(self) -> None:
+        """Lets the next text continue the line of the label before it."""
+        self._gap, self._is_labelled = Gap.SPACE, True
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether an element is open that is not written."""
+        return self._aside is not None
 
     def aside(self, tag: str, attributes: Mapping[str, str], then: Callable[[Element], None]) -> None:
         """Begins an element that is not written; it is passed to a function at its end."""
