@@ -39,6 +39,7 @@ class Flow:
         pieces: Parts of the text so far, alternately a separator and a text.
         title: Title of the document.
         losses: Losses other than those of elements.
+        is_labelled: Whether the next text continues the line of a label.
     """
 
     def __init__(self) -> None:
@@ -52,7 +53,7 @@ class Flow:
         self._lost: Counter[str] = Counter()  # elements, by their names
         self._concealed: list[int] = []  # characters of each text that is not shown
         self._gap = Gap.NONE
-        self._is_labelled = False  # whether the next text continues the line of its label
+        self.is_labelled = False
         self._aside: TreeBuilder | None = None  # elements that are not written as they come
         self._depth = 0  # elements open in it
         self._then: Callable[[Element], None] = self._conceal
@@ -132,7 +133,7 @@ class Flow:
 
     def join_label(self) -> None:
         """Lets the next text continue the line of the label before it."""
-        self._gap, self._is_labelled = Gap.SPACE, True
+        self._gap, self.is_labelled = Gap.SPACE, True
 
     @property
     def is_aside(self) -> bool:
@@ -175,10 +176,10 @@ class Flow:
         if self._place:
             self._places.append((self._place, len(self.pieces) - 1))
             self._place = ""
-        self._gap, self._is_labelled = Gap.NONE, False
+        self._gap, self.is_labelled = Gap.NONE, False
 
     def _part(self, gap: Gap) -> None:
-        if self._is_labelled and gap > Gap.SPACE:
+        if self.is_labelled and gap > Gap.SPACE:
             gap = Gap.SPACE
         if gap > self._gap:
             self._gap = gap
@@ -203,7 +204,7 @@ class Flow:
         self._preformatted -= 1
 
     def _end_item(self, _tag: str) -> None:
-        self._is_labelled = False
+        self.is_labelled = False
 
     def _start_table(self, _tag: str, attributes: Mapping[str, str]) -> None:
         for table in self._tables:
@@ -216,7 +217,7 @@ class Flow:
             self._tables[-1].start_rows(tag, len(self.pieces))
 
     def _start_cell(self, tag: str, attributes: Mapping[str, str]) -> None:
-        self._is_labelled = False
+        self.is_labelled = False
         if self._tables:
             self._tables[-1].start_cell(tag, attributes, len(self.pieces))
 
@@ -312,6 +313,7 @@ class Flow:
         **dict.fromkeys(("sup", "sub"), (Gap.NONE, _open_figure)),
         "table": (Gap.PARAGRAPH, _start_table),
         "pre": (Gap.PARAGRAPH, _start_preformatted),
+        "tab": (Gap.CELL, None),
         "br": (Gap.NONE, _break),
         "title": (Gap.NONE, _take_title),
         "math": (Gap.NONE, _formulate),
