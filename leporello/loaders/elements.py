@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import IntEnum
 
 
@@ -19,7 +18,18 @@ class Gap(IntEnum):
 
 GAP_TEXTS = ("", "", " ", "\t", "\n", "\n\n")
 PARAGRAPHS = (
-    *("address", "article", "aside", "blockquote", "dl", "fieldset", "figure", "form", "hr", "main"),
+    *(
+        "address",
+        "article",
+        "aside",
+        "blockquote",
+        "dl",
+        "fieldset",
+        "figure",
+        "form",
+        "hr",
+        "main",
+    ),
     *("nav", "ul", "ol", "menu", "p", "pre", "section", "table"),
 )
 LINES = (

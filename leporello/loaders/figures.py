@@ -1,7 +1,7 @@
 """Raised and lowered text, and formulas of MathML and Office, as text.
 
-`^` raises, `/` divides, and lowered figures are plain, as in 10^-3, 1/2 and H2O. Parentheses enclose
-whatever is longer than a word: x^(n+1).
+`^` raises, `/` divides, and lowered figures are plain, as in 10^-3, 1/2 and H2O. Parentheses
+enclose whatever is longer than a word: x^(n+1).
 """
 
 from __future__ import annotations
@@ -186,9 +186,11 @@ _BUILDERS: dict[str, Callable[[Any, _Parts], str]] = {
     "sPre": lambda _, p: _power(_of(p, "sup")[0]) + "".join(_of(p, "sub", "e")),
     "limLow": lambda _, p: _script(*_of(p, "e", "lim", ""), is_limit=True),
     "limUpp": lambda _, p: _script(*_of(p, "e", "", "lim")),
-    "nary": lambda e, p: _script(_property(e, "chr", "∫"), *_of(p, "sub", "sup"), is_limit=True)
-    + " "
-    + _of(p, "e")[0],
+    "nary": lambda e, p: (
+        _script(_property(e, "chr", "∫"), *_of(p, "sub", "sup"), is_limit=True)
+        + " "
+        + _of(p, "e")[0]
+    ),
     "rad": lambda _, p: _root(*_of(p, "e", "deg")),
     "d": _enclosed,
     "func": lambda _, p: " ".join(_of(p, "fName", "e")),

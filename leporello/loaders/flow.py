@@ -19,14 +19,14 @@ from leporello.loaders.figures import formula, mark_figure
 from leporello.loaders.tables.open_table import OpenTable
 from leporello.text.outline import Extracted, Heading, outline
 
-
 _HIDDEN = ("hidden text", "is in the file, but is not shown")
 _LITTLE = 200  # characters of a page that scripts may have been meant to fill
 _NOT_SHOWN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)(?![\w-])", re.I)
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
 _NONE: Mapping[str, str] = MappingProxyType({})
-_Begin: TypeAlias = Callable[[Any, str, Mapping[str, str]], None]
-_End: TypeAlias = Callable[[Any, str], None]
+# What begins an element, by its flow, name and attributes, and what ends it.
+Begin: TypeAlias = Callable[[Any, str, Mapping[str, str]], None]
+End: TypeAlias = Callable[[Any, str], None]
 
 
 class Flow:
@@ -69,10 +69,9 @@ class Flow:
             self._aside.start(tag, {**attributes})
             self._depth += 1
             return
-        if attributes and ("hidden" in attributes or "style" in attributes):
-            if _is_hidden(attributes):
-                self.aside(tag, attributes, self._conceal)
-                return
+        if attributes and _is_hidden(attributes):
+            self.aside(tag, attributes, self._conceal)
+            return
         known = self.starts.get(tag)
         if known is not None:
             gap, begin = known
@@ -140,10 +139,17 @@ class Flow:
         """Whether an element is open that is not written."""
         return self._aside is not None
 
-    def aside(self, tag: str, attributes: Mapping[str, str], then: Callable[[Element], None]) -> None:
+    def aside(
+        self, tag: str, attributes: Mapping[str, str], then: Callable[[Element], None]
+    ) -> None:
         """Begins an element that is not written; it is passed to a function at its end."""
         self._aside, self._depth, self._then = TreeBuilder(), 1, then
         self._aside.start(tag, {**attributes})
+
+    def conceal(self, text: str) -> None:
+        """Counts text that is not shown as a loss."""
+        size = len(" ".join(text.split()))
+        self._concealed += [size] if size else []
 
     def place(self, name: str) -> None:
         """Begins a place with the next text; it ends where the next place begins."""
@@ -164,7 +170,9 @@ class Flow:
         headings = [replace(heading, start=at[heading.start]) for heading in self._headings]
         begun = {at[number]: name for name, number in self._places}
         ends = [*[*begun][1:], len(text)]
-        places = (Place(n, start, end) for (start, n), end in zip(begun.items(), ends, strict=False))
+        places = (
+            Place(n, start, end) for (start, n), end in zip(begun.items(), ends, strict=False)
+        )
         sections = outline(headings, len(text))
         return Extracted(text, self.title, sections, (*places,), (*self.losses, *losses))
 
@@ -181,8 +189,7 @@ class Flow:
     def _part(self, gap: Gap) -> None:
         if self.is_labelled and gap > Gap.SPACE:
             gap = Gap.SPACE
-        if gap > self._gap:
-            self._gap = gap
+        self._gap = max(self._gap, gap)
 
     def _close_heading(self) -> None:
         """Records the open heading, if it has text."""
@@ -255,8 +262,7 @@ class Flow:
         places[begin:] = [(name, moved(at)) for name, at in places[begin:]]
 
     def _conceal(self, element: Element) -> None:
-        size = len(" ".join("".join(element.itertext()).split()))
-        self._concealed += [size] if size else []
+        self.conceal("".join(element.itertext()))
 
     def _break(self, _tag: str, _attributes: Mapping[str, str]) -> None:
         # Old pages separate paragraphs by two <br>.
@@ -302,7 +308,7 @@ class Flow:
         self._write(")")
 
     # Separators before elements, and what begins them; separators after them, and what ends them.
-    starts: ClassVar[Mapping[str, tuple[Gap, _Begin | None]]] = {
+    starts: ClassVar[Mapping[str, tuple[Gap, Begin | None]]] = {
         **dict.fromkeys(PARAGRAPHS, (Gap.PARAGRAPH, None)),
         **dict.fromkeys(LINES, (Gap.LINE, None)),
         **dict.fromkeys(HEADINGS, (Gap.PARAGRAPH, _start_heading)),
@@ -319,7 +325,7 @@ class Flow:
         "math": (Gap.NONE, _formulate),
         "rt": (Gap.NONE, _start_reading),
     }
-    ends: ClassVar[Mapping[str, tuple[Gap, _End | None]]] = {
+    ends: ClassVar[Mapping[str, tuple[Gap, End | None]]] = {
         **dict.fromkeys(PARAGRAPHS, (Gap.PARAGRAPH, None)),
         **dict.fromkeys(LINES, (Gap.LINE, None)),
         **dict.fromkeys(HEADINGS, (Gap.PARAGRAPH, _end_heading)),
@@ -333,6 +339,6 @@ class Flow:
 
 
 def _is_hidden(attributes: Mapping[str, str]) -> bool:
-    hidden = attributes.get("hidden")
-    is_hidden = hidden is not None and hidden.lower() != "until-found"
-    return is_hidden or _NOT_SHOWN.search(attributes.get("style", "")) is not None
+    if "hidden" in attributes and attributes["hidden"].lower() != "until-found":
+        return True
+    return "style" in attributes and _NOT_SHOWN.search(attributes["style"]) is not None

@@ -12,8 +12,8 @@ from typing import ClassVar
 from leporello.core.errors import UserError
 from leporello.loaders.elements import Gap
 from leporello.loaders.files import Format
-from leporello.loaders.flow import Flow
-from leporello.loaders.numbering import Counter
+from leporello.loaders.flow import Begin, End, Flow
+from leporello.loaders.numbering import Counter, whole
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted
 
@@ -42,7 +42,9 @@ _MEANT = {
 }
 
 
-_LIST_STYLE = re.compile(r"list-style(?:-type)?\s*:[^;]*?\b(none|(?:lower|upper)-\w+|decimal)", re.I)
+_LIST_STYLE = re.compile(
+    r"list-style(?:-type)?\s*:[^;]*?\b(none|(?:lower|upper)-\w+|decimal)", re.I
+)
 _LIST_FORMS = {
     "none": "", "decimal": "1", "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A",
     "upper-latin": "A", "lower-roman": "i", "upper-roman": "I",
@@ -93,7 +95,7 @@ class HtmlFlow(Flow):
         if self._selects:
             self.label(_box(is_ticked="selected" in attributes))
 
-    starts = {
+    starts: ClassVar[Mapping[str, tuple[Gap, Begin | None]]] = {
         **Flow.starts,
         **dict.fromkeys(("ol", "ul", "menu"), (Gap.PARAGRAPH, _start_list)),
         **dict.fromkeys(("textarea", "button"), (Gap.SPACE, None)),
@@ -103,7 +105,7 @@ class HtmlFlow(Flow):
         "select": (Gap.SPACE, _start_select),
         "option": (Gap.LINE, _start_option),
     }
-    ends = {
+    ends: ClassVar[Mapping[str, tuple[Gap, End | None]]] = {
         **Flow.ends,
         **dict.fromkeys(("ol", "ul", "menu"), (Gap.PARAGRAPH, _end_list)),
         **dict.fromkeys(("textarea", "button", "input"), (Gap.SPACE, None)),
@@ -118,20 +120,20 @@ class _List:
     def __init__(self, tag: str, attributes: Mapping[str, str], *, is_menu: bool) -> None:
         kind = attributes.get("type", "1")
         form = _form(attributes, kind if kind in ("a", "A", "i", "I") else "1")
-        start, is_reversed = _whole(attributes.get("start", "")), "reversed" in attributes
+        is_reversed = "reversed" in attributes
         has_numbers = tag == "ol" and not is_menu
-        self._counter = Counter(start or 1, form if has_numbers else "", -1 if is_reversed else 1)
-        if start == 0:
-            self._counter.following = 0
+        start = whole(attributes.get("start"), 1)
+        self._counter = Counter(start, form if has_numbers else "", -1 if is_reversed else 1)
         # Items of a reversed list without a start are counted at its end.
-        self._numbers: list[int] | None = [] if is_reversed and start is None else None
+        self._numbers: list[int] | None = [] if is_reversed and "start" not in attributes else None
 
     def number(self, attributes: Mapping[str, str], piece: int) -> str:
         """Returns the number of an item, which is written as a piece of the text."""
         if self._numbers is not None:
             self._numbers.append(piece)
         kind = attributes.get("type", "") if self._counter.form else ""
-        number = self._counter.count(_whole(attributes.get("value", "")), kind)
+        self._counter.following = whole(attributes.get("value"), self._counter.following)
+        number = self._counter.count(kind)
         return number if _form(attributes, "1") else ""
 
     def renumber(self, pieces: list[str]) -> None:
@@ -146,10 +148,6 @@ def _form(attributes: Mapping[str, str], default: str) -> str:
     """Returns the form of numbers that a style names; empty for no numbers."""
     style = _LIST_STYLE.search(attributes.get("style", ""))
     return _LIST_FORMS.get(style[1].lower(), default) if style else default
-
-
-def _whole(text: str) -> int | None:
-    return int(text) if re.fullmatch(r"\s*-?\d{1,9}\s*", text, re.ASCII) else None
 
 
 def _box(*, is_ticked: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from leporello.loaders.tables.rows import letters
@@ -14,6 +15,7 @@ _ROMAN = dict(
     )
 )
 _MOST_ROMAN = 3999
+_WHOLE = re.compile(r"\s*-?\d{1,9}\s*", re.ASCII)
 
 
 def numeral(number: int, form: str) -> str:
@@ -39,6 +41,12 @@ def numeral(number: int, form: str) -> str:
     return text if form.isupper() else text.lower()
 
 
+def whole(text: str | None, default: int = 0) -> int:
+    """Returns an attribute as a whole number; the default for other text."""
+    is_number = text is not None and _WHOLE.fullmatch(text) is not None
+    return int(text) if text and is_number else default
+
+
 def _roman(number: int) -> str:
     text = ""
     for value, sign in _ROMAN.items():
@@ -61,13 +69,12 @@ class Counter:
     form: str = "1"
     step: int = 1
 
-    def count(self, number: int | None = None, form: str = "") -> str:
+    def count(self, form: str = "") -> str:
         """Counts an item, and returns its number with a dot; empty for items without numbers.
 
         Args:
-            number: Number of the item, if it has its own.
             form: Form of the number, if the item has its own.
         """
-        current = self.following if number is None else number
-        self.following = current + self.step
+        current = self.following
+        self.following += self.step
         return f"{numeral(current, form or self.form)}." if self.form else ""

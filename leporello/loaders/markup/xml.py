@@ -17,7 +17,7 @@ from leporello.core.records import Loss
 from leporello.loaders.files import Format
 from leporello.loaders.flow import Flow
 from leporello.loaders.html import Html
-from leporello.loaders.numbering import Counter
+from leporello.loaders.numbering import Counter, whole
 from leporello.text.outline import Extracted
 
 _BEGINS = re.compile(
@@ -167,8 +167,8 @@ class _AnyXml(XmlFlow):
         if first in self._columns and last in self._columns:
             columns = str(self._columns.index(last) - self._columns.index(first) + 1)
         rows = attributes.get("rowspan") or attributes.get("rows", "1")
-        if (more := attributes.get("morerows", "")).isdecimal():
-            rows = str(int(more[:6]) + 1)
+        if "morerows" in attributes:
+            rows = str(whole(attributes["morerows"]) + 1)
         return {"colspan": columns, "rowspan": rows}
 
     def _count(self, name: str, attributes: Mapping[str, str]) -> None:
@@ -177,11 +177,11 @@ class _AnyXml(XmlFlow):
         if like == "ul":
             kinds = (attributes.get(k, "") for k in ("list-type", "type", "rend", "numeration"))
             form = next((_ORDERED[k] for k in (*kinds, name) if k in _ORDERED), "")
-            start = attributes.get("startingnumber", "")
-            self._lists.append(Counter(int(start[:9]) if start.isdecimal() else 1, form))
+            self._lists.append(Counter(whole(attributes.get("startingnumber"), 1), form))
         elif like == "li" and self._lists:
-            number = attributes.get("n") or attributes.get("override", "")
-            self._number = self._lists[-1].count(int(number[:9]) if number.isdecimal() else None)
+            number = attributes.get("n") or attributes.get("override")
+            self._lists[-1].following = whole(number, self._lists[-1].following)
+            self._number = self._lists[-1].count()
         elif name == "colspec":
             first = attributes.get("colnum") == "1" or not self._columns
             self._columns = [] if first else self._columns
@@ -196,14 +196,12 @@ class _AnyXml(XmlFlow):
             return f"h{min(6, max(1, sum(1 for _ in inner)))}"
         if name == "article-title" and parent == "title-group":
             return "h1"
-        if name in self.names:
-            return self.names[name]
+        if name in self.names or (name == "hi" and "sup" in attributes.get("rend", "")):
+            return self.names.get(name, "sup")
         if name in _ITEMS and any(like == "ul" for _, like in self.open[-1:]):
             return "li"
-        if name == "label" and self.open and self.open[0][0] in _KNOWN:
-            return "span" if self.open[-1][1] == "li" else "p"
-        if name == "hi" and "sup" in attributes.get("rend", ""):
-            return "sup"
+        if name == "label" and self.open and self.open[0][0] in _KNOWN and parent != "li":
+            return "p" if self.open[-1][1] != "li" else "span"
         mixed = bool(self._has_text) and self._has_text[-1]
         return "span" if mixed or _INLINE.fullmatch(name) else "div"
 

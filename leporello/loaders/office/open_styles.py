@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from leporello.loaders.numbering import numeral
+from leporello.loaders.numbering import numeral, whole
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -67,8 +67,8 @@ class Styles:
         elif name in ("list-style", "outline-style"):
             self._style = ""
             self._list = attributes.get("name", "") if name == "list-style" else OUTLINE
-        elif name in _LEVEL_STYLES and attributes.get("level", "").isdecimal():
-            self._levels[self._list, int(attributes["level"])] = attributes
+        elif name in _LEVEL_STYLES:
+            self._levels[self._list, whole(attributes.get("level"))] = attributes
         elif name in _PROPERTIES and self._style:
             self._properties.setdefault(self._style, {}).update(attributes)
 
@@ -100,17 +100,18 @@ class Styles:
             counts: Numbers of the list.
             paragraph: Style of the item's paragraph, which may name a list style.
         """
-        style = counts.style or next((s for n in self._line(paragraph) if (s := self._lists.get(n))), "")
+        own = (name for base in self._line(paragraph) if (name := self._lists.get(base)))
+        style = counts.style or next(own, "")
         numbers, level = counts.numbers, counts.level
-        first = self._first(style, level)
-        numbers[level] = int(counts.start) if counts.start.isdecimal() else numbers.get(level, first - 1) + 1
+        following = numbers.get(level, self._first(style, level) - 1) + 1
+        numbers[level] = whole(counts.start, following)
         counts.start = ""
         for deeper in [other for other in numbers if other > level]:
             del numbers[deeper]
         known = self._levels.get((style, level), {})
         if not known.get("num-format"):
             return ""
-        shown = int(known.get("display-levels", "1"))
+        shown = whole(known.get("display-levels"), 1)
         texts = []
         for outer in range(max(1, level - shown + 1), level + 1):
             form = self._levels.get((style, outer), {}).get("num-format")
@@ -119,8 +120,7 @@ class Styles:
         return known.get("num-prefix", "") + ".".join(texts) + known.get("num-suffix", "")
 
     def _first(self, style: str, level: int) -> int:
-        start = self._levels.get((style, level), {}).get("start-value", "1")
-        return int(start) if start.isdecimal() else 1
+        return whole(self._levels.get((style, level), {}).get("start-value"), 1)
 
     def _line(self, style: str) -> Iterator[str]:
         """Yields a style, and the styles that it inherits from."""

@@ -14,6 +14,7 @@ from leporello.core.records import Loss
 from leporello.loaders.figures import formula
 from leporello.loaders.files import ZIP, Format
 from leporello.loaders.markup.xml import XmlFlow, feed
+from leporello.loaders.numbering import whole
 from leporello.loaders.office.archive import losses_of, members, parsed, read, unpacked
 from leporello.loaders.office.open_styles import OUTLINE, Counts, Styles
 from leporello.text.outline import Extracted
@@ -58,7 +59,7 @@ class _OpenFlow(XmlFlow):
         if not self.is_aside:
             self.styles.define(name, named)
             if name == "page":
-                self._start_slide(named)
+                self._start_slide()
             elif name in ("covered-table-cell", "number"):
                 self.open.append((name, name))
                 self.aside(name, {}, self._take_number if name == "number" else lambda _: None)
@@ -76,7 +77,7 @@ class _OpenFlow(XmlFlow):
     def like(self, name: str, attributes: Mapping[str, str]) -> str:
         if name == "h":
             level = attributes.get("outline-level", "1")
-            return f"h{min(6, max(1, int(level)))}"
+            return f"h{min(6, max(1, whole(level, 1)))}"
         if name == "span":
             return self.styles.height(attributes.get("style-name", "")) or "span"
         if name == "s":
@@ -94,7 +95,7 @@ class _OpenFlow(XmlFlow):
             return {"colspan": columns, "rowspan": attributes.get("number-rows-spanned", "1")}
         return super().given(like, attributes)
 
-    def _start_slide(self, attributes: Mapping[str, str]) -> None:
+    def _start_slide(self) -> None:
         self._slides += 1
         self.place(f"slide {self._slides}")
 
@@ -120,8 +121,7 @@ class _OpenFlow(XmlFlow):
                 self.label(self.styles.number(self._lists[-1], style))
             self._is_item = False
         elif name == "h" and attributes.get("is-list-header") != "true":
-            level = attributes.get("outline-level", "1")
-            self._outline.level = int(level)
+            self._outline.level = whole(attributes.get("outline-level"), 1)
             self._outline.start = attributes.get("start-value", "")
             self.label(self.styles.number(self._outline, ""))
         elif name == "object":

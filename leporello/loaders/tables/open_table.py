@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 
+from leporello.loaders.numbering import whole
 from leporello.loaders.tables.grid import Cell, Row, fields
 
 _LONG = 1000  # characters of a cell with several blocks, in a table that lays out a page
@@ -54,8 +55,8 @@ class OpenTable:
             assert self._row is not None
         self._cell = Cell("", 1, 1, at, at)
         if "colspan" in attributes or "rowspan" in attributes:
-            self._cell.columns = _number(attributes.get("colspan", ""))
-            self._cell.rows = _number(attributes.get("rowspan", ""))
+            self._cell.columns = max(whole(attributes.get("colspan"), 1), 1)
+            self._cell.rows = max(whole(attributes.get("rowspan"), 1), 1)
         if tag == "th":
             self._names += 1
         self._row.cells.append(self._cell)
@@ -78,7 +79,8 @@ class OpenTable:
                     cell.text = _text(pieces, cell, rows_apart=self.has_tables)
         if self._lays_out(pieces, headings):
             return None
-        written = [(self.rows[n].cells[0].start, "\t".join(texts)) for n, texts in fields(self.rows)]
+        rows = ((self.rows[n].cells[0].start, texts) for n, texts in fields(self.rows))
+        written = [(start, "\t".join(texts)) for start, texts in rows]
         return sorted([*written, *self._outside(pieces)], key=lambda line: line[0])
 
     def _end_row(self, at: int) -> None:
@@ -130,7 +132,7 @@ def _gaps(pieces: Sequence[str], cell: Cell) -> Sequence[str]:
 
 
 def _text(pieces: Sequence[str], cell: Cell, *, rows_apart: bool) -> str:
-    if cell.end == cell.start + 2:  # noqa: PLR2004 -- a separator and a text
+    if cell.end == cell.start + 2:
         text = pieces[cell.start + 1]
     else:
         text = "".join(pieces[cell.start + 1 : cell.end])
@@ -139,7 +141,3 @@ def _text(pieces: Sequence[str], cell: Cell, *, rows_apart: bool) -> str:
         rows = re.sub(r"\n+", "; ", text) if rows_apart else text  # of a table in the cell
         text = " ".join(rows.split())
     return text
-
-
-def _number(text: str) -> int:
-    return min(max(int(text), 1), 65534) if text.isdecimal() and len(text) < 6 else 1
