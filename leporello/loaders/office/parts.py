@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -76,7 +77,7 @@ class Parts:
 
         try:
             return parsed(read(self.archive, name))
-        except (XMLSyntaxError, zipfile.BadZipFile, OSError, EOFError) as error:
+        except (XMLSyntaxError, zipfile.BadZipFile, zlib.error, EOFError) as error:
             self.losses.append(Loss(what, f"is corrupt ({str(error).splitlines()[0]})", name))
             return parsed(b"")
 
