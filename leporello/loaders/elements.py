@@ -34,7 +34,18 @@ PARAGRAPHS = (
 )
 LINES = (
     *("body", "caption", "dd", "dt", "div", "figcaption", "footer", "header", "li", "option"),
-    *("summary", "tbody", "tfoot", "thead", "tr"),
+    *(
+        "center",
+        "details",
+        "dialog",
+        "hgroup",
+        "legend",
+        "summary",
+        "tbody",
+        "tfoot",
+        "thead",
+        "tr",
+    ),
 )
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 # Losses of elements without text.

@@ -75,7 +75,7 @@ def _numbered(text: str) -> str:
     if "#." not in text and "#)" not in text:
         return text
     lines = text.split("\n")
-    lists: dict[int, Counter] = {}  # by indentation
+    lists: dict[tuple[int, str], Counter] = {}  # by indentation and signs around numbers
     literal: int | None = None  # indentation before a literal block
     for number, line in enumerate(lines):
         indent = len(line) - len(line.lstrip())
@@ -83,15 +83,16 @@ def _numbered(text: str) -> str:
             continue
         literal = indent if _LITERAL.search(line) else None
         item = _ITEM.match(line)
-        lists = {i: c for i, c in lists.items() if i < indent or (i == indent and item)}
+        key = (indent, f"{item['before']}{item['after']}".strip() if item else "")
+        lists = {k: c for k, c in lists.items() if k[0] < indent or k == key}
         if item and item["mark"] == "#":
-            mark = lists.setdefault(indent, Counter()).count().removesuffix(".")
+            mark = lists.setdefault(key, Counter()).count().removesuffix(".")
             lines[number] = f"{item['before']}{mark}{item['after']}{line[item.end() :]}"
         elif item and item["mark"].isdigit():
-            lists[indent] = Counter(int(item["mark"]) + 1)
+            lists[key] = Counter(int(item["mark"]) + 1)
         elif item:
             form = "a" if item["mark"].islower() else "A"
-            lists[indent] = Counter(ord(item["mark"].lower()) - ord("a") + 2, form)
+            lists[key] = Counter(ord(item["mark"].lower()) - ord("a") + 2, form)
     return "\n".join(lines)
 
 

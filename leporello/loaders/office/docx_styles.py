@@ -172,7 +172,7 @@ class Numbers:
         abstract = self._resolved(self._names.get(id_, ""))
         levels = {**self._abstract.get(abstract, _Numbering()).levels, **self._own.get(id_, {})}
         named = (i for i, level in levels.items() if by_style and level.style == by_style)
-        level = whole(at) if at is not None else next(named)
+        level = whole(at) if at is not None else next(named, 0)
         return self._text(id_, abstract, levels, level) if level in levels else None
 
     def _of_style(self, style: str, at: str | None) -> tuple[str | None, str | None, str]:

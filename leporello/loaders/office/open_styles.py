@@ -90,7 +90,9 @@ class Styles:
         if attributes.get("continue-numbering") == "true":
             earlier = earlier or self._counts.get(f"style {style}")
         counts = Counts(style, 1, earlier.numbers if earlier else {})
-        self._counts[f"style {style}"] = self._counts[attributes.get("id", "")] = counts
+        self._counts[f"style {style}"] = counts
+        if "id" in attributes:
+            self._counts[attributes["id"]] = counts
         return counts
 
     def number(self, counts: Counts, paragraph: str) -> str:

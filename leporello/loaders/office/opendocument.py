@@ -51,6 +51,7 @@ class _OpenFlow(XmlFlow):
         self._slides = 0
         self._lists: list[Counts] = []
         self._outline = Counts(OUTLINE)
+        self._is_replaced = False  # whether the picture of an object repeats what was read
         self._is_item = False  # whether the next paragraph begins an item of a list
 
     def start(self, tag: str, attributes: Mapping[str, str] = {}) -> None:
@@ -71,6 +72,7 @@ class _OpenFlow(XmlFlow):
     def end(self, tag: str) -> None:
         name, _ = self.open[-1]
         super().end(tag)
+        self._is_replaced = self._is_replaced and name != "frame"
         if name == "list" and self._lists and not self.is_aside:
             self._lists.pop()
 
@@ -88,6 +90,8 @@ class _OpenFlow(XmlFlow):
         is_hidden = attributes.get("display") == "none" or attributes.get("is-hidden") == "true"
         if is_hidden or self.styles.is_hidden(attributes.get("style-name", "")):
             return _HIDDEN
+        if like == "img" and self._is_replaced:
+            return {"alt": ""}
         if like == "td":
             columns = attributes.get("number-columns-spanned", "1")
             if columns == "1":
@@ -134,6 +138,7 @@ class _OpenFlow(XmlFlow):
             if str(root.tag).endswith("}math"):
                 self.data(formula(root))
                 self.formulas += 1
+                self._is_replaced = True
 
 
 @dataclass(frozen=True)

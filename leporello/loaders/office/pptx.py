@@ -191,7 +191,8 @@ class _Slide:
             elif name == "br":
                 self._flow.data(" ")
             elif name == "m":
-                self._flow.data(formula(run))
+                for math in run.iter("{*}oMath"):
+                    self._flow.data(formula(math))
         if height:
             self._flow.end(height)
 

@@ -16,6 +16,7 @@ _MARKS = {"super": _UP, "sub": _DOWN, "v": _HIDE}
 _FORMAT = re.compile(r"\\(super|sub|nosupersub|v|plain)(?![a-z])(-?\d*) ?|\\.|[{}]", re.DOTALL)
 _ROW = re.compile(r"\\trowd(?![a-z]).*?(?=\\row(?![a-z]))", re.DOTALL)
 _CELL = re.compile(r"\\(cellx|cell|nestcell|nestrow|clvmrg|clmrg|par|line)(?![a-z])(?:-?\d+)? ?")
+_FRACTION = re.compile(f"(\\w?){_UP}(\\d+){_END}?([/\u2044]){_DOWN}(\\d+){_END}?")
 _MARKED = re.compile(f"([{_UP}{_DOWN}{_HIDE}])([^{_UP}{_DOWN}{_HIDE}{_END}]*){_END}?")
 
 
@@ -94,6 +95,7 @@ def unmarked(text: str) -> tuple[str, list[Loss]]:
             signs = lowered(inner, before)
         return signs[0] + inner + signs[1]
 
+    text = _FRACTION.sub(lambda m: f"{m[1]}{' ' * bool(m[1])}{m[2]}{m[3]}{m[4]}", text)
     text = _MARKED.sub(signed, text).replace(_END, "")
     return "\n".join(_merged(text.split("\n"))), losses
 
@@ -113,4 +115,5 @@ def _merged(lines: list[str]) -> Iterator[str]:
             elif _LEFT in field:
                 fields[number] = fields[number - 1] if number else ""
         above = fields
-        yield "\t".join(fields)
+        if any(fields):
+            yield "\t".join(fields)
