@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 _DEEPEST = 60  # elements within each other; only the text of deeper elements is read
+_LONGEST = 30  # pieces of raised or lowered text; what is longer is not a figure
 _POWER = re.compile(r"[-+−–±]?[\w.,'′]+(?:[-–]\d+)?[-+−]?|[-+−]")  # needs no parentheses
 _OPERAND = re.compile(r"[-+−]?[\w.,%]+(?:\^[-−]?\w+)?|√?\([^()]*\)")
 _INDEX = re.compile(r"\w+(?:[.,]\w+)*")
@@ -56,6 +57,8 @@ def mark_figure(pieces: list[str], first: int, *, is_raised: bool) -> None:
         first: Index of the first piece that is raised or lowered.
         is_raised: Whether these pieces are raised; otherwise they are lowered.
     """
+    if len(pieces) - first > _LONGEST:
+        return
     gap, text = pieces[first], "".join(pieces[first + 1 :])
     before = pieces[first - 1] if first and not gap.strip(" ") else ""
     if is_raised:

@@ -69,7 +69,7 @@ class Flow:
             self._aside.start(tag, {**attributes})
             self._depth += 1
             return
-        if attributes and _is_hidden(attributes):
+        if ("style" in attributes or "hidden" in attributes) and _is_hidden(attributes):
             self.aside(tag, attributes, self._conceal)
             return
         known = self.starts.get(tag)
@@ -214,8 +214,8 @@ class Flow:
         self.is_labelled = False
 
     def _start_table(self, _tag: str, attributes: Mapping[str, str]) -> None:
-        for table in self._tables:
-            table.has_tables = True
+        if self._tables:
+            self._tables[-1].has_tables = True
         self._tables.append(OpenTable(len(self.pieces)))
         self._tables[-1].is_layout = attributes.get("role") in ("presentation", "none")
 
@@ -240,8 +240,9 @@ class Flow:
     def _replace(self, table: OpenTable) -> None:
         """Replaces the pieces of a table by its rows."""
         first, headings, places = table.first, self._headings, self._places
-        inside = headings[bisect_left(headings, first, key=attrgetter("start")) :]
-        lines = table.lines(self.pieces, [(h.start, h.title) for h in inside])
+        begin = bisect_left(headings, first, key=attrgetter("start"))
+        inside = ((headings[i].start, headings[i].title) for i in range(begin, len(headings)))
+        lines = table.lines(self.pieces, inside)
         if not lines:
             return
         gap = self.pieces[first]
@@ -255,9 +256,8 @@ class Flow:
             return first + 2 * max(bisect_right(begun, piece) - 1, 0) + 1
 
         # A heading that is a row by itself remains a heading; others name columns.
-        del headings[len(headings) - len(inside) :]
-        inside = [replace(heading, start=moved(heading.start)) for heading in inside]
-        headings += (h for h in inside if self.pieces[h.start] == h.title)
+        rows = [replace(heading, start=moved(heading.start)) for heading in headings[begin:]]
+        headings[begin:] = [h for h in rows if self.pieces[h.start] == h.title]
         begin = bisect_left(places, first, key=itemgetter(1))
         places[begin:] = [(name, moved(at)) for name, at in places[begin:]]
 

@@ -57,20 +57,21 @@ class HtmlFlow(Flow):
 
     def __init__(self) -> None:
         super().__init__()
-        self._lists: list[_List] = []
+        self._lists: list[_List | None] = []  # None for lists without numbers
         self._menus = 0  # open <nav>, whose lists have no numbers
         self._selects = 0  # open <select>
 
     def _start_list(self, tag: str, attributes: Mapping[str, str]) -> None:
-        self._lists.append(_List(tag, attributes, is_menu=self._menus > 0))
+        has_numbers = tag == "ol" and not self._menus
+        self._lists.append(_List(attributes) if has_numbers else None)
 
     def _end_list(self, _tag: str) -> None:
-        if self._lists:
-            self._lists.pop().renumber(self.pieces)
+        if self._lists and (counted := self._lists.pop()):
+            counted.renumber(self.pieces)
 
     def _start_item(self, _tag: str, attributes: Mapping[str, str]) -> None:
-        if self._lists:
-            self.label(self._lists[-1].number(attributes, len(self.pieces) + 1))
+        if self._lists and (counted := self._lists[-1]):
+            self.label(counted.number(attributes, len(self.pieces) + 1))
 
     def _start_menu(self, _tag: str, _attributes: Mapping[str, str]) -> None:
         self._menus += 1
@@ -115,15 +116,14 @@ class HtmlFlow(Flow):
 
 
 class _List:
-    """An open list of a page."""
+    """An open list with numbers."""
 
-    def __init__(self, tag: str, attributes: Mapping[str, str], *, is_menu: bool) -> None:
+    def __init__(self, attributes: Mapping[str, str]) -> None:
         kind = attributes.get("type", "1")
         form = _form(attributes, kind if kind in ("a", "A", "i", "I") else "1")
         is_reversed = "reversed" in attributes
-        has_numbers = tag == "ol" and not is_menu
         start = whole(attributes.get("start"), 1)
-        self._counter = Counter(start, form if has_numbers else "", -1 if is_reversed else 1)
+        self._counter = Counter(start, form, -1 if is_reversed else 1)
         # Items of a reversed list without a start are counted at its end.
         self._numbers: list[int] | None = [] if is_reversed and "start" not in attributes else None
 

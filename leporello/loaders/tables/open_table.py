@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from leporello.loaders.numbering import whole
@@ -62,7 +62,7 @@ class OpenTable:
         self._row.cells.append(self._cell)
 
     def lines(
-        self, pieces: Sequence[str], headings: Sequence[tuple[int, str]]
+        self, pieces: Sequence[str], headings: Iterable[tuple[int, str]]
     ) -> list[tuple[int, str]] | None:
         """Returns the rows as lines, with the index of the piece at which each begins.
 
@@ -73,12 +73,12 @@ class OpenTable:
         Returns:
             None if the table lays out a page, so that its pieces stay as they are.
         """
+        if self._lays_out(pieces, headings):
+            return None
         for row in self.rows:
             for cell in row.cells:
                 if cell.end > cell.start:
                     cell.text = _text(pieces, cell, rows_apart=self.has_tables)
-        if self._lays_out(pieces, headings):
-            return None
         rows = ((self.rows[n].cells[0].start, texts) for n, texts in fields(self.rows))
         written = [(start, "\t".join(texts)) for start, texts in rows]
         return sorted([*written, *self._outside(pieces)], key=lambda line: line[0])
@@ -102,33 +102,45 @@ class OpenTable:
                 yield at, text
             at = max(at, end)
 
-    def _lays_out(self, pieces: Sequence[str], headings: Sequence[tuple[int, str]]) -> bool:
-        """Returns whether the table has one column, or a page's text rather than values."""
-        if self.is_layout or self._is_column() or (self.has_tables and len(self.rows) == 1):
+    def _lays_out(self, pieces: Sequence[str], headings: Iterable[tuple[int, str]]) -> bool:
+        """Returns whether the table has one column, or a page's text rather than values.
+
+        Only the beginnings of cells are read, since tables may be deep inside each other.
+        """
+        if self.is_layout or (self.has_tables and len(self.rows) == 1) or self._is_column(pieces):
             return True
         cells = [cell for row in self.rows for cell in row.cells]
         for at, title in headings:
             cell = cells[max(bisect_right(cells, at, key=attrgetter("start")) - 1, 0)]
-            if cell.text != title and at < cell.end:
+            if at < cell.end and not (
+                cell.end - cell.start < _LONG
+                and _text(pieces, cell, rows_apart=self.has_tables) == title
+            ):
                 return True
-        return any(
-            len(cell.text) > _LONG and any("\n" in gap for gap in _gaps(pieces, cell))
-            for cell in cells
-        )
+        return any(cell.end > cell.start + 2 and _is_page(pieces, cell) for cell in cells)
 
-    def _is_column(self) -> bool:
+    def _is_column(self, pieces: Sequence[str]) -> bool:
         """Returns whether fewer than two columns have text."""
         columns: set[int] = set()
         for row in self.rows:
-            columns.update(i for i, cell in enumerate(row.cells) if cell.text)
+            for number, cell in enumerate(row.cells):
+                if any(map(str.strip, pieces[cell.start + 1 : cell.end : 2])):
+                    columns.add(number)
             if len(columns) > 1:
                 return False
         return True
 
 
-def _gaps(pieces: Sequence[str], cell: Cell) -> Sequence[str]:
-    """Returns the separators inside a cell."""
-    return pieces[cell.start + 2 : cell.end : 2]
+def _is_page(pieces: Sequence[str], cell: Cell) -> bool:
+    """Returns whether a cell has several blocks and is long."""
+    size = 0
+    has_blocks = False
+    for number in range(cell.start + 2, cell.end, 2):
+        has_blocks = has_blocks or "\n" in pieces[number]
+        size += len(pieces[number - 1])
+        if has_blocks and size > _LONG:
+            return True
+    return has_blocks and size + len(pieces[cell.end - 1]) > _LONG
 
 
 def _text(pieces: Sequence[str], cell: Cell, *, rows_apart: bool) -> str:
