@@ -189,7 +189,7 @@ class Flow:
     def _part(self, gap: Gap) -> None:
         if self.is_labelled and gap > Gap.SPACE:
             gap = Gap.SPACE
-        self._gap = max(self._gap, gap)
+        self._gap = gap if gap > self._gap else self._gap  # faster than max
 
     def _close_heading(self) -> None:
         """Records the open heading, if it has text."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import posixpath
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from leporello.core.records import Loss
 from leporello.loaders.flow import Flow
 from leporello.loaders.office.archive import parsed, read
-from leporello.loaders.tables.grid import Cell, Row
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -123,15 +122,13 @@ class Parts:
                     flow.element("p", _text(point))
 
 
-def write_rows(rows: Sequence[Row], flow: Flow) -> None:
+def write_rows(rows: Iterable[Sequence[str]], flow: Flow) -> None:
     """Writes a table."""
     flow.start("table")
     for row in rows:
         flow.start("tr")
-        for cell in row.cells:
-            flow.start("td", {"colspan": str(cell.columns), "rowspan": str(cell.rows)})
-            flow.data(cell.text)
-            flow.end("td")
+        for text in row:
+            flow.element("td", text)
         flow.end("tr")
     flow.end("table")
 
@@ -152,10 +149,10 @@ def write_chart(root: _Element, flow: Flow) -> None:
         tables.setdefault((*categories,), []).append((name[0], column))
     for labels, columns in tables.items():
         count = max((len(labels), *(len(values) for _, values in columns)))
-        rows = [Row([Cell(""), *(Cell(name) for name, _ in columns)])]
+        rows = [["", *(name for name, _ in columns)]]
         for i in range(count):
             texts = (v[i] if i < len(v) else "" for v in (labels, *(c for _, c in columns)))
-            rows.append(Row([Cell(text) for text in texts]))
+            rows.append([*texts])
         write_rows(rows, flow)
 
 

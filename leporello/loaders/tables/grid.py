@@ -7,7 +7,7 @@ header rows of a table become one row, in which each field joins the names of it
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import zip_longest
 
 _MOST_COLUMNS = 1000  # that a cell may cover, as in browsers
@@ -25,15 +25,11 @@ class Cell:
         text: Text without line breaks.
         columns: Number of columns that it covers.
         rows: Number of rows that it covers.
-        start: Where it begins in the source, for loaders that need it.
-        end: Where it ends in the source.
     """
 
     text: str = ""
     columns: int = 1
     rows: int = 1
-    start: int = 0
-    end: int = 0
 
 
 @dataclass(slots=True)
@@ -41,11 +37,11 @@ class Row:
     """Cells of a row from left to right, without cells of earlier rows that cover it.
 
     Attributes:
-        cells: Cells that begin in the row.
+        cells: Cells that begin in the row; only the text of those that cover one field.
         is_header: Whether the row is marked as one that names columns.
     """
 
-    cells: list[Cell] = field(default_factory=list)
+    cells: Sequence[str | Cell]
     is_header: bool = False
 
 
@@ -68,12 +64,13 @@ def fields(rows: Sequence[Row]) -> Iterator[tuple[int, list[str]]]:
 
 def _texts(rows: Sequence[Row]) -> Iterator[list[str]]:
     """Yields the texts of each row's fields."""
-    if not any(cell.columns > 1 or cell.rows > 1 for row in rows for cell in row.cells):
-        yield from ([cell.text for cell in row.cells] for row in rows)
+    if all(isinstance(cell, str) for row in rows for cell in row.cells):
+        yield from ([str(cell) for cell in row.cells] for row in rows)
         return
-    table = _placed(rows)
+    grid = [[c if isinstance(c, Cell) else Cell(c) for c in row.cells] for row in rows]
+    table = _placed(grid)
     width = max(map(len, table), default=0)
-    budget = _MOST_TEXT * sum(len(cell.text) for row in rows for cell in row.cells) + _FREE
+    budget = _MOST_TEXT * sum(len(cell.text) for row in grid for cell in row) + _FREE
     seen: set[int] = set()
     for cells in table:
         is_wide = len(cells) == width > 1 and all(cell is cells[0] for cell in cells)
@@ -88,12 +85,12 @@ def _texts(rows: Sequence[Row]) -> Iterator[list[str]]:
         yield texts
 
 
-def _placed(rows: Sequence[Row]) -> list[list[Cell | None]]:
+def _placed(rows: Sequence[Sequence[Cell]]) -> list[list[Cell | None]]:
     """Returns the cell of each field by row and column, without columns in which no cell begins."""
-    cells = [cell for row in rows for cell in row.cells]
+    cells = [cell for row in rows for cell in row]
     area = sum(_columns(cell) * min(cell.rows, len(rows)) for cell in cells)
     if area == len(cells) or area > _MOST_FIELDS * len(cells) + _FREE:
-        return [[*row.cells] for row in rows]
+        return [[*row] for row in rows]
     table: list[dict[int, Cell]] = []
     below: dict[int, Cell] = {}  # cells of earlier rows, by column
     last: dict[int, int] = {}  # the last row of these cells, by column
@@ -101,7 +98,7 @@ def _placed(rows: Sequence[Row]) -> list[list[Cell | None]]:
     for number, row in enumerate(rows):
         line = {column: cell for column, cell in below.items() if last[column] >= number}
         column = 0
-        for cell in row.cells:
+        for cell in row:
             while column in line:
                 column += 1
             begun.add(column)
@@ -125,7 +122,7 @@ def _header(rows: Sequence[Row]) -> int:
     or is above several columns.
     """
     marked = next((i for i, row in enumerate(rows) if not row.is_header), 0)
-    first = rows[0].cells if rows else []
+    first = [c if isinstance(c, Cell) else Cell(c) for c in (rows[0].cells if rows else ())]
     groups = any(cell.columns > 1 for cell in first) and len(first) > 1
     merged = groups and all(c.columns > 1 or c.rows > 1 or not c.text for c in first)
     top = max(marked, max(2, *(cell.rows for cell in first)) if merged else 0)
