@@ -3,53 +3,30 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Mapping
-from enum import IntEnum
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import accumulate
+from operator import attrgetter, itemgetter
+from types import MappingProxyType
+from typing import Any, ClassVar, TypeAlias
+from xml.etree.ElementTree import Element, TreeBuilder
 
 from leporello.core.records import Loss, Place
+from leporello.loaders.elements import GAP_TEXTS, HEADINGS, LINES, LOST, PARAGRAPHS, Gap
+from leporello.loaders.figures import formula, mark_figure
+from leporello.loaders.tables.open_table import OpenTable
 from leporello.text.outline import Extracted, Heading, outline
 
-_UNSEEN = frozenset({"script", "style", "template", "title"})
-_PARAGRAPHS = re.compile(
-    "address|article|aside|blockquote|dl|fieldset|figure|form|h[1-6]|hr|main|nav|[ou]l|p|pre"
-    "|section|table"
-)
-_LINES = re.compile(
-    "body|caption|d[dt]|div|figcaption|footer|header|li|option|summary|t(?:body|foot|head|r)"
-)
-_CELLS = frozenset({"td", "th"})
-_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-_BLANKS = re.compile(r"[ \t\n\r\f]+")
-# Losses of elements without text.
-_LOST = {
-    "img": ("image", "has no alternative text; images are not read"),
-    "iframe": ("frame", "shows another page, which is not fetched"),
-    "frame": ("frame", "shows another page, which is not fetched"),
-    "object": ("embedded object", "is not read"),
-    "embed": ("embedded object", "is not read"),
-    "canvas": ("drawing", "is drawn by a script, which is not run"),
-    "svg": ("drawing", "only its text is read"),
-    "video": ("video", "is not read"),
-    "audio": ("sound", "is not read"),
-    "script": ("script", "is not run, and may contain the text; save the page from a browser"),
-}
+_HIDDEN = ("hidden text", "is in the file, but is not shown")
 _LITTLE = 200  # characters of a page that scripts may have been meant to fill
-
-
-class _Gap(IntEnum):
-    """Separator before a text; the strongest requested separator is written."""
-
-    NONE = 0
-    SPACE = 1
-    CELL = 2
-    LINE = 3
-    PARAGRAPH = 4
-
-    @property
-    def text(self) -> str:
-        return ("", " ", "\t", "\n", "\n\n")[self]
+_NOT_SHOWN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)(?![\w-])", re.I)
+_BLANKS = re.compile(r"[ \t\n\r\f]+")
+_NONE: Mapping[str, str] = MappingProxyType({})
+# What begins an element, by its flow, name and attributes, and what ends it.
+Begin: TypeAlias = Callable[[Any, str, Mapping[str, str]], None]
+End: TypeAlias = Callable[[Any, str], None]
 
 
 class Flow:
@@ -62,57 +39,81 @@ class Flow:
         pieces: Parts of the text so far, alternately a separator and a text.
         title: Title of the document.
         losses: Losses other than those of elements.
+        is_labelled: Whether the next text continues the line of a label.
     """
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
         self.title = ""
         self.losses: list[Loss] = []
+        # `start` of headings and of places counts pieces until the text is complete.
         self._headings: list[Heading] = []
-        self._places: list[tuple[str, int]] = []  # names, and where they begin
+        self._places: list[tuple[str, int]] = []
         self._place = ""  # name of the place that begins with the next text
         self._lost: Counter[str] = Counter()  # elements, by their names
-        self._length = 0
-        self._gap = _Gap.NONE
-        self._unseen: list[str] = []  # the unseen elements that are open
+        self._concealed: list[int] = []  # characters of each text that is not shown
+        self._gap = Gap.NONE
+        self.is_labelled = False
+        self._aside: TreeBuilder | None = None  # elements that are not written as they come
+        self._depth = 0  # elements open in it
+        self._then: Callable[[Element], None] = self._conceal
         self._preformatted = 0  # how many <pre> are open
         self._heading = 0  # the level of the heading that is open
         self._heading_from = 0  # number of pieces before it
+        self._figures: list[int] = []  # number of pieces before each open <sup> and <sub>
+        self._tables: list[OpenTable] = []
 
-    def start(self, tag: str, attributes: Mapping[str, str] = {}) -> None:
+    def start(self, tag: str, attributes: Mapping[str, str] = _NONE) -> None:
         """Begins an element, and separates it from the text before it."""
-        if tag in _LOST and not self._unseen:
-            # An empty `alt` marks a picture as decoration, so nothing is lost.
-            self._lost[tag] += tag != "img" or "alt" not in attributes
-            self.data(attributes.get("alt", ""))
-        if tag in _UNSEEN:
-            self._unseen.append(tag)
-        elif tag == "br":
-            # Old pages separate paragraphs by two <br>.
-            self._part(_Gap.PARAGRAPH if self._gap is _Gap.LINE else _Gap.LINE)
-        elif gap := _gap_at(tag):
-            self._open_block(tag, gap)
+        if self._aside is not None:
+            self._aside.start(tag, {**attributes})
+            self._depth += 1
+            return
+        if ("style" in attributes or "hidden" in attributes) and _is_hidden(attributes):
+            self.aside(tag, attributes, self._conceal)
+            return
+        known = self.starts.get(tag)
+        if known is not None:
+            gap, begin = known
+            if gap:
+                if gap > self._gap:
+                    self._part(gap)
+                if self._heading and len(self.pieces) > self._heading_from:
+                    self._close_heading()  # the next block ends a heading
+            if begin is not None:
+                begin(self, tag, attributes)
 
     def end(self, tag: str) -> None:
         """Ends an element, and separates it from the text after it."""
-        if tag in _UNSEEN:
-            self._unseen.remove(tag)
-        elif tag in _HEADINGS:
-            self._close_heading()
-        self._preformatted -= tag == "pre"
-        if tag not in _CELLS:
-            self._part(_gap_at(tag))
+        if self._aside is not None:
+            self._aside.end(tag)
+            self._depth -= 1
+            if not self._depth:
+                aside, self._aside = self._aside, None
+                self._then(aside.close())
+            return
+        known = self.ends.get(tag)
+        if known is not None:
+            gap, finish = known
+            if finish is not None:
+                finish(self, tag)
+            if gap > self._gap:
+                self._part(gap)
 
     def data(self, text: str) -> None:
         """Writes text, and collapses white space outside of preformatted elements."""
-        if self._unseen:
-            # Only before the text, since drawings in the page have titles too.
-            if self._unseen == ["title"] and not self.pieces:
-                self.title += text
+        if self._aside is not None:
+            self._aside.data(text)
         elif self._preformatted:
             self._write(text)
         else:
-            self._write_collapsed(_BLANKS.sub(" ", text))
+            text = _BLANKS.sub(" ", text)
+            if text[:1] == " " and self._gap < Gap.SPACE:
+                self._gap = Gap.SPACE
+            if word := text.strip(" "):
+                self._write(word)
+                if text[-1] == " ":
+                    self._gap = Gap.SPACE
 
     def close(self) -> None:
         """Does nothing; lxml calls it at the end of the page."""
@@ -122,6 +123,33 @@ class Flow:
         self.start(tag)
         self.data(text)
         self.end(tag)
+
+    def label(self, text: str) -> None:
+        """Writes the number of an item or heading; the next text continues its line."""
+        if text:
+            self._write(text)
+            self.join_label()
+
+    def join_label(self) -> None:
+        """Lets the next text continue the line of the label before it."""
+        self._gap, self.is_labelled = Gap.SPACE, True
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether an element is open that is not written."""
+        return self._aside is not None
+
+    def aside(
+        self, tag: str, attributes: Mapping[str, str], then: Callable[[Element], None]
+    ) -> None:
+        """Begins an element that is not written; it is passed to a function at its end."""
+        self._aside, self._depth, self._then = TreeBuilder(), 1, then
+        self._aside.start(tag, {**attributes})
+
+    def conceal(self, text: str) -> None:
+        """Counts text that is not shown as a loss."""
+        size = len(" ".join(text.split()))
+        self._concealed += [size] if size else []
 
     def place(self, name: str) -> None:
         """Begins a place with the next text; it ends where the next place begins."""
@@ -134,54 +162,183 @@ class Flow:
         # Nearly every page has scripts; only an almost empty one was meant to be filled by them.
         if len(text) >= _LITTLE:
             lost.pop("script", None)
-        losses = (Loss(*_LOST[tag], count=count) for tag, count in lost.items())
-        ends = [start for _, start in self._places[1:]] + [len(text)]
-        places = (Place(*place, end) for place, end in zip(self._places, ends, strict=False))
-        sections = outline(self._headings, len(text))
+        losses = [Loss(*LOST[tag], count=count) for tag, count in lost.items()]
+        if self._concealed:
+            size = sum(self._concealed)
+            losses.append(Loss(*_HIDDEN, characters=size, count=len(self._concealed)))
+        at = [0, *accumulate(map(len, self.pieces))] if self._headings or self._places else []
+        headings = [replace(heading, start=at[heading.start]) for heading in self._headings]
+        begun = {at[number]: name for name, number in self._places}
+        ends = [*[*begun][1:], len(text)]
+        places = (
+            Place(n, start, end) for (start, n), end in zip(begun.items(), ends, strict=False)
+        )
+        sections = outline(headings, len(text))
         return Extracted(text, self.title, sections, (*places,), (*self.losses, *losses))
 
-    def _write_collapsed(self, text: str) -> None:
-        if text.startswith(" "):
-            self._part(_Gap.SPACE)
-        if word := text.strip(" "):
-            self._write(word)
-            if text.endswith(" "):
-                self._part(_Gap.SPACE)
-
     def _write(self, text: str) -> None:
-        gap = self._gap.text if self.pieces else ""
-        self.pieces += (gap, text)
+        gap = self._gap if self.pieces else Gap.NONE
+        if gap is Gap.FIGURE and text[:1].isdigit():
+            gap = Gap.SPACE
+        self.pieces += (GAP_TEXTS[gap], text)
         if self._place:
-            self._places.append((self._place, self._length + len(gap)))
+            self._places.append((self._place, len(self.pieces) - 1))
             self._place = ""
-        self._length += len(gap) + len(text)
-        self._gap = _Gap.NONE
+        self._gap, self.is_labelled = Gap.NONE, False
 
-    def _part(self, gap: _Gap) -> None:
-        self._gap = max(self._gap, gap)
-
-    def _open_block(self, tag: str, gap: _Gap) -> None:
-        self._part(gap)
-        self._preformatted += tag == "pre"
-        if len(self.pieces) > self._heading_from:  # a heading ends at the next block, closed or not
-            self._close_heading()
-        if tag in _HEADINGS:
-            self._heading, self._heading_from = int(tag[1]), len(self.pieces)
+    def _part(self, gap: Gap) -> None:
+        if self.is_labelled and gap > Gap.SPACE:
+            gap = Gap.SPACE
+        self._gap = gap if gap > self._gap else self._gap  # faster than max
 
     def _close_heading(self) -> None:
         """Records the open heading, if it has text."""
         if self._heading and (parts := self.pieces[self._heading_from + 1 :]):  # after its gap
-            text = "".join(parts)
-            start = self._length - len(text)
-            self._headings.append(Heading(" ".join(text.split()), start, self._heading))
+            title = " ".join("".join(parts).split())
+            self._headings.append(Heading(title, self._heading_from + 1, self._heading))
         self._heading = 0
 
+    def _start_heading(self, tag: str, _attributes: Mapping[str, str]) -> None:
+        self._heading, self._heading_from = int(tag[1]), len(self.pieces)
 
-# A page has few different tags, but each is looked up twice per element.
-@lru_cache
-def _gap_at(tag: str) -> _Gap:
-    if _PARAGRAPHS.fullmatch(tag):
-        return _Gap.PARAGRAPH
-    if _LINES.fullmatch(tag):
-        return _Gap.LINE
-    return _Gap.CELL if tag in _CELLS else _Gap.NONE
+    def _end_heading(self, _tag: str) -> None:
+        self._close_heading()
+
+    def _start_preformatted(self, _tag: str, _attributes: Mapping[str, str]) -> None:
+        self._preformatted += 1
+
+    def _end_preformatted(self, _tag: str) -> None:
+        self._preformatted -= 1
+
+    def _end_item(self, _tag: str) -> None:
+        self.is_labelled = False
+
+    def _start_table(self, _tag: str, attributes: Mapping[str, str]) -> None:
+        if self._tables:
+            self._tables[-1].has_tables = True
+        self._tables.append(OpenTable(len(self.pieces)))
+        self._tables[-1].is_layout = attributes.get("role") in ("presentation", "none")
+
+    def _start_rows(self, tag: str, _attributes: Mapping[str, str]) -> None:
+        if self._tables:
+            self._tables[-1].start_rows(tag, len(self.pieces))
+
+    def _start_cell(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self.is_labelled = False
+        if self._tables:
+            self._tables[-1].start_cell(tag, attributes, len(self.pieces))
+
+    def _end_rows(self, tag: str) -> None:
+        if self._tables:
+            self._tables[-1].end_rows(tag, len(self.pieces))
+
+    def _end_table(self, _tag: str) -> None:
+        if self._tables:
+            self._tables[-1].end_rows("table", len(self.pieces))
+            self._replace(self._tables.pop())
+
+    def _replace(self, table: OpenTable) -> None:
+        """Replaces the pieces of a table by its rows."""
+        first, headings, places = table.first, self._headings, self._places
+        begin = bisect_left(headings, first, key=attrgetter("start"))
+        inside = ((headings[i].start, headings[i].title) for i in range(begin, len(headings)))
+        lines = table.lines(self.pieces, inside)
+        if not lines:
+            return
+        gap = self.pieces[first]
+        del self.pieces[first:]
+        for _, line in lines:
+            self.pieces += (gap, line)
+            gap = "\n"
+        begun = [at for at, _ in lines]
+
+        def moved(piece: int) -> int:
+            return first + 2 * max(bisect_right(begun, piece) - 1, 0) + 1
+
+        # A heading that is a row by itself remains a heading; others name columns.
+        rows = [replace(heading, start=moved(heading.start)) for heading in headings[begin:]]
+        headings[begin:] = [h for h in rows if self.pieces[h.start] == h.title]
+        begin = bisect_left(places, first, key=itemgetter(1))
+        places[begin:] = [(name, moved(at)) for name, at in places[begin:]]
+
+    def _conceal(self, element: Element) -> None:
+        self.conceal("".join(element.itertext()))
+
+    def _break(self, _tag: str, _attributes: Mapping[str, str]) -> None:
+        # Old pages separate paragraphs by two <br>.
+        self._part(Gap.PARAGRAPH if self._gap is Gap.LINE else Gap.LINE)
+
+    def _lose(self, tag: str, attributes: Mapping[str, str]) -> None:
+        # An empty `alt` marks a picture as decoration, so nothing is lost.
+        self._lost[tag] += tag != "img" or "alt" not in attributes
+        self.data(attributes.get("alt", ""))
+
+    def _skip(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Begins an element that no reader of the page sees."""
+        self._lost["script"] += tag == "script"
+        is_text = tag == "template"
+        self.aside(tag, attributes, self._conceal if is_text else lambda _: None)
+
+    def _take_title(self, tag: str, attributes: Mapping[str, str]) -> None:
+        def take(element: Element) -> None:
+            if not self.pieces:  # drawings in the page have titles too
+                self.title += "".join(element.itertext())
+
+        self.aside(tag, attributes, take)
+
+    def _formulate(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self.aside(tag, attributes, lambda element: self.data(formula(element)))
+
+    def _open_figure(self, _tag: str, _attributes: Mapping[str, str]) -> None:
+        self._figures.append(len(self.pieces))
+        if self._gap is Gap.FIGURE:  # the signs of both separate them
+            self._gap = Gap.NONE
+
+    def _close_figure(self, tag: str) -> None:
+        first = self._figures.pop() if self._figures else len(self.pieces)
+        if len(self.pieces) > first:
+            mark_figure(self.pieces, first, is_raised=tag == "sup")
+            self._part(Gap.FIGURE)
+
+    def _start_reading(self, _tag: str, _attributes: Mapping[str, str]) -> None:
+        # Pages whose browser does not know ruby have parentheses around the reading.
+        self._write("(")
+
+    def _end_reading(self, _tag: str) -> None:
+        self._write(")")
+
+    # Separators before elements, and what begins them; separators after them, and what ends them.
+    starts: ClassVar[Mapping[str, tuple[Gap, Begin | None]]] = {
+        **dict.fromkeys(PARAGRAPHS, (Gap.PARAGRAPH, None)),
+        **dict.fromkeys(LINES, (Gap.LINE, None)),
+        **dict.fromkeys(HEADINGS, (Gap.PARAGRAPH, _start_heading)),
+        **dict.fromkeys(LOST, (Gap.NONE, _lose)),
+        **dict.fromkeys(("script", "style", "template", "rp"), (Gap.NONE, _skip)),
+        **dict.fromkeys(("thead", "tbody", "tfoot", "tr"), (Gap.LINE, _start_rows)),
+        **dict.fromkeys(("td", "th"), (Gap.CELL, _start_cell)),
+        **dict.fromkeys(("sup", "sub"), (Gap.NONE, _open_figure)),
+        "table": (Gap.PARAGRAPH, _start_table),
+        "pre": (Gap.PARAGRAPH, _start_preformatted),
+        "tab": (Gap.CELL, None),
+        "br": (Gap.NONE, _break),
+        "title": (Gap.NONE, _take_title),
+        "math": (Gap.NONE, _formulate),
+        "rt": (Gap.NONE, _start_reading),
+    }
+    ends: ClassVar[Mapping[str, tuple[Gap, End | None]]] = {
+        **dict.fromkeys(PARAGRAPHS, (Gap.PARAGRAPH, None)),
+        **dict.fromkeys(LINES, (Gap.LINE, None)),
+        **dict.fromkeys(HEADINGS, (Gap.PARAGRAPH, _end_heading)),
+        **dict.fromkeys(("thead", "tbody", "tfoot", "tr"), (Gap.LINE, _end_rows)),
+        **dict.fromkeys(("sup", "sub"), (Gap.NONE, _close_figure)),
+        "table": (Gap.PARAGRAPH, _end_table),
+        "pre": (Gap.PARAGRAPH, _end_preformatted),
+        "li": (Gap.LINE, _end_item),
+        "rt": (Gap.NONE, _end_reading),
+    }
+
+
+def _is_hidden(attributes: Mapping[str, str]) -> bool:
+    if "hidden" in attributes and attributes["hidden"].lower() != "until-found":
+        return True
+    return "style" in attributes and _NOT_SHOWN.search(attributes["style"]) is not None

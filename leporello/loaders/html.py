@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
 from leporello.core.errors import UserError
+from leporello.loaders.elements import Gap
 from leporello.loaders.files import Format
-from leporello.loaders.flow import Flow
+from leporello.loaders.flow import Begin, End, Flow
+from leporello.loaders.numbering import Counter, whole
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted
 
@@ -37,6 +40,118 @@ _MEANT = {
     "utf-16-be": "utf-8",
     "utf-16-le": "utf-8",
 }
+
+
+_LIST_STYLE = re.compile(
+    r"list-style(?:-type)?\s*:[^;]*?\b(none|(?:lower|upper)-\w+|decimal)", re.I
+)
+_LIST_FORMS = {
+    "none": "", "decimal": "1", "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A",
+    "upper-latin": "A", "lower-roman": "i", "upper-roman": "I",
+}  # fmt: skip
+_WITHOUT_VALUE = frozenset({"hidden", "password", "file", "image", "color"})
+
+
+class HtmlFlow(Flow):
+    """Writes a page as a browser shows it: numbers of lists, values of forms, no hidden text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lists: list[_List | None] = []  # None for lists without numbers
+        self._menus = 0  # open <nav>, whose lists have no numbers
+        self._selects = 0  # open <select>
+
+    def _start_list(self, tag: str, attributes: Mapping[str, str]) -> None:
+        has_numbers = tag == "ol" and not self._menus
+        self._lists.append(_List(attributes) if has_numbers else None)
+
+    def _end_list(self, _tag: str) -> None:
+        if self._lists and (counted := self._lists.pop()):
+            counted.renumber(self.pieces)
+
+    def _start_item(self, _tag: str, attributes: Mapping[str, str]) -> None:
+        if self._lists and (counted := self._lists[-1]):
+            self.label(counted.number(attributes, len(self.pieces) + 1))
+
+    def _start_menu(self, _tag: str, _attributes: Mapping[str, str]) -> None:
+        self._menus += 1
+
+    def _end_menu(self, _tag: str) -> None:
+        self._menus -= 1
+
+    def _start_input(self, _tag: str, attributes: Mapping[str, str]) -> None:
+        kind = attributes.get("type", "").lower()
+        if kind in ("checkbox", "radio"):
+            self.data(_box(is_ticked="checked" in attributes))
+        elif kind not in _WITHOUT_VALUE:
+            self.data(attributes.get("value", ""))
+
+    def _start_select(self, _tag: str, _attributes: Mapping[str, str]) -> None:
+        self._selects += 1
+
+    def _end_select(self, _tag: str) -> None:
+        self._selects -= 1
+
+    def _start_option(self, _tag: str, attributes: Mapping[str, str]) -> None:
+        if self._selects:
+            self.label(_box(is_ticked="selected" in attributes))
+
+    starts: ClassVar[Mapping[str, tuple[Gap, Begin | None]]] = {
+        **Flow.starts,
+        **dict.fromkeys(("ol", "ul", "menu"), (Gap.PARAGRAPH, _start_list)),
+        **dict.fromkeys(("textarea", "button"), (Gap.SPACE, None)),
+        "li": (Gap.LINE, _start_item),
+        "nav": (Gap.PARAGRAPH, _start_menu),
+        "input": (Gap.SPACE, _start_input),
+        "select": (Gap.SPACE, _start_select),
+        "option": (Gap.LINE, _start_option),
+    }
+    ends: ClassVar[Mapping[str, tuple[Gap, End | None]]] = {
+        **Flow.ends,
+        **dict.fromkeys(("ol", "ul", "menu"), (Gap.PARAGRAPH, _end_list)),
+        **dict.fromkeys(("textarea", "button", "input"), (Gap.SPACE, None)),
+        "nav": (Gap.PARAGRAPH, _end_menu),
+        "select": (Gap.SPACE, _end_select),
+    }
+
+
+class _List:
+    """An open list with numbers."""
+
+    def __init__(self, attributes: Mapping[str, str]) -> None:
+        kind = attributes.get("type", "1")
+        form = _form(attributes, kind if kind in ("a", "A", "i", "I") else "1")
+        is_reversed = "reversed" in attributes
+        start = whole(attributes.get("start"), 1)
+        self._counter = Counter(start, form, -1 if is_reversed else 1)
+        # Items of a reversed list without a start are counted at its end.
+        self._numbers: list[int] | None = [] if is_reversed and "start" not in attributes else None
+
+    def number(self, attributes: Mapping[str, str], piece: int) -> str:
+        """Returns the number of an item, which is written as a piece of the text."""
+        if self._numbers is not None:
+            self._numbers.append(piece)
+        kind = attributes.get("type", "") if self._counter.form else ""
+        self._counter.following = whole(attributes.get("value"), self._counter.following)
+        number = self._counter.count(kind)
+        return number if _form(attributes, "1") else ""
+
+    def renumber(self, pieces: list[str]) -> None:
+        """Replaces the numbers of a reversed list."""
+        if self._numbers and self._counter.form:
+            self._counter.following = len(self._numbers)
+            for piece in self._numbers:
+                pieces[piece] = self._counter.count()
+
+
+def _form(attributes: Mapping[str, str], default: str) -> str:
+    """Returns the form of numbers that a style names; empty for no numbers."""
+    style = _LIST_STYLE.search(attributes.get("style", ""))
+    return _LIST_FORMS.get(style[1].lower(), default) if style else default
+
+
+def _box(*, is_ticked: bool) -> str:
+    return "☒" if is_ticked else "☐"
 
 
 @dataclass(frozen=True)
@@ -66,7 +181,7 @@ class Html(Format):
 
         # lxml calls `Flow` while it parses, so no tree is built. inscriptis took 29 s for a
         # paragraph of 2.2 MB, and lost the text of 400 nested elements (decision 5).
-        page = Flow()
+        page = HtmlFlow()
         parser = HTMLParser(
             target=page,  # type: ignore[arg-type]  # its stubs ask for more than lxml
             huge_tree=True,  # otherwise text that is nested too deep is lost

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from html.entities import html5
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
+from xml.etree.ElementTree import Element
 
 from leporello.core.environment.input_limits import XML_DEPTH
 from leporello.core.records import Loss
 from leporello.loaders.files import Format
 from leporello.loaders.flow import Flow
 from leporello.loaders.html import Html
+from leporello.loaders.numbering import Counter, whole
 from leporello.text.outline import Extracted
 
 _BEGINS = re.compile(
@@ -39,10 +42,25 @@ _PARTED = {"surname", "given-names", "year", "volume", "issue", "fpage", "lpage"
 _AS = {
     **dict.fromkeys(("p", "para", "simpara", "lg", "subtitle", "formalpara", "ref", "bibl"), "p"),
     **dict.fromkeys(("row", "tr"), "tr"),
-    **dict.fromkeys(("cell", "entry", "td", "th"), "td"),
+    **dict.fromkeys(("cell", "entry", "td"), "td"),
     **dict.fromkeys(("lb", "br", "break"), "br"),
-    **dict.fromkeys(("table", "table-wrap", "figure", "fig", "list", "disp-quote"), "table"),
+    **dict.fromkeys(("table", "informaltable"), "table"),
+    **dict.fromkeys(("table-wrap", "figure", "fig", "disp-quote"), "figure"),
     **dict.fromkeys(("graphic", "inline-graphic", "media", "imagedata", "image"), "img"),
+    **dict.fromkeys(("sup", "superscript"), "sup"),
+    **dict.fromkeys(("sub", "subscript"), "sub"),
+    **dict.fromkeys(("list", "orderedlist", "itemizedlist", "procedure", "ol", "ul"), "ul"),
+    **{name: name for name in ("th", "thead", "tbody", "tfoot", "math", "rt")},
+}
+_ITEMS = {"list-item", "listitem", "item", "step", "li"}
+# Forms of numbers, by the values of attributes that mark a list as numbered.
+_ORDERED = {
+    **dict.fromkeys(("order", "ordered", "numbered", "arabic", "orderedlist", "procedure"), "1"),
+    **dict.fromkeys(("alpha-lower", "loweralpha"), "a"),
+    **dict.fromkeys(("alpha-upper", "upperalpha"), "A"),
+    **dict.fromkeys(("roman-lower", "lowerroman"), "i"),
+    **dict.fromkeys(("roman-upper", "upperroman"), "I"),
+    "ol": "1",
 }
 
 
@@ -60,37 +78,32 @@ class XmlFlow(Flow):
     def __init__(self) -> None:
         super().__init__()
         self.open: list[tuple[str, str]] = []  # XML and HTML names of open elements
-        self._hidden: list[str] = []
-        self._size = 0  # characters that were hidden
 
     def start(self, tag: str, attributes: Mapping[str, str] = _NONE) -> None:
         """Begins an element, or hides it."""
-        name = tag.rpartition("}")[2]
-        if len(self.open) + len(self._hidden) > XML_DEPTH:  # libxml2 no longer limits the depth
+        name = like = tag.rpartition("}")[2]
+        if len(self.open) > XML_DEPTH:  # libxml2 no longer limits the depth
             raise RecursionError
-        if self._hidden or name in self.hidden:
-            self._hidden.append(name)
-            return
-        like = self.like(name, attributes)
+        if not self.is_aside:
+            if name in self.hidden:
+                self.open.append((name, name))
+                self.aside(name, _NONE, partial(self._lose_text, *self.hidden[name]))
+                return
+            like = self.like(name, attributes)
         self.open.append((name, like))
-        super().start(like, {"alt": attributes["alt"]} if "alt" in attributes else {})
+        super().start(like, self.given(like, attributes) if attributes else _NONE)
 
     def end(self, tag: str) -> None:  # noqa: ARG002 -- elements end in order
         """Ends an element."""
-        if not self._hidden:
-            super().end(self.open.pop()[1])
-            return
-        name = self._hidden.pop()
-        if not self._hidden:
-            self.losses.append(Loss(*self.hidden[name], characters=self._size))
-            self._size = 0
+        super().end(self.open.pop()[1])
 
-    def data(self, text: str) -> None:
-        """Writes text, or counts hidden text."""
-        if self._hidden:
-            self._size += len(text)
-        else:
-            super().data(text)
+    def given(self, like: str, attributes: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002 -- for others
+        """Returns the attributes of the HTML element that `like` returned."""
+        return {"alt": attributes["alt"]} if "alt" in attributes else _NONE
+
+    def _lose_text(self, what: str, why: str, element: Element) -> None:
+        size = sum(map(len, element.itertext()))
+        self.losses.append(Loss(what, why, characters=size))
 
     def like(self, name: str, attributes: Mapping[str, str]) -> str:  # noqa: ARG002 -- for others
         """Returns the name of the most similar HTML element."""
@@ -109,24 +122,70 @@ class _AnyXml(XmlFlow):
     def __init__(self) -> None:
         super().__init__()
         self._has_text: list[bool] = []  # whether each open element directly contains text
+        self._lists: list[Counter] = []
+        self._number = ""  # of the item that begins, unless it has a label
+        self._columns: list[str] = []  # names of a table's columns
 
     def start(self, tag: str, attributes: Mapping[str, str] = _NONE) -> None:
+        name = tag.rpartition("}")[2]
+        if self._number and name != "label":
+            self.label(self._number)
+        self._number = ""
         super().start(tag, attributes)
-        if attributes and not self._hidden and self.open[0][0] not in _KNOWN:
-            values = (f"{k.rpartition('}')[2]}={v}" for k, v in attributes.items())
-            self.data(" ".join(values) + " ")
+        if not self.is_aside:
+            self._count(name, attributes)
+            if attributes and self.open[0][0] not in _KNOWN:
+                values = (f"{k.rpartition('}')[2]}={v}" for k, v in attributes.items())
+                self.data(" ".join(values) + " ")
         self._has_text.append(False)
 
     def end(self, tag: str) -> None:
         self._has_text.pop()
+        name, like = self.open[-1]
+        is_label = name == "label" and self.open[0][0] in _KNOWN and not self.is_aside
         super().end(tag)
+        if like == "ul" and self._lists and not self.is_aside:
+            self._lists.pop()
+        if is_label:
+            self.join_label()
         if tag in _PARTED:  # no white space is between them
             self.data(" ")
 
     def data(self, text: str) -> None:
         if text.strip() and self._has_text:
             self._has_text[-1] = True
+            if self._number:
+                self.label(self._number)
+                self._number = ""
         super().data(text)
+
+    def given(self, like: str, attributes: Mapping[str, str]) -> Mapping[str, str]:
+        if like not in ("td", "th"):
+            return super().given(like, attributes)
+        first, last = attributes.get("namest", ""), attributes.get("nameend", "")
+        columns = attributes.get("colspan") or attributes.get("cols", "1")
+        if first in self._columns and last in self._columns:
+            columns = str(self._columns.index(last) - self._columns.index(first) + 1)
+        rows = attributes.get("rowspan") or attributes.get("rows", "1")
+        if "morerows" in attributes:
+            rows = str(whole(attributes["morerows"]) + 1)
+        return {"colspan": columns, "rowspan": rows}
+
+    def _count(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Begins a list or an item, or names a column."""
+        like = self.open[-1][1]
+        if like == "ul":
+            kinds = (attributes.get(k, "") for k in ("list-type", "type", "rend", "numeration"))
+            form = next((_ORDERED[k] for k in (*kinds, name) if k in _ORDERED), "")
+            self._lists.append(Counter(whole(attributes.get("startingnumber"), 1), form))
+        elif like == "li" and self._lists:
+            number = attributes.get("n") or attributes.get("override")
+            self._lists[-1].following = whole(number, self._lists[-1].following)
+            self._number = self._lists[-1].count()
+        elif name == "colspec":
+            first = attributes.get("colnum") == "1" or not self._columns
+            self._columns = [] if first else self._columns
+            self._columns.append(attributes.get("colname", ""))
 
     def like(self, name: str, attributes: Mapping[str, str]) -> str:
         parent = self.open[-1][0] if self.open else ""
@@ -137,8 +196,12 @@ class _AnyXml(XmlFlow):
             return f"h{min(6, max(1, sum(1 for _ in inner)))}"
         if name == "article-title" and parent == "title-group":
             return "h1"
-        if name in self.names:
-            return self.names[name]
+        if name in self.names or (name == "hi" and "sup" in attributes.get("rend", "")):
+            return self.names.get(name, "sup")
+        if name in _ITEMS and any(like == "ul" for _, like in self.open[-1:]):
+            return "li"
+        if name == "label" and self.open and self.open[0][0] in _KNOWN and parent != "li":
+            return "p" if self.open[-1][1] != "li" else "span"
         mixed = bool(self._has_text) and self._has_text[-1]
         return "span" if mixed or _INLINE.fullmatch(name) else "div"
 

@@ -1,41 +1,27 @@
-"""Word: mammoth converts it to HTML, which the HTML loader reads."""
+"""Word: the body, then notes and comments."""
 
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.errors import UserError
 from leporello.core.records import Loss
-from leporello.loaders.html import Html
-from leporello.loaders.office.archive import ArchiveFormat, losses_of, parsed, read, unpacked
+from leporello.loaders.flow import Flow
+from leporello.loaders.office.archive import ArchiveFormat, losses_of, parsed, title_of, unpacked
+from leporello.loaders.office.docx_body import Body
+from leporello.loaders.office.parts import Parts
 from leporello.text.outline import Extracted
 
 if TYPE_CHECKING:
-    from zipfile import ZipFile
-
     from lxml.etree import _Element
 
-_STYLES = """
-comment-reference => sup
-p[style-name='Title'] => h1:fresh
-p[style-name='Subtitle'] => p:fresh
-"""
-_BACK = re.compile(r' ?<a href="#(?:footnote|endnote|comment)-ref-[^"]*">↑</a>')
-_CELL = re.compile(r"(?<=<td>)<p>|</p>(?=</td>)|(?<=<th>)<p>|</p>(?=</th>)")
 _MOST_TAGS = 4_000_000  # each takes some 500 bytes of memory while it is read
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-_SIGNS = {"den": "/", "sup": "^", "sub": "_"}  # signs before parts of a formula
 _EMBEDDED = {
-    r"word/charts/chart\d": ("chart", "charts and their figures are not read"),
-    r"word/embeddings/": ("embedded object", "is not read; save it as a separate file"),
-    r"word/diagrams/data": ("diagram", "SmartArt is not read"),
     r"word/vbaProject": ("macro", "macros are not run"),
 }
 
@@ -56,57 +42,23 @@ class Docx(ArchiveFormat):
         Raises:
             UserError: The file is corrupt, locked, or too large.
         """
-        import mammoth
-
-        with unpacked(data, path) as archive:
+        with unpacked(data, path, is_tested=False) as archive:
             source = archive.read("word/document.xml")
             if (tags := source.count(b"<w:")) > _MOST_TAGS:
                 raise UserError(f"{path}: has {tags:,} elements, too many; divide it")
-            body = parsed(source)
-            losses = (*_deleted(body), *_running(archive))
-            data = _with_formulas(archive, body) or data
-            embedded = losses_of(archive.namelist(), _EMBEDDED)
+            root = parsed(source)
+            parts, flow = Parts(archive), Flow()
+            body = Body(parts, flow, "word/document.xml")
+            body.write(root)
+            body.write_notes()
+            flow.losses += parts.losses
+            flow.losses += (*_deleted(root), *_running(parts))
+            flow.losses += losses_of(archive.namelist(), _EMBEDDED)
             title = title_of(archive)
-            converted: Any = mammoth.convert_to_html(
-                BytesIO(data),
-                style_map=_STYLES,
-                convert_image=mammoth.images.img_element(lambda _: {}),
-                external_file_access=False,
-            )
-        page = _CELL.sub("", _BACK.sub("", converted.value))
-        extracted = Html().extract(page.encode(), path)
+        extracted = flow.extracted()
         sections = extracted.sections
         first = sections[0].title if sections and not sections[0].start else ""
-        losses = (*extracted.losses, *losses, *embedded)
-        return replace(extracted, title=title or first, losses=losses)
-
-
-def title_of(archive: ZipFile) -> str:
-    """Returns the title in an Office file's properties; may be empty."""
-    properties = parsed(read(archive, "docProps/core.xml"))
-    return properties.findtext("{http://purl.org/dc/elements/1.1/}title") or ""
-
-
-def _with_formulas(archive: ZipFile, body: _Element) -> bytes:
-    """Returns the file with formulas as text, which mammoth skips; empty without formulas."""
-    from lxml.etree import SubElement, tostring
-
-    formulas = [*body.iter(f"{_MATH}oMath")]
-    for formula in formulas:
-        parts = ((e.tag.removeprefix(_MATH), e.text or "") for e in formula.iter(f"{_MATH}*"))
-        text = "".join(_SIGNS.get(name, text if name == "t" else "") for name, text in parts)
-        tail, formula.tail = formula.tail, None
-        formula.clear()
-        formula.tag, formula.tail = f"{_WORD}r", tail
-        SubElement(formula, f"{_WORD}t").text = text
-    if not formulas:
-        return b""
-    buffer = BytesIO()
-    with zipfile.ZipFile(buffer, "w") as copy:
-        for name in archive.namelist():
-            is_body = name == "word/document.xml"
-            copy.writestr(name, tostring(body) if is_body else archive.read(name))
-    return buffer.getvalue()
+        return replace(extracted, title=title or first)
 
 
 def _deleted(body: _Element) -> Iterator[Loss]:
@@ -116,11 +68,11 @@ def _deleted(body: _Element) -> Iterator[Loss]:
         yield Loss("tracked deletion", "was deleted by the author", "", size, len(texts))
 
 
-def _running(archive: ZipFile) -> Iterator[Loss]:
+def _running(parts: Parts) -> Iterator[Loss]:
     """Yields losses of page headers and footers, which are furniture."""
-    for name in archive.namelist():
+    for name in parts.archive.namelist():
         if match := re.fullmatch(r"word/(header|footer)\d*\.xml", name):
-            text = "".join(e.text or "" for e in parsed(archive.read(name)).iter(f"{_WORD}t"))
+            text = "".join(e.text or "" for e in parts.root(name, match[1]).iter(f"{_WORD}t"))
             if text.strip():
                 yield Loss(
                     match[1], f"is on every page: {text[:80]}", "", len(text), furniture=True

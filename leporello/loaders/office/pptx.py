@@ -3,38 +3,47 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from io import BytesIO
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from leporello.core.records import Loss
+from leporello.loaders.figures import formula
 from leporello.loaders.flow import Flow
-from leporello.loaders.office.archive import ArchiveFormat, losses_of, unpacked
+from leporello.loaders.numbering import numeral, whole
+from leporello.loaders.office.archive import ArchiveFormat, losses_of, parsed, title_of, unpacked
+from leporello.loaders.office.parts import Parts, attribute, elements
 from leporello.text.outline import Extracted
 
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_PRESENTATION = "ppt/presentation.xml"
 _EMBEDDED = {
     r"ppt/media/.*\.(mp4|m4v|avi|mov|wmv|mp3|wav|m4a)": ("sound or video", "is not read"),
-    r"ppt/embeddings/(?!.*\.xls)": ("embedded object", "is not read; save it as a separate file"),
-    r"ppt/diagrams/data": ("diagram", "SmartArt is not read"),
     r"ppt/comments/": ("comments", "comments on slides are not read"),
     r"ppt/vbaProject": ("macro", "macros are not run"),
 }
 _FILE_NAME = re.compile(r"[^\s/]+\.[a-z]{3,4}", re.I)  # programs use file names as descriptions
-_NO_TEXT = {"PICTURE": "image", "LINKED_PICTURE": "image", "MEDIA": "sound or video"}
+_FORMS = {
+    "arabic": "1", "alphaLc": "a", "alphaUc": "A", "romanLc": "i", "romanUc": "I",
+}  # fmt: skip
+_AUTO_NUMBER = re.compile(r"(.+?)(Period|ParenR|ParenBoth|Plain|Minus)?")
+_SIGNS = {"Period": "{}.", "ParenR": "{})", "ParenBoth": "({})", "Minus": "- {} -"}
+_Write: TypeAlias = "Callable[[_Slide, _Element], None]"
 
 
 @dataclass(frozen=True)
 class Pptx(ArchiveFormat):
-    """PowerPoint (pptx): titles, texts, tables and speaker notes, with one place per slide.
+    """PowerPoint (pptx): titles, texts, tables, charts and speaker notes, with a place per slide.
 
     Attributes:
         hidden: Whether hidden slides are read too; they are losses otherwise.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".pptx", ".pptm", ".ppsx", ".potx")
-    member: ClassVar[str] = "ppt/presentation.xml"
+    member: ClassVar[str] = _PRESENTATION
 
     hidden: bool = False
 
@@ -44,83 +53,202 @@ class Pptx(ArchiveFormat):
         Raises:
             UserError: The file is corrupt or locked.
         """
-        from pptx import Presentation
-
-        with unpacked(data, path) as archive:
-            losses = [*losses_of(archive.namelist(), _EMBEDDED)]
-        shown = Presentation(BytesIO(data))
         flow = Flow()
-        for number, slide in enumerate(shown.slides, 1):
-            place = f"slide {number}"
-            target = Flow() if self._is_hidden(slide) else flow
-            target.place(place)
-            for loss in _write(slide, target):
-                flow.losses.append(replace(loss, place=place))
-            if target is not flow:
-                size = len(target.extracted().text)
-                why = "is hidden; the loader {class: Pptx, hidden: true} reads it"
-                flow.losses.append(Loss("hidden slide", why, place, size))
-        flow.title = shown.core_properties.title
-        flow.losses += losses
+        with unpacked(data, path, is_tested=False) as archive:
+            parts = Parts(archive)
+            shown = parsed(archive.read(_PRESENTATION))
+            targets = parts.targets(_PRESENTATION)
+            for number, entry in enumerate(shown.iterfind("{*}sldIdLst/{*}sldId"), 1):
+                ids = (str(v) for k, v in entry.attrib.items() if str(k).endswith("}id"))
+                name = targets.get(next(ids, ""), ("", ""))[1]
+                self._write(number, name, parts, flow)
+            flow.title = title_of(archive)
+            flow.losses += losses_of(archive.namelist(), _EMBEDDED)
         return flow.extracted()
 
-    def _is_hidden(self, slide: Any) -> bool:  # noqa: ANN401 -- a type of the library
-        return slide._element.get("show") == "0" and not self.hidden
+    def _write(self, number: int, name: str, parts: Parts, flow: Flow) -> None:
+        """Writes a slide, or counts a hidden one as a loss."""
+        place = f"slide {number}"
+        if name not in parts.archive.namelist():
+            flow.losses.append(Loss("slide", "is not in the file", place))
+            return
+        root = parts.root(name, "slide")
+        is_hidden = root.get("show") in ("0", "false") and not self.hidden
+        target = Flow() if is_hidden else flow
+        target.place(place)
+        _Slide(parts, target, name).write(root)
+        if is_hidden:
+            why = "is hidden; the loader {class: Pptx, hidden: true} reads it"
+            size = len(target.extracted().text)
+            parts.losses = [Loss("hidden slide", why, place, size)]
+        flow.losses += (loss if loss.place else replace(loss, place=place) for loss in parts.losses)
+        parts.losses = []
 
 
-def _write(slide: Any, flow: Flow) -> Iterator[Loss]:  # noqa: ANN401 -- a type of the library
-    """Writes a slide's text, and yields its losses."""
-    title = slide.shapes.title
-    if title is not None:
-        flow.element("h1", title.text_frame.text)
-    for shape in slide.shapes:
-        if title is None or shape.shape_id != title.shape_id:
-            yield from _write_shape(shape, flow)
-    if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None:
-        _write_text(notes, flow)
+class _Slide:
+    """Writes a slide: its title, its other shapes, then its notes."""
+
+    def __init__(self, parts: Parts, flow: Flow, name: str) -> None:
+        self._parts, self._flow, self._name = parts, flow, name
+        self._title: _Element | None = None
+
+    def write(self, root: _Element) -> None:
+        shapes = root.find("{*}cSld/{*}spTree")
+        if shapes is not None:
+            self._title = next((s for s in shapes.iter("{*}sp") if _kind(s) in _TITLES), None)
+            if self._title is not None:
+                self._flow.start("h1")
+                self._write_text(self._title)
+                self._flow.end("h1")
+            self._write_shapes(shapes)
+        if notes := self._parts.target(self._name, "notesSlide"):
+            for shape in self._parts.root(notes, "notes").iter("{*}sp"):
+                if _kind(shape) == "body":
+                    self._write_shape(shape)
+
+    def _write_shapes(self, shapes: _Element) -> None:
+        for name, shape in elements(shapes):
+            about = next(shape.iter("{*}cNvPr"), None)
+            if shape is self._title or name not in _SHAPES:
+                continue
+            if attribute(about, "hidden") in ("1", "true"):
+                self._flow.conceal("".join(t.text or "" for t in shape.iter("{*}t")))
+            else:
+                _SHAPES[name](self, shape)
+
+    def _write_shape(self, shape: _Element) -> None:
+        self._flow.start("p")
+        self._write_text(shape, "div")
+        self._flow.end("p")
+
+    def _write_picture(self, picture: _Element) -> None:
+        described = attribute(next(picture.iter("{*}cNvPr"), None), "descr") or ""
+        if _FILE_NAME.fullmatch(described) or not described.strip():
+            is_media = any(True for _ in picture.iter("{*}videoFile", "{*}audioFile"))
+            what = "sound or video" if is_media else "image"
+            self._lose(what, "has no alternative text; images are not read")
+        else:
+            self._flow.element("p", described)
+
+    def _write_frame(self, frame: _Element) -> None:
+        """Writes a table, chart or diagram; embedded objects are losses."""
+        if (table := next(frame.iter("{*}tbl"), None)) is not None:
+            self._write_table(table)
+        elif (embedded := next(frame.iter("{*}oleObj"), None)) is not None:
+            what = attribute(embedded, "progId") or attribute(embedded, "name") or ""
+            why = f"is not read ({what}); save it as a separate file" if what else "is not read"
+            self._lose("embedded object", why)
+        elif any(True for _ in frame.iter("{*}chart", "{*}relIds")):
+            self._parts.write_graphic(frame, self._name, self._flow)
+        else:
+            self._lose("drawing", "is of an unknown kind")
+
+    def _write_table(self, table: _Element) -> None:
+        flow, properties = self._flow, table.find("{*}tblPr")
+        flow.start("table")
+        for number, row in enumerate(table.iterfind("{*}tr")):
+            is_header = number == 0 and attribute(properties, "firstRow") in ("1", "true")
+            flow.start("thead" if is_header else "tbody")
+            flow.start("tr")
+            for cell in row.iterfind("{*}tc"):
+                if not {cell.get("hMerge"), cell.get("vMerge")} & {"1", "true"}:
+                    spans = cell.get("gridSpan", "1"), cell.get("rowSpan", "1")
+                    flow.start("td", dict(zip(("colspan", "rowspan"), spans, strict=True)))
+                    self._write_text(cell, "div")
+                    flow.end("td")
+            flow.end("tr")
+            flow.end("thead" if is_header else "tbody")
+        flow.end("table")
+
+    def _write_text(self, shape: _Element, tag: str = "") -> None:
+        """Writes the paragraphs of a shape, each as an element."""
+        body = shape.find("{*}txBody")
+        if body is None:
+            return
+        numbers = _Numbers(body)
+        for paragraph in body.iterfind("{*}p"):
+            self._flow.start(tag or "span")
+            self._flow.label(numbers.number(paragraph))
+            self._write_runs(paragraph)
+            self._flow.is_labelled = False
+            self._flow.end(tag or "span")
+            if not tag:
+                self._flow.data(" ")
+
+    def _write_runs(self, paragraph: _Element) -> None:
+        height = ""
+        for name, run in elements(paragraph):
+            baseline = attribute(run.find("{*}rPr"), "baseline") or "0"
+            above = "" if baseline.strip("0%") == "" else "sub" if baseline[0] == "-" else "sup"
+            if name in ("r", "fld") and above != height:
+                if height:
+                    self._flow.end(height)
+                if above:
+                    self._flow.start(above)
+                height = above
+            if name in ("r", "fld"):
+                self._flow.data(run.findtext("{*}t") or "")
+            elif name == "br":
+                self._flow.data(" ")
+            elif name == "m":
+                for math in run.iter("{*}oMath"):
+                    self._flow.data(formula(math))
+        if height:
+            self._flow.end(height)
+
+    def _lose(self, what: str, why: str) -> None:
+        self._parts.losses.append(Loss(what, why))
 
 
-def _write_shape(shape: Any, flow: Flow) -> Iterator[Loss]:  # noqa: ANN401 -- a type of the library
-    if hasattr(shape, "shapes"):  # a group
-        for inner in shape.shapes:
-            yield from _write_shape(inner, flow)
-    elif shape.has_text_frame:
-        _write_text(shape.text_frame, flow)
-    elif getattr(shape, "has_table", False):
-        _write_rows(([cell.text for cell in row.cells] for row in shape.table.rows), flow)
-    elif getattr(shape, "has_chart", False):
-        _write_chart(shape.chart, flow)
-    elif what := _NO_TEXT.get(getattr(shape.shape_type, "name", "")):
-        described = " ".join(shape._element.xpath(".//p:cNvPr/@descr"))
-        alternative = "" if _FILE_NAME.fullmatch(described) else described
-        flow.element("p", alternative)
-        if not alternative.strip():
-            yield Loss(what, "has no alternative text; images are not read")
+class _Numbers:
+    """Numbers of the paragraphs of a shape."""
+
+    def __init__(self, body: _Element) -> None:
+        self._body = body
+        self._counts: dict[int, tuple[str, int]] = {}  # form and last number, by level
+
+    def number(self, paragraph: _Element) -> str:
+        """Counts a paragraph, and returns its number; empty without number."""
+        properties = paragraph.find("{*}pPr")
+        level = whole(attribute(properties, "lvl"))
+        auto = self._auto(properties, level)
+        for deeper in [other for other in self._counts if other > level]:
+            del self._counts[deeper]
+        if not any(t.text for t in paragraph.iter("{*}t")):
+            return ""  # PowerPoint neither shows nor counts the number of an empty paragraph
+        if auto is None:
+            self._counts.pop(level, None)
+            return ""
+        kind, start = auto.get("type", "arabicPeriod"), whole(auto.get("startAt"), 1)
+        form, last = self._counts.get(level, ("", 0))
+        count = last + 1 if form == kind + str(start) else start
+        self._counts[level] = kind + str(start), count
+        match = _AUTO_NUMBER.fullmatch(kind)
+        name, sign = match.groups() if match else (kind, None)
+        return _SIGNS.get(sign or "", "{}").format(numeral(count, _FORMS.get(name, "1")))
+
+    def _auto(self, properties: _Element | None, level: int) -> _Element | None:
+        """Returns the automatic number of a paragraph, which the list's style may define."""
+        styles = (properties, self._body.find(f"{{*}}lstStyle/{{*}}lvl{level + 1}pPr"))
+        for style in styles:
+            for name, element in elements(style) if style is not None else ():
+                if name in ("buAutoNum", "buNone", "buChar", "buBlip"):
+                    return element if name == "buAutoNum" else None
+        return None
 
 
-def _write_text(frame: Any, flow: Flow) -> None:  # noqa: ANN401 -- a type of the library
-    flow.start("p")
-    for paragraph in frame.paragraphs:
-        flow.element("div", paragraph.text.replace("\v", " "))
-    flow.end("p")
+def _kind(shape: _Element) -> str:
+    """Returns the kind of a placeholder; empty for other shapes."""
+    place = next(shape.iter("{*}ph"), None)
+    return "" if place is None else place.get("type", "obj")
 
 
-def _write_chart(chart: Any, flow: Flow) -> None:  # noqa: ANN401 -- a type of the library
-    """Writes the table of a chart's data."""
-    titled = chart.has_title and chart.chart_title.has_text_frame
-    flow.element("p", chart.chart_title.text_frame.text if titled else "")
-    for plot in chart.plots:
-        series = [*plot.series]
-        rows = [("", *(column.name for column in series))]
-        rows += zip(plot.categories, *(column.values for column in series), strict=False)
-        _write_rows(rows, flow)
-
-
-def _write_rows(rows: Iterable[Iterable[object]], flow: Flow) -> None:
-    flow.start("table")
-    for row in rows:
-        flow.start("tr")
-        for cell in row:
-            flow.element("td", f"{cell:g}" if isinstance(cell, float) else str(cell or ""))
-        flow.end("tr")
-    flow.end("table")
+_TITLES = ("title", "ctrTitle")
+_SHAPES: Mapping[str, _Write] = {
+    "sp": _Slide._write_shape,
+    "cxnSp": _Slide._write_shape,
+    "grpSp": _Slide._write_shapes,
+    "pic": _Slide._write_picture,
+    "graphicFrame": _Slide._write_frame,
+    "contentPart": lambda slide, _: slide._lose("drawing", "is handwriting, which is not read"),
+}

@@ -1,4 +1,4 @@
-"""RTF: text from striprtf, with headings, footnotes and table cells added."""
+"""RTF: text from striprtf, with headings, footnotes, table cells and raised figures added."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from leporello.core.environment.input_limits import RTF_DEPTH
 from leporello.core.errors import UserError
 from leporello.core.records import Loss
 from leporello.loaders.files import Format
+from leporello.loaders.office.rtf_marks import marked_formats, marked_rows, unmarked
 from leporello.text.outline import Extracted, Heading, outline
 
 _BINARY = re.compile(rb"\\bin(\d{1,9}) ?")
 _GROUP = re.compile(
-    r"\{(?:\\\*)?\s*\\(fldinst|footnote|header|footer|annotation|pict|nonshppict|objdata)"
+    r"\{(?:\\\*)?\s*\\(fldinst|footnote|header|footer|annotation|pict|nonshppict|objdata|shp"
+    r"|listtext|pntext)"
     r"[lrf]?(?![a-z])"
 )
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
@@ -28,8 +30,12 @@ _LOST = {
     "pict": ("image", "images are not read"),
     "objdata": ("embedded object", "is not read; save it as a separate file"),
 }
+_SHAPE_TEXT = re.compile(r"\{\\shptxt(?![a-z])")
+_CHECKED = re.compile(r"\\ff(res|defres)(\d+)")
+_CHOICE = re.compile(r"\\ffl(?![a-z])\s*([^{}]*)")
 _LEVEL = re.compile(r"\\outlinelevel([0-8])(?!\d) ?")
 _MARK = 0xFDD0  # first of nine code points for levels, which no text contains
+_UNSET = 25  # result of a field of a form that nobody has filled in
 _MARKED = re.compile(r"([\ufdd0-\ufdd8])+([^\n]*)")
 
 
@@ -58,9 +64,11 @@ class Rtf(Format):
             raise RecursionError
         losses: list[Loss] = []
         source = "".join(_kept(source, losses))
-        source = re.sub(r"\\(?:nest)?cell(?![a-z])", r"\\tab", source)
+        source = marked_formats(marked_rows(source))
         marked = _plain(_LEVEL.sub(lambda m: m[0] + chr(_MARK + int(m[1])), source))
-        marked = marked.replace("\t\n", "\n").strip()
+        marked, hidden = unmarked(marked)
+        losses += hidden
+        marked = marked.strip(" \n\r")
         pieces, headings, at, size = [], [], 0, 0
         for match in _MARKED.finditer(marked):
             pieces.append(marked[at : match.start()])
@@ -94,12 +102,31 @@ def _kept(source: str, losses: list[Loss]) -> Iterator[str]:
         at, body, kind = end, source[match.end() : end - 1], match[1]
         if kind == "footnote":
             yield f" ({{{body.lstrip()}}})"
+        elif kind in ("listtext", "pntext"):  # the number of an item
+            yield "{" + re.sub(r"\\tab(?![a-z]) ?", "", body).rstrip() + " }"
+        elif kind == "fldinst":
+            yield f"{{{_form(body)}}}"
+        elif kind == "shp":
+            for box in _SHAPE_TEXT.finditer(body):
+                inner = body[box.end() : _end(body, box.start()) - 1]
+                yield f"\\par {{{''.join(_kept(inner, losses))}}}\\par "
         elif kind in _LOST:
             text = _plain("{\\rtf1 " + body + "}") if kind not in ("pict", "objdata") else ""
             furniture = kind in ("header", "footer")
             if text.strip() or not furniture:
                 losses.append(Loss(*_LOST[kind], "", len(text.strip()), furniture=furniture))
     yield source[at:]
+
+
+def _form(instruction: str) -> str:
+    """Returns the value of a form's box or list; empty for other fields."""
+    results = {match[1]: int(match[2][:4]) for match in _CHECKED.finditer(instruction)}
+    value = results.get("res", _UNSET)
+    value = results.get("defres", 0) if value == _UNSET else value
+    if "FORMCHECKBOX" in instruction:
+        return rf"\u{ord('☒' if value else '☐')}?"
+    choices = _CHOICE.findall(instruction)
+    return "".join(choices[value : value + 1]) if "FORMDROPDOWN" in instruction else ""
 
 
 def _end(source: str, start: int) -> int:

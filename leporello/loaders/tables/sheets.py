@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from leporello.core.errors import UserError
 from leporello.core.records import Loss
 from leporello.loaders.files import ZIP, Format
-from leporello.loaders.office.archive import losses_of, members, parsed, unpacked
-from leporello.loaders.office.docx import title_of
+from leporello.loaders.office.archive import losses_of, members, parsed, title_of, unpacked
 from leporello.loaders.tables.rows import Header, letters, written
 from leporello.text.outline import Extracted, joined
 

@@ -1,0 +1,80 @@
+"""Numbers of list items: decimal, letters and Roman numerals, and counters of lists."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from leporello.loaders.tables.rows import letters
+
+_ROMAN = dict(
+    zip(
+        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
+        ("m", "cm", "d", "cd", "c", "xc", "l", "xl", "x", "ix", "v", "iv", "i"),
+        strict=True,
+    )
+)
+_MOST_ROMAN = 3999
+_WHOLE = re.compile(r"\s*-?\d{1,9}\s*", re.ASCII)
+
+
+def numeral(number: int, form: str) -> str:
+    """Returns a number as text; numbers that a form does not have are decimal.
+
+    Args:
+        number: The number.
+        form: How it begins to count: `1`, `01`, `a`, `A`, `i` or `I`; `aa` and `AA` repeat a letter
+            after `z`.
+    """
+    if form == "01":
+        return f"{number:02}"
+    if number < 1 or form not in ("a", "A", "aa", "AA", "i", "I"):
+        return str(number)
+    if form in ("aa", "AA"):
+        text = letters((number - 1) % 26) * ((number - 1) // 26 + 1)
+    elif form in ("a", "A"):
+        text = letters(number - 1)
+    elif number > _MOST_ROMAN:
+        return str(number)
+    else:
+        text = _roman(number).upper()
+    return text if form.isupper() else text.lower()
+
+
+def whole(text: str | None, default: int = 0) -> int:
+    """Returns an attribute as a whole number; the default for other text."""
+    is_number = text is not None and _WHOLE.fullmatch(text) is not None
+    return int(text) if text and is_number else default
+
+
+def _roman(number: int) -> str:
+    text = ""
+    for value, sign in _ROMAN.items():
+        text += sign * (number // value)
+        number %= value
+    return text
+
+
+@dataclass(slots=True)
+class Counter:
+    """Counter of a list.
+
+    Attributes:
+        following: Number of the next item.
+        form: Form of its numbers, as in `numeral`; empty for items without numbers.
+        step: Difference between the numbers of items.
+    """
+
+    following: int = 1
+    form: str = "1"
+    step: int = 1
+
+    def count(self, form: str = "") -> str:
+        """Counts an item, and returns its number with a dot; empty for items without numbers.
+
+        Args:
+            form: Form of the number, if the item has its own.
+        """
+        current = self.following
+        self.following += self.step
+        return f"{numeral(current, form or self.form)}." if self.form else ""

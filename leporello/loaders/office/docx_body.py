@@ -1,0 +1,347 @@
+"""Text of Word's elements: paragraphs, runs, fields, tables, notes and text boxes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from leporello.core.records import Loss
+from leporello.loaders.figures import formula
+from leporello.loaders.flow import Flow
+from leporello.loaders.numbering import whole
+from leporello.loaders.office.docx_styles import Numbers, Styles, is_on, outline_level
+from leporello.loaders.office.docx_tables import columns_before, columns_of, inside, row_spans
+from leporello.loaders.office.parts import Parts, attribute, elements, local_name
+from leporello.loaders.office.symbols import symbol
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_Write: TypeAlias = "Callable[[Body, _Element], None]"
+_BOXES = {True: "☒", False: "☐"}
+_HEIGHTS = {"superscript": "sup", "subscript": "sub"}
+_QUOTIENT = re.compile(r"\bEQ\s+\\f\s*\(([^(),;]*)[,;]([^(),;]*)\)", re.I)
+_CONTENTS = ("{*}txbxContent", "{*}chart", "{*}relIds")  # of drawings
+_NOTES = ("footnote", "endnote", "comment")
+
+
+class Body:
+    """Writes the body of a document, then its notes and comments.
+
+    Attributes:
+        flow: Text so far.
+        part: Name of the part that is being written.
+    """
+
+    def __init__(self, parts: Parts, flow: Flow, part: str) -> None:
+        self.flow, self.part = flow, part
+        self._parts = parts
+        self._styles = Styles(parts.root(self._related("styles"), "styles"))
+        numbers = parts.root(self._related("numbering"), "numbers of lists")
+        self._numbers = Numbers(numbers, self._styles)
+        self._fields: list[str] = []  # instructions of open fields; empty after they end
+        self._codes = 0  # open fields whose instruction is being read
+        self._height = ""  # sup, sub or nothing: the element that is open for raised text
+        self._style = ""  # of the paragraph
+        self._after: list[_Element] | None = None  # text boxes and charts of the open paragraph
+        self._is_joined = False  # whether the next paragraph continues the last one
+        self._marks: dict[tuple[str, str], int] = {}  # numbers of notes, by kind and id
+
+    def write(self, parent: _Element) -> None:
+        """Writes the elements in an element; of unknown elements, those in them."""
+        for name, element in elements(parent):
+            handler = _HANDLERS.get(name, Body.write)
+            if handler is not None:
+                handler(self, element)
+
+    def write_notes(self) -> None:
+        """Writes the notes and comments that the text refers to, and comments without reference."""
+        for kind in _NOTES:
+            self.part = self._related(f"{kind}s")
+            root = self._parts.root(self.part, f"{kind}s")
+            bodies = {attribute(e, "id") or "": e for e in root.iterfind(f"{{*}}{kind}")}
+            ids = [id_ for of, id_ in self._marks if of == kind]
+            ids += [id_ for id_ in bodies if kind == "comment" and id_ not in ids]
+            for id_ in ids:
+                if (body := bodies.get(id_)) is not None:
+                    self._write_note(kind, id_, body)
+
+    def _write_note(self, kind: str, id_: str, body: _Element) -> None:
+        self.flow.start("p")
+        mark = self._mark(kind, id_)
+        if kind == "comment":
+            mark = f"Comment {mark} {attribute(body, 'author') or ''}".strip() + ":"
+        self.flow.label(mark)
+        self.write(body)
+        self.flow.is_labelled = False
+        self.flow.end("p")
+
+    def _mark(self, kind: str, id_: str) -> str:
+        """Returns the number of a note, in brackets, or of a comment; both count references."""
+        is_comment = kind == "comment"
+        others = sum((of == "comment") == is_comment for of, _ in self._marks)
+        number = self._marks.setdefault((kind, id_), others + 1)
+        return f"[c{number}]" if is_comment else f"[{number}]"
+
+    def _related(self, kind: str) -> str:
+        return self._parts.target("word/document.xml", kind) or f"word/{kind}.xml"
+
+    def _write_paragraph(self, paragraph: _Element) -> None:
+        properties = paragraph.find("{*}pPr")
+        if self._after is not None:  # in a text box or note that is in a paragraph
+            self._after.append(paragraph)
+            return
+        tag = "" if self._is_joined else self._start_paragraph(properties)
+        self._is_joined = False
+        self._after = []
+        self.write(paragraph)
+        self._set_height("")
+        after, self._after = self._after, None
+        mark = None if properties is None else properties.find("{*}rPr/{*}del")
+        if mark is not None and not after:
+            self._is_joined = True
+            return
+        self.flow.is_labelled = False
+        self.flow.end(tag or "p")
+        for element in after:
+            self._write_after(element)
+
+    def _start_paragraph(self, properties: _Element | None) -> str:
+        """Begins a paragraph with its number; returns the name of its element."""
+        style = None if properties is None else attribute(properties.find("{*}pStyle"))
+        self._style = style or ""
+        level = None if properties is None else outline_level(properties)
+        level = self._styles.heading(self._style) if level is None else level
+        number = self._numbers.number(properties, self._style)
+        tag = f"h{min(level, 6)}" if level else "p" if number is None else "li"
+        self.flow.start(tag)
+        self.flow.label(number or "")
+        return tag
+
+    def _write_after(self, element: _Element) -> None:
+        name = local_name(str(element.tag))
+        if name == "p":
+            self._write_paragraph(element)
+        elif name == "txbxContent":
+            self.flow.start("p")
+            self.write(element)
+            self.flow.end("p")
+        else:
+            self._parts.write_graphic(element, self.part, self.flow)
+
+    def _write_run(self, run: _Element) -> None:
+        properties = run.find("{*}rPr")
+        height = ""
+        if self._style or properties is not None:
+            style = None if properties is None else attribute(properties.find("{*}rStyle"))
+            if self._is_hidden(properties, style):
+                self.flow.conceal("".join(t.text or "" for t in run.iter("{*}t")))
+                return
+            aligned = None if properties is None else attribute(properties.find("{*}vertAlign"))
+            if aligned is None and style:
+                aligned = self._styles.text_value(style, "vertAlign")
+            height = _HEIGHTS.get(aligned or "", "")
+        if height != self._height:
+            self._set_height(height)
+        self.write(run)
+
+    def _is_hidden(self, properties: _Element | None, style: str | None) -> bool:
+        if properties is not None and (own := properties.find("{*}vanish")) is not None:
+            return is_on(own)
+        values = (self._styles.text_value(s, "vanish") for s in (style, self._style) if s)
+        value = next((v for v in values if v is not None), "0")
+        return value not in ("0", "false", "off")
+
+    def _set_height(self, height: str) -> None:
+        if self._height:
+            self.flow.end(self._height)
+        if height:
+            self.flow.start(height)
+        self._height = height
+
+    def _write_text(self, element: _Element) -> None:
+        if not self._codes:
+            self.flow.data(element.text or "")
+
+    def _write_break(self, element: _Element) -> None:
+        if attribute(element, "type") in (None, "textWrapping"):
+            self.flow.start("br")
+
+    def _write_symbol(self, element: _Element) -> None:
+        font, code = attribute(element, "font") or "", attribute(element, "char") or ""
+        if text := symbol(font, code):
+            self.flow.data(text)
+        else:
+            self.flow.losses.append(Loss("symbol", f"{code} of the font {font} is unknown"))
+
+    def _write_field(self, element: _Element) -> None:
+        """Begins or ends a field, whose instruction is not text."""
+        kind = attribute(element, "fldCharType")
+        if kind == "begin":
+            self._fields.append("")
+            self._codes += 1
+            self._write_form(element)
+        elif kind == "separate" and self._fields and self._codes:
+            self._codes -= 1
+            self._fields[-1] = "\0"  # its result follows
+        elif kind == "end" and self._fields:
+            instruction = self._fields.pop()
+            if instruction != "\0":
+                self._codes -= 1
+                self._write_instruction(instruction)
+
+    def _write_form(self, field: _Element) -> None:
+        """Writes the value of a field of a form that has no text of its own."""
+        if (box := field.find("{*}ffData/{*}checkBox")) is not None:
+            state = box.find("{*}checked")
+            self.flow.data(_BOXES[is_on(box.find("{*}default") if state is None else state)])
+        elif (choices := field.find("{*}ffData/{*}ddList")) is not None:
+            texts = [attribute(e) or "" for e in choices.iterfind("{*}listEntry")]
+            chosen = whole(attribute(choices.find("{*}result")))
+            self.flow.data("".join(texts[chosen : chosen + 1]))
+
+    def _write_instruction(self, instruction: str) -> None:
+        """Writes a field without a result, if its instruction is a formula."""
+        if quotient := _QUOTIENT.search(instruction):
+            self.flow.data(f"{quotient[1].strip()}/{quotient[2].strip()}")
+        elif instruction.split()[:1] == ["EQ"]:
+            loss = Loss("formula", "is a field that is not read", "", len(instruction))
+            self.flow.losses.append(loss)
+
+    def _read_instruction(self, element: _Element) -> None:
+        if self._fields and self._fields[-1] != "\0":
+            self._fields[-1] += element.text or ""
+
+    def _write_control(self, control: _Element) -> None:
+        """Writes a content control: its content, or a box for one that is ticked or not."""
+        properties = control.find("{*}sdtPr")
+        box = None if properties is None else properties.find("{*}checkbox")
+        content = control.find("{*}sdtContent")
+        if box is not None:
+            self.flow.data(_BOXES[is_on(box.find("{*}checked"))])
+        elif content is not None:
+            self.write(content)
+
+    def _write_ruby(self, ruby: _Element) -> None:
+        for name in ("rubyBase", "rt"):
+            if (part := ruby.find(f"{{*}}{name}")) is not None:
+                self.flow.start(name)
+                self.write(part)
+                self.flow.end(name)
+
+    def _write_reference(self, element: _Element) -> None:
+        kind = local_name(str(element.tag)).removesuffix("Reference")
+        if (id_ := attribute(element, "id")) is not None:
+            self._set_height("")
+            self.flow.data(self._mark(kind, id_))
+
+    def _write_drawing(self, drawing: _Element) -> None:
+        """Writes the description of a picture, and later the text, chart or diagram in it."""
+        for element in drawing.iter("{*}pic", "{*}imagedata", "{*}textpath", *_CONTENTS):
+            name = local_name(str(element.tag))
+            outer = [*_outer(element, drawing)]
+            if "Fallback" in outer or "txbxContent" in outer:
+                continue  # repeats its alternative, or is written with the text box
+            if name == "textpath":
+                self.flow.data(attribute(element, "string") or "")
+            elif f"{{*}}{name}" in _CONTENTS:
+                self._postpone(element)
+            else:
+                about = next(drawing.iter("{*}docPr"), None)
+                texts = (
+                    attribute(about, "descr"),
+                    attribute(about, "title"),
+                    attribute(element, "title"),
+                )
+                described = next((text for text in texts if text and text.strip()), "")
+                self.flow.start("img", {"alt": described} if described else {})
+
+    def _postpone(self, element: _Element) -> None:
+        if self._after is None:
+            self._write_after(element)
+        else:
+            self._after.append(element)
+
+    def _write_object(self, element: _Element) -> None:
+        what = next(
+            (attribute(e, "ProgID") for e in element.iter("{*}OLEObject", "{*}control")), ""
+        )
+        why = f"is not read ({what})" if what else "is not read"
+        self.flow.losses.append(Loss("embedded object", f"{why}; save it as a separate file"))
+
+    def _lose(self, element: _Element) -> None:
+        name = local_name(str(element.tag))
+        self.flow.losses.append(Loss("inserted part", f"is not read ({name})"))
+
+    def _write_formula(self, element: _Element) -> None:
+        self.flow.data(formula(element))
+
+    def _write_table(self, table: _Element) -> None:
+        if self._after is not None:  # in a text box
+            self._after.append(table)
+            return
+        self.flow.start("table")
+        rows = [row for row in inside(table, "tr") if row.find("{*}trPr/{*}del") is None]
+        spans = row_spans(rows)
+        for row in rows:
+            group = "thead" if is_on(row.find("{*}trPr/{*}tblHeader")) else "tbody"
+            self.flow.start(group)
+            self.flow.start("tr")
+            if before := columns_before(row):
+                self.flow.start("td", {"colspan": str(before)})
+            for cell in inside(row, "tc"):
+                if cell in spans:
+                    given = {"colspan": str(columns_of(cell)), "rowspan": str(spans[cell])}
+                    self.flow.start("td", given)
+                    self.write(cell)
+                    self.flow.end("td")
+            self.flow.end("tr")
+            self.flow.end(group)
+        self.flow.end("table")
+
+
+def _outer(element: _Element, end: _Element) -> Iterator[str]:
+    """Yields the names of the elements around an element, up to another one."""
+    for outer in element.iterancestors():
+        if outer is end:
+            return
+        yield local_name(str(outer.tag))
+
+
+_HANDLERS: Mapping[str, _Write | None] = {
+    "p": Body._write_paragraph,
+    "r": Body._write_run,
+    "t": Body._write_text,
+    "tbl": Body._write_table,
+    "tab": lambda body, _: body.flow.start("tab"),
+    "br": Body._write_break,
+    "cr": Body._write_break,
+    "noBreakHyphen": lambda body, _: body.flow.data("\u2011"),
+    "softHyphen": lambda body, _: body.flow.data("\u00ad"),
+    "sym": Body._write_symbol,
+    "fldChar": Body._write_field,
+    "instrText": Body._read_instruction,
+    "sdt": Body._write_control,
+    "ruby": Body._write_ruby,
+    "footnoteReference": Body._write_reference,
+    "endnoteReference": Body._write_reference,
+    "commentReference": Body._write_reference,
+    "drawing": Body._write_drawing,
+    "pict": Body._write_drawing,
+    "object": Body._write_object,
+    "oMath": Body._write_formula,
+    "altChunk": Body._lose,
+    "subDoc": Body._lose,
+    "contentPart": Body._lose,
+    # Properties, and what is not part of the text.
+    **dict.fromkeys(
+        (
+            *("pPr", "rPr", "sectPr", "tblPr", "tblGrid", "trPr", "tcPr", "tblPrEx", "del"),
+            *("moveFrom", "delText", "delInstrText", "footnoteRef", "endnoteRef", "annotationRef"),
+            *("fldData", "ffData", "sdtPr", "sdtEndPr", "rubyPr", "oMathParaPr", "customXmlPr"),
+            *("smartTagPr", "ptab"),
+        ),
+        None,
+    ),
+}

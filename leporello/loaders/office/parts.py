@@ -1,0 +1,194 @@
+"""Parts of Office files (docx, pptx): their relationships, charts and diagrams."""
+
+from __future__ import annotations
+
+import posixpath
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from leporello.core.records import Loss
+from leporello.loaders.flow import Flow
+from leporello.loaders.office.archive import parsed, read
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_MOST_POINTS = 100_000  # of a series
+
+
+@lru_cache(maxsize=4096)
+def local_name(tag: str) -> str:
+    """Returns the name of a tag without its namespace; the same in both variants of the format."""
+    return tag.rpartition("}")[2]
+
+
+def elements(parent: _Element) -> Iterator[tuple[str, _Element]]:
+    """Yields the names and elements in an element, without comments.
+
+    Of alternatives, the first one that has elements is read.
+    """
+    for element in parent:
+        if not isinstance(element.tag, str):
+            continue
+        name = local_name(element.tag)
+        if name == "AlternateContent":
+            chosen = next((branch for branch in element if len(branch)), None)
+            if chosen is not None:
+                yield from elements(chosen)
+        else:
+            yield name, element
+
+
+def attribute(element: _Element | None, name: str = "val") -> str | None:
+    """Returns an attribute by its name without namespace; None without attribute or element."""
+    if element is None:
+        return None
+    for key, value in element.attrib.items():
+        if local_name(str(key)) == name:
+            return str(value)
+    return None
+
+
+class Parts:
+    """Parts of an Office file.
+
+    Attributes:
+        archive: The file.
+        losses: Parts that could not be read.
+    """
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self.archive = archive
+        self.losses: list[Loss] = []
+        self._targets: dict[str, Mapping[str, tuple[str, str]]] = {}
+
+    def root(self, name: str, what: str) -> _Element:
+        """Returns the root of a part; an empty element, and a loss, if it cannot be read.
+
+        Args:
+            name: Name of the part; the part may be absent.
+            what: Content of the part, for the loss.
+        """
+        from lxml.etree import XMLSyntaxError
+
+        try:
+            return parsed(read(self.archive, name))
+        except (XMLSyntaxError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+            self.losses.append(Loss(what, f"is corrupt ({str(error).splitlines()[0]})", name))
+            return parsed(b"")
+
+    def targets(self, part: str) -> Mapping[str, tuple[str, str]]:
+        """Returns the relationships of a part: the kind and name of each target, by id."""
+        if part not in self._targets:
+            folder, name = posixpath.split(part)
+            root = self.root(f"{folder}/_rels/{name}.rels".lstrip("/"), "relationships")
+            self._targets[part] = {
+                relation.get("Id", ""): (
+                    relation.get("Type", "").rpartition("/")[2],
+                    _path(folder, relation.get("Target", "")),
+                )
+                for relation in root.iter("{*}Relationship")
+            }
+        return self._targets[part]
+
+    def target(self, part: str, kind: str) -> str:
+        """Returns the name of the first related part of a kind; empty without such a part."""
+        return next((name for of, name in self.targets(part).values() if of == kind), "")
+
+    def write_graphic(self, frame: _Element, part: str, flow: Flow) -> None:
+        """Writes the charts and diagrams of a frame; those that are absent are losses.
+
+        Args:
+            frame: Element that refers to charts and diagrams.
+            part: Part that contains the element.
+            flow: Where they are written.
+        """
+        for element in frame.iter("{*}chart", "{*}relIds"):
+            is_chart = local_name(str(element.tag)) == "chart"
+            what = "chart" if is_chart else "diagram"
+            id_ = attribute(element, "id" if is_chart else "dm") or ""
+            name = self.targets(part).get(id_, ("", ""))[1]
+            if not name or name not in self.archive.namelist():
+                self.losses.append(Loss(what, "is not in the file"))
+                continue
+            root = self.root(name, what)
+            if is_chart:
+                write_chart(root, flow)
+            else:
+                for point in root.iter("{*}pt"):
+                    flow.element("p", _text(point))
+
+
+def write_rows(rows: Iterable[Sequence[str]], flow: Flow) -> None:
+    """Writes a table."""
+    flow.start("table")
+    for row in rows:
+        flow.start("tr")
+        for text in row:
+            flow.element("td", text)
+        flow.end("tr")
+    flow.end("table")
+
+
+def write_chart(root: _Element, flow: Flow) -> None:
+    """Writes the title of a chart of any kind, and its data as a table per set of categories."""
+    title = root.find("{*}chart/{*}title")
+    flow.element("p", "" if title is None else _text(title))
+    tables: dict[tuple[str, ...], list[tuple[str, list[str]]]] = {}
+    for series in root.iter("{*}ser"):
+        categories, values = (
+            _points(series, *names) for names in (("cat", "xVal"), ("val", "yVal"))
+        )
+        name = _points(series, "tx")[:1] or [series.findtext("{*}tx/{*}v") or ""]
+        column = values or []
+        if sizes := _points(series, "bubbleSize"):
+            column = [f"{value} ({size})" for value, size in zip(values, sizes, strict=False)]
+        tables.setdefault((*categories,), []).append((name[0], column))
+    for labels, columns in tables.items():
+        count = max((len(labels), *(len(values) for _, values in columns)))
+        rows = [["", *(name for name, _ in columns)]]
+        for i in range(count):
+            texts = (v[i] if i < len(v) else "" for v in (labels, *(c for _, c in columns)))
+            rows.append([*texts])
+        write_rows(rows, flow)
+
+
+def _points(series: _Element, *names: str) -> list[str]:
+    """Returns the points of a series' categories or values; empty texts for absent points."""
+    found = next((e for name in names if (e := series.find(f"{{*}}{name}")) is not None), None)
+    if found is None:
+        return []
+    levels = [*found.iter("{*}lvl")]
+    points: dict[int, list[str]] = {}
+    for level in levels[::-1] or [found]:  # the outermost level is the last one
+        for point in level.iter("{*}pt"):
+            text = _number(" ".join((point.findtext("{*}v") or "").split()))
+            index = attribute(point, "idx") or ""
+            if index.isdecimal() and int(index) < _MOST_POINTS:
+                points.setdefault(int(index), []).append(text)
+    return [" ".join(points.get(i, [])) for i in range(max(points, default=-1) + 1)]
+
+
+def _number(text: str) -> str:
+    """Returns a number as people write it: `0.1` for `0.10000000000000001`."""
+    if "." not in text:
+        return text
+    try:
+        return f"{float(text):.15g}"
+    except ValueError:
+        return text
+
+
+def _text(element: _Element) -> str:
+    """Returns the text of paragraphs in DrawingML."""
+    paragraphs = ("".join(t.text or "" for t in p.iter("{*}t")) for p in element.iter("{*}p"))
+    return " ".join(filter(None, paragraphs))
+
+
+def _path(folder: str, target: str) -> str:
+    if target.startswith("/"):
+        return target[1:]
+    return posixpath.normpath(posixpath.join(folder, target))

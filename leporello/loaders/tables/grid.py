@@ -1,0 +1,129 @@
+"""Tables with merged cells as rows of fields, so that each cell is in its column.
+
+A cell that covers several fields is repeated in each of them; an empty cell is an empty field. The
+header rows of a table become one row, in which each field joins the names of its column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+_MOST_COLUMNS = 1000  # that a cell may cover, as in browsers
+_MOST_HEADERS = 4  # rows of names; a table of more has texts in them
+_LONG = 200  # characters of a cell that is not repeated
+# Beyond 10,000 of each, spans may multiply a table's fields, and repeated texts its characters.
+_MOST_FIELDS, _MOST_TEXT, _FREE = 16, 4, 10_000
+
+
+@dataclass(slots=True)
+class Cell:
+    """A cell of a table.
+
+    Attributes:
+        text: Text without line breaks.
+        columns: Number of columns that it covers.
+        rows: Number of rows that it covers.
+    """
+
+    text: str = ""
+    columns: int = 1
+    rows: int = 1
+
+
+@dataclass(slots=True)
+class Row:
+    """Cells of a row from left to right, without cells of earlier rows that cover it.
+
+    Attributes:
+        cells: Cells that begin in the row; only the text of those that cover one field.
+        is_header: Whether the row is marked as one that names columns.
+    """
+
+    cells: Sequence[str | Cell]
+    is_header: bool = False
+
+
+def fields(rows: Sequence[Row]) -> Iterator[tuple[int, list[str]]]:
+    """Yields the fields of each row that has text, with the index of the row.
+
+    A row that is one cell over all columns has one field. Header rows are joined.
+    """
+    top = _header(rows)
+    header: list[list[str]] = []
+    for number, texts in enumerate(_texts(rows)):
+        if number < top and len(texts) > 1:
+            header.append(texts)
+        elif any(texts) and rows[number].cells:
+            yield number, texts
+        if number == top - 1 and header:
+            columns = zip_longest(*header, fillvalue="")
+            yield number, [" ".join(dict.fromkeys(filter(None, names))) for names in columns]
+
+
+def _texts(rows: Sequence[Row]) -> Iterator[list[str]]:
+    """Yields the texts of each row's fields."""
+    if all(isinstance(cell, str) for row in rows for cell in row.cells):
+        yield from ([str(cell) for cell in row.cells] for row in rows)
+        return
+    grid = [[c if isinstance(c, Cell) else Cell(c) for c in row.cells] for row in rows]
+    table = _placed(grid)
+    width = max(map(len, table), default=0)
+    budget = _MOST_TEXT * sum(len(cell.text) for row in grid for cell in row) + _FREE
+    seen: set[int] = set()
+    for cells in table:
+        is_wide = len(cells) == width > 1 and all(cell is cells[0] for cell in cells)
+        texts = []
+        for cell in cells[:1] if is_wide else cells:
+            text = cell.text if cell else ""
+            if id(cell) in seen:
+                text = text if len(text) <= min(_LONG, budget) else ""
+                budget -= len(text)
+            seen.add(id(cell))
+            texts.append(text)
+        yield texts
+
+
+def _placed(rows: Sequence[Sequence[Cell]]) -> list[list[Cell | None]]:
+    """Returns the cell of each field by row and column, without columns in which no cell begins."""
+    cells = [cell for row in rows for cell in row]
+    area = sum(_columns(cell) * min(cell.rows, len(rows)) for cell in cells)
+    if area == len(cells) or area > _MOST_FIELDS * len(cells) + _FREE:
+        return [[*row] for row in rows]
+    table: list[dict[int, Cell]] = []
+    below: dict[int, Cell] = {}  # cells of earlier rows, by column
+    last: dict[int, int] = {}  # the last row of these cells, by column
+    begun: set[int] = set()  # columns in which a cell begins
+    for number, row in enumerate(rows):
+        line = {column: cell for column, cell in below.items() if last[column] >= number}
+        column = 0
+        for cell in row:
+            while column in line:
+                column += 1
+            begun.add(column)
+            for covered in range(column, column + _columns(cell)):
+                line[covered] = cell
+                last[covered] = number + cell.rows - 1
+        below = line
+        table.append(line)
+    columns = sorted(begun)
+    return [[line.get(c) for c in columns if c <= max(line, default=-1)] for line in table]
+
+
+def _columns(cell: Cell) -> int:
+    return min(cell.columns, _MOST_COLUMNS)
+
+
+def _header(rows: Sequence[Row]) -> int:
+    """Returns the number of header rows: those marked, or those that merged names cover.
+
+    Without marks, merged names are a first row of which each cell is empty, covers the row below,
+    or is above several columns.
+    """
+    marked = next((i for i, row in enumerate(rows) if not row.is_header), 0)
+    first = [c if isinstance(c, Cell) else Cell(c) for c in (rows[0].cells if rows else ())]
+    groups = any(cell.columns > 1 for cell in first) and len(first) > 1
+    merged = groups and all(c.columns > 1 or c.rows > 1 or not c.text for c in first)
+    top = max(marked, max(2, *(cell.rows for cell in first)) if merged else 0)
+    return top if top <= _MOST_HEADERS and top < len(rows) else 0

@@ -1,0 +1,179 @@
+"""A table while `Flow` writes it, and the rows that replace its pieces at its end."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from leporello.loaders.numbering import whole
+from leporello.loaders.tables.grid import Cell, Row, fields
+
+_LONG = 1000  # characters of a cell with several blocks, in a table that lays out a page
+
+
+@dataclass(slots=True)
+class _OpenRow:
+    """A row, by the pieces of a flow.
+
+    Attributes:
+        starts: Number of pieces before each cell, which ends where the next cell begins.
+        end: Number of pieces at the end of the row.
+        spans: Columns and rows of cells that cover several, by the index of the cell.
+        is_header: Whether the row names columns.
+    """
+
+    starts: list[int]
+    end: int
+    spans: dict[int, tuple[int, int]] = field(default_factory=dict)
+    is_header: bool = False
+
+    def cells(self) -> Iterator[tuple[int, int]]:
+        """Yields the number of pieces before and at the end of each cell."""
+        return pairwise((*self.starts, self.end))
+
+
+class OpenTable:
+    """Rows and cells of a table, by the pieces of a flow.
+
+    Attributes:
+        first: Number of pieces before the table.
+        is_layout: Whether the table is marked as one that only lays out a page.
+        has_tables: Whether a table is inside it.
+    """
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.is_layout = False
+        self.has_tables = False
+        self._rows: list[_OpenRow] = []
+        self._in_head = False
+        self._row: _OpenRow | None = None  # that is open
+        self._names = 0  # cells of the row that name a column or row
+
+    def start_rows(self, tag: str, at: int) -> None:
+        """Begins a row, or a group of rows, at a piece."""
+        self._end_row(at)
+        self._in_head = tag == "thead" or (self._in_head and tag == "tr")
+        if tag == "tr":
+            self._row = _OpenRow([], at, is_header=self._in_head)
+            self._rows.append(self._row)
+
+    def end_rows(self, tag: str, at: int) -> None:
+        """Ends a row, a group of rows or the table."""
+        self._end_row(at)
+        self._in_head = self._in_head and tag == "tr"
+
+    def start_cell(self, tag: str, attributes: Mapping[str, str], at: int) -> None:
+        """Begins a cell at a piece; the next cell, or its row's end, ends it."""
+        if self._row is None:
+            self.start_rows("tr", at)
+            assert self._row is not None
+        if "colspan" in attributes or "rowspan" in attributes:
+            columns, rows = (whole(attributes.get(name), 1) for name in ("colspan", "rowspan"))
+            if columns > 1 or rows > 1:
+                self._row.spans[len(self._row.starts)] = max(columns, 1), max(rows, 1)
+        if tag == "th":
+            self._names += 1
+        self._row.starts.append(at)
+
+    def lines(
+        self, pieces: Sequence[str], headings: Iterable[tuple[int, str]]
+    ) -> list[tuple[int, str]] | None:
+        """Returns the rows as lines, with the index of the piece at which each begins.
+
+        Args:
+            pieces: Pieces of the flow, in which separators and texts alternate.
+            headings: Headings in the table: indices of their pieces, and their titles.
+
+        Returns:
+            None if the table lays out a page, so that its pieces stay as they are.
+        """
+        if self._lays_out(pieces, headings):
+            return None
+        rows = []
+        for row in self._rows:
+            cells: list[str | Cell] = [self._text(pieces, *cell) for cell in row.cells()]
+            for number, (columns, below) in row.spans.items():
+                cells[number] = Cell(str(cells[number]), columns, below)
+            rows.append(Row(cells, row.is_header))
+        written = [(self._rows[n].starts[0], "\t".join(texts)) for n, texts in fields(rows)]
+        return sorted([*written, *self._outside(pieces)], key=lambda line: line[0])
+
+    def _end_row(self, at: int) -> None:
+        if self._row is None:
+            return
+        self._row.end = at
+        if self._names:
+            count = len(self._row.starts)
+            is_wide = count > 1 or bool(self._row.spans)
+            self._row.is_header |= is_wide and self._names == count
+            self._names = 0
+        self._row = None
+
+    def _outside(self, pieces: Sequence[str]) -> Iterator[tuple[int, str]]:
+        """Yields texts outside of cells, such as a caption."""
+        at = self.first
+        ends = ((row.starts[0], row.end) for row in self._rows if row.starts)
+        for start, end in (*ends, (len(pieces), len(pieces))):
+            if at < start and (text := "".join(pieces[at + 1 : start]).strip()):
+                yield at, text
+            at = max(at, end)
+
+    def _lays_out(self, pieces: Sequence[str], headings: Iterable[tuple[int, str]]) -> bool:
+        """Returns whether the table has one column, or a page's text rather than values.
+
+        Only the beginnings of cells are read, since tables may be deep inside each other.
+        """
+        if self.is_layout or (self.has_tables and len(self._rows) == 1) or self._is_column(pieces):
+            return True
+        bounds = [start for row in self._rows for start in (*row.starts, row.end)]
+        for at, title in headings:
+            number = bisect_right(bounds, at)
+            start, end = bounds[number - 1], bounds[min(number, len(bounds) - 1)]
+            if start <= at < end and (
+                end - start > _LONG or self._text(pieces, start, end) != title
+            ):
+                return True
+        return any(
+            end > start + 2 and _is_page(pieces, start, end)
+            for row in self._rows
+            for start, end in row.cells()
+        )
+
+    def _is_column(self, pieces: Sequence[str]) -> bool:
+        """Returns whether fewer than two columns have text."""
+        columns: set[int] = set()
+        for row in self._rows:
+            for number, (start, end) in enumerate(row.cells()):
+                if any(map(str.strip, pieces[start + 1 : end : 2])):
+                    columns.add(number)
+            if len(columns) > 1:
+                return False
+        return True
+
+    def _text(self, pieces: Sequence[str], start: int, end: int) -> str:
+        """Returns the text of a cell in one line."""
+        if end <= start:
+            return ""
+        text = pieces[start + 1] if end == start + 2 else "".join(pieces[start + 1 : end])
+        text = text.strip()
+        if "\n" in text or "\t" in text:
+            # Rows of a table in the cell are separated.
+            rows = re.sub(r"\n+", "; ", text) if self.has_tables else text
+            text = " ".join(rows.split())
+        return text
+
+
+def _is_page(pieces: Sequence[str], start: int, end: int) -> bool:
+    """Returns whether a cell has several blocks and is long."""
+    size = 0
+    has_blocks = False
+    for number in range(start + 2, end, 2):
+        has_blocks = has_blocks or "\n" in pieces[number]
+        size += len(pieces[number - 1])
+        if has_blocks and size > _LONG:
+            return True
+    return has_blocks and size + len(pieces[end - 1]) > _LONG

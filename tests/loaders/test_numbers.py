@@ -1,0 +1,220 @@
+"""Tests of numbers of lists, raised figures and formulas in all formats that have them."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from contents import (
+    FIGURES,
+    LISTS,
+    XMLNS,
+    Figures,
+    Item,
+    article,
+    docx,
+    docx_item,
+    docx_level,
+    docx_numbering,
+    odt,
+    pptx,
+    read,
+    shape,
+)
+
+# Lists
+
+RULES = [Item("Coal"), Item("Rent", [Item("flat", form="a"), Item("shed", form="a")]), Item("Dogs")]
+DEEP = [Item("A", [Item("B", [Item("C", form="i"), Item("D", form="i")], "A")])]
+ITEMS = {
+    "flat": ([Item("Coal"), Item("Rent")], "1. Coal 2. Rent"),
+    "nested": (RULES, "1. Coal 2. Rent a. flat b. shed 3. Dogs"),
+    "deep": (DEEP, "1. A A. B i. C ii. D"),
+    "letters": ([Item(f"x{n}", form="a") for n in range(28)][24:26], "a. x24 b. x25"),
+}
+
+
+@pytest.mark.parametrize(("name", "items"), [*product(LISTS, ITEMS)])
+def test_items_of_lists_have_their_numbers(name: str, items: str) -> None:
+    """Numbers that programs show are text, whatever the format."""
+    rules, expected = ITEMS[items]
+    assert " ".join(read(LISTS[name](rules), name).text.split()) == expected
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<ol start=4><li>Coal<li>Rent</ol>", "4. Coal\n5. Rent"),
+        ("<ol reversed><li>a<li>b<li>c</ol>", "3. a\n2. b\n1. c"),
+        ("<ol reversed start=9><li>a<li>b</ol>", "9. a\n8. b"),
+        ("<ol><li value=7>a<li>b</ol>", "7. a\n8. b"),
+        ("<ol type=A start=27><li>a</ol>", "AA. a"),
+        ("<ol type=i start=0><li>a<li type=1>b</ol>", "0. a\n1. b"),
+        ("<ol style='list-style-type: upper-roman'><li>a</ol>", "I. a"),
+        ("<ol style='list-style: none'><li>a</ol><nav><ol><li>b</ol></nav>", "a\n\nb"),
+        ("<ol><li><h2>Scope</h2>x<li><p>y</p><p>z</p></ol>", "1. Scope\n\nx\n2. y\n\nz"),
+        ("<ol><li><li>b</ol><ul><li>c</ul>", "1.\n2. b\n\nc"),
+    ],
+)
+def test_html_lists_count_as_in_a_browser(page: str, text: str) -> None:
+    """Starts, values, forms and reversed lists are shown as in a browser."""
+    assert read(f"<html>{page}", "a.html").text == text
+
+
+CLAUSES = docx_level(0, "upperRoman", "Article %1") + docx_level(
+    1, "decimal", "%1.%2", "<w:isLgl/>"
+)
+CLAUSES += docx_level(2, "lowerLetter", "%1.%2(%3)", "<w:isLgl/>") + docx_level(3, "bullet", "*")
+RESTART = (
+    "<w:num w:numId='2'><w:abstractNumId w:val='0'/><w:lvlOverride w:ilvl='0'><w:startOverride "
+    "w:val='7'/></w:lvlOverride></w:num>"
+)
+
+
+def test_numbers_of_legal_clauses_in_word() -> None:
+    """Numbers join those of outer levels, restart, continue after text, and precede headings."""
+    numbering = docx_numbering(CLAUSES, RESTART)
+    items = [("Scope", 0), ("Rent", 1), ("flat", 1), ("dog", 3), ("End", 0), ("Law", 1), ("x", 2)]
+    body = "".join(docx_item(text, level) for text, level in items)
+    body += "<w:p><w:r><w:t>plain</w:t></w:r></w:p>" + docx_item("More", 0)
+    body += docx_item("New", 0, 2) + docx_item("Next", 0, 2)
+    lines = read(docx(body, numbering), "a.docx").text.replace("\n\n", "\n").split("\n")
+    assert lines == [
+        *(
+            "Article I Scope",
+            "1.1 Rent",
+            "1.2 flat",
+            "dog",
+            "Article II End",
+            "2.1 Law",
+            "2.1(1) x",
+        ),
+        *("plain", "Article III More", "Article VII New", "Article VIII Next"),
+    ]
+    style = "<w:style w:styleId='H'><w:name w:val='heading 1'/><w:pPr><w:numPr><w:numId w:val='1'/>"
+    styles = f"<w:styles {XMLNS}>{style}</w:numPr></w:pPr></w:style></w:styles>"
+    level = docx_level(0, "decimal", "%1.", "<w:start w:val='3'/>")
+    heading = "<w:p><w:pPr><w:pStyle w:val='H'/></w:pPr><w:r><w:t>Coal</w:t></w:r></w:p>"
+    document = read(
+        docx(heading * 2, {"word/styles.xml": styles, **docx_numbering(level)}), "a.docx"
+    )
+    assert [section.title for section in document.sections] == ["3. Coal", "4. Coal"]
+
+
+OUTLINE = (
+    f"<office:document-styles {XMLNS}><office:styles><text:outline-style><text:outline-level-style "
+    "text:level='1' style:num-format='1'/><text:outline-level-style text:level='2' "
+    "style:num-format='1' text:display-levels='2'/></text:outline-style></office:styles>"
+    "</office:document-styles>"
+)
+CONTINUED = (
+    "<text:list text:style-name='L'>{0}</text:list><text:p>break</text:p>"
+    "<text:list text:style-name='L' text:continue-numbering='true'>{0}</text:list>"
+    "<text:list text:style-name='L'>{0}</text:list>"
+)
+
+
+def test_numbers_of_libreoffice() -> None:
+    """Lists continue or restart, headings join the numbers of levels, bullets have no number."""
+    level = (
+        "<text:list-level-style-number text:level='1' style:num-format='1' style:num-suffix=')'/>"
+    )
+    styles = f"<text:list-style style:name='L'>{level}</text:list-style>"
+    item = "<text:list-item><text:p>x</text:p></text:list-item>"
+    text = read(odt(CONTINUED.format(item), styles), "a.odt").text
+    assert text.split("\n\n") == ["1) x", "break", "2) x", "1) x"]
+    headings = (f"<text:h text:outline-level='{n}'>x</text:h>" for n in (1, 2, 2, 1, 2))
+    document = read(odt("".join(headings), parts={"styles.xml": OUTLINE}), "a.odt")
+    assert [s.title for s in document.sections] == ["1 x", "1.1 x", "1.2 x", "2 x", "2.1 x"]
+
+
+RST = "#. a\n#. b\n\n   a. x\n   #. y\n\n#. c\n\nt::\n\n #. code\n\n4. d\n#. e"
+LABELS = (
+    "<sec><label>2.</label><title>Law</title><list list-type='order'><list-item>"
+    "<label>(c)</label><p>x</p></list-item></list><list><list-item><p>y</p></list-item></list></sec>"
+)
+AUTO = "<a:p><a:pPr><a:buAutoNum type='{}'/></a:pPr><a:r><a:t>x</a:t></a:r></a:p>"
+AUTOS = (AUTO.format("arabicParenR' startAt='3"),) * 2 + (
+    AUTO.replace("AutoNum", "None").format(""),
+    AUTO.format("alphaUcParenBoth"),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        ("a.rst", RST, "1. a 2. b a. x b. y 3. c t:: #. code 4. d 5. e"),
+        ("a.rtf", r"{\rtf1 {\listtext\pard 1.\tab}a\par{\pntext\f0 2.\tab}b\par}", "1. a 2. b"),
+        ("a.nxml", article(LABELS), "2. Law (c) x y"),
+        ("a.pptx", pptx(shape("".join(AUTOS))), "3) x 4) x x (A) x"),
+    ],
+)
+def test_numbers_and_labels_of_other_formats(name: str, content: str | bytes, text: str) -> None:
+    """Automatic numbers are counted; labels and written numbers are kept."""
+    assert " ".join(read(content, name).text.split()) == text
+
+
+# Raised and lowered figures
+
+HEIGHTS: list[tuple[Figures, str]] = [
+    ([("10", ""), ("6", "sup"), (" and 10", ""), ("-3", "sup")], "10^6 and 10^-3"),
+    ([("H", ""), ("2", "sub"), ("O and SO", ""), ("4", "sub"), ("2-", "sup")], "H2O and SO4^2-"),
+    ([("note", ""), ("3", "sup"), (". The 4", ""), ("th", "sup"), (" x", "")], "note^3. The 4th x"),
+    ([("x", ""), ("n+1", "sup"), (" a", ""), ("n-1", "sub")], "x^(n+1) a_(n-1)"),
+    ([("101", ""), ("2", "sub"), (" is 5", "")], "101_2 is 5"),
+    ([("2", ""), ("1", "sup"), ("/", ""), ("2", "sub"), (" miles", "")], "2 1/2 miles"),
+    ([("3", "sup"), (" a note [", ""), ("[4]", "sup")], "3 a note [[4]"),
+]
+
+
+@pytest.mark.parametrize(("name", "number"), [*product(FIGURES, range(len(HEIGHTS)))])
+def test_raised_and_lowered_figures(name: str, number: int) -> None:
+    """Raised figures have a sign, lowered figures are plain, and no number is changed."""
+    figures, expected = HEIGHTS[number]
+    assert read(FIGURES[name](figures), name).text == expected
+
+
+MATHML = [
+    ("<mfrac><mn>1</mn><mn>2</mn></mfrac>", "1/2"),
+    ("<mn>2</mn><mfrac><mn>1</mn><mn>2</mn></mfrac>", "2 1/2"),
+    ("<mfrac><mrow><mi>a</mi><mo>+</mo><mn>1</mn></mrow><mi>b</mi></mfrac>", "(a+1)/b"),
+    ("<msup><mi>x</mi><mn>2</mn></msup>", "x^2"),
+    ("<msubsup><mi>x</mi><mn>1</mn><mi>n</mi></msubsup>", "x1^n"),
+    ("<msqrt><mi>x</mi><mo>+</mo><mn>1</mn></msqrt>", "√(x+1)"),
+    ("<munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo></mrow><mi>n</mi></munderover>", "∑_(i=)^n"),
+    ("<semantics><msub><mi>H</mi><mn>2</mn></msub><annotation>H_2</annotation></semantics>", "H2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "text"), MATHML)
+def test_formulas_of_mathml_are_text(source: str, text: str) -> None:
+    """A formula of a page, an article and a document of LibreOffice is the same text."""
+    assert read(f"<html><p>Sum <math>{source}</math>.</p></html>", "a.html").text == f"Sum {text}."
+    assert read(article(f"<p>Sum <math>{source}</math>.</p>"), "a.nxml").text == f"Sum {text}."
+    parts = {
+        "Object 1/content.xml": f"<math xmlns='http://www.w3.org/1998/Math/MathML'>{source}</math>"
+    }
+    frame = "<text:p>Sum <draw:object xlink:href='./Object 1'/>.</text:p>"
+    document = read(odt(frame, parts=parts), "a.odt")
+    assert (document.text, document.losses) == (f"Sum {text}.", ())
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("<m:f><m:num>{a}</m:num><m:den>{b}</m:den></m:f>", "a/b"),
+        ("<m:sSup><m:e>{a}</m:e><m:sup>{b}</m:sup></m:sSup>", "a^b"),
+        ("<m:sSub><m:e>{a}</m:e><m:sub>{b}</m:sub></m:sSub>", "ab"),
+        ("<m:rad><m:deg>{a}</m:deg><m:e>{b}</m:e></m:rad>", "(b)^(1/a)"),
+        (
+            "<m:d><m:dPr><m:begChr m:val='['/><m:endChr m:val=']'/></m:dPr><m:e>{a}</m:e></m:d>",
+            "[a]",
+        ),
+    ],
+)
+def test_formulas_of_office_are_text(source: str, text: str) -> None:
+    """Formulas of Word and PowerPoint are the same text."""
+    runs = {name: f"<m:r><m:t>{name}</m:t></m:r>" for name in "ab"}
+    math = f"<m:oMath>{source.format(**runs)}</m:oMath>"
+    assert read(docx(f"<w:p>{math}</w:p>"), "a.docx").text == text
+    assert read(pptx(shape(f"<a:p><a:m>{math}</a:m></a:p>")), "a.pptx").text == text

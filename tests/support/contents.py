@@ -1,0 +1,421 @@
+"""Writers of tables, lists and raised figures in the formats that have them, for tests of loaders.
+
+They write the least that each format requires, so that a test decides about every element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stories import zipped
+
+from leporello import Document
+from leporello.loaders.files import load_bytes
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell: its paragraphs, separated by line breaks, and the columns and rows that it covers."""
+
+    text: str
+    columns: int = 1
+    rows: int = 1
+
+    def paragraphs(self, form: str) -> str:
+        """Returns the paragraphs, each in a form such as `<p>{}</p>`."""
+        return "".join(form.format(text) for text in self.text.split("\n")) if self.text else ""
+
+
+@dataclass(frozen=True)
+class Item:
+    """An item of a list with the lists inside it, and the form of its list's numbers."""
+
+    text: str
+    items: Sequence[Item] = ()
+    form: str = "1"
+
+
+Rows = Sequence[Sequence[Cell]]  # cells that begin in each row
+Figures = Sequence[tuple[str, str]]  # texts, with `sup`, `sub` or nothing
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_SPACES = {
+    "w": _WORD,
+    "r": _OFFICE,
+    "a": "http://schemas.openxmlformats.org/drawingml/2006/main",
+    "p": "http://schemas.openxmlformats.org/presentationml/2006/main",
+    "c": "http://schemas.openxmlformats.org/drawingml/2006/chart",
+    "m": "http://schemas.openxmlformats.org/officeDocument/2006/math",
+    "v": "urn:schemas-microsoft-com:vml",
+    "mc": "http://schemas.openxmlformats.org/markup-compatibility/2006",
+    "wp": "http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing",
+    "pic": "http://schemas.openxmlformats.org/drawingml/2006/picture",
+    "dgm": "http://schemas.openxmlformats.org/drawingml/2006/diagram",
+    "w14": "http://schemas.microsoft.com/office/word/2010/wordml",
+    "xlink": "http://www.w3.org/1999/xlink",
+    **{
+        name: f"urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"
+        for name in ("office", "text", "table", "style", "presentation")
+    },
+    "draw": "urn:oasis:names:tc:opendocument:xmlns:drawing:1.0",
+}
+XMLNS = " ".join(f'xmlns:{name}="{uri}"' for name, uri in _SPACES.items())
+
+
+def read(content: str | bytes, name: str) -> Document:
+    """Loads content by the format of a file name."""
+    return load_bytes(content.encode() if isinstance(content, str) else content, Path(name))
+
+
+def related(*targets: tuple[str, str]) -> str:
+    """Writes relationships `r1`, `r2`, … of kinds and targets."""
+    links = (
+        f'<Relationship Id="r{n}" Type="{_OFFICE}/{kind}" Target="{target}"/>'
+        for n, (kind, target) in enumerate(targets, 1)
+    )
+    return f"<Relationships>{''.join(links)}</Relationships>"
+
+
+def docx(body: str, parts: Mapping[str, str] = {}) -> bytes:
+    """Writes a document of Word with a body and other parts, such as `word/numbering.xml`."""
+    document = f"<w:document {XMLNS}><w:body>{body}</w:body></w:document>"
+    return zipped({"word/document.xml": document, **parts})
+
+
+def pptx(*slides: str, parts: Mapping[str, str] = {}, shown: str = "1") -> bytes:
+    """Writes slides of shapes."""
+    names = [f"slides/slide{n}.xml" for n in range(1, len(slides) + 1)]
+    ids = "".join(f'<p:sldId id="{n}" r:id="r{n}"/>' for n in range(1, len(slides) + 1))
+    pages = {
+        f"ppt/{name}": f'<p:sld {XMLNS} show="{shown}"><p:cSld><p:spTree>{shapes}</p:spTree>'
+        "</p:cSld></p:sld>"
+        for name, shapes in zip(names, slides, strict=True)
+    }
+    presentation = f"<p:presentation {XMLNS}><p:sldIdLst>{ids}</p:sldIdLst></p:presentation>"
+    links = related(*(("slide", name) for name in names))
+    first = {"ppt/presentation.xml": presentation, "ppt/_rels/presentation.xml.rels": links}
+    return zipped({**first, **pages, **parts})
+
+
+def shape(paragraphs: str) -> str:
+    """Writes a shape of a slide with paragraphs."""
+    return f"<p:sp><p:txBody>{paragraphs}</p:txBody></p:sp>"
+
+
+def odt(body: str, styles: str = "", parts: Mapping[str, str] = {}) -> bytes:
+    """Writes a document of LibreOffice with a body and automatic styles."""
+    content = (
+        f"<office:document-content {XMLNS}><office:automatic-styles>{styles}"
+        f"</office:automatic-styles><office:body><office:text>{body}</office:text></office:body>"
+        "</office:document-content>"
+    )
+    kind = "application/vnd.oasis.opendocument.text"
+    return zipped({"mimetype": kind, "content.xml": content, **parts})
+
+
+def epub(pages: Mapping[str, str | bytes], spine: Sequence[str], navigation: str = "") -> bytes:
+    """Writes a book of pages, of which the spine has some."""
+    items = "".join(
+        f'<item id="{name}" href="{name}" media-type="application/xhtml+xml"'
+        + (' properties="nav"/>' if name == navigation else "/>")
+        for name in pages
+    )
+    places = "".join(f'<itemref idref="{name}"/>' for name in spine)
+    container = "<container><rootfiles><rootfile full-path='b.opf'/></rootfiles></container>"
+    book = f"<package><manifest>{items}</manifest><spine>{places}</spine></package>"
+    return zipped({"m": "", "META-INF/container.xml": container, "b.opf": book, **pages})
+
+
+def article(body: str) -> str:
+    """Writes an article in JATS."""
+    return f"<?xml version='1.0'?><article {XMLNS}><body>{body}</body></article>"
+
+
+def in_book(page: str) -> bytes:
+    """Writes a book of one page."""
+    return epub({"a.xhtml": page}, ["a.xhtml"])
+
+
+def html_table(rows: Rows, header: int) -> str:
+    """Writes a table of HTML, whose paragraphs are elements or end with `<br>`."""
+    written = ""
+    for number, row in enumerate(rows):
+        tag = "th" if number < header else "td"
+        cells = (
+            f"<{tag} colspan='{c.columns}' rowspan='{c.rows}'>"
+            + (c.paragraphs("<p>{}</p>") if number % 2 else c.text.replace("\n", "<br/>"))
+            + f"</{tag}>"
+            for c in row
+        )
+        written += f"<tr>{''.join(cells)}</tr>"
+    return f"<table>{written}</table>"
+
+
+def html(rows: Rows, header: int) -> str:
+    """Writes a page with a table."""
+    return f"<html><body>{html_table(rows, header)}</body></html>"
+
+
+def cals_table(rows: Rows, header: int) -> str:
+    """Writes a table of DocBook."""
+    width = sum(cell.columns for cell in rows[0])
+    names = "".join(f"<colspec colname='c{n}'/>" for n in range(width))
+    groups, free = ["", ""], dict.fromkeys(range(width), 0)
+    for number, row in enumerate(rows):
+        entries, columns = "", iter([c for c in range(width) if free[c] <= number])
+        for cell in row:
+            covered = [next(columns) for _ in range(cell.columns)]
+            free |= dict.fromkeys(covered, number + cell.rows)
+            span = f"namest='c{covered[0]}' nameend='c{covered[-1]}' morerows='{cell.rows - 1}'"
+            entries += f"<entry {span}>{cell.paragraphs('<para>{}</para>')}</entry>"
+        groups[number >= header] += f"<row>{entries}</row>"
+    head = f"<thead>{groups[0]}</thead>" if header else ""
+    return (
+        f"<?xml version='1.0'?><book><table><tgroup>{names}{head}<tbody>{groups[1]}</tbody>"
+        "</tgroup></table></book>"
+    )
+
+
+def docx_table(rows: Rows, header: int) -> bytes:
+    """Writes a table of Word, in which merged cells continue below."""
+    written, below = "", dict[int, Cell]()
+    left = dict[int, int]()  # rows that a cell above still covers, by column
+    width = sum(cell.columns for cell in rows[0])
+    for number, row in enumerate(rows):
+        cells, column = iter(row), 0
+        written += "<w:tr>" + "<w:trPr><w:tblHeader/></w:trPr>" * (number < header)
+        while column < width:
+            is_above = left.get(column, 0) > 0
+            cell = below[column] if is_above else next(cells)
+            if not is_above:
+                below[column], left[column] = cell, cell.rows
+            merge = "" if cell.rows == 1 else "<w:vMerge/>" if is_above else _RESTART
+            text = "" if is_above else cell.paragraphs("<w:p><w:r><w:t>{}</w:t></w:r></w:p>")
+            span = f"<w:gridSpan w:val='{cell.columns}'/>"
+            written += f"<w:tc><w:tcPr>{span}{merge}</w:tcPr>{text or '<w:p/>'}</w:tc>"
+            left[column] -= 1
+            column += cell.columns
+        written += "</w:tr>"
+    return docx(f"<w:tbl>{written}</w:tbl>")
+
+
+_RESTART = "<w:vMerge w:val='restart'/>"
+
+
+def pptx_table(rows: Rows, header: int) -> bytes:
+    """Writes a table of PowerPoint, in which covered cells are marked."""
+    width = sum(cell.columns for cell in rows[0])
+    marks: dict[tuple[int, int], str] = {}
+    written = ""
+    for number, row in enumerate(rows):
+        cells = iter(row)
+        written += "<a:tr>"
+        for column in range(width):
+            text, given = "", marks.get((number, column), "")
+            if not given:
+                cell = next(cells)
+                text = cell.paragraphs("<a:p><a:r><a:t>{}</a:t></a:r></a:p>")
+                given = f"gridSpan='{cell.columns}' rowSpan='{cell.rows}'"
+                for i in range(cell.rows):
+                    for j in range(cell.columns):
+                        marks[number + i, column + j] = "vMerge='1'" if i else "hMerge='1'"
+            written += f"<a:tc {given}><a:txBody>{text or '<a:p/>'}</a:txBody></a:tc>"
+        written += "</a:tr>"
+    properties = f"<a:tblPr firstRow='{int(header > 0)}'/>"
+    return pptx(f"<p:graphicFrame><a:tbl>{properties}{written}</a:tbl></p:graphicFrame>")
+
+
+def odt_table(rows: Rows, header: int) -> bytes:
+    """Writes a table of LibreOffice."""
+    groups = ["", ""]
+    for number, row in enumerate(rows):
+        cells = "".join(
+            f"<table:table-cell table:number-columns-spanned='{c.columns}' "
+            f"table:number-rows-spanned='{c.rows}'>{c.paragraphs('<text:p>{}</text:p>')}"
+            "</table:table-cell>" + "<table:covered-table-cell/>" * (c.columns - 1)
+            for c in row
+        )
+        groups[number >= header] += f"<table:table-row>{cells}</table:table-row>"
+    head = f"<table:table-header-rows>{groups[0]}</table:table-header-rows>" if header else ""
+    return odt(f"<table:table>{head}{groups[1]}</table:table>")
+
+
+def rtf_table(rows: Rows, _header: int) -> str:
+    """Writes a table of RTF, whose merged cells are marked in each row."""
+    width = sum(cell.columns for cell in rows[0])
+    marks: dict[tuple[int, int], str] = {}
+    written = ""
+    for number, row in enumerate(rows):
+        cells, shown, texts = iter(row), "", ""
+        for column in range(width):
+            mark = marks.get((number, column), "")
+            cell = Cell("") if mark else next(cells)
+            for i in range(cell.rows if not mark else 0):
+                for j in range(cell.columns):
+                    marks[number + i, column + j] = "\\clvmrg" if i else "\\clmrg"
+            shown += f"{mark}\\cellx{column + 1}"
+            texts += cell.text.replace("\n", "\\par ") + "\\cell "
+        written += f"\\trowd{shown} {texts}\\row\n"
+    return "{\\rtf1\\ansi " + written + "}"
+
+
+TABLES: Mapping[str, Callable[[Rows, int], str | bytes]] = {
+    "a.html": html,
+    "a.epub": lambda rows, header: in_book(html(rows, header)),
+    "a.nxml": lambda rows, header: article(f"<table-wrap>{html_table(rows, header)}</table-wrap>"),
+    "a.xml": cals_table,
+    "a.docx": docx_table,
+    "a.pptx": pptx_table,
+    "a.odt": odt_table,
+    "a.rtf": rtf_table,
+}
+
+
+def _nested(items: Sequence[Item], begin: Callable[[Item], str], item: str, end: str) -> str:
+    inner = "".join(
+        item.format(i.text, _nested(i.items, begin, item, end) if i.items else "") for i in items
+    )
+    return begin(items[0]) + inner + end
+
+
+def html_list(items: Sequence[Item]) -> str:
+    """Writes a list of HTML."""
+    return _nested(items, lambda i: f"<ol type='{i.form}'>", "<li><p>{}</p>{}</li>", "</ol>")
+
+
+_JATS = {"1": "order", "a": "alpha-lower", "A": "alpha-upper", "i": "roman-lower"}
+_DOCBOOK = {"1": "arabic", "a": "loweralpha", "A": "upperalpha", "i": "lowerroman"}
+_FORMATS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman"}
+_SCHEMES = {"1": "arabic", "a": "alphaLc", "A": "alphaUc", "i": "romanLc"}
+
+
+def jats_list(items: Sequence[Item]) -> str:
+    """Writes a list of JATS."""
+    begin = "<list list-type='{}'>"
+    item = "<list-item><p>{}</p>{}</list-item>"
+    return article(_nested(items, lambda i: begin.format(_JATS[i.form]), item, "</list>"))
+
+
+def docbook_list(items: Sequence[Item]) -> str:
+    """Writes a list of DocBook."""
+    begin = "<orderedlist numeration='{}'>"
+    item = "<listitem><para>{}</para>{}</listitem>"
+    text = _nested(items, lambda i: begin.format(_DOCBOOK[i.form]), item, "</orderedlist>")
+    return f"<?xml version='1.0'?><book>{text}</book>"
+
+
+def _leveled(items: Sequence[Item], level: int = 0) -> list[tuple[int, Item]]:
+    return [pair for i in items for pair in ((level, i), *_leveled(i.items, level + 1))]
+
+
+def docx_level(level: int, form: str, text: str, more: str = "") -> str:
+    """Writes a level of a numbering of Word."""
+    shown = f"<w:numFmt w:val='{form}'/><w:lvlText w:val='{text}'/>"
+    return f"<w:lvl w:ilvl='{level}'>{more}{shown}</w:lvl>"
+
+
+def docx_numbering(levels: str, more: str = "") -> dict[str, str]:
+    """Writes the numbering `1` of Word with levels, and other numberings of the same kind."""
+    numbers = "<w:num w:numId='1'><w:abstractNumId w:val='0'/></w:num>"
+    return {
+        "word/numbering.xml": f"<w:numbering {XMLNS}><w:abstractNum w:abstractNumId='0'>{levels}"
+        f"</w:abstractNum>{numbers}{more}</w:numbering>"
+    }
+
+
+def docx_item(text: str, level: int = 0, number: int = 1) -> str:
+    """Writes a numbered paragraph of Word."""
+    numbers = f"<w:numPr><w:ilvl w:val='{level}'/><w:numId w:val='{number}'/></w:numPr>"
+    return f"<w:p><w:pPr>{numbers}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def docx_list(items: Sequence[Item]) -> bytes:
+    """Writes a list of Word."""
+    leveled = _leveled(items)
+    forms = {level: item.form for level, item in leveled}
+    levels = (docx_level(at, _FORMATS[form], f"%{at + 1}.") for at, form in forms.items())
+    body = "".join(docx_item(item.text, level) for level, item in leveled)
+    return docx(body, docx_numbering("".join(levels)))
+
+
+def pptx_list(items: Sequence[Item]) -> bytes:
+    """Writes a list of PowerPoint."""
+    paragraphs = (
+        f"<a:p><a:pPr lvl='{level}'><a:buAutoNum type='{_SCHEMES[item.form]}Period'/></a:pPr>"
+        f"<a:r><a:t>{item.text}</a:t></a:r></a:p>"
+        for level, item in _leveled(items)
+    )
+    return pptx(shape("".join(paragraphs)))
+
+
+def odt_list(items: Sequence[Item]) -> bytes:
+    """Writes a list of LibreOffice."""
+    forms = {level: item.form for level, item in _leveled(items)}
+    levels = "".join(
+        f"<text:list-level-style-number text:level='{at + 1}' style:num-format='{form}' "
+        "style:num-suffix='.'/>"
+        for at, form in forms.items()
+    )
+    styles = f"<text:list-style style:name='L'>{levels}</text:list-style>"
+    item = "<text:list-item><text:p>{}</text:p>{}</text:list-item>"
+    first = "<text:list text:style-name='L'>"
+    text = _nested(items, lambda _: "<text:list>", item, "</text:list>")
+    return odt(text.replace("<text:list>", first, 1), styles)
+
+
+LISTS: Mapping[str, Callable[[Sequence[Item]], str | bytes]] = {
+    "a.html": lambda items: f"<html>{html_list(items)}</html>",
+    "a.epub": lambda items: in_book(f"<html>{html_list(items)}</html>"),
+    "a.nxml": jats_list,
+    "a.xml": docbook_list,
+    "a.docx": docx_list,
+    "a.pptx": pptx_list,
+    "a.odt": odt_list,
+}
+
+
+def _runs(figures: Figures, forms: Mapping[str, str]) -> str:
+    return "".join(forms[height].format(text) for text, height in figures)
+
+
+_DOCX_RUN = (
+    "<w:r><w:rPr><w:vertAlign w:val='{}'/></w:rPr><w:t xml:space='preserve'>{{}}</w:t></w:r>"
+)
+_RUNS = {
+    "docx": {
+        "": "<w:r><w:t xml:space='preserve'>{}</w:t></w:r>",
+        "sup": _DOCX_RUN.format("superscript"),
+        "sub": _DOCX_RUN.format("subscript"),
+    },
+    "pptx": {
+        h: f"<a:r><a:rPr baseline='{b}'/><a:t>{{}}</a:t></a:r>"
+        for h, b in (("sup", 30000), ("sub", -25000), ("", 0))
+    },
+    "odt": {
+        "": "{}",
+        **{h: f"<text:span text:style-name='{h}'>{{}}</text:span>" for h in ("sup", "sub")},
+    },
+    "html": {"": "{}", "sup": "<sup>{}</sup>", "sub": "<sub>{}</sub>"},
+    "xml": {
+        "": "{}",
+        "sup": "<superscript>{}</superscript>",
+        "sub": "<subscript>{}</subscript>",
+    },
+    "rtf": {"": "{}", "sup": "{{\\super {}}}", "sub": "{{\\sub {}}}"},
+}
+_HEIGHTS = "".join(
+    f"<style:style style:name='{name}'><style:text-properties style:text-position='{position}'/>"
+    "</style:style>"
+    for name, position in (("sup", "super 58%"), ("sub", "-33% 58%"))
+)
+FIGURES: Mapping[str, Callable[[Figures], str | bytes]] = {
+    "a.html": lambda figures: f"<html><p>{_runs(figures, _RUNS['html'])}</p></html>",
+    "a.nxml": lambda figures: article(f"<p>{_runs(figures, _RUNS['html'])}</p>"),
+    "a.xml": lambda figures: f"<book><para>{_runs(figures, _RUNS['xml'])}</para></book>",
+    "a.docx": lambda figures: docx(f"<w:p>{_runs(figures, _RUNS['docx'])}</w:p>"),
+    "a.pptx": lambda figures: pptx(shape(f"<a:p>{_runs(figures, _RUNS['pptx'])}</a:p>")),
+    "a.odt": lambda figures: odt(f"<text:p>{_runs(figures, _RUNS['odt'])}</text:p>", _HEIGHTS),
+    "a.rtf": lambda figures: "{\\rtf1 " + _runs(figures, _RUNS["rtf"]) + "}",
+}
