@@ -52,6 +52,7 @@ _SHOWN = {
 }  # fmt: skip
 _ISO = re.compile(r"(?:cs)?iso-?8859-?(\d+)(?:-?[ei])?")  # `iso88592`, `iso-8859-8-i`
 _SAMPLE = 2**16  # bytes that are examined
+_LINES = 2**14  # bytes of lines that are examined: chardet takes 2 ms per KiB
 _BEFORE = 200  # bytes that are examined before the first byte beyond ASCII of a line
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 _ESCAPES = b"\x1b$"  # with which ISO-2022 begins characters of two bytes
@@ -137,8 +138,9 @@ def guessed_encoding(data: bytes) -> str:
     head = data[:_SAMPLE]
     if len(head.translate(None, _CONTROLS)) < len(head) * 0.9:
         return _far(data)
-    at = data.find(_ESCAPES)
-    return "" if at < 0 else _old(data[data.rfind(b"\n", 0, at) + 1 :][:_SAMPLE])
+    # Much slower for two bytes than for the first of them, which few texts have.
+    at = data.find(_ESCAPES, at) if (at := data.find(_ESCAPES[:1])) >= 0 else -1
+    return "" if at < 0 else _old(data[data.rfind(b"\n", 0, at) + 1 :][:_LINES])
 
 
 def _wide(head: bytes) -> str:
@@ -177,10 +179,10 @@ def _far(data: bytes) -> str:
 def _beyond_ascii(data: bytes) -> bytes:
     """Returns the first lines with characters beyond ASCII, which identify an encoding."""
     lines, at, size = [], 0, 0
-    while size < _SAMPLE and (match := _BEYOND_ASCII.search(data, at)):
+    while size < _LINES and (match := _BEYOND_ASCII.search(data, at)):
         # Cut before ASCII only: other bytes may be the second half of a character.
         start = max(data.rfind(b"\n", at, match.start()) + 1, at, match.start() - _BEFORE)
-        at = data.find(b"\n", match.end(), start + _SAMPLE) + 1 or start + _SAMPLE
+        at = data.find(b"\n", match.end(), start + _LINES) + 1 or start + _LINES
         lines.append(data[start:at])
         size += at - start
     return b"".join(lines)
