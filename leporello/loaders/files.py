@@ -22,6 +22,7 @@ from leporello.core.errors import UserError
 from leporello.core.files import opened
 from leporello.core.protocols import Loader
 from leporello.core.records import Document
+from leporello.loaders.encoded_data import without_data
 from leporello.text.outline import Extracted
 
 ZIP = re.compile(rb"PK\x03\x04")  # the beginning of an archive
@@ -227,7 +228,7 @@ def document_of(format: Format, data: bytes, path: Path) -> Document:  # noqa: A
         UserError: The file has another format, is corrupt or locked, or has no text.
     """
     try:
-        extracted = format.extract(data, path)
+        extracted = without_data(format.extract(data, path))
     except UserError:
         raise
     except MemoryError:

@@ -183,6 +183,35 @@ def texts(chunker: Chunker, text: str) -> list[str]:
     return [document.chunk(span.start, span.end).text for span in chunker.chunk(document)]
 
 
+RUNS = {
+    "word": "x" * 2000,
+    "code": "function(a){return b.c(d);}" * 70,
+    "address": "https://x.example/a%20b?c=d&" * 70,
+    "marks": "e\u0301" * 1000,
+    "Chinese": "船停在第七号码头" * 250,
+    "Chinese with stops": "船停在第七号码头。" * 250,
+    "Japanese": "カメラは七番埠頭にあります" * 150,
+    "Thai": "เรือจอดอยู่ที่ท่าเรือ" * 100,
+    "Khmer": "ភាសាខ្មែរ" * 200,
+    "Tibetan": "བོད་ཡིག་" * 250,
+    "short words": ("x" * 39 + " ") * 50,
+}
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("entry", [case for case in CASES if case.values[0].bounded])
+def test_runs_without_blanks_are_divided_at_characters(
+    entry: Entry, model: str, run: str, folders: dict[str, str]
+) -> None:
+    """A chunk of 30 words has at most the characters of 30 long words, whatever the tokenizer."""
+    document = Document("d", f"The lamp.\n\n{RUNS[run]}\n\nThe end.")
+    spans = list(entry.build(30, 0, folders[model]).chunk(document))
+    assert max(len(span) for span in spans) <= 30 * 41
+    if model == "words":
+        assert not any(document.text[span.start] == "\u0301" for span in spans)
+
+
 EXAMPLES: tuple[tuple[Chunker, str, list[str]], ...] = (
     (Whole(), " \n a b \n", ["a b"]),
     (FixedTokens(2), " a b  c\nd\te ", ["a b", "c\nd", "e"]),
