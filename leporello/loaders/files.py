@@ -49,6 +49,7 @@ _KNOWN = {
     b"(\xb5/\xfd": "a file compressed with zstd; unpack it: unzstd",
     b"7z\xbc\xaf": "a 7z archive; unpack it",
     b"Rar!": "a RAR archive; unpack it",
+    b'x\x9f>"': "what Outlook packs attachments into (winmail.dat); unpack it: ytnef",
     b"\x7fELF": "a program",
     b"MZ": "a Windows program",
     b"SQLite format 3": "a SQLite database",

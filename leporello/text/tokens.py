@@ -111,12 +111,11 @@ def _divided(offsets: NDArray[np.int64], text: str) -> NDArray[np.int64]:
     long = np.flatnonzero(offsets[:, 1] - offsets[:, 0] > _LONGEST)
     if not long.size:
         return offsets
-    tokens = {i: [m.span() for m in _PART.finditer(text, *offsets[i])] for i in long.tolist()}
-    tokens = {i: parts for i, parts in tokens.items() if not text[slice(*offsets[i])].isspace()}
-    together = [np.delete(offsets, [*tokens], axis=0), *tokens.values()]
-    merged = np.concatenate(together)
-    ordered: NDArray[np.int64] = merged[np.argsort(merged[:, 0], kind="stable")]
-    return ordered
+    pieces = {i: [m.span() for m in _PART.finditer(text, *offsets[i])] for i in long.tolist()}
+    pieces = {i: parts for i, parts in pieces.items() if not text[slice(*offsets[i])].isspace()}
+    arrays = [np.array(parts, dtype=np.int64) for parts in pieces.values()]
+    merged: NDArray[np.int64] = np.concatenate([np.delete(offsets, [*pieces], axis=0), *arrays])
+    return merged[np.argsort(merged[:, 0], kind="stable")]
 
 
 @dataclass(frozen=True)

@@ -68,11 +68,9 @@ ENTRIES: Mapping[str, tuple[Entry, ...]] = {
     "Whole": (Entry(lambda *_: Whole(), bounded=False),),
     "Windows": (),  # keeps white space: see tests/stages/readers/test_likelihood.py
 }
-CASES = [
-    pytest.param(entry, id=f"{name}-{number}")
-    for name in chunkers.__all__
-    for number, entry in enumerate(ENTRIES[name])
-]
+NAMED = {f"{name}-{n}": e for name in chunkers.__all__ for n, e in enumerate(ENTRIES[name])}
+CASES = [pytest.param(entry, id=name) for name, entry in NAMED.items()]
+BOUNDED = [pytest.param(entry, id=name) for name, entry in NAMED.items() if entry.bounded]
 MODELS = ("words", "byte_bpe", "byte_bpe_trimmed", "word_piece", "unigram")
 FRAGMENTS = (
     *("a", "b", "ab", "Dr. ", "word ", "The end. ", "No! ", "“What?” ", "e.g. ", "3.14", " ", "  "),
@@ -200,7 +198,7 @@ RUNS = {
 
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("entry", [case for case in CASES if case.values[0].bounded])
+@pytest.mark.parametrize("entry", BOUNDED)
 def test_runs_without_blanks_are_divided_at_characters(
     entry: Entry, model: str, run: str, folders: dict[str, str]
 ) -> None:
