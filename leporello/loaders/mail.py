@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -47,7 +47,9 @@ def _policy() -> EmailPolicy[EmailMessage]:
     from email.policy import EmailPolicy
 
     headers = HeaderRegistry()
-    return EmailPolicy(header_factory=lambda name, value: headers(name, value[:HEADER_LETTERS]))
+    # The library parses a header each time that it is looked up.
+    parse = lru_cache(maxsize=256)(lambda name, value: headers(name, value[:HEADER_LETTERS]))
+    return EmailPolicy(header_factory=parse)
 
 
 @dataclass(frozen=True)
