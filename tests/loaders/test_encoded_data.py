@@ -6,6 +6,7 @@ import base64
 import json
 import random
 import textwrap
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def notebook(text: str) -> str:
     return json.dumps({"nbformat": 4, "cells": cells})
 
 
-FORMS = {
+FORMS: Mapping[str, Callable[[str], str]] = {
     "a.txt": str,
     "a.md": lambda text: f"# Log\n\n{text}",
     "a.html": lambda text: f"<html><body><pre>{text}</pre>",
