@@ -22,6 +22,7 @@ from leporello.core.errors import UserError
 from leporello.core.files import opened
 from leporello.core.protocols import Loader
 from leporello.core.records import Document
+from leporello.loaders.encoded_data import without_data
 from leporello.text.outline import Extracted
 
 ZIP = re.compile(rb"PK\x03\x04")  # the beginning of an archive
@@ -48,6 +49,7 @@ _KNOWN = {
     b"(\xb5/\xfd": "a file compressed with zstd; unpack it: unzstd",
     b"7z\xbc\xaf": "a 7z archive; unpack it",
     b"Rar!": "a RAR archive; unpack it",
+    b'x\x9f>"': "what Outlook packs attachments into (winmail.dat); unpack it: ytnef",
     b"\x7fELF": "a program",
     b"MZ": "a Windows program",
     b"SQLite format 3": "a SQLite database",
@@ -227,7 +229,7 @@ def document_of(format: Format, data: bytes, path: Path) -> Document:  # noqa: A
         UserError: The file has another format, is corrupt or locked, or has no text.
     """
     try:
-        extracted = format.extract(data, path)
+        extracted = without_data(format.extract(data, path))
     except UserError:
         raise
     except MemoryError:

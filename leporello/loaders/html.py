@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from leporello.loaders.files import Format
 from leporello.loaders.flow import Begin, End, Flow
 from leporello.loaders.numbering import Counter, whole
 from leporello.loaders.text import decoded
+from leporello.text.looks import codec_of
 from leporello.text.outline import Extracted
 
 _DECLARED = re.compile(
@@ -27,19 +27,6 @@ _BEGINS = re.compile(
     re.I | re.S,
 )
 _DECLARED_WITHIN = 4096  # bytes; browsers examine the first 1024
-# Encodings that browsers use for these names (https://encoding.spec.whatwg.org/#names-and-labels).
-_MEANT = {
-    "ascii": "cp1252",
-    "euc_kr": "cp949",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "iso8859-1": "cp1252",
-    "iso8859-9": "cp1254",
-    "shift_jis": "cp932",
-    "utf-16": "utf-8",  # a file whose declaration reads as ASCII cannot be UTF-16
-    "utf-16-be": "utf-8",
-    "utf-16-le": "utf-8",
-}
 
 
 _LIST_STYLE = re.compile(
@@ -200,11 +187,11 @@ def _charset(data: bytes, path: Path) -> str:
         return ""
     name = (declared[1] or declared[2]).decode("ascii")
     try:
-        codec = codecs.lookup(name).name
-        b"a".decode(codec, "ignore")  # raises for codecs that are not charsets, such as `hex`
+        codec = codec_of(name)
     except LookupError:
         raise UserError(
             f"{path}: declares the charset {name!r}, which is unknown; convert the file to UTF-8"
             " and correct its <meta charset>"
         ) from None
-    return _MEANT.get(codec, codec)
+    # A file whose declaration reads as ASCII cannot be UTF-16.
+    return "utf-8" if codec.startswith("utf-16") else codec

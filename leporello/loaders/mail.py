@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import email
 import re
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
-from functools import cache
+from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,6 +22,7 @@ from leporello.loaders.files import Format, load_bytes
 from leporello.loaders.html import Html
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted, joined
+from leporello.text.tokens import terms
 
 if TYPE_CHECKING:
     from email.policy import EmailPolicy
@@ -28,6 +31,11 @@ _SHOWN = ("From", "To", "Cc", "Date", "Subject")
 _LINE = rb"[A-Za-z][A-Za-z0-9-]*:[^\n]*\n(?:[ \t][^\n]*\n)*"
 _HEAD = re.compile(rb"(?:From [^\n]*\n)?((?:" + _LINE + rb")+)\r?\n")
 _MAILS = re.compile(rb"^From (?=[^\n]*\d{4})[^\n]*+\n(?=[A-Za-z][A-Za-z0-9-]*:)", re.M)
+# Texts that only say where the HTML can be seen.
+_STUB = re.compile(r"\bhtml\b|\bbrowser\b|\bviewer\b|\bmail (?:client|reader|program)", re.I)
+_STUB_TERMS = 100  # different words of such a text at most
+_TAGS = re.compile(r"<(style|script)\b[^<]*</\1>|<[^<>]*>|&\w+;", re.I)
+_HEAD_LETTERS = 1000  # of a body that may be HTML, although it is declared as text
 _DEEPEST = 5  # mails in mails
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
@@ -39,14 +47,16 @@ def _policy() -> EmailPolicy[EmailMessage]:
     from email.policy import EmailPolicy
 
     headers = HeaderRegistry()
-    return EmailPolicy(header_factory=lambda name, value: headers(name, value[:HEADER_LETTERS]))
+    # The library parses a header each time that it is looked up.
+    parse = lru_cache(maxsize=256)(lambda name, value: headers(name, value[:HEADER_LETTERS]))
+    return EmailPolicy(header_factory=parse)
 
 
 @dataclass(frozen=True)
 class Mail(Format):
     """Mail (eml, mbox): threads by their first date, mails by date, with attachments.
 
-    If a body exists as text and as HTML, the text is read.
+    If a body exists as text and as HTML, the text is read, unless it only refers to the HTML.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".eml", ".mbox", ".mbx")
@@ -117,10 +127,8 @@ def _in_order(mails: Sequence[EmailMessage]) -> list[EmailMessage]:
 def _written(mail: EmailMessage, path: Path, depth: int) -> Extracted:
     """Returns a mail with its headers, body and attachments."""
     lines = (f"{name}: {' '.join(str(mail[name]).split())}" for name in _SHOWN if mail[name])
-    body = mail.get_body(("plain", "html"))
-    text = _body(body, path) if isinstance(body, EmailMessage) else Extracted("")
-    parts = [("", Extracted("\n".join(lines))), ("", text)]
-    attached = [*mail.iter_attachments()] if mail.is_multipart() else []
+    bodies, attached = _divided(mail, path)
+    parts = [("", Extracted("\n".join(lines))), *(("", _body(body, path)) for body in bodies)]
     parts += (
         extracted for part in attached[:MAIL_PARTS] for extracted in _attached(part, path, depth)
     )
@@ -141,15 +149,61 @@ def _written(mail: EmailMessage, path: Path, depth: int) -> Extracted:
     return replace(whole_mail, sections=(subject, *inner))
 
 
-def _body(part: EmailMessage, path: Path) -> Extracted:
+def _divided(
+    part: EmailMessage, path: Path
+) -> tuple[Sequence[EmailMessage], Sequence[EmailMessage]]:
+    """Returns the parts of a mail's body, and its attachments."""
+    if part.get_content_maintype() != "multipart":
+        in_body = part.get_content_type() in ("text/plain", "text/html")
+        is_body = in_body and not part.is_attachment() and not part.get_filename()
+        return ([part], []) if is_body else ([], [part])
+    if not part.is_multipart():  # without boundaries
+        return [part], []
+    inner = [
+        _divided(child, path) for child in part.iter_parts() if isinstance(child, EmailMessage)
+    ]
+    bodies = [body for body, _ in inner if body]
+    if part.get_content_subtype() == "alternative" and bodies:
+        bodies = [_richest(bodies, path)]
+    return [*chain(*bodies)], [*chain(*(attached for _, attached in inner))]
+
+
+def _richest(versions: Sequence[Sequence[EmailMessage]], path: Path) -> Sequence[EmailMessage]:
+    """Returns the version as text, or that as HTML if the text only refers to it."""
+    is_plain = [all(p.get_content_subtype() != "html" for p in version) for version in versions]
+    if len({*is_plain}) == 1:
+        return versions[0]
+    plain = versions[is_plain.index(True)]
+    page = versions[len(versions) - 1 - is_plain[::-1].index(False)]
+    text = "".join(_decoded(part, path).text for part in plain)
+    said = {*terms(text)}
+    if len(said) > _STUB_TERMS:
+        return plain
+    shown = {*terms(" ".join(_TAGS.sub(" ", _decoded(part, path).text) for part in page))}
+    differs = 2 * len(shown & said) < len(shown)
+    return page if differs and (len(shown) > len(said) or _STUB.search(text)) else plain
+
+
+def _decoded(part: EmailMessage, path: Path) -> Extracted:
+    """Returns the text of a part, as its charset says unless the bytes disprove it."""
     data = part.get_payload(decode=True)
     assert isinstance(data, bytes)
-    if part.get_content_subtype() == "html":
-        return Html().extract(data, path)
+    charset = part.get_content_charset("us-ascii")
     try:
-        return decoded(data, path, part.get_content_charset() or "")
+        text = decoded(data, path, "" if charset == "us-ascii" else charset)
     except UserError:  # an encoding that does not exist
         return decoded(data, path)
+    guessed = decoded(data, path) if text.losses else text
+    return text if guessed.losses else guessed
+
+
+def _body(part: EmailMessage, path: Path) -> Extracted:
+    text = _decoded(part, path)
+    is_page = part.get_content_subtype() == "html"
+    if not is_page and not Html.recognises(text.text[:_HEAD_LETTERS].encode(), path):
+        return text
+    page = Html().extract(codecs.BOM_UTF8 + text.text.encode(), path)
+    return replace(page, losses=(*text.losses, *page.losses), notes=text.notes)
 
 
 def _attached(part: object, path: Path, depth: int) -> Iterator[tuple[str, Extracted]]:
@@ -160,8 +214,12 @@ def _attached(part: object, path: Path, depth: int) -> Iterator[tuple[str, Extra
         yield "", _lost(name, f"mails are read at most {_DEEPEST} levels deep")
     elif part.get_content_type() == "message/rfc822":
         yield name, _written(part.get_payload(0), path, depth + 1)  # type: ignore[arg-type]  # one mail
+    elif part.is_multipart():  # such as the status of a delivery
+        yield "", Extracted("\n".join(str(inner).strip() for inner in part.iter_parts()))
     elif isinstance(data := part.get_payload(decode=True), bytes):
         try:
+            if part.get_content_maintype() == "text" and part.get_content_charset():
+                data = codecs.BOM_UTF8 + _decoded(part, path).text.encode()
             file = load_bytes(data, path / Path(name).name)
         except UserError as error:
             yield "", _lost(name, str(error).partition(": ")[2], len(data))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from leporello.core.errors import UserError
 from leporello.loaders.files import Format
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted, tile
-from leporello.text.subtitles import MARKUP, Cue, cues, same_length
+from leporello.text.subtitles import Cue, cues, plain_text, same_length
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class Subtitles(Format):
     begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"(?:\xef\xbb\xbf)?WEBVTT")
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the texts of cues without styling, with newlines between cues.
+        """Returns the texts of cues, with the names of their speakers and without styling.
 
         Places are named by the start of a cue, `00:01:02`; line breaks in cues are kept.
 
@@ -37,9 +36,8 @@ class Subtitles(Format):
         timed = list(cues(same_length(text), web))
         if not timed:
             raise UserError(f"{path}: has no cue (a line such as 00:01:02,000 --> 00:01:05,000)")
-        bodies = (_plain(text[body.start : body.end]) for _, body, _ in timed)
-        # Only WebVTT has character references; in SubRip `&lt;` is the text itself.
-        joined, spans = tile([html.unescape(body) if web else body for body in bodies], "\n")
+        bodies = (plain_text(text[body.start : body.end], web) for _, body, _ in timed)
+        joined, spans = tile(bodies, "\n")
         ends = [0, *(body.end for _, body, _ in timed[:-1]), len(text)]
         names = (_clock(*timing.groups(default="0")[:3]) for timing, _, _ in timed)
         heads = (
@@ -49,11 +47,6 @@ class Subtitles(Format):
         cues_ = zip(names, spans, heads, tails, strict=True)
         places = tuple(Cue(n, s.start, s.end, h, t) for n, s, h, t in cues_)
         return replace(raw, text=joined, places=places)
-
-
-def _plain(text: str) -> str:
-    lines = (line.strip() for line in MARKUP.sub("", same_length(text)).split("\n"))
-    return "\n".join(line for line in lines if line)
 
 
 def _clock(hours: str, minutes: str, seconds: str) -> str:

@@ -11,7 +11,7 @@ from typing import ClassVar
 from leporello.core.errors import UserError
 from leporello.core.records import Loss, Place
 from leporello.loaders.files import Format, is_binary
-from leporello.text.looks import guessed_encoding, marked_encoding
+from leporello.text.looks import codec_of, guessed_encoding, marked_encoding, shown_encoding
 from leporello.text.outline import Extracted, Heading, outline
 
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
@@ -66,28 +66,26 @@ def decoded(data: bytes, path: Path, encoding: str = "") -> Extracted:
     Raises:
         UserError: The file is not text, or the encoding is unknown.
     """
-    name, skipped = marked_encoding(data) or (encoding, 0)
+    try:
+        name, skipped = marked_encoding(data) or (encoding and codec_of(encoding), 0)
+    except LookupError:
+        message = f"{path}: unknown encoding {encoding!r}; use a name such as cp1252"
+        raise UserError(message) from None
     body = data[skipped:]
     notes: tuple[str, ...] = ()
     if not name:
         guessed = guessed_encoding(body)
         if not guessed.startswith("utf") and is_binary(data):
             raise UserError(f"{path}: cannot be read: it looks like binary data")
-        note = f"{path.name} is not UTF-8 and declares no encoding: read as {guessed.upper()}; if"
-        notes = (
-            (f"{note} that is wrong, set loader {{class: Text, encoding: …}}",) if guessed else ()
-        )
+        note = f"{path.name} is not UTF-8 and declares no encoding: read as"
+        hint = "if that is wrong, set loader {class: Text, encoding: …}"
+        notes = (f"{note} {shown_encoding(guessed)}; {hint}",) if guessed else ()
         name = guessed or "utf-8"
-    try:
-        text = body.decode(name)
-    except LookupError:
-        raise UserError(f"{path}: unknown encoding {name!r}; use a name such as cp1252") from None
-    except UnicodeDecodeError:
-        text = body.decode(name, "replace")
+    text = body.decode(name, "replace")
     original = body.count(_REPLACED.encode(name)) if name.startswith("utf") else 0
     text = text.replace("\0", _REPLACED)  # tokenizers refuse NUL
     bad = text.count(_REPLACED) - original
-    why = f"not {name.upper()}; replaced by {_REPLACED}"
+    why = f"not {shown_encoding(name)}; replaced by {_REPLACED}"
     losses = (Loss("undecodable bytes", why, characters=bad, count=bad),) if bad > 0 else ()
     return Extracted(text, losses=losses, notes=notes)
 

@@ -6,6 +6,8 @@ import codecs
 import re
 from itertools import islice
 
+import regex
+
 # UTF-32 before UTF-16, whose little-endian mark is a prefix of UTF-32's.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -14,21 +16,61 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Common encodings of files that are not UTF-8, and iconv's names of them. Among all encodings,
-# short texts would match too many.
-_OLD = {
-    "cp1252": "WINDOWS-1252", "cp1250": "WINDOWS-1250", "cp1251": "WINDOWS-1251",
-    "cp1253": "WINDOWS-1253", "cp1254": "WINDOWS-1254", "cp1255": "WINDOWS-1255",
-    "cp1256": "WINDOWS-1256", "cp1257": "WINDOWS-1257", "koi8_r": "KOI8-R",
-    "iso8859_2": "ISO-8859-2", "mac_roman": "MACINTOSH", "cp437": "CP437", "gb18030": "GB18030",
-    "big5": "BIG5", "cp932": "SHIFT-JIS", "euc_jp": "EUC-JP", "cp949": "CP949",
+# WHATWG's encodings except ISO-8859-3, -10 and -14, which hardly any file is in, and DOS's: among
+# more encodings short texts match too many.
+_OLD = (
+    *("ibm866", "iso-8859-2", "iso-8859-4", "iso-8859-5", "iso-8859-6", "iso-8859-7", "iso-8859-8"),
+    *("iso-8859-13", "iso-8859-15", "iso-8859-16", "koi8-r", "koi8-u", "macroman", "mac-cyrillic"),
+    *("tis-620", "cp874", *(f"cp{1250 + n}" for n in range(9)), "gb18030", "big5", "big5hkscs"),
+    *("cp932", "euc-jp", "iso-2022-jp", "cp949", "cp437", "cp850", "cp852"),
+)
+# Python's codecs of the names that files declare. Browsers read the first group with an encoding
+# that has more characters, and Python lacks the others
+# (https://encoding.spec.whatwg.org/#names-and-labels).
+_MEANT = {
+    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874",
+    "tis-620": "cp874", "gb2312": "gb18030", "gbk": "gb18030", "big5": "big5hkscs",
+    "shift_jis": "cp932", "euc_kr": "cp949",
 }  # fmt: skip
+_LACKING = {
+    "csgb2312": "gb18030", "gb_2312": "gb18030", "gb_2312-80": "gb18030", "gbk": "gb18030",
+    "big5": "big5hkscs", "cn-big5": "big5hkscs", "sjis": "cp932",
+    "windows-31j": "cp932", "cseucpkdfmtjapanese": "euc_jp", "euc-jp": "euc_jp",
+    "cseuckr": "cp949", "csksc56011987": "cp949", "iso-ir-149": "cp949", "ks_c_5601-1989": "cp949",
+    "ksc_5601": "cp949", "windows-949": "cp949", "dos-874": "cp874", "windows-874": "cp874",
+    "koi": "koi8_r", "koi8": "koi8_r", "koi8-ru": "koi8_u", "csmacintosh": "mac_roman",
+    "mac": "mac_roman", "mac-roman": "mac_roman", "mac-cyrillic": "mac_cyrillic",
+    "mac-ukrainian": "mac_cyrillic", "sun_eu_greek": "iso8859_7", "csisolatin9": "iso8859_15",
+    "visual": "iso8859_8", "logical": "iso8859_8", "unicode-1-1-utf-8": "utf-8",
+    "unicode11utf8": "utf-8", "unicode20utf8": "utf-8", "unicode": "utf-16-le",
+    "csunicode": "utf-16-le", "ucs-2": "utf-16-le", "iso-10646-ucs-2": "utf-16-le",
+    "unicodefeff": "utf-16-le", "unicodefffe": "utf-16-be",
+}  # fmt: skip
+_SHOWN = {
+    "ISO8859": "ISO-8859", "ISO2022": "ISO-2022", "MAC-ROMAN": "MACINTOSH", "-LE": "LE",
+    "-BE": "BE",
+}  # fmt: skip
+_ISO = re.compile(r"(?:cs)?iso-?8859-?(\d+)(?:-?[ei])?")  # `iso88592`, `iso-8859-8-i`
 _SAMPLE = 2**16  # bytes that are examined
-_LINES_BEYOND_ASCII = re.compile(rb"[^\n]{0,200}[\x80-\xff][^\n]{0,200}")
-_MOSTLY = 5  # characters beyond ASCII per undecodable byte, in UTF-8 with faults
+_LINES = 2**14  # bytes of lines that are examined: chardet takes 2 ms per KiB
+_BEFORE = 200  # bytes that are examined before the first byte beyond ASCII of a line
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
+_ESCAPES = b"\x1b$"  # with which ISO-2022 begins characters of two bytes
+# Characters beyond ASCII per undecodable byte in UTF-8 with faults, these included; texts in other
+# encodings have at most 1.4.
+_MOSTLY = 2
+_LIKELY = 0.9  # share of the highest confidence from which an encoding is considered
+# A symbol or a capital letter within a word: rare in a text, frequent in a wrong encoding.
+_ODD = regex.compile(
+    r"\p{L}[^\p{L}\p{M}\p{N}\s\0-\x7f’·]\p{L}|\p{Ll}\p{Lu}|[\x80-\x9f\N{REPLACEMENT CHARACTER}]"
+)
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
-_FEWEST = 4  # bytes beyond ASCII that identify an encoding
 _SHORTEST = 4  # bytes of UTF-16 that its zeros identify
+# UTF-16 of scripts without letters below U+0100 has zeros only in blanks, and may be valid UTF-8.
+_CONTROLS = bytes({*range(0x20)} - {*b"\t\n\f\r"})
+_FAR = re.compile(
+    r"[ -~\u0370-\u06ff\u0e00-\u0e7f\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uffef\s]"
+)
 
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -48,10 +90,34 @@ def marked_encoding(data: bytes) -> tuple[str, int] | None:
     return next(encodings, None)
 
 
+def codec_of(label: str) -> str:
+    """Returns Python's name of the encoding that browsers take a declared name for.
+
+    Raises:
+        LookupError: The name is unknown, or is of a codec that does not decode text, such as `hex`.
+    """
+    name = label.strip().lower()
+    try:
+        codec = codecs.lookup(name).name
+    except LookupError:
+        iso, plain = _ISO.fullmatch(name), name.removeprefix("x-").removeprefix("x-")
+        codec = codecs.lookup(f"iso8859-{iso[1]}" if iso else _LACKING.get(plain, plain)).name
+    b"a".decode(codec, "ignore")  # raises for codecs that are not of text
+    return _MEANT.get(codec, codec)
+
+
 def looks_like(data: bytes) -> str:
-    """Returns the most likely encoding of text, in capitals as in iconv; empty for UTF-8."""
+    """Returns the most likely encoding of text, as Python and iconv name it; empty for UTF-8."""
     name = (marked_encoding(data) or (guessed_encoding(data), 0))[0]
-    return "" if name in ("", "utf-8") else _OLD.get(name, name.upper())
+    return "" if name in ("", "utf-8") else shown_encoding(name)
+
+
+def shown_encoding(name: str) -> str:
+    """Returns a name of an encoding that Python and iconv know, in capitals: `ISO-8859-2`."""
+    shown = name.upper().replace("_", "-")
+    for python, iconv in _SHOWN.items():
+        shown = shown.replace(python, iconv)
+    return shown
 
 
 def guessed_encoding(data: bytes) -> str:
@@ -68,8 +134,13 @@ def guessed_encoding(data: bytes) -> str:
         # A file cut within a character, or with one bad byte, is still UTF-8.
         text = sample.decode("utf-8", "replace")
         broken, beyond_ascii = text.count(_REPLACED), sum(c > "\x7f" for c in text)
-        return "" if beyond_ascii > _MOSTLY * broken else _old(sample)
-    return ""
+        return "" if beyond_ascii > _MOSTLY * broken else _old(sample) or _far(data) or "cp1252"
+    head = data[:_SAMPLE]
+    if len(head.translate(None, _CONTROLS)) < len(head) * 0.9:
+        return _far(data)
+    # Much slower for two bytes than for the first of them, which few texts have.
+    at = data.find(_ESCAPES, at) if (at := data.find(_ESCAPES[:1])) >= 0 else -1
+    return "" if at < 0 else _old(data[data.rfind(b"\n", 0, at) + 1 :][:_LINES])
 
 
 def _wide(head: bytes) -> str:
@@ -96,28 +167,38 @@ def _is_clean(text: str) -> bool:
     return unprintable * 100 < len(text)
 
 
+def _far(data: bytes) -> str:
+    """Returns which UTF-16 bytes of a script beyond Latin are in; empty if neither."""
+    head = data[: len(data) // 2 * 2][:_SAMPLE]
+    texts = {name: head.decode(name, "replace") for name in ("utf-16-le", "utf-16-be")}
+    shares = {name: len(_FAR.findall(text)) / len(text) for name, text in texts.items() if text}
+    best = max(shares, key=lambda name: shares[name], default="")
+    return best if best and shares[best] > 0.9 and _is_clean(texts[best]) else ""  # noqa: PLR2004
+
+
 def _beyond_ascii(data: bytes) -> bytes:
     """Returns the first lines with characters beyond ASCII, which identify an encoding."""
-    sample = b""
-    for line in _LINES_BEYOND_ASCII.finditer(data):
-        sample += line[0] + b"\n"
-        if len(sample) > _SAMPLE:
-            break
-    return sample
+    lines, at, size = [], 0, 0
+    while size < _LINES and (match := _BEYOND_ASCII.search(data, at)):
+        # Cut before ASCII only: other bytes may be the second half of a character.
+        start = max(data.rfind(b"\n", at, match.start()) + 1, at, match.start() - _BEFORE)
+        at = data.find(b"\n", match.end(), start + _LINES) + 1 or start + _LINES
+        lines.append(data[start:at])
+        size += at - start
+    return b"".join(lines)
 
 
 def _old(sample: bytes) -> str:
-    """Returns the most likely encoding that predates Unicode."""
-    from charset_normalizer import from_bytes
+    """Returns the most likely encoding that predates Unicode; empty for binary data."""
+    from chardet import detect_all
 
-    # A dash or an é alone fits most of the encodings.
-    if sum(byte > 0x7F for byte in sample) < _FEWEST:  # noqa: PLR2004 -- where ASCII ends
-        return "cp1252"
-    # Tried on 19 texts: 17 right with one line, 16 with twenty; Turkish and Hebrew were missed.
-    matches = [*from_bytes(sample, cp_isolation=[*_OLD], preemptive_behaviour=False)]
-    # Where several encodings match equally well, Windows-1252 is the most common.
-    likely = (m for m in matches if m.encoding == "cp1252" and m.chaos <= matches[0].chaos)
-    return next(likely, matches[0]).encoding if matches else "cp1252"
+    found = detect_all(sample, compat_names=False, include_encodings=_OLD, ignore_threshold=True)
+    names = [r["encoding"] for r in found if r["confidence"] > _LIKELY * found[0]["confidence"]]
+    if not names[0]:
+        return ""
+    # It cannot tell ISO-8859-2 and CP1250 apart where it has not learnt the letters' pairs.
+    odd = {name: len(_ODD.findall(sample.decode(name, "replace"))) for name in names if name}
+    return codecs.lookup(min(odd, key=lambda name: odd[name])).name
 
 
 def looks_english(text: str) -> bool:

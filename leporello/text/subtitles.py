@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,18 @@ _NEXT_NUMBER = re.compile(r"\n[ \t]*\d+[ \t]*\n?\Z")
 # `<i>`, `<c.yellow>`, `<v Ann>`, `<00:01:02.000>`; `{\an8}`. A lone `<` or `{laughs}` is text.
 _PLACE = r"\{\\[^{}\n]*+\}"
 MARKUP = re.compile(rf"</?[a-zA-Z][^<>\n]*>|</?[\d:.]+>|</>|{_PLACE}")
+# `<v.loud Ann>`; what follows it, up to the next one, is what Ann says.
+_VOICE = re.compile(
+    r"(?P<dash>^[ \t]*[-–—][ \t]*)?[ \t]*<v(?:\.[^\s<>]*)?[ \t]+(?P<name>[^<>]*[^<>\s])\s*>[ \t]*",
+    re.MULTILINE,
+)
+_RUBY = re.compile(r"<rt[^<>\n]*>(.*?)(?=</?r|\Z)", re.DOTALL)
+# In SubRip other names in angle brackets are text.
+_SUBRIP = re.compile(
+    rf"</?(?:b|i|u|s|v|c|em|strong|font|span|lang|ruby|rt|p)(?:[\s.][^<>\n]*)?/?>|</?[\d:.]+>|</>|{_PLACE}",
+    re.IGNORECASE,
+)
+_LINE_BREAK = re.compile(r"<br ?/?>", re.IGNORECASE)
 _PLACES = re.compile(rf"(?:\s|{_PLACE})*+")
 _OPENING = re.compile(rf"(?:\s|<[a-zA-Z][^<>\n]*+>|{_PLACE})*+")
 _CLOSING = re.compile(r"</[a-zA-Z][^<>\n]*>")
@@ -68,11 +81,30 @@ def rewritten(cues: Sequence[Cue], texts: Iterable[Iterable[str]]) -> str:
     # The file's own line ends, because players and diffs expect the file unchanged (decision 15).
     newline = "\r\n" if "\r\n" in around else "\n" if "\n" in around else "\r"
     web = _WEB.match(around) is not None
-    bodies = (newline.join(line for line in lines if line.strip()) for lines in texts)
+    spoken = (_unnamed(cue, lines) for cue, lines in zip(cues, texts, strict=True))
+    bodies = (newline.join(line for line in lines if line.strip()) for lines in spoken)
     return "".join(
         f"{cue.head}{_escaped(body) if web else body}{cue.tail}"
         for cue, body in zip(cues, bodies, strict=True)
     )
+
+
+def plain_text(text: str, web: bool) -> str:
+    """Returns the text of a cue without markup, with the names of speakers: `Ann: Hello`."""
+    text = _LINE_BREAK.sub("\n", same_length(text))
+    text = _VOICE.sub(lambda v: (v["dash"] or "\n") + " ".join(v["name"].split()) + ": ", text)
+    text = (MARKUP if web else _SUBRIP).sub("", _RUBY.sub(r"(\1)", text))
+    # Only WebVTT has character references; in SubRip `&lt;` is the text itself.
+    text = html.unescape(text) if web else text
+    return "\n".join(stripped for line in text.split("\n") if (stripped := line.strip()))
+
+
+def _unnamed(cue: Cue, lines: Iterable[str]) -> Iterator[str]:
+    """Yields a cue's lines without the name of its speaker if that is in the markup before them."""
+    voice = [*_VOICE.finditer(cue.head)][-1:]
+    name = f"{voice[0]['name']}: " if voice and voice[0].end() == len(cue.head) else ""
+    for number, line in enumerate(lines):
+        yield line if number else line.removeprefix(name)
 
 
 def same_length(text: str) -> str:

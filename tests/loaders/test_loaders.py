@@ -49,7 +49,7 @@ def test_byte_order_marks_are_obeyed_and_left_out(tmp_path: Path, encoding: str)
 @pytest.mark.parametrize(
     ("encoding", "text"),
     [
-        ("cp1252", "“Le café noir”, naïve – él señor, 5 €"),
+        ("cp1252", "“Le café noir”, dit le garçon – “c’est 5 € pour l’été”."),
         ("cp1251", "Привет, мир! Это простой текст на русском языке."),
         ("koi8_r", "Привет, мир! Это простой текст на русском языке."),
         ("shift_jis", "日本語のテキストです。これは短い文章です。"),
@@ -208,8 +208,63 @@ def test_webvtt_comments_names_and_inline_times_are_not_text(tmp_path: Path) -> 
         "00:03.000 --> 01:00:04.000\na < b\n"
     )
     document = load(written(tmp_path, "film.vtt", text))
-    assert document.text == "Hi & you\nto all\na < b"
+    assert document.text == "Ann: Hi & you\nto all\na < b"
     assert document.places[1].name == "00:00:03"
+
+
+@pytest.mark.parametrize(
+    ("cue", "text"),
+    [
+        ("<v Greta>The ferry sank.", "Greta: The ferry sank."),
+        ("<v Greta>The ferry sank.</v>", "Greta: The ferry sank."),
+        ("<v.loud.first Greta>The <i>ferry</i> sank.</v>", "Greta: The ferry sank."),
+        ("<v Greta Mole>The ferry\nsank.", "Greta Mole: The ferry\nsank."),
+        ("<v  Greta >It sank.", "Greta: It sank."),
+        ("<v Greta>It sank.</v>\n<v Otto>In 1932.</v>", "Greta: It sank.\nOtto: In 1932."),
+        ("<v Greta>It sank.</v> <v Otto>In 1932.</v>", "Greta: It sank.\nOtto: In 1932."),
+        ("- <v Greta>It sank.\n- <v Otto>In 1932.", "- Greta: It sank.\n- Otto: In 1932."),
+        ("<i><v Greta>It sank.</v></i>", "Greta: It sank."),
+        (
+            "<v Greta>It <00:02.000><c.yellow>sank</c> in <lang en>May</lang>.",
+            "Greta: It sank in May.",
+        ),
+        ("<v>It sank.</v>", "It sank."),
+        ("<ruby>沈<rt>chin</rt>没<rt>botsu</rt></ruby>", "沈(chin)没(botsu)"),
+        ("<ruby>沈<rt>chin</ruby>だ", "沈(chin)だ"),
+        ("One<br>two<br/>three", "One\ntwo\nthree"),
+    ],
+)
+@pytest.mark.parametrize("name", ["film.vtt", "film.srt"])
+def test_speakers_and_readings_of_cues_are_text(
+    tmp_path: Path, name: str, cue: str, text: str
+) -> None:
+    """Who speaks stands before it, also in SubRip; places have the text of their cue."""
+    blocks = (
+        "WEBVTT\n\nSTYLE\n::cue(v[voice=Ann]) {}\n\nREGION\nid:x\n\n"
+        f"NOTE <v Ann>not said\n\n00:01.000 --> 00:02.000\n{cue}\n\nNOTE\nmore\n\n"
+        "00:03.000 --> 00:04.000\n<v Ann>End."
+        if name == "film.vtt"
+        else f"1\n00:00:01,000 --> 00:00:02,000\n{cue}\n\n2\n00:00:03,000 --> 00:00:04,000\n"
+        "<v Ann>End.\n"
+    )
+    document = load(written(tmp_path, name, blocks))
+    assert named_spans(document) == [("00:00:01", f"{text}\n"), ("00:00:03", "Ann: End.")]
+
+
+@pytest.mark.parametrize(
+    ("cue", "text"),
+    [
+        ("<font color=red>GRETA:</font> It sank.", "GRETA: It sank."),
+        ("{\\an8}[Greta] It sank.", "[Greta] It sank."),
+        ("<Greta> It sank.", "<Greta> It sank."),
+        ("a &lt; b < c > d", "a &lt; b < c > d"),
+        ("<b>It</b> <u>sank</u><s>.</s>", "It sank."),
+    ],
+)
+def test_only_markup_is_removed_from_subrip(tmp_path: Path, cue: str, text: str) -> None:
+    """Other angle brackets, and names before a text, are text."""
+    content = f"1\n00:00:01,000 --> 00:00:02,000\n{cue}\n"
+    assert load(written(tmp_path, "film.srt", content)).text == text
 
 
 def test_subtitles_without_cues_are_refused(tmp_path: Path) -> None:

@@ -104,7 +104,11 @@ def test_texts_places_sections_and_losses_are_exact(
 
 
 PIECES = {
-    ".tex": "\\[ |$|{|\\section{|\\begin{verbatim}|\\newcommand{\\a|a$b|\\title{|{{{}|\\footnote{{",
+    ".tex": (
+        "\\[ |$|{|\\section{|\\begin{verbatim}|\\newcommand{\\a|a$b|\\title{|{{{}|\\footnote{{"
+        "|\\iffalse |\\iftrue \\else |\\begin{tabular}{l}|&|\\begin{enumerate}|\\item[|\\frac{"
+        "|$\\frac{1}{|\\url{|\\verb%"
+    ),
     ".rst": "=|==\n|a\n=\n|==\na\n|.. image:: a\n|===\n=== |\n",
     ".c": '/*|a |a* |(|int f(|class |"|`|static |let a=(|\t|a:<',
     ".py": '"""|def |\t',

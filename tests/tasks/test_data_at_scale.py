@@ -205,7 +205,7 @@ def test_a_bomb_of_one_line_is_refused_before_it_is_in_memory(tmp_path: Path, ca
 
 @pytest.mark.parametrize(
     ("encoding", "name"),
-    [("utf-16", "UTF-16-LE"), ("utf-16-be", "UTF-16-BE"), ("utf-32", "UTF-32-LE")],
+    [("utf-16", "UTF-16LE"), ("utf-16-be", "UTF-16BE"), ("utf-32", "UTF-32LE")],
 )
 def test_wide_encodings_are_reported_with_or_without_a_mark(
     tmp_path: Path, encoding: str, name: str

@@ -113,7 +113,7 @@ GOOD = {"id": "s", "document": "x"}
     [
         ("{bad", "not JSON: Expecting property name enclosed in double quotes at character 2"),
         ('{"id": "a"', "not JSON: Expecting ',' delimiter at character 11"),
-        (b'{"id": "caf\xe9"}', "byte 11 of the line is not UTF-8, but looks like WINDOWS-1252"),
+        (b'{"id": "caf\xe9"}', "byte 11 of the line is not UTF-8, but looks like CP1252"),
         ("[", "not JSON: Expecting value at character 2; write one object per line, not a list"),
         ("[1, 2]", "a row must be an object {…}, got [1, 2]"),
         ("[" * 100_000, "not JSON: maximum recursion depth exceeded"),

@@ -49,10 +49,12 @@ def texts(name: str, text: str) -> list[str]:
         ("你好 wide世", ["你", "好", "wide", "世"]),
         ("ก\u0e31น e\u0301a", ["ก\u0e31", "น", "e\u0301a"]),
         ("👩‍👧 \ud800", ["👩‍👧", "\ud800"]),
+        ("a " + "b" * 40 + " " + "c" * 41, ["a", "b" * 40, *["c" * 8] * 5, "c"]),
+        ("e\u0301" * 41, ["e\u0301e\u0301e\u0301e\u0301"] * 10 + ["e\u0301"]),
     ],
 )
 def test_words(text: str, expected: list[str]) -> None:
-    """Words are runs without white space; characters where a script has no spaces."""
+    """Words are runs without white space, divided if long; characters if a script has no spaces."""
     assert texts("words", text) == expected
 
 

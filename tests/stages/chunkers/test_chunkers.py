@@ -68,11 +68,9 @@ ENTRIES: Mapping[str, tuple[Entry, ...]] = {
     "Whole": (Entry(lambda *_: Whole(), bounded=False),),
     "Windows": (),  # keeps white space: see tests/stages/readers/test_likelihood.py
 }
-CASES = [
-    pytest.param(entry, id=f"{name}-{number}")
-    for name in chunkers.__all__
-    for number, entry in enumerate(ENTRIES[name])
-]
+NAMED = {f"{name}-{n}": e for name in chunkers.__all__ for n, e in enumerate(ENTRIES[name])}
+CASES = [pytest.param(entry, id=name) for name, entry in NAMED.items()]
+BOUNDED = [pytest.param(entry, id=name) for name, entry in NAMED.items() if entry.bounded]
 MODELS = ("words", "byte_bpe", "byte_bpe_trimmed", "word_piece", "unigram")
 FRAGMENTS = (
     *("a", "b", "ab", "Dr. ", "word ", "The end. ", "No! ", "“What?” ", "e.g. ", "3.14", " ", "  "),
@@ -181,6 +179,35 @@ def texts(chunker: Chunker, text: str) -> list[str]:
     """Returns the texts of chunks."""
     document = Document("d", text)
     return [document.chunk(span.start, span.end).text for span in chunker.chunk(document)]
+
+
+RUNS = {
+    "word": "x" * 2000,
+    "code": "function(a){return b.c(d);}" * 70,
+    "address": "https://x.example/a%20b?c=d&" * 70,
+    "marks": "e\u0301" * 1000,
+    "Chinese": "船停在第七号码头" * 250,
+    "Chinese with stops": "船停在第七号码头。" * 250,
+    "Japanese": "カメラは七番埠頭にあります" * 150,
+    "Thai": "เรือจอดอยู่ที่ท่าเรือ" * 100,
+    "Khmer": "ភាសាខ្មែរ" * 200,
+    "Tibetan": "བོད་ཡིག་" * 250,
+    "short words": ("x" * 39 + " ") * 50,
+}
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("entry", BOUNDED)
+def test_runs_without_blanks_are_divided_at_characters(
+    entry: Entry, model: str, run: str, folders: dict[str, str]
+) -> None:
+    """A chunk of 30 words has at most the characters of 30 long words, whatever the tokenizer."""
+    document = Document("d", f"The lamp.\n\n{RUNS[run]}\n\nThe end.")
+    spans = list(entry.build(30, 0, folders[model]).chunk(document))
+    assert max(len(span) for span in spans) <= 30 * 41
+    if model == "words":
+        assert not any(document.text[span.start] == "\u0301" for span in spans)
 
 
 EXAMPLES: tuple[tuple[Chunker, str, list[str]], ...] = (

@@ -1,0 +1,216 @@
+"""Tests of mails: which parts are the body, charsets, and attachments."""
+
+from __future__ import annotations
+
+import base64
+import quopri
+from pathlib import Path
+
+import pytest
+
+from leporello import Document
+from leporello.loaders.files import load_bytes
+
+HEAD = (
+    "From: a@x.example\r\nTo: b@x.example\r\nSubject: Order\r\n"
+    "Date: Thu, 02 May 2024 10:00:00 +0000\r\n"
+)
+PAGE = "<p>Deliver <b>40</b> casks on 9&nbsp;May.</p>"
+SHOWN = "Deliver 40 casks on 9\xa0May."
+
+
+def part(kind: str, text: str | bytes, *headers: str) -> bytes:
+    """Returns a part of a mail; text is in UTF-8."""
+    lines = "".join(f"{header}\r\n" for header in headers)
+    content = text.encode() if isinstance(text, str) else text
+    return f"Content-Type: {kind}\r\n{lines}\r\n".encode() + content
+
+
+def multipart(subtype: str, *parts: bytes) -> bytes:
+    """Returns parts in a multipart."""
+    mark = f"={subtype}{sum(map(len, parts))}="
+    inner = b"".join(f"--{mark}\r\n".encode() + content + b"\r\n" for content in parts)
+    head = f'Content-Type: multipart/{subtype}; boundary="{mark}"\r\n\r\n'
+    return head.encode() + inner + f"--{mark}--\r\n".encode()
+
+
+def plain(text: str) -> bytes:
+    """Returns a part of plain text."""
+    return part("text/plain; charset=utf-8", text)
+
+
+def page(text: str = PAGE) -> bytes:
+    """Returns a part of HTML."""
+    return part("text/html; charset=utf-8", text)
+
+
+def loaded(content: bytes, name: str = "a.eml") -> Document:
+    """Loads a mail, or a box with this mail and another."""
+    mail = HEAD.encode() + content
+    if name == "a.mbox":
+        mark = b"From a@x.example Thu May  2 10:00:00 2024\r\n"
+        mail = mark + mail + b"\r\n" + mark + HEAD.encode() + b"\r\nAnother mail.\r\n"
+    return load_bytes(mail, Path(name))
+
+
+PIXEL = part("image/gif", "GIF89a\0\0", "Content-ID: <x>", "Content-Transfer-Encoding: 8bit")
+STUBS = [
+    "",
+    " \r\n \t\r\n",
+    "\xa0\u200b",
+    "This message requires an HTML viewer.",
+    "Please view this mail in a browser: https://x.example/m/12345",
+    "This is a multi-part message in MIME format. Your mail program does not show HTML; use one"
+    " that does, or ask the sender of this message to write to you again.",
+    "To view this email as a web page, go to the following address in your browser.",
+    "[image: logo]",
+]
+
+
+@pytest.mark.parametrize("name", ["a.eml", "a.mbox"])
+@pytest.mark.parametrize("stub", STUBS)
+def test_html_is_read_if_the_text_only_refers_to_it(name: str, stub: str) -> None:
+    """A blank text, or one with few words of the page, is no version of it."""
+    document = loaded(multipart("alternative", plain(stub), page()), name)
+    assert SHOWN in document.text
+    assert not stub.strip() or stub not in document.text
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("Deliver 40 casks on 9 May.", PAGE),
+        ("Deliver 40 casks on 9 May. Open the HTML version in a browser for the map.", PAGE),
+        ("Deliver 40 casks on 9 May.", "<style>p {color: red}</style><div class=x></div>" + PAGE),
+        ("Deliver 40 casks on 9 May.\n-- \nAnn", "<p>Your viewer shows plain text.</p>"),
+        ("Deliver 40 casks on 9 May.", "<img src=cid:x>"),
+        ("Deliver 40 casks. " + "We thank you for the many years of trade. " * 9, "<p>See above"),
+        ("配送四十桶酒。", "<p>配送<b>四十</b>桶酒。</p>"),
+    ],
+)
+def test_the_text_is_read_if_it_says_as_much(text: str, html: str) -> None:
+    """The version as text needs no guess about the layout."""
+    document = loaded(multipart("alternative", plain(text), page(html)))
+    assert document.text.endswith(f"\n\n{text}")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        multipart("mixed", multipart("alternative", plain(""), page()), PIXEL),
+        multipart("related", multipart("alternative", plain(" "), page()), PIXEL),
+        multipart("alternative", plain(" "), multipart("related", page(), PIXEL)),
+        multipart("alternative", plain(" "), multipart("mixed", page(), PIXEL)),
+        multipart(
+            "mixed",
+            multipart("related", multipart("alternative", plain(""), page()), PIXEL),
+        ),
+        multipart("signed", multipart("mixed", page(), PIXEL)),
+        multipart("alternative", part("text/x-amp-html", "<p>amp"), page(), PIXEL),
+    ],
+)
+def test_bodies_are_found_in_nested_parts(content: bytes) -> None:
+    """The text is found once, and images are losses."""
+    document = loaded(content)
+    assert document.text.count(SHOWN) == 1
+    assert "attachment" in [loss.what for loss in document.losses]
+
+
+def test_several_texts_are_joined() -> None:
+    """Texts around an image, and the footer of a mailing list, are all read in order."""
+    content = multipart("mixed", plain("One."), PIXEL, plain("Two."), page("<p>Three."))
+    document = loaded(content)
+    assert document.text.endswith("One.\n\nTwo.\n\nThree.")
+
+
+def test_html_declared_as_text_is_html() -> None:
+    """Some programs send a page as plain text."""
+    assert SHOWN in loaded(plain(f"<html><body>{PAGE}</body></html>")).text
+
+
+def test_a_multipart_without_boundaries_is_text() -> None:
+    """Its content is read as it is."""
+    content = b"Content-Type: multipart/mixed; boundary=x\r\n\r\n40 casks\r\n"
+    assert "40 casks" in loaded(content).text
+
+
+@pytest.mark.parametrize(
+    ("charset", "encoding"),
+    [
+        ("iso-8859-2", "iso8859-2"),
+        ("windows-1250", "cp1250"),
+        ("utf-8", "utf-8"),
+        ("us-ascii", "utf-8"),
+        ("us-ascii", "iso8859-2"),
+        ("utf-8", "iso8859-2"),
+        ("klingon", "utf-8"),
+        ("x-unknown", "cp1250"),
+        ("utf-16", "utf-16"),
+    ],
+)
+@pytest.mark.parametrize("transfer", ["8bit", "base64", "quoted-printable"])
+@pytest.mark.parametrize("kind", ["text/plain", "text/html"])
+def test_charsets_of_parts(kind: str, transfer: str, charset: str, encoding: str) -> None:
+    """The charset of a part wins over its <meta>; one that the bytes disprove is guessed."""
+    if transfer == "8bit" and encoding == "utf-16":
+        transfer = "base64"
+    text = "Łódź: źródło jest czyste, a książka leży na stole. Zażółć gęślą jaźń."
+    body = text if kind == "text/plain" else f"<meta charset=iso-8859-1><p>{text}"
+    data = body.encode(encoding)
+    encoded = {"base64": base64.encodebytes, "quoted-printable": quopri.encodestring}
+    data = encoded[transfer](data) if transfer in encoded else data
+    header = f"Content-Transfer-Encoding: {transfer}"
+    document = loaded(part(f"{kind}; charset={charset}", data, header))
+    assert document.text.rstrip().endswith(text)
+    assert not document.losses
+
+
+@pytest.mark.parametrize(
+    ("attached", "reason"),
+    [
+        (
+            part(
+                "application/ms-tnef; name=winmail.dat",
+                base64.encodebytes(b"\x78\x9f\x3e\x22" + bytes(99)),
+                "Content-Transfer-Encoding: base64",
+            ),
+            "winmail.dat",
+        ),
+        (part("image/gif; name=map.gif", "GIF89a\0\0"), "GIF image"),
+        (part("application/zip; name=a.zip", b"PK\x03\x04\0\0\xff"), "zip archive"),
+    ],
+)
+def test_attachments_that_cannot_be_read_are_losses(attached: bytes, reason: str) -> None:
+    """The loss says what they are."""
+    document = loaded(multipart("mixed", plain("See it."), attached))
+    (loss,) = [loss for loss in document.losses if loss.what == "attachment"]
+    assert reason in f"{loss.place} {loss.why}"
+
+
+@pytest.mark.parametrize(
+    ("attached", "text"),
+    [
+        (
+            part("text/csv; charset=iso-8859-2; name=a.csv", "id;kto\n1;Łódź".encode("iso8859-2")),
+            "Łódź",
+        ),
+        (part("text/calendar; charset=utf-8", "BEGIN:VEVENT\r\nSUMMARY:Mole 7"), "Mole 7"),
+        (part("text/plain; name=n.txt", "Mole 7", "Content-Disposition: attachment"), "Mole 7"),
+        (part("message/delivery-status", "Action: failed\r\n\r\nStatus: 5.1.1"), "5.1.1"),
+        (
+            part("message/rfc822", HEAD.encode() + multipart("alternative", plain(""), page())),
+            SHOWN,
+        ),
+    ],
+)
+def test_attachments_are_read(attached: bytes, text: str) -> None:
+    """So are texts of a calendar beside the versions of a body, and mails in mails."""
+    document = loaded(multipart("alternative", plain("See it."), attached))
+    assert "See it." in document.text
+    assert text in document.text
+
+
+def test_a_mail_that_is_only_an_attachment_is_read() -> None:
+    """Its body is the attachment."""
+    content = part("text/plain; name=n.txt", "Mole 7", "Content-Disposition: attachment")
+    assert "Attachment: n.txt\n\nMole 7" in loaded(content).text
