@@ -119,11 +119,16 @@ class Sheets(Format):
         sheet = book.get_sheet_by_name(name)
         first_row, first_column = sheet.start or (0, 0)
         rows = ([*map(_text, row)] for row in sheet.to_python(skip_empty_area=True))
+        merged = (
+            (top - first_row, left - first_column, bottom - first_row, right - first_column)
+            for (top, left), (bottom, right) in sheet.merged_cell_ranges or ()
+        )
         return written(
             rows,
             self.header,
             lambda row: f"{name}!{row + first_row + 1}",
             lambda row, column: f"{name}!{letters(column + first_column)}{row + first_row + 1}",
+            merged,
         )
 
 
