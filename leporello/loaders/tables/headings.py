@@ -41,7 +41,7 @@ class Heading:
 
 def is_figure(cell: str) -> bool:
     """Returns whether a cell is a number, an amount, a date, a time or a truth value."""
-    return _FIGURE.fullmatch(cell) is not None
+    return bool(cell) and _FIGURE.fullmatch(cell) is not None
 
 
 def is_missing(cell: str) -> bool:
@@ -116,7 +116,9 @@ class _Head:
         names, below = self._names(start, stop), self.full[stop:]
         columns = [c for c, name in enumerate(names) if name]
         figures = {c: [row[c] for row in below if is_figure(row[c])] for c in columns}
-        if any(_YEAR.fullmatch(names[c]) and all(map(_YEAR.fullmatch, figures[c])) for c in columns):
+        if any(
+            _YEAR.fullmatch(names[c]) and all(map(_YEAR.fullmatch, figures[c])) for c in columns
+        ):
             return None  # years above years are values
         has_figures = any(figures.values())
         if is_strict:

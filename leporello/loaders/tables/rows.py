@@ -6,18 +6,20 @@ So each row can be understood in any chunk of the table (decision 35).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Literal, TypeAlias
 
 from leporello.core.records import Place
 from leporello.loaders.tables.blocks import Table, tables
+from leporello.loaders.tables.marks import Merged
 from leporello.text.outline import Extracted
 
 # Whether the first row of a table names its columns: detected, yes, or no.
 Header: TypeAlias = Literal["auto", "first", "none"]
-# First row, first column, last row and last column of merged cells, from 0.
-Merged: TypeAlias = tuple[int, int, int, int]
+# Numbers of rows and of columns that are not written.
+Hidden: TypeAlias = tuple[Set[int], Set[int]]
 
+NOTHING: Hidden = (frozenset(), frozenset())
 _MOST_CELLS = 100_000  # places for cells; larger tables have places for rows
 _LONGEST = 200  # characters of a merged cell's text that is repeated
 _BREAKS = re.compile(r"(?<!\s)[^\S\t\n\r\v\f\x85\u2028\u2029]*+[\t\n\r\v\f\x85\u2028\u2029]\s*+")
@@ -28,7 +30,9 @@ def written(
     header: Header,
     row_name: Callable[[int], str],
     cell_name: Callable[[int, int], str] | None = None,
+    *,
     merged: Iterable[Merged] = (),
+    hidden: Hidden = NOTHING,
 ) -> Extracted:
     """Returns a sheet as text, with rows or cells as places; rows without text are skipped.
 
@@ -41,9 +45,15 @@ def written(
         cell_name: Function that returns the name of a cell by row and column; None for rows as
             places.
         merged: Cells that are merged.
+        hidden: Rows and columns that are not written.
     """
     rows = [[*map(_flat, row)] for row in cells]
     full = _carried(rows, merged)
+    numbers = [n for n in range(len(rows)) if n not in hidden[0]]
+    columns = [c for c in range(max(map(len, rows), default=0)) if c not in hidden[1]]
+    if any(hidden):
+        rows = [[*_kept(rows[n], columns)] for n in numbers]
+        full = [[*_kept(full[n], columns)] for n in numbers]
     if cell_name and sum(map(len, rows)) > _MOST_CELLS:
         cell_name = None
     lines: list[str] = []
@@ -60,10 +70,12 @@ def written(
             if cell_name:
                 for column, text in line:
                     following = min(at + len(text) + len(between), end)
-                    places += [Place(cell_name(number, column), at, following)] if text else []
+                    if text:
+                        name = cell_name(numbers[number], columns[column])
+                        places.append(Place(name, at, following))
                     at = following
             else:
-                places.append(Place(row_name(number), at, end))
+                places.append(Place(row_name(numbers[number]), at, end))
             at = end
     if places:  # no line break follows the last line
         places[-1] = Place(places[-1].name, places[-1].start, at - 1)
@@ -83,6 +95,10 @@ def letters(column: int) -> str:
 def _flat(cell: str) -> str:
     cell = cell.strip()
     return cell if cell.isprintable() else _BREAKS.sub(" ", cell)
+
+
+def _kept(row: Sequence[str], columns: Sequence[int]) -> Iterator[str]:
+    return (row[c] for c in columns if c < len(row))
 
 
 def _carried(rows: Sequence[list[str]], merged: Iterable[Merged]) -> Sequence[list[str]]:
@@ -105,7 +121,9 @@ def _carried(rows: Sequence[list[str]], merged: Iterable[Merged]) -> Sequence[li
     return full
 
 
-def _tables(rows: Sequence[list[str]], full: Sequence[list[str]], header: Header) -> Iterable[Table]:
+def _tables(
+    rows: Sequence[list[str]], full: Sequence[list[str]], header: Header
+) -> Iterable[Table]:
     if header == "auto":
         return tables(rows, full)
     columns = range(max(map(len, rows), default=0))
@@ -128,8 +146,8 @@ def _lines(
         if not any(own):
             continue
         row = own if full[n] is rows[n] or n < table.body else full[n][cut]
-        if row is not own and len({*filter(None, row)}) == 1 and own.count("") == len(own) - 1:
-            row = own  # one cell over all columns
+        if row != own and len({*filter(None, row)}) == 1 and own.count("") == len(own) - 1:
+            # One cell over all columns has no name.
             yield n, [(c, text) for c, text in zip(columns, own, strict=False) if text]
         elif n >= table.body and before:
             cells = zip(columns, before, row, strict=False)
