@@ -97,7 +97,8 @@ class _Head:
         for i, row in enumerate(self.rows[:_FIRST]):
             cells = [cell for cell in row if cell]
             if all(_YEAR.fullmatch(cell) for cell in cells if is_figure(cell)):
-                if len(cells) > 1 and not any(map(is_missing, cells)):
+                is_complete = len(cells) > 1 or (i == 0 and bool(cells) and not row[0])
+                if is_complete and not any(map(is_missing, cells)):
                     yield i
             elif len(cells) > 1 and (len(cells) >= self.usual * MOST or self._goes_on(i)):
                 return

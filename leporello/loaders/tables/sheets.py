@@ -16,7 +16,7 @@ from leporello.core.records import Loss
 from leporello.loaders.files import ZIP, Format
 from leporello.loaders.office.archive import losses_of, members, parsed, read, unpacked
 from leporello.loaders.office.docx import title_of
-from leporello.loaders.tables import ods, xlsx
+from leporello.loaders.tables import ods, xls, xlsx
 from leporello.loaders.tables.marks import Marks, formatted, number
 from leporello.loaders.tables.rows import NOTHING, Header, Hidden, letters, written
 from leporello.text.outline import Extracted, joined
@@ -81,8 +81,10 @@ class Sheets(Format):
 
         losses: tuple[Loss, ...] = ()
         title = ""
-        marks: Mapping[str, Marks] = {}
-        if not data.startswith(_OLE):
+        marks: Mapping[str, Marks]
+        if data.startswith(_OLE):
+            marks = xls.marks(data)
+        else:
             with unpacked(data, path) as archive:
                 losses, title = (*_lost(archive),), title_of(archive)
                 marks = _marks(archive, path)
