@@ -53,8 +53,9 @@ class Csv(Format):
         named = _NAMED.match(text)
         delimiter = self.delimiter or (named[1] if named else _delimiter(text, path))
         lines = [*_lines(text, delimiter, path)]
-        above = [[]] if named else []
-        rows = [*above, *_rows(lines[len(above) :], delimiter, notes)]
+        rows = (
+            [[], *_rows(lines[1:], delimiter, notes)] if named else _rows(lines, delimiter, notes)
+        )
         table = written(rows, self.header, lambda row: f"row {row + 1}")
         return replace(table, losses=raw.losses, notes=(*notes,))
 

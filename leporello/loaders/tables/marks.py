@@ -23,7 +23,7 @@ PERCENT = {"9": "0%", "10": "0.00%"}  # formats that a file need not define, by 
 MOST_CELLS = 40_000_000  # of a sheet's rectangle; even an empty cell takes 24 bytes
 _EXACT = 10**21  # larger numbers are written with an exponent
 _IN_FORMAT = re.compile(
-    r'(?s)"([^"]*)"|\[\$([^\]-]*)[^\]]*\]|\[[^\]]*\]|\\(.)|[_*].|([$€£¥%\s])|([0#?.,]+(?:[Ee][-+]0+)?)|.'
+    r'(?s)"([^"]*)"|\[\$([^][-]*+)[^][]*+\]|\[[^][]*+\]|\\(.)|[_*].|([$€£¥%\s])|([0#?.,]+(?:[Ee][-+]0+)?)|.'
 )
 _CONDITION = re.compile(r"\[[<>=]")
 

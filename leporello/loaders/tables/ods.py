@@ -17,7 +17,7 @@ _MARKED = re.compile(
 )
 _TABLE = re.compile(rb'<table:table [^<>]*?table:name="([^"<>]*)"')
 _ELEMENT = re.compile(rb"<table:(table-column|table-row|table-cell|covered-table-cell)\b([^<>]*+)>")
-_ATTRIBUTE = re.compile(rb'([\w-]+:[\w-]+)="([^"<>]*)"')
+_ATTRIBUTE = re.compile(rb'\s([\w-]++:[\w-]++)="([^"<>]*+)"')
 _SHOWN = re.compile(rb"\s*+<text:p[^<>]*+>([^<]*+)")
 _DURATION = re.compile(r"(-?)PT(\d+)H(\d+)M(\d+)(?:[.,]\d+)?S")
 _MOST_REPEATED = 1000  # cells of one element whose marks are kept
@@ -41,7 +41,7 @@ def marks(content: bytes, path: Path) -> dict[str, Marks]:
 
 
 def _marks(sheet: bytes) -> Marks:
-    marks = Marks()
+    marks = Marks(comments=sheet.count(b"</office:annotation>"))
     row = next_row = column = columns = 0
     for element in _ELEMENT.finditer(sheet) if _MARKED.search(sheet) else ():
         kind = element[1]

@@ -16,7 +16,7 @@ from leporello.core.records import Loss
 from leporello.loaders.files import ZIP, Format
 from leporello.loaders.office.archive import losses_of, members, parsed, read, unpacked
 from leporello.loaders.office.docx import title_of
-from leporello.loaders.tables import ods, xls, xlsx
+from leporello.loaders.tables import ods, xls, xlsb, xlsx
 from leporello.loaders.tables.marks import Marks, formatted, number
 from leporello.loaders.tables.rows import NOTHING, Header, Hidden, letters, written
 from leporello.text.outline import Extracted, joined
@@ -37,6 +37,7 @@ _EMBEDDED = {
     r"(xl/media|Pictures)/": ("image", "images are not read"),
     r"xl/embeddings/": ("embedded object", "is not read; save it as a separate file"),
     r"xl/(pivotTables)/": ("pivot table", "only its visible cells are read"),
+    r"xl/comments\d*\.bin": ("comment", _NOT_READ),
     r"(xl/vbaProject|Basic/.*\.xml|Scripts/)": ("macro", "macros are not run"),
 }
 _TEXTS = {
@@ -207,7 +208,8 @@ def _text(value: object) -> str:
 def _marks(archive: ZipFile, path: Path) -> Mapping[str, Marks]:
     if content := read(archive, "content.xml"):
         return ods.marks(content, path)
-    return xlsx.marks(archive, path)
+    is_binary = "xl/workbook.bin" in archive.namelist()
+    return xlsb.marks(archive) if is_binary else xlsx.marks(archive, path)
 
 
 def _lost(archive: ZipFile) -> Iterator[Loss]:

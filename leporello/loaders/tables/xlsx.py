@@ -36,19 +36,23 @@ def marks(archive: ZipFile, path: Path) -> dict[str, Marks]:
         UserError: A sheet has too many cells.
     """
     book = read(archive, "xl/workbook.xml")
-    links = parsed(read(archive, "xl/_rels/workbook.xml.rels"))
-    parts = {link.get("Id"): link.get("Target", "") for link in links}
+    parts = targets(archive, "workbook.xml")
     formats = _formats(read(archive, "xl/styles.xml"))
     zeros = b'fullCalcOnLoad="1"' in book  # written by a program that computes nothing
     found = {}
     for about in parsed(book).iter("{*}sheet"):
-        part = normpath(join("/xl", parts.get(about.get(_RELATION, ""), "")))[1:]
-        sheet = read(archive, part)
+        sheet = read(archive, parts.get(about.get(_RELATION, ""), ""))
         if prefix := _PREFIX.search(sheet[:2000]):
             sheet = re.sub(rb"<(/?)%b:" % prefix[1], rb"<\1", sheet)
         _check_size(sheet, path)
         found[about.get("name", "")] = _marks(sheet, formats, zeros=zeros)
     return found
+
+
+def targets(archive: ZipFile, book: str) -> dict[str, str]:
+    """Returns the names of the parts that a workbook refers to, by their ids."""
+    links = parsed(read(archive, f"xl/_rels/{book}.rels"))
+    return {link.get("Id", ""): normpath(join("/xl", link.get("Target", "")))[1:] for link in links}
 
 
 def column(letters: bytes) -> int:
