@@ -12,9 +12,8 @@ from pathlib import Path
 import openpyxl
 import pytest
 import xlsxwriter
-from openpyxl.comments import Comment
-from sheet_files import ALL, SHEETS, Grid, grid, xlsx
-from stories import TABLES, saved, zipped
+from sheet_files import ALL, SHEETS, Cell, Grid, grid, xlsx
+from stories import saved, zipped
 
 from leporello import Document, Span
 from leporello.chunkers import Rows
@@ -293,7 +292,7 @@ def lines(text: str) -> str:
 
 @pytest.mark.parametrize(("name", "suffix"), [*product(FILES, ALL)])
 def test_the_tables_of_a_file_have_their_own_names(name: str, suffix: str) -> None:
-    """Titles, notes, headers of several rows and several tables are told apart in every format."""
+    """Titles, notes, headers of several rows and several tables are recognised in every format."""
     content, expected = FILES[name]
     assert shown(read(ALL[suffix](grid(content)), f"a{suffix}")) == lines(expected)
 
@@ -369,7 +368,8 @@ def test_merged_cells_are_in_every_row_and_column_that_they_cover(name: str, suf
 
 def test_long_texts_of_merged_cells_are_not_repeated() -> None:
     """A remark of 300 letters beside many rows is in the text once."""
-    rows = [["Town", "Ships", "Remark"], ["Dal", 1, "x" * 300], *[[f"T{n}", n] for n in range(9)]]
+    rows: list[list[Cell]] = [["Town", "Ships", "Remark"], ["Dal", 1, "x" * 300]]
+    rows += [[f"T{n}", n] for n in range(9)]
     text = read(xlsx(Grid(rows, [(1, 2, 10, 2)])), "a.xlsx").text
     assert text.count("x" * 300) == 1
 
@@ -450,7 +450,11 @@ def test_hidden_rows_and_columns_are_losses(suffix: str) -> None:
 def test_numbers_have_the_unit_of_their_format(suffix: str) -> None:
     """Per cent, currency and units are read; digits are never changed or rounded."""
     formats = {(1, 1): "0%", (1, 2): '0 "EUR"', (2, 1): "0%", (2, 2): '0 "EUR"'}
-    rows = [["Ship", "Share", "Price"], ["Dal", 0.155, 1234.5], ["Sven", 1.0, 7.0]]
+    rows: list[list[Cell]] = [
+        ["Ship", "Share", "Price"],
+        ["Dal", 0.155, 1234.5],
+        ["Sven", 1.0, 7.0],
+    ]
     document = read(SHEETS[suffix](Grid(rows, formats=formats)), f"a{suffix}")
     assert shown(document).splitlines()[1:] == [
         "Ship: Dal | Share: 15.5% | Price: 1234.5 EUR",
@@ -567,7 +571,7 @@ def test_texts_of_cells_are_read_and_comments_are_losses() -> None:
 @pytest.mark.parametrize(
     "change",
     [(b"</sheetData>", b""), (b"<v>2</v>", b"<v>x</v>"), (b'r="A1"', b'r="1A"')],
-    ids=["an element is open", "a number is none", "a name is none"],
+    ids=["an open element", "a number", "a name"],
 )
 def test_a_corrupt_sheet_is_a_loss(change: tuple[bytes, bytes]) -> None:
     """The other sheets are read; a file of corrupt sheets only is refused."""
@@ -580,9 +584,7 @@ def test_a_corrupt_sheet_is_a_loss(change: tuple[bytes, bytes]) -> None:
     document = read(data, "a.xlsx")
     assert [line.split("\t")[0] for line in document.text.split("\n\n")] == ["of First", "of Third"]
     assert [(loss.what, loss.place) for loss in document.losses] == [("corrupt sheet", "Second")]
-    data = changed(
-        TABLES[".xlsx"]([["a", "b"]]), "xl/worksheets/sheet1.xml", (b"</sheetData>", b"")
-    )
+    data = changed(xlsx(grid("a,b")), "xl/worksheets/sheet1.xml", (b"</sheetData>", b""))
     with pytest.raises(UserError, match=r"the file has no text \(corrupt sheet: cannot be read"):
         read(data, "a.xlsx")
 

@@ -57,10 +57,10 @@ def xlsx(cells: Grid) -> bytes:
             if value != "":
                 cell = sheet.cell(i, j, value)
                 cell.number_format = cells.format(i - 1, j - 1) or "General"
-    for top, left, bottom, right in cells.merged:
-        sheet.merge_cells(None, top + 1, left + 1, bottom + 1, right + 1)
-    for row in cells.hidden_rows:
-        sheet.row_dimensions[row + 1].hidden = True
+    for top, first, bottom, last in cells.merged:
+        sheet.merge_cells(None, top + 1, first + 1, bottom + 1, last + 1)
+    for number in cells.hidden_rows:
+        sheet.row_dimensions[number + 1].hidden = True
     for column in cells.hidden_columns:
         sheet.column_dimensions[get_column_letter(column + 1)].hidden = True
     return saved(book)
@@ -70,7 +70,9 @@ def xls(cells: Grid) -> bytes:
     """Writes a workbook of Excel before 2007 with one sheet, S."""
     book = xlwt.Workbook()
     sheet = book.add_sheet("S")
-    corners = {(top, left): (top, bottom, left, right) for top, left, bottom, right in cells.merged}
+    corners = {
+        (top, first): (top, bottom, first, last) for top, first, bottom, last in cells.merged
+    }
     for i, row in enumerate(cells.rows):
         for j, value in enumerate(row):
             style = xlwt.easyxf(num_format_str=cells.format(i, j) or "General")
@@ -94,9 +96,9 @@ def ods(cells: Grid) -> bytes:
         for kind in ("office", "table", "text", "manifest")
     }
     spans = {
-        (top, left): f' table:number-rows-spanned="{bottom - top + 1}"'
-        f' table:number-columns-spanned="{right - left + 1}"'
-        for top, left, bottom, right in cells.merged
+        (top, first): f' table:number-rows-spanned="{bottom - top + 1}"'
+        f' table:number-columns-spanned="{last - first + 1}"'
+        for top, first, bottom, last in cells.merged
     }
     width = max(map(len, cells.rows))
     columns = [_hidden(column in cells.hidden_columns, "collapse") for column in range(width)]
@@ -155,8 +157,8 @@ def xlsb(cells: Grid) -> bytes:
             head = pack("<II", j, codes.index(code) + 1 if code else 0)
             sheet += _xlsb_cell(head, value)
     sheet += _record(146) + _record(177, pack("<I", len(cells.merged)))
-    for top, left, bottom, right in cells.merged:
-        sheet += _record(176, pack("<4I", top, bottom, left, right))
+    for top, first, bottom, last in cells.merged:
+        sheet += _record(176, pack("<4I", top, bottom, first, last))
     about = pack("<II", 0, 1) + _text("rId1") + _text("S")
     formats = [_record(44, pack("<H", 164 + n) + _text(code)) for n, code in enumerate(codes)]
     numbers = (0, *range(164, 164 + len(codes)))

@@ -80,8 +80,8 @@ class _Sheet:
         cells = slice(columns.start, columns.stop)
         for is_filled, run in groupby(numbers, lambda n: any(self.rows[n][cells])):
             if is_filled:
-                found = [*run]
-                yield range(found[0], found[-1] + 1)
+                block = [*run]
+                yield range(block[0], block[-1] + 1)
 
     def sides(self, band: range) -> list[range]:
         """Returns the columns of the tables that are side by side in some rows."""
@@ -108,28 +108,28 @@ class _Sheet:
 
     def split(self, block: range, columns: range, before: Table | None) -> Iterator[Table]:
         """Yields the tables of a block; a header directly below a table begins another one."""
-        found = self._heading(block, columns)
+        header = self._heading(block, columns)
         if before and columns.start == before.columns.start:
-            names = self._continued(block, columns, before, is_headed=found is not None)
+            names = self._continued(block, columns, before, is_headed=header is not None)
             if names is not None:
                 is_paired = before.is_paired
                 yield Table(block, columns, block.start, names, is_paired, is_continued=True)
                 return
         first = self._cells(block[:LOOKED_AT], columns)
-        if found and _is_mixed(first[found.start :]):
-            found = None
-        elif not found and before and before.names and len(before.columns) == TWO:
-            found = _words(first)
+        if header and _is_mixed(first[header.start :]):
+            header = None
+        elif not header and before and before.names and len(before.columns) == TWO:
+            header = _words(first)
         start = block.start
-        while found:
-            body = range(start + found.stop, block.stop)
-            end = self._next_header(body, columns, found)
+        while header:
+            body = range(start + header.stop, block.stop)
+            end = self._next_header(body, columns, header)
             notes = self._notes(range(body.start, end), columns)
-            yield Table(range(start, notes), columns, body.start, found.names)
+            yield Table(range(start, notes), columns, body.start, header.names)
             if notes < end:
                 yield Table(range(notes, end), columns, notes, is_continued=True)
             start = end
-            found = self._heading(range(start, block.stop), columns)
+            header = self._heading(range(start, block.stop), columns)
         if start < block.stop:
             is_paired = start == block.start and _is_paired(first)
             yield Table(range(start, block.stop), columns, start, (), is_paired)

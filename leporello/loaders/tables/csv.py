@@ -42,7 +42,7 @@ class Csv(Format):
     encoding: str = ""
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the rows; places are named `row 7`, counted from the first row of the file.
+        """Returns the rows; places are first `row 7`, counted from the first row of the file.
 
         Raises:
             UserError: The file is not text, or a row has too many values.
@@ -50,11 +50,11 @@ class Csv(Format):
         raw = decoded(data, path, self.encoding)
         text, notes = raw.text, [*raw.notes]
         csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
-        named = _NAMED.match(text)
-        delimiter = self.delimiter or (named[1] if named else _delimiter(text, path))
+        first = _NAMED.match(text)
+        delimiter = self.delimiter or (first[1] if first else _delimiter(text, path))
         lines = [*_lines(text, delimiter, path)]
         rows = (
-            [[], *_rows(lines[1:], delimiter, notes)] if named else _rows(lines, delimiter, notes)
+            [[], *_rows(lines[1:], delimiter, notes)] if first else _rows(lines, delimiter, notes)
         )
         table = written(rows, self.header, lambda row: f"row {row + 1}")
         return replace(table, losses=raw.losses, notes=(*notes,))
@@ -97,7 +97,7 @@ def _rows(lines: Sequence[str], delimiter: str, notes: list[str]) -> Iterator[li
 
 
 def _lines(text: str, delimiter: str, path: Path) -> Iterator[str]:
-    """Yields the lines; refuses a line with too many values for a table."""
+    """Yields the lines, and refuses a line with too many values for a table."""
     for number, line in enumerate(io.StringIO(text, newline=""), 1):
         if line.count(delimiter) >= TABLE_COLUMNS:
             raise UserError(f"{path}:{number}: more than {TABLE_COLUMNS:,} values in a row")

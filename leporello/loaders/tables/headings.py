@@ -83,8 +83,8 @@ class _Head:
     def heading(self) -> Heading | None:
         candidates = [*self._candidates()]
         for i in candidates:
-            if found := self._at(i, is_strict=True):
-                return found
+            if header := self._at(i, is_strict=True):
+                return header
             if self._count(i) >= max(self.usual, 2):
                 break  # no other row can be the header
         return next(filter(None, (self._at(i, is_strict=False) for i in candidates)), None)
@@ -123,10 +123,10 @@ class _Head:
             return None  # years above years are values
         has_figures = any(figures.values())
         if is_strict:
-            own = [names[c] for c in columns if not self._is_merged(start, stop, c)]
+            words = [names[c] for c in columns if not self._is_merged(start, stop, c)]
             is_header = (
                 len(columns) >= max(self.usual, 2)
-                and len({*own}) == len(own)
+                and len({*words}) == len(words)
                 and (has_figures or len(columns) > TWO)
             )
         else:
@@ -138,7 +138,7 @@ class _Head:
     def _is_merged(self, start: int, stop: int, c: int) -> bool:
         """Returns whether a column's name comes from merged cells that begin to its left."""
         cells = ((self.rows[j][c], self.full[j][c - 1 : c + 1]) for j in range(start, stop))
-        return c > 0 and all(not own and left == full for own, (left, full) in cells)
+        return c > 0 and all(not cell and before == full for cell, (before, full) in cells)
 
     def _groups(self, j: int, i: int) -> bool:
         """Returns whether row `j` has words over several columns of the header row `i`."""
@@ -149,8 +149,8 @@ class _Head:
         gaps = [c for c, cell in enumerate(row) if not cell and c > filled[0] and self.full[i][c]]
         if len({*filter(None, full)}) == 1 and (filled[0] == 0 or not gaps):
             return False  # a title
-        is_merged = any(not own and cell for own, cell in zip(row, full, strict=True))
-        is_repeated = any(left == cell != "" for left, cell in pairwise(row))
+        is_merged = any(not cell and text for cell, text in zip(row, full, strict=True))
+        is_repeated = any(before == cell != "" for before, cell in pairwise(row))
         is_first_free = not row[0] or not self.rows[i][0]
         return is_merged or is_repeated or (bool(gaps) and is_first_free)
 
@@ -160,7 +160,7 @@ class _Head:
         filled = [c for c, cell in enumerate(row) if cell]
         if not filled or any(is_figure(row[c]) or is_missing(row[c]) for c in filled):
             return False
-        if any(f and not own and f == a for own, f, a in zip(row, full, above, strict=True)):
+        if any(f and not cell and f == a for cell, f, a in zip(row, full, above, strict=True)):
             return True  # a merged cell of the header covers this row too
         above_figures = [c for c in filled if is_figure(self.full[k + 1][c])]
         if not row[0]:

@@ -1,4 +1,4 @@
-"""Marks of a sheet's cells besides their values: merged, hidden, errors, formats of numbers."""
+"""Marks of a sheet's cells that are not values: merged, hidden, errors, formats of numbers."""
 
 from __future__ import annotations
 

@@ -106,10 +106,10 @@ def _carried(rows: Sequence[list[str]], merged: Iterable[Merged]) -> Sequence[li
     full = [*rows]
     width = max(map(len, rows), default=0)
     space = width * len(rows)  # merged cells that take more overlap, in a corrupt file
-    for top, left, last, right in merged:
-        text = "".join(rows[top][left : left + 1]) if top < len(rows) else ""
-        columns = range(left, min(right + 1, width))
-        numbers = range(top, min(last + 1, len(rows)))
+    for top, first, bottom, last in merged:
+        text = "".join(rows[top][first : first + 1]) if top < len(rows) else ""
+        columns = range(first, min(last + 1, width))
+        numbers = range(top, min(bottom + 1, len(rows)))
         space -= len(columns) * len(numbers)
         if not text or space < 0 or len(text) > _LONGEST:
             continue
@@ -142,16 +142,17 @@ def _lines(
     cut = slice(columns.start, columns.stop)
     before = [f"{name}: " if name else "" for name in table.names]
     for n in table.rows:
-        own = rows[n][cut]
-        if not any(own):
+        row = cells = rows[n][cut]
+        if not any(cells):
             continue
-        row = own if full[n] is rows[n] or n < table.body else full[n][cut]
-        if row != own and len({*filter(None, row)}) == 1 and own.count("") == len(own) - 1:
+        if full[n] is not rows[n] and n >= table.body:
+            row = full[n][cut]
+        if row != cells and len({*filter(None, row)}) == 1 and cells.count("") == len(cells) - 1:
             # One cell over all columns has no name.
-            yield n, [(c, text) for c, text in zip(columns, own, strict=False) if text]
+            yield n, [(c, text) for c, text in zip(columns, cells, strict=False) if text]
         elif n >= table.body and before:
-            cells = zip(columns, before, row, strict=False)
-            yield n, [(c, name + text) for c, name, text in cells if text]
+            triples = zip(columns, before, row, strict=False)
+            yield n, [(c, name + text) for c, name, text in triples if text]
         elif table.is_paired:
             filled = [(c, text) for c, text in zip(columns, row, strict=False) if text]
             filled[0] = (filled[0][0], filled[0][1].removesuffix(":"))

@@ -150,17 +150,17 @@ def _is_damage(error: BaseException) -> bool:
 
 def _rows(sheet: CalamineSheet, marks: Marks) -> list[list[str]]:
     """Returns the texts of a sheet's cells, from the first row and column."""
-    above, left = sheet.start or (0, 0)
+    above, before = sheet.start or (0, 0)
     cells = sheet.to_python(skip_empty_area=True)
-    blank = [""] * left
+    blank = [""] * before
     above_rows: list[list[str]] = [[]] * above
     rows = above_rows + [[*blank, *map(_text, row)] for row in cells]
     for (row, column), text in marks.texts.items():
         if row < len(rows) and column < len(rows[row]):
             rows[row][column] = text
     for (row, column), code in marks.formats.items():
-        if above <= row < len(rows) and left <= column < len(rows[row]):
-            value = cells[row - above][column - left]
+        if above <= row < len(rows) and before <= column < len(rows[row]):
+            value = cells[row - above][column - before]
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 rows[row][column] = formatted(value, code)
     return rows

@@ -106,8 +106,8 @@ def _workbook(data: bytes) -> bytes:
     directory, short_table, more = unpack_from("<48xI8xI4xI", data)
     sectors = [*unpack_from("<109I", data, 76)]
     while more < len(data) >> shift:
-        *found, more = _numbers(_sector(data, more, shift))
-        sectors += found
+        *numbers, more = _numbers(_sector(data, more, shift))
+        sectors += numbers
         if len(sectors) > len(data) >> shift:
             break
     table = _numbers(b"".join(_sector(data, n, shift) for n in sectors if n < len(data) >> shift))
@@ -126,7 +126,7 @@ def _workbook(data: bytes) -> bytes:
 
 
 def _chain(data: bytes, start: int, table: Sequence[int], shift: int) -> bytes:
-    """Returns the sectors from one on, as a table says which follows each."""
+    """Returns a chain of sectors; the table has the next sector of each sector."""
     parts: list[bytes] = []
     while start < len(table) and len(parts) <= len(table):
         parts.append(_sector(data, start, shift))

@@ -22,17 +22,17 @@ _FORMAT, _STYLES, _STYLE = 44, 617, 47
 def marks(archive: ZipFile) -> dict[str, Marks]:
     """Returns the marks of the sheets by their names; empty for a corrupt file."""
     parts = targets(archive, "workbook.bin")
-    found: dict[str, Marks] = {}
+    sheets: dict[str, Marks] = {}
     try:
         units = _units(read(archive, "xl/styles.bin"))
         for kind, record in _records(read(archive, "xl/workbook.bin")):
             if kind == _SHEET:
                 relation, end = _text(record, 8)
                 name, _ = _text(record, end)
-                found[name] = _marks(read(archive, parts.get(relation, "")), units)
+                sheets[name] = _marks(read(archive, parts.get(relation, "")), units)
     except (error, IndexError, UnicodeDecodeError):
         return {}
-    return found
+    return sheets
 
 
 def _units(styles: bytes) -> dict[int, str]:
@@ -65,8 +65,8 @@ def _marks(sheet: bytes, units: Mapping[int, str]) -> Marks:
             if (style := style & 0xFFFFFF) in units:
                 marks.formats[row, column] = units[style]
         elif kind == _MERGED:
-            top, bottom, left, right = unpack_from("<4I", record)
-            marks.merged.append((top, left, bottom, right))
+            top, bottom, first, last = unpack_from("<4I", record)
+            marks.merged.append((top, first, bottom, last))
     return marks
 
 

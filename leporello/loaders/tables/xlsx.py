@@ -39,14 +39,14 @@ def marks(archive: ZipFile, path: Path) -> dict[str, Marks]:
     parts = targets(archive, "workbook.xml")
     formats = _formats(read(archive, "xl/styles.xml"))
     zeros = b'fullCalcOnLoad="1"' in book  # written by a program that computes nothing
-    found = {}
+    sheets = {}
     for about in parsed(book).iter("{*}sheet"):
         sheet = read(archive, parts.get(about.get(_RELATION, ""), ""))
         if prefix := _PREFIX.search(sheet[:2000]):
             sheet = re.sub(rb"<(/?)%b:" % prefix[1], rb"<\1", sheet)
         _check_size(sheet, path)
-        found[about.get("name", "")] = _marks(sheet, formats, zeros=zeros)
-    return found
+        sheets[about.get("name", "")] = _marks(sheet, formats, zeros=zeros)
+    return sheets
 
 
 def targets(archive: ZipFile, book: str) -> dict[str, str]:
