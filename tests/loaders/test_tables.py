@@ -156,6 +156,27 @@ FILES = {
         Captain: Rolf | Age: 40 | Town: Borg
         """,
     ),
+    "a narrower table directly below": (
+        "Ship,Tons,Crew\nDal,20,3\nSven,30,4\nCaptain,Age,\nRolf,40,\nEva,41,",
+        """
+        Ship | Tons | Crew
+        Ship: Dal | Tons: 20 | Crew: 3
+        Ship: Sven | Tons: 30 | Crew: 4
+
+        Captain | Age
+        Captain: Rolf | Age: 40
+        Captain: Eva | Age: 41
+        """,
+    ),
+    "figures with units": (
+        "Ship,Length\nDal,12 m\nSven,9.5m\nRolf,10 m",
+        """
+        Ship | Length
+        Ship: Dal | Length: 12 m
+        Ship: Sven | Length: 9.5m
+        Ship: Rolf | Length: 10 m
+        """,
+    ),
     "the same header again": (
         "Ship,Tons\nDal,20\nSven,30\nShip,Tons\nRolf,40",
         """
@@ -346,6 +367,17 @@ MERGED = {
         Ship: Dal | Tons: 20 | Crew: 3
         South
         Ship: Sven | Tons: 30 | Crew: 4
+        """,
+    ),
+    "columns below merged names": (
+        grid(
+            "Name,,Age,Town\nRolf,,40,Borg\nEva,,41,Dal",
+            *((0, 0, 0, 1), (1, 0, 1, 1), (2, 0, 2, 1)),
+        ),
+        """
+        Name |  | Age | Town
+        Name: Rolf | Age: 40 | Town: Borg
+        Name: Eva | Age: 41 | Town: Dal
         """,
     ),
     "columns": (

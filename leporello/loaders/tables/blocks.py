@@ -98,7 +98,8 @@ class _Sheet:
                 continue
             filled = [*run]
             side = range(filled[0], filled[-1] + 1)
-            is_headed = len(side) > 1 and self._heading(band, side) is not None
+            block = next(self.filled(band, side))
+            is_headed = len(side) > 1 and self._heading(block, side) is not None
             if sides and not (is_headed and is_table):
                 side = range(sides.pop().start, side.stop)
                 is_headed |= is_table
@@ -171,10 +172,11 @@ class _Sheet:
             if not cell or cell[0] in _FIGURES:  # in most rows
                 continue
             if self._is_header(range(n, body.stop), columns, above, figures):
-                words = self._cells(body[: _SHORT + 1], range(first, first + 1))
-                is_likely = len(words) <= _SHORT and words.count([cell]) == 1
-                is_repeated = self._cells([n], columns)[0] == above.names
-                if len(figures) > 1 or is_repeated or (is_likely and not _STATE.fullmatch(cell)):
+                row, *words = self._cells([n, *body[: _SHORT + 1]], columns)
+                column = [cells[figures[0]] for cells in words]
+                is_likely = len(column) <= _SHORT and column.count(cell) == 1
+                is_likely = is_likely and not _STATE.fullmatch(cell)
+                if is_likely or row == above.names or sum(bool(row[c]) for c in figures) > 1:
                     return n - self._alone(range(body.start + 1, n), columns)  # titles
         return body.stop
 
@@ -191,7 +193,7 @@ class _Sheet:
         return (
             len(words) > 1
             and all(map(_is_word, words))
-            and all(row[c] for c in figures)
+            and all(row[c] or not below[c] for c in figures)
             and (len(cases) > 1 or {word[:1].isupper() for word in words} == cases)
             and any(word and is_figure(cell) for word, cell in zip(row, below, strict=True))
         )

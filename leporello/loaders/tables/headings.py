@@ -15,7 +15,8 @@ _FIRST = 10  # of these, the rows that may be a header; titles may precede it
 TWO = 2  # columns; a header of words over two columns of words looks like any other row
 MOST = 3 / 4  # share of the rows that a header must be as wide as
 _FIGURE = re.compile(
-    r"[-+(]?[$€£¥]?\s*\d[\d.,:/%\s-]*(?:e[-+]?\d+)?\)?\s?[$€£¥%]?|true|false", re.I
+    r"[-+(]?[$€£¥]?\s*\d[\d.,:/%\s-]*(?:e[-+]?\d+)?\)?\s?(?:[$€£¥%*]|[^\W\d_]{1,3})?|true|false",
+    re.I,
 )
 _YEAR = re.compile(r"(?:19|20)\d\d(?:[-/.]\d\d){0,2}")
 _UNIT = re.compile(r"[(\[]?(?:[^\W\d]|[%°$€£¥]){1,3}\d?(?:/[^\W\d]{1,3}\d?)?[)\]]?")

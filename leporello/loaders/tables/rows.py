@@ -150,7 +150,10 @@ def _lines(
         if row != cells and len({*filter(None, row)}) == 1 and cells.count("") == len(cells) - 1:
             # One cell over all columns has no name.
             yield n, [(c, text) for c, text in zip(columns, cells, strict=False) if text]
-        elif n >= table.body and before:
+            continue
+        if row != cells:
+            row = _once(row, cells, table.names)
+        if n >= table.body and before:
             triples = zip(columns, before, row, strict=False)
             yield n, [(c, name + text) for c, name, text in triples if text]
         elif table.is_paired:
@@ -161,3 +164,14 @@ def _lines(
             while not row[-1]:
                 row.pop()
             yield n, [*zip(columns, row, strict=False)]
+
+
+def _once(row: Sequence[str], cells: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Returns a row without texts of merged cells that repeat the cell before, name and all."""
+    is_own = [*map(bool, cells), *[False] * (len(row) - len(cells))]
+    return [
+        ""
+        if c and not is_own[c] and text == row[c - 1] and names[c : c + 1] == names[c - 1 : c]
+        else text
+        for c, text in enumerate(row)
+    ]
