@@ -157,7 +157,7 @@ def joined(parts: Iterable[tuple[str, Extracted]], separator: str = "\n\n") -> E
     for (name, part), span in zip(with_text, spans, strict=True):
         offset = span.start
         places += [Place(name, offset, span.end)] if name else []
-        places += (replace(p, start=p.start + offset, end=p.end + offset) for p in part.places)
+        places += (Place(p.name, p.start + offset, p.end + offset) for p in part.places)
         sections += (replace(s, start=s.start + offset, end=s.end + offset) for s in part.sections)
     notes = dict.fromkeys(note for _, part in parts for note in part.notes)
     return Extracted(text, "", (*sections,), (*places,), (*losses,), (*notes,))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -17,6 +18,10 @@ from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted
 
 _SAMPLE = 2**16  # characters
+_TABS = (".tsv", ".tab")
+_NAMED = re.compile(r"sep=(.)\r?\n", re.I)  # a first line for Excel
+# Commas in numbers between other delimiters.
+_DECIMAL = re.compile(r"(?<=\d),(?=\d+[;\t|])|(?<=[;\t|]\d),(?=\d)|(?<=[;\t|]\d\d),(?=\d)")
 
 
 @dataclass(frozen=True)
@@ -30,43 +35,69 @@ class Csv(Format):
         encoding: Encoding of files without a byte order mark; detected if empty.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".tsv", ".tab")
+    suffixes: ClassVar[tuple[str, ...]] = (".csv", *_TABS)
 
     delimiter: str = ""
     header: Header = "auto"
     encoding: str = ""
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the rows; places are named `row 7`, counted from the first row of the file.
+        """Returns the rows; places are first `row 7`, counted from the first row of the file.
 
         Raises:
             UserError: The file is not text, or a row has too many values.
         """
         raw = decoded(data, path, self.encoding)
-        text = raw.text
+        text, notes = raw.text, [*raw.notes]
         csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
-        delimiter = self._delimiter(text)
-        rows = csv.reader(_lines(text, delimiter, path), delimiter=delimiter)
+        first = _NAMED.match(text)
+        delimiter = self.delimiter or (first[1] if first else _delimiter(text, path))
+        lines = [*_lines(text, delimiter, path)]
+        rows = (
+            [[], *_rows(lines[1:], delimiter, notes)] if first else _rows(lines, delimiter, notes)
+        )
         table = written(rows, self.header, lambda row: f"row {row + 1}")
-        return replace(table, losses=raw.losses, notes=raw.notes)
+        return replace(table, losses=raw.losses, notes=(*notes,))
 
-    def _delimiter(self, text: str) -> str:
-        """Returns the delimiter that splits the first rows into equally many values, and most."""
-        if self.delimiter:
-            return self.delimiter
-        head = text[:_SAMPLE]
 
-        def evenness(delimiter: str) -> tuple[float, int]:
-            rows = [*csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)]
-            widths = [len(row) for row in rows[: -1 if len(text) > _SAMPLE else None] if row]
-            usual = max({*widths}, key=widths.count, default=1)
-            return (widths.count(usual) / len(widths) if usual > 1 else 0.0, usual)
+def _delimiter(text: str, path: Path) -> str:
+    """Returns the delimiter that splits the first rows into equally many values, and most."""
+    head = text[:_SAMPLE]
+    if path.suffix.lower() in _TABS and "\t" in head:
+        return "\t"
 
-        return max(",\t;|", key=evenness)
+    def evenness(delimiter: str) -> tuple[float, int]:
+        sample = _DECIMAL.sub(".", head) if delimiter == "," else head
+        rows = [*csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)]
+        widths = [len(row) for row in rows[: -1 if len(text) > _SAMPLE else None] if row]
+        usual = max({*widths}, key=widths.count, default=1)
+        return (widths.count(usual) / len(widths) if usual > 1 else 0.0, usual)
+
+    best = max("\t;|,", key=evenness)
+    return best if evenness(best)[0] else ","
+
+
+def _rows(lines: Sequence[str], delimiter: str, notes: list[str]) -> Iterator[list[str]]:
+    """Yields the rows; a quotation mark that is never closed is read as any other character."""
+    reader = csv.reader(lines, delimiter=delimiter)
+    start = number = 0
+    for row in reader:
+        if reader.line_num > start + 1 and reader.line_num == len(lines):
+            last = lines[start:]
+            try:
+                [*csv.reader(last, delimiter=delimiter, strict=True)]
+            except csv.Error as error:
+                if "unexpected end" in str(error):
+                    notes.append(f"row {number + 1} has a quotation mark that is never closed")
+                    yield from csv.reader(last[:1], delimiter=delimiter, quoting=csv.QUOTE_NONE)
+                    yield from csv.reader(last[1:], delimiter=delimiter)
+                    return
+        start, number = reader.line_num, number + 1
+        yield row
 
 
 def _lines(text: str, delimiter: str, path: Path) -> Iterator[str]:
-    """Yields the lines; refuses a line with too many values for a table."""
+    """Yields the lines, and refuses a line with too many values for a table."""
     for number, line in enumerate(io.StringIO(text, newline=""), 1):
         if line.count(delimiter) >= TABLE_COLUMNS:
             raise UserError(f"{path}:{number}: more than {TABLE_COLUMNS:,} values in a row")

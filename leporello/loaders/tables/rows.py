@@ -6,60 +6,79 @@ So each row can be understood in any chunk of the table (decision 35).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Literal, TypeAlias
 
 from leporello.core.records import Place
+from leporello.loaders.tables.blocks import Table, tables
+from leporello.loaders.tables.marks import Merged
 from leporello.text.outline import Extracted
 
 # Whether the first row of a table names its columns: detected, yes, or no.
 Header: TypeAlias = Literal["auto", "first", "none"]
+# Numbers of rows and of columns that are not written.
+Hidden: TypeAlias = tuple[Set[int], Set[int]]
 
-_FIRST = 10  # rows that are searched for a header; titles and blank rows may precede it
-_LOOKED_AT = 50  # rows below a possible header that are examined
+NOTHING: Hidden = (frozenset(), frozenset())
 _MOST_CELLS = 100_000  # places for cells; larger tables have places for rows
-_FIGURE = re.compile(r"[-+(]?[$€£¥]?\s*\d[\d.,:/%\s-]*\)?[$€£¥%]?|true|false", re.I)
+_LONGEST = 200  # characters of a merged cell's text that is repeated
 _BREAKS = re.compile(r"(?<!\s)[^\S\t\n\r\v\f\x85\u2028\u2029]*+[\t\n\r\v\f\x85\u2028\u2029]\s*+")
 
 
 def written(
-    rows: Iterable[Sequence[str]],
+    cells: Iterable[Sequence[str]],
     header: Header,
     row_name: Callable[[int], str],
     cell_name: Callable[[int, int], str] | None = None,
+    *,
+    merged: Iterable[Merged] = (),
+    hidden: Hidden = NOTHING,
 ) -> Extracted:
-    """Returns a table as text, with rows or cells as places; rows without text are skipped.
+    """Returns a sheet as text, with rows or cells as places; rows without text are skipped.
+
+    A blank line separates tables. The text of merged cells is in all rows that they cover.
 
     Args:
-        rows: Cells of each row.
+        cells: Cells of each row.
         header: Whether a row names the columns.
         row_name: Function that returns the name of a row, from 0.
         cell_name: Function that returns the name of a cell by row and column; None for rows as
             places.
+        merged: Cells that are merged.
+        hidden: Rows and columns that are not written.
     """
-    filled = [
-        (n, [_flat(c) for c in row]) for n, row in enumerate(rows) if any(map(str.strip, row))
-    ]
-    top = _header([row for _, row in filled], header)
-    names = filled[top][1] if top is not None else []
-    if cell_name and sum(len(row) for _, row in filled) > _MOST_CELLS:
+    rows = [[*map(_flat, row)] for row in cells]
+    full = _carried(rows, merged)
+    numbers = [n for n in range(len(rows)) if n not in hidden[0]]
+    columns = [c for c in range(max(map(len, rows), default=0)) if c not in hidden[1]]
+    if any(hidden):
+        rows = [[*_kept(rows[n], columns)] for n in numbers]
+        full = [[*_kept(full[n], columns)] for n in numbers]
+    if cell_name and sum(map(len, rows)) > _MOST_CELLS:
         cell_name = None
     lines: list[str] = []
     places: list[Place] = []
     at = 0
-    for i, (number, row) in enumerate(filled):
-        cells = _cells(row, names if top is not None and i > top else [])
-        lines.append("\t".join(text for _, text in cells))
-        end = at + len(lines[-1]) + (i < len(filled) - 1)
-        if cell_name:
-            start = at
-            for column, text in cells:
-                following = start + len(text) + 1
-                name = cell_name(number, column)
-                places += [Place(name, start, min(following, end))] if text else []
-                start = following
-        places += [] if cell_name else [Place(row_name(number), at, end)]
-        at = end
+    for table in _tables(rows, full, header):
+        between = ": " if table.is_paired else "\t"
+        if lines and not table.is_continued:
+            lines.append("")
+            at += 1
+        for number, line in _lines(table, rows, full):
+            lines.append(between.join([text for _, text in line]))
+            end = at + len(lines[-1]) + 1
+            if cell_name:
+                for column, text in line:
+                    following = min(at + len(text) + len(between), end)
+                    if text:
+                        name = cell_name(numbers[number], columns[column])
+                        places.append(Place(name, at, following))
+                    at = following
+            else:
+                places.append(Place(row_name(numbers[number]), at, end))
+            at = end
+    if places:  # no line break follows the last line
+        places[-1] = Place(places[-1].name, places[-1].start, at - 1)
     return Extracted("\n".join(lines), places=(*places,))
 
 
@@ -74,34 +93,85 @@ def letters(column: int) -> str:
 
 
 def _flat(cell: str) -> str:
-    return _BREAKS.sub(" ", cell.strip())
+    cell = cell.strip()
+    return cell if cell.isprintable() else _BREAKS.sub(" ", cell)
 
 
-def _cells(row: Sequence[str], names: Sequence[str]) -> list[tuple[int, str]]:
-    """Returns the columns and texts of the cells to write."""
-    if not names:
-        last = max(i for i, cell in enumerate(row) if cell)
-        return [*enumerate(row[: last + 1])]
-    padded = [*names, *[""] * (len(row) - len(names))]
-    pairs = enumerate(zip(padded, row, strict=False))
-    return [(i, f"{name}: {cell}" if name else cell) for i, (name, cell) in pairs if cell]
+def _kept(row: Sequence[str], columns: Sequence[int]) -> Iterator[str]:
+    return (row[c] for c in columns if c < len(row))
 
 
-def _header(rows: Sequence[Sequence[str]], header: Header) -> int | None:
-    """Returns the index of the row that names the columns; None without such a row.
-
-    A header is as wide as any row, has a different word in each column, and is above figures; with
-    three or more columns it may be above other text.
-    """
-    if header != "auto":
-        return 0 if header == "first" and rows else None
-    widest = max((sum(map(bool, row)) for row in rows[:_LOOKED_AT]), default=0)
-    for i, row in enumerate(rows[:_FIRST]):
-        cells = [cell for cell in row if cell]
-        below = rows[i + 1 : i + _LOOKED_AT]
-        if len(cells) < max(widest, 2) or not below:
+def _carried(rows: Sequence[list[str]], merged: Iterable[Merged]) -> Sequence[list[str]]:
+    """Returns the rows with the text of merged cells in each cell that they cover."""
+    full = [*rows]
+    width = max(map(len, rows), default=0)
+    space = width * len(rows)  # merged cells that take more overlap, in a corrupt file
+    for top, first, bottom, last in merged:
+        text = "".join(rows[top][first : first + 1]) if top < len(rows) else ""
+        columns = range(first, min(last + 1, width))
+        numbers = range(top, min(bottom + 1, len(rows)))
+        space -= len(columns) * len(numbers)
+        if not text or space < 0 or len(text) > _LONGEST:
             continue
-        words = len({*cells}) == len(cells) and not any(map(_FIGURE.fullmatch, cells))
-        figures = any(_FIGURE.fullmatch(cell) for row in below for cell in row)
-        return i if words and (figures or len(cells) > 2) else None  # noqa: PLR2004 -- see above
-    return None
+        for n in numbers:
+            if full[n] is rows[n]:
+                full[n] = [*rows[n]]
+            full[n] += [""] * (columns.stop - len(full[n]))
+            full[n][columns.start : columns.stop] = [text] * len(columns)
+    return full
+
+
+def _tables(
+    rows: Sequence[list[str]], full: Sequence[list[str]], header: Header
+) -> Iterable[Table]:
+    if header == "auto":
+        return tables(rows, full)
+    columns = range(max(map(len, rows), default=0))
+    first = next((n for n, row in enumerate(rows) if any(row)), 0)
+    if header == "none" or not rows:
+        return [Table(range(len(rows)), columns, 0)]
+    names = full[first] + [""] * (len(columns) - len(full[first]))
+    return [Table(range(first, len(rows)), columns, first + 1, names)]
+
+
+def _lines(
+    table: Table, rows: Sequence[list[str]], full: Sequence[list[str]]
+) -> Iterator[tuple[int, list[tuple[int, str]]]]:
+    """Yields the number of each row with text, and the columns and texts of the cells to write."""
+    columns = table.columns
+    cut = slice(columns.start, columns.stop)
+    before = [f"{name}: " if name else "" for name in table.names]
+    for n in table.rows:
+        row = cells = rows[n][cut]
+        if not any(cells):
+            continue
+        if full[n] is not rows[n] and n >= table.body:
+            row = full[n][cut]
+        if row != cells and len({*filter(None, row)}) == 1 and cells.count("") == len(cells) - 1:
+            # One cell over all columns has no name.
+            yield n, [(c, text) for c, text in zip(columns, cells, strict=False) if text]
+            continue
+        if row != cells:
+            row = _once(row, cells, table.names)
+        if n >= table.body and before:
+            triples = zip(columns, before, row, strict=False)
+            yield n, [(c, name + text) for c, name, text in triples if text]
+        elif table.is_paired:
+            filled = [(c, text) for c, text in zip(columns, row, strict=False) if text]
+            filled[0] = (filled[0][0], filled[0][1].removesuffix(":"))
+            yield n, filled
+        else:
+            while not row[-1]:
+                row.pop()
+            yield n, [*zip(columns, row, strict=False)]
+
+
+def _once(row: Sequence[str], cells: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Returns a row without texts of merged cells that repeat the cell before, name and all."""
+    is_own = [*map(bool, cells), *[False] * (len(row) - len(cells))]
+    return [
+        ""
+        if c and not is_own[c] and text == row[c - 1] and names[c : c + 1] == names[c - 1 : c]
+        else text
+        for c, text in enumerate(row)
+    ]

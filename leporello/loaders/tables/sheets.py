@@ -4,43 +4,43 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.errors import UserError
 from leporello.core.records import Loss
 from leporello.loaders.files import ZIP, Format
-from leporello.loaders.office.archive import losses_of, members, parsed, title_of, unpacked
-from leporello.loaders.tables.rows import Header, letters, written
+from leporello.loaders.office.archive import losses_of, members, parsed, read, title_of, unpacked
+from leporello.loaders.tables import ods, xls, xlsb, xlsx
+from leporello.loaders.tables.marks import Marks, formatted, number
+from leporello.loaders.tables.rows import NOTHING, Header, Hidden, letters, written
 from leporello.text.outline import Extracted, joined
 
 if TYPE_CHECKING:
     from zipfile import ZipFile
 
-    from python_calamine import CalamineWorkbook
+    from python_calamine import CalamineSheet, CalamineWorkbook
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _BOOKS = ("Workbook".encode("utf-16-le"), "Book".encode("utf-16-le"))
 _MARKS = {"xl/workbook.xml", "xl/workbook.bin"}
 _SPREADSHEET = b"application/vnd.oasis.opendocument.spreadsheet"
-_MOST_CELLS = 40_000_000  # of a sheet's rectangle; even an empty cell takes 24 bytes
-_CELL = re.compile(rb'<c [^<>]*?r="([A-Z]{1,3})(\d{1,7})"')
-_NO_VALUE = re.compile(rb"<c [^<>]*+>\s*+<f[^<]*+</f>\s*+(?:<v>\s*+</v>|<v\s*+/>)?+\s*+</c>")
-_REPEATED = re.compile(
-    rb'<table:table-cell (?=[^<>]*office:value)[^<>]*?columns-repeated="(\d{1,18})"'
-)
+_HOW_TO_READ = "the loader {class: Sheets, hidden: true} reads it"
+_NOT_READ = "comments on cells are not read"
 _EMBEDDED = {
     r"(xl/charts/chart\d|Object \d+/content.xml)": ("chart", "only its cells are read"),
     r"(xl/media|Pictures)/": ("image", "images are not read"),
     r"xl/embeddings/": ("embedded object", "is not read; save it as a separate file"),
     r"xl/(pivotTables)/": ("pivot table", "only its visible cells are read"),
+    r"xl/comments\d*\.bin": ("comment", _NOT_READ),
     r"(xl/vbaProject|Basic/.*\.xml|Scripts/)": ("macro", "macros are not run"),
 }
 _TEXTS = {
-    r"xl/(threadedC|c)omments.*\.xml": ("comment", "comments on cells are not read"),
+    r"xl/(threadedC|c)omments.*\.xml": ("comment", _NOT_READ),
     r"xl/drawings/drawing\d*\.xml": ("text box", "texts drawn over cells are not read"),
 }
 
@@ -52,7 +52,7 @@ class Sheets(Format):
     Attributes:
         header: Whether a row names the columns, so that each cell is written as `Name: value`:
             detected (`auto`), the first row (`first`), or no row (`none`).
-        hidden: Whether hidden sheets are read too; they are losses otherwise.
+        hidden: Whether hidden sheets, rows and columns are read too; they are losses otherwise.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".xlsx", ".xlsm", ".xltx", ".xls", ".xlsb", ".ods")
@@ -77,29 +77,31 @@ class Sheets(Format):
         Raises:
             UserError: The file is corrupt or locked, or has too many cells.
         """
-        from python_calamine import CalamineError, PasswordError, load_workbook
+        from python_calamine import PasswordError, load_workbook
 
         losses: tuple[Loss, ...] = ()
         title = ""
-        if not data.startswith(_OLE):
+        marks: Mapping[str, Marks]
+        if data.startswith(_OLE):
+            marks = xls.marks(data)
+        else:
             with unpacked(data, path) as archive:
-                losses, title = (*_lost(archive, path),), title_of(archive)
+                losses, title = (*_lost(archive),), title_of(archive)
+                marks = _marks(archive, path)
         try:
             with load_workbook(BytesIO(data)) as book:
-                sheets = joined(self._sheets(book))
+                sheets = joined(self._sheets(book, marks))
         except PasswordError:
             raise UserError(f"{path}: is locked by a password; save an open copy first") from None
-        except CalamineError as error:
-            raise UserError(f"{path}: is corrupt, or locked by a password ({error})") from None
         except BaseException as error:
-            if (
-                type(error).__name__ == "PanicException"
-            ):  # Rust's, which does not inherit from Exception
-                raise UserError(f"{path}: is not a spreadsheet, or is corrupt ({error})") from None
+            if _is_damage(error):
+                raise UserError(f"{path}: is corrupt, or locked by a password ({error})") from None
             raise
         return replace(sheets, title=title, losses=(*sheets.losses, *losses))
 
-    def _sheets(self, book: CalamineWorkbook) -> Iterator[tuple[str, Extracted]]:
+    def _sheets(
+        self, book: CalamineWorkbook, marks: Mapping[str, Marks]
+    ) -> Iterator[tuple[str, Extracted]]:
         from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
         for about in book.sheets_metadata:
@@ -107,47 +109,110 @@ class Sheets(Format):
                 loss = Loss("sheet without cells", "charts and macros are not read", about.name)
                 yield "", Extracted("", losses=(loss,))
                 continue
-            sheet = self._sheet(book, about.name)
+            try:
+                sheet = self._sheet(book, about.name, marks.get(about.name, Marks()))
+            except BaseException as error:
+                if not _is_damage(error):
+                    raise
+                loss = Loss("corrupt sheet", f"cannot be read ({error})", about.name)
+                sheet = Extracted("", losses=(loss,))
             if about.visible != SheetVisibleEnum.Visible and not self.hidden:
-                why = "the loader {class: Sheets, hidden: true} reads it"
-                loss = Loss("hidden sheet", why, about.name, len(sheet.text))
+                loss = Loss("hidden sheet", _HOW_TO_READ, about.name, len(sheet.text))
                 sheet = Extracted("", losses=(loss,) if sheet.text else ())
             yield "", sheet
 
-    def _sheet(self, book: CalamineWorkbook, name: str) -> Extracted:
+    def _sheet(self, book: CalamineWorkbook, name: str, marks: Marks) -> Extracted:
         sheet = book.get_sheet_by_name(name)
-        first_row, first_column = sheet.start or (0, 0)
-        rows = ([*map(_text, row)] for row in sheet.to_python(skip_empty_area=True))
-        return written(
+        rows = _rows(sheet, marks)
+        width = max(map(len, rows), default=0)
+        hidden = (_numbers(marks.rows, len(rows)), _numbers(marks.columns, width))
+        extracted = written(
             rows,
             self.header,
-            lambda row: f"{name}!{row + first_row + 1}",
-            lambda row, column: f"{name}!{letters(column + first_column)}{row + first_row + 1}",
+            lambda row: f"{name}!{row + 1}",
+            lambda row, column: f"{name}!{letters(column)}{row + 1}",
+            merged=marks.merged
+            or [(*start, *end) for start, end in sheet.merged_cell_ranges or ()],
+            hidden=NOTHING if self.hidden else hidden,
         )
+        losses = [] if self.hidden else _hidden_cells(rows, hidden, name)
+        return replace(extracted, losses=(*losses, *_unread_cells(marks, name)))
+
+
+def _is_damage(error: BaseException) -> bool:
+    """Returns whether calamine fails on a corrupt file, or panics."""
+    from python_calamine import CalamineError
+
+    # Rust's panics do not inherit from Exception.
+    return isinstance(error, CalamineError) or type(error).__name__ == "PanicException"
+
+
+def _rows(sheet: CalamineSheet, marks: Marks) -> list[list[str]]:
+    """Returns the texts of a sheet's cells, from the first row and column."""
+    above, before = sheet.start or (0, 0)
+    cells = sheet.to_python(skip_empty_area=True)
+    blank = [""] * before
+    above_rows: list[list[str]] = [[]] * above
+    rows = above_rows + [[*blank, *map(_text, row)] for row in cells]
+    for (row, column), text in marks.texts.items():
+        if row < len(rows) and column < len(rows[row]):
+            rows[row][column] = text
+    for (row, column), code in marks.formats.items():
+        if above <= row < len(rows) and before <= column < len(rows[row]):
+            value = cells[row - above][column - before]
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                rows[row][column] = formatted(value, code)
+    return rows
+
+
+def _numbers(ranges: Iterable[range], end: int) -> set[int]:
+    return {n for part in ranges for n in range(part.start, min(part.stop, end))}
+
+
+def _hidden_cells(rows: list[list[str]], hidden: Hidden, name: str) -> Iterator[Loss]:
+    texts = ["".join(rows[n]) for n in hidden[0]]
+    if count := sum(map(bool, texts)):
+        yield Loss("hidden row", _HOW_TO_READ, name, sum(map(len, texts)), count)
+    shown = [row for n, row in enumerate(rows) if n not in hidden[0]] if hidden[1] else []
+    texts = ["".join(chain(*(row[n : n + 1] for row in shown))) for n in hidden[1]]
+    if count := sum(map(bool, texts)):
+        yield Loss("hidden column", _HOW_TO_READ, name, sum(map(len, texts)), count)
+
+
+def _unread_cells(marks: Marks, name: str) -> Iterator[Loss]:
+    if marks.uncomputed:
+        why = "was never computed; open the file in a spreadsheet program and save it"
+        yield Loss("formula without a value", why, name, count=marks.uncomputed)
+    if marks.comments:
+        yield Loss("comment", _NOT_READ, name, count=marks.comments)
 
 
 def _text(value: object) -> str:
     """Returns the usual spelling of a cell's value."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float):
-        return f"{value:.15g}" if value % 1 else f"{value:.0f}"  # 0.1 + 0.2 is 0.3 to Excel
+        return number(value)
     if isinstance(value, datetime.datetime):
         return value.isoformat(" ").removesuffix(" 00:00:00")
+    if isinstance(value, datetime.timedelta):
+        minutes, seconds = divmod(round(abs(value).total_seconds()), 60)
+        sign = "-" if value < datetime.timedelta() else ""
+        return f"{sign}{minutes // 60}:{minutes % 60:02}:{seconds:02}"
     return str(value)
 
 
-def _lost(archive: ZipFile, path: Path) -> Iterator[Loss]:
+def _marks(archive: ZipFile, path: Path) -> Mapping[str, Marks]:
+    if content := read(archive, "content.xml"):
+        return ods.marks(content, path)
+    is_binary = "xl/workbook.bin" in archive.namelist()
+    return xlsb.marks(archive) if is_binary else xlsx.marks(archive, path)
+
+
+def _lost(archive: ZipFile) -> Iterator[Loss]:
     names = archive.namelist()
-    for name in names:
-        if name == "content.xml" or (
-            name.startswith("xl/worksheets/sheet") and name.endswith("xml")
-        ):
-            sheet = archive.read(name)
-            _check_size(sheet, path)
-            if count := len(_NO_VALUE.findall(sheet)):
-                why = "was never computed; open the file in a spreadsheet program and save it"
-                yield Loss("formula without a value", why, count=count)
     yield from losses_of(names, _EMBEDDED)
     for pattern, kind in _TEXTS.items():
         texts = [t for n in names if re.fullmatch(pattern, n) for t in _texts(archive.read(n))]
@@ -159,19 +224,3 @@ def _texts(data: bytes) -> Iterable[str]:
     """Returns the texts in an Office part."""
     elements = parsed(data).iter("{*}t", "{*}text")
     return (e.text for e in elements if e.text and e.text.strip())
-
-
-def _check_size(sheet: bytes, path: Path) -> None:
-    """Refuses a sheet whose rectangle of cells would fill the memory."""
-    last = max((int(n) for n in re.findall(rb'<row [^<>]*?r="(\d{1,7})"', sheet)), default=0)
-    wide = 16_384 if re.search(rb'<c [^<>]*?r="[A-Z]{3}\d', sheet) else 702
-    cells = last * wide
-    if cells > _MOST_CELLS:
-        corners = [(len(m[1]), m[1], int(m[2])) for m in _CELL.finditer(sheet)]
-        columns = sum(
-            (ord(c) - 64) * 26**i for i, c in enumerate(reversed(max(corners)[1].decode()))
-        )
-        cells = columns * (max(c[2] for c in corners) - min(c[2] for c in corners) + 1)
-    repeated = sum(map(int, _REPEATED.findall(sheet)))
-    if max(cells, repeated) > _MOST_CELLS:
-        raise UserError(f"{path}: has a sheet of {max(cells, repeated):,} cells, too many")

@@ -1,0 +1,96 @@
+"""Marks of the sheets of an xlsb file, from the records of its parts (BIFF12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from struct import error, unpack_from
+from typing import TYPE_CHECKING
+
+from leporello.loaders.office.archive import read
+from leporello.loaders.tables.marks import ERRORS, PERCENT, Marks, has_unit
+from leporello.loaders.tables.xlsx import targets
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile
+
+_SHEET, _ROW, _COLUMNS, _MERGED = 156, 0, 60, 176
+_ERRORS = (3, 11)  # values and formulas
+_NUMBERS = (2, 5, 9)
+_FORMAT, _STYLES, _STYLE = 44, 617, 47
+
+
+def marks(archive: ZipFile) -> dict[str, Marks]:
+    """Returns the marks of the sheets by their names; empty for a corrupt file."""
+    parts = targets(archive, "workbook.bin")
+    sheets: dict[str, Marks] = {}
+    try:
+        units = _units(read(archive, "xl/styles.bin"))
+        for kind, record in _records(read(archive, "xl/workbook.bin")):
+            if kind == _SHEET:
+                relation, end = _text(record, 8)
+                name, _ = _text(record, end)
+                sheets[name] = _marks(read(archive, parts.get(relation, "")), units)
+    except (error, IndexError, UnicodeDecodeError):
+        return {}
+    return sheets
+
+
+def _units(styles: bytes) -> dict[int, str]:
+    """Returns the number formats with units, by the number of their style."""
+    codes = {int(number): code for number, code in PERCENT.items()}
+    kinds: list[int] = []
+    for kind, record in _records(styles):
+        if kind == _FORMAT:
+            codes[unpack_from("<H", record)[0]], _ = _text(record, 2)
+        elif kind == _STYLES:
+            kinds = []  # those before are not of cells
+        elif kind == _STYLE:
+            kinds += unpack_from("<2xH", record)
+    return {i: codes[n] for i, n in enumerate(kinds) if n in codes and has_unit(codes[n])}
+
+
+def _marks(sheet: bytes, units: Mapping[int, str]) -> Marks:
+    marks, row = Marks(), 0
+    for kind, record in _records(sheet):
+        if kind == _ROW:
+            (row,) = unpack_from("<I", record)
+            marks.rows += [range(row, row + 1)] if record[11] & 0x10 else []
+        elif kind == _COLUMNS and record[16] & 1:
+            first, last = unpack_from("<II", record)
+            marks.columns.append(range(first, last + 1))
+        elif kind in _ERRORS:
+            marks.texts[row, unpack_from("<I", record)[0]] = ERRORS.get(record[8], "#ERROR")
+        elif units and kind in _NUMBERS:
+            column, style = unpack_from("<II", record)
+            if (style := style & 0xFFFFFF) in units:
+                marks.formats[row, column] = units[style]
+        elif kind == _MERGED:
+            top, bottom, first, last = unpack_from("<4I", record)
+            marks.merged.append((top, first, bottom, last))
+    return marks
+
+
+def _records(part: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at < len(part):
+        kind, at = _number(part, at)
+        length, at = _number(part, at)
+        yield kind, part[at : at + length]
+        at += length
+
+
+def _number(part: bytes, at: int) -> tuple[int, int]:
+    """Returns a number of up to four bytes, seven bits in each, and where it ends."""
+    number = 0
+    for shift in range(0, 28, 7):
+        byte = part[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:  # noqa: PLR2004 -- the highest bit
+            break
+    return number, at
+
+
+def _text(record: bytes, at: int) -> tuple[str, int]:
+    end = at + 4 + 2 * unpack_from("<I", record, at)[0]
+    return record[at + 4 : end].decode("utf-16-le"), end

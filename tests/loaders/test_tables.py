@@ -1,0 +1,668 @@
+"""Tests of tables in sheets and text files: headers, several tables, merged and hidden cells."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import re
+import zipfile
+from itertools import product
+from pathlib import Path
+
+import openpyxl
+import pytest
+import xlsxwriter
+from sheet_files import ALL, SHEETS, Cell, Grid, grid, xlsx
+from stories import saved, zipped
+
+from leporello import Document, Span
+from leporello.chunkers import Rows
+from leporello.core.errors import UserError
+from leporello.loaders import Csv, Sheets
+from leporello.loaders.files import load_bytes
+from leporello.text.outline import place_of_span
+
+
+def read(content: str | bytes, name: str) -> Document:
+    """Loads content by the format of a file name."""
+    return load_bytes(content.encode() if isinstance(content, str) else content, Path(name))
+
+
+def shown(document: Document) -> str:
+    """Returns the text with ` | ` between cells."""
+    return document.text.replace("\t", " | ")
+
+
+def lost(document: Document) -> dict[str, tuple[str, int, int]]:
+    """Returns place, characters and count of the losses by their kind."""
+    return {loss.what: (loss.place, loss.characters, loss.count) for loss in document.losses}
+
+
+# Files in every format, and their texts.
+FILES = {
+    "rows below a title": (
+        "Fleet of Borg,,\nShip,Tons,Crew\nDal,20,3\nSven,30,4",
+        """
+        Fleet of Borg
+        Ship | Tons | Crew
+        Ship: Dal | Tons: 20 | Crew: 3
+        Ship: Sven | Tons: 30 | Crew: 4
+        """,
+    ),
+    "a title and notes apart": (
+        ",,\nFleet of Borg,,\n,,\nShip,Tons,Crew\nDal,20,3\nSven,30,4\n,,\nSource: the port,,",
+        """
+        Fleet of Borg
+        Ship | Tons | Crew
+        Ship: Dal | Tons: 20 | Crew: 3
+        Ship: Sven | Tons: 30 | Crew: 4
+
+        Source: the port
+        """,
+    ),
+    "notes directly below": (
+        "Ship,Tons\nDal,20\nSven,30\n* weighed in spring,\nNote: without cargo,",
+        """
+        Ship | Tons
+        Ship: Dal | Tons: 20
+        Ship: Sven | Tons: 30
+        * weighed in spring
+        Note: without cargo
+        """,
+    ),
+    "a table that begins at column C": (
+        ",,Ship,Tons\n,,Dal,20\n,,Sven,30",
+        """
+        Ship | Tons
+        Ship: Dal | Tons: 20
+        Ship: Sven | Tons: 30
+        """,
+    ),
+    "words over words": (
+        "Town,2023,,2024,\n,Ships,Crew,Ships,Crew\nBorg,6,60,7,70\nDal,1,2,3,4",
+        """
+        Town | 2023 |  | 2024
+         | Ships | Crew | Ships | Crew
+        Town: Borg | 2023 / Ships: 6 | 2023 / Crew: 60 | 2024 / Ships: 7 | 2024 / Crew: 70
+        Town: Dal | 2023 / Ships: 1 | 2023 / Crew: 2 | 2024 / Ships: 3 | 2024 / Crew: 4
+        """,
+    ),
+    "a word over some words": (
+        ",2023,\nTown,Ships,Crew\nBorg,6,60",
+        """
+         | 2023
+        Town | Ships | Crew
+        Town: Borg | 2023 / Ships: 6 | 2023 / Crew: 60
+        """,
+    ),
+    "words over words without figures": (
+        "Name,Contact,\n,Mail,Phone\nRolf,rolf@b,+47 a\nEva,eva@d,+47 b",
+        """
+        Name | Contact
+         | Mail | Phone
+        Name: Rolf | Contact / Mail: rolf@b | Contact / Phone: +47 a
+        Name: Eva | Contact / Mail: eva@d | Contact / Phone: +47 b
+        """,
+    ),
+    "units below names": (
+        "Ship,Length,Weight\n,m,(t)\nDal,12,30\nSven,13,31",
+        """
+        Ship | Length | Weight
+         | m | (t)
+        Ship: Dal | Length / m: 12 | Weight (t): 30
+        Ship: Sven | Length / m: 13 | Weight (t): 31
+        """,
+    ),
+    "years as names": (
+        ",2023,2024\nBorg,6,7\nDal,8,9",
+        """
+         | 2023 | 2024
+        Borg | 2023: 6 | 2024: 7
+        Dal | 2023: 8 | 2024: 9
+        """,
+    ),
+    "stacked tables": (
+        "Ship,Tons\nDal,20\nSven,30\n,\nCaptain,Age\nRolf,40",
+        """
+        Ship | Tons
+        Ship: Dal | Tons: 20
+        Ship: Sven | Tons: 30
+
+        Captain | Age
+        Captain: Rolf | Age: 40
+        """,
+    ),
+    "stacked tables of words": (
+        "Ship,Tons\nDal,20\nSven,30\n,\nCaptain,Home\nRolf,Dal\nEva,Borg",
+        """
+        Ship | Tons
+        Ship: Dal | Tons: 20
+        Ship: Sven | Tons: 30
+
+        Captain | Home
+        Captain: Rolf | Home: Dal
+        Captain: Eva | Home: Borg
+        """,
+    ),
+    "a header directly below a table": (
+        "Ship,Tons,\nDal,20,\nSven,30,\nCaptains,,\nCaptain,Age,Town\nRolf,40,Borg",
+        """
+        Ship | Tons
+        Ship: Dal | Tons: 20
+        Ship: Sven | Tons: 30
+
+        Captains
+        Captain | Age | Town
+        Captain: Rolf | Age: 40 | Town: Borg
+        """,
+    ),
+    "a narrower table directly below": (
+        "Ship,Tons,Crew\nDal,20,3\nSven,30,4\nCaptain,Age,\nRolf,40,\nEva,41,",
+        """
+        Ship | Tons | Crew
+        Ship: Dal | Tons: 20 | Crew: 3
+        Ship: Sven | Tons: 30 | Crew: 4
+
+        Captain | Age
+        Captain: Rolf | Age: 40
+        Captain: Eva | Age: 41
+        """,
+    ),
+    "figures with units": (
+        "Ship,Length\nDal,12 m\nSven,9.5m\nRolf,10 m",
+        """
+        Ship | Length
+        Ship: Dal | Length: 12 m
+        Ship: Sven | Length: 9.5m
+        Ship: Rolf | Length: 10 m
+        """,
+    ),
+    "the same header again": (
+        "Ship,Tons\nDal,20\nSven,30\nShip,Tons\nRolf,40",
+        """
+        Ship | Tons
+        Ship: Dal | Tons: 20
+        Ship: Sven | Tons: 30
+
+        Ship | Tons
+        Ship: Rolf | Tons: 40
+        """,
+    ),
+    "tables side by side": (
+        "Ship,Tons,,Captain,Age\nDal,20,,Rolf,40\nSven,30,,Eva,41\n,,,Ann,50",
+        """
+        Ship | Tons
+        Ship: Dal | Tons: 20
+        Ship: Sven | Tons: 30
+
+        Captain | Age
+        Captain: Rolf | Age: 40
+        Captain: Eva | Age: 41
+        Captain: Ann | Age: 50
+        """,
+    ),
+    "blank rows within a table": (
+        "Ship,Tons\n,\nDal,20\nSven,30\n,\nRolf,n/a\nEva,9",
+        """
+        Ship | Tons
+        Ship: Dal | Tons: 20
+        Ship: Sven | Tons: 30
+        Ship: Rolf | Tons: n/a
+        Ship: Eva | Tons: 9
+        """,
+    ),
+    "a blank row within a table of words": (
+        "Ship,Home,Flag\nDal,Borg,red\nSven,Riga,blue\n,,\nOle,Borg,red\nEva,Dal,green",
+        """
+        Ship | Home | Flag
+        Ship: Dal | Home: Borg | Flag: red
+        Ship: Sven | Home: Riga | Flag: blue
+        Ship: Ole | Home: Borg | Flag: red
+        Ship: Eva | Home: Dal | Flag: green
+        """,
+    ),
+    "words among figures": (
+        "Ship,Tons\nDal,unknown\nSven,20\nAsk,25\nEva,Repaired\nBo,30\nIda,n/a\nUna,35",
+        """
+        Ship | Tons
+        Ship: Dal | Tons: unknown
+        Ship: Sven | Tons: 20
+        Ship: Ask | Tons: 25
+        Ship: Eva | Tons: Repaired
+        Ship: Bo | Tons: 30
+        Ship: Ida | Tons: n/a
+        Ship: Una | Tons: 35
+        """,
+    ),
+    "labels and values": (
+        "Name,Rolf\nAge,40\nTown,Borg",
+        """
+        Name: Rolf
+        Age: 40
+        Town: Borg
+        """,
+    ),
+    "labels with colons": (
+        "Ship:,Dal\nTons:,20\nCrew:,3",
+        """
+        Ship: Dal
+        Tons: 20
+        Crew: 3
+        """,
+    ),
+    "no header": (
+        "Dal,20,3\nSven,30,4",
+        """
+        Dal | 20 | 3
+        Sven | 30 | 4
+        """,
+    ),
+    "names in the first column": (
+        "Ship,Dal,Sven\nTons,20,30\nHome,Borg,Riga",
+        """
+        Ship | Dal | Sven
+        Ship: Tons | Dal: 20 | Sven: 30
+        Ship: Home | Dal: Borg | Sven: Riga
+        """,
+    ),
+    "equal and empty names": (
+        "Item,Value,Value,,Stock\nRope,1,2,3,4\nTar,5,6,7,8",
+        """
+        Item | Value | Value |  | Stock
+        Item: Rope | Value: 1 | Value: 2 | 3 | Stock: 4
+        Item: Tar | Value: 5 | Value: 6 | 7 | Stock: 8
+        """,
+    ),
+    "rows of other lengths": (
+        "Item,Price,Stock\nRope,1,2\nTar,3\nOil,3,4,extra\nPitch",
+        """
+        Item | Price | Stock
+        Item: Rope | Price: 1 | Stock: 2
+        Item: Tar | Price: 3
+        Item: Oil | Price: 3 | Stock: 4 | extra
+        Item: Pitch
+        """,
+    ),
+    "a header alone": ("Item,Price", "Item | Price"),
+    "comments": (
+        "# made by hand\n# on Monday,by Ann\nItem,Price,Stock\nRope,1,2\nTar,3,4\n# end",
+        """
+        # made by hand
+        # on Monday | by Ann
+        Item | Price | Stock
+        Item: Rope | Price: 1 | Stock: 2
+        Item: Tar | Price: 3 | Stock: 4
+        # end
+        """,
+    ),
+    "names in a comment": (
+        "# x,y,z\n1,2,3\n4,5,6",
+        """
+        # x | y | z
+        x: 1 | y: 2 | z: 3
+        x: 4 | y: 5 | z: 6
+        """,
+    ),
+}
+
+
+def lines(text: str) -> str:
+    """Returns an expected text without the indentation of this file."""
+    return re.sub(r"(?m)^ {8}(?=\S|  ?\|)", "", text).strip("\n").rstrip()
+
+
+@pytest.mark.parametrize(("name", "suffix"), [*product(FILES, ALL)])
+def test_the_tables_of_a_file_have_their_own_names(name: str, suffix: str) -> None:
+    """Titles, notes, headers of several rows and several tables are recognised in every format."""
+    content, expected = FILES[name]
+    assert shown(read(ALL[suffix](grid(content)), f"a{suffix}")) == lines(expected)
+
+
+MERGED = {
+    "rows": (
+        grid("Region,Town,Ships\nNorth,Dal,5\n,Borg,6\n,Ask,7\nSouth,Riga,8", (1, 0, 3, 0)),
+        """
+        Region | Town | Ships
+        Region: North | Town: Dal | Ships: 5
+        Region: North | Town: Borg | Ships: 6
+        Region: North | Town: Ask | Ships: 7
+        Region: South | Town: Riga | Ships: 8
+        """,
+    ),
+    "rows of the last column": (
+        grid("Town,Ships,Port\nDal,5,old\nBorg,6,\nRiga,8,new", (1, 2, 2, 2)),
+        """
+        Town | Ships | Port
+        Town: Dal | Ships: 5 | Port: old
+        Town: Borg | Ships: 6 | Port: old
+        Town: Riga | Ships: 8 | Port: new
+        """,
+    ),
+    "header of two rows": (
+        grid(
+            "Town,2023,,2024,\n,Ships,Crew,Ships,Crew\nBorg,6,60,7,70",
+            *((0, 0, 1, 0), (0, 1, 0, 2), (0, 3, 0, 4)),
+        ),
+        """
+        Town | 2023 |  | 2024
+         | Ships | Crew | Ships | Crew
+        Town: Borg | 2023 / Ships: 6 | 2023 / Crew: 60 | 2024 / Ships: 7 | 2024 / Crew: 70
+        """,
+    ),
+    "header of one row": (
+        grid("Name,Contact,,Town\nRolf,rolf@b,+47 a,Borg\nEva,eva@d,+47 b,Dal", (0, 1, 0, 2)),
+        """
+        Name | Contact |  | Town
+        Name: Rolf | Contact: rolf@b | Contact: +47 a | Town: Borg
+        Name: Eva | Contact: eva@d | Contact: +47 b | Town: Dal
+        """,
+    ),
+    "title and sections": (
+        grid("Fleet,,\nShip,Tons,Crew\nNorth,,\nDal,20,3\nSouth,,\nSven,30,4",
+             *((0, 0, 0, 2), (2, 0, 2, 2), (4, 0, 4, 2))),
+        """
+        Fleet
+        Ship | Tons | Crew
+        North
+        Ship: Dal | Tons: 20 | Crew: 3
+        South
+        Ship: Sven | Tons: 30 | Crew: 4
+        """,
+    ),
+    "columns below merged names": (
+        grid(
+            "Name,,Age,Town\nRolf,,40,Borg\nEva,,41,Dal",
+            *((0, 0, 0, 1), (1, 0, 1, 1), (2, 0, 2, 1)),
+        ),
+        """
+        Name |  | Age | Town
+        Name: Rolf | Age: 40 | Town: Borg
+        Name: Eva | Age: 41 | Town: Dal
+        """,
+    ),
+    "columns": (
+        grid("Ship,Tons,Crew\nDal,closed,\nSven,30,4", (1, 1, 1, 2)),
+        """
+        Ship | Tons | Crew
+        Ship: Dal | Tons: closed | Crew: closed
+        Ship: Sven | Tons: 30 | Crew: 4
+        """,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "suffix"), [*product(MERGED, SHEETS)])
+def test_merged_cells_are_in_every_row_and_column_that_they_cover(name: str, suffix: str) -> None:
+    """A title over all columns stays one line."""
+    cells, expected = MERGED[name]
+    assert shown(read(SHEETS[suffix](cells), f"a{suffix}")) == lines(expected)
+
+
+def test_long_texts_of_merged_cells_are_not_repeated() -> None:
+    """A remark of 300 letters beside many rows is in the text once."""
+    rows: list[list[Cell]] = [["Town", "Ships", "Remark"], ["Dal", 1, "x" * 300]]
+    rows += [[f"T{n}", n] for n in range(9)]
+    text = read(xlsx(Grid(rows, [(1, 2, 10, 2)])), "a.xlsx").text
+    assert text.count("x" * 300) == 1
+
+
+@pytest.mark.parametrize("suffix", ALL)
+def test_cells_of_every_table_have_their_places(suffix: str) -> None:
+    """Places count rows and columns of the sheet, whatever is blank or beside a table."""
+    content = ",,,,,\n,Ship,Tons,,Captain,Age\n,Dal,20,,Rolf,40\n,,,,,\n,Town,Ships,,,\n,Borg,6,,,"
+    document = read(ALL[suffix](grid(content)), f"a{suffix}")
+    is_text = suffix in (".csv", ".tsv")
+    for text, place in {"Tons: 20": "C3", "Age: 40": "F3", "Town: Borg": "B6"}.items():
+        at = document.text.index(text)
+        name = f"row {place[1:]}" if is_text else f"S!{place}"
+        assert place_of_span(document, Span(at, at + len(text))) == name
+
+
+def test_merged_and_hidden_cells_keep_their_places() -> None:
+    """A repeated text is at its own cell; numbers of rows and columns count hidden ones."""
+    cells = grid("Region,Code,Town,Ships\nNorth,1,Dal,5\n,2,Old,9\n,3,Borg,6", (1, 0, 3, 0))
+    document = read(xlsx(Grid(cells.rows, cells.merged, [2], [1])), "a.xlsx")
+    row = document.text.splitlines()[2]
+    assert row == "Region: North\tTown: Borg\tShips: 6"
+    at = document.text.index(row)
+    assert place_of_span(document, Span(at, at + 13)) == "S!A4"
+    assert place_of_span(document, Span(at, at + len(row))) == "S!A4 to S!D4"
+
+
+def test_tables_of_a_sheet_share_no_chunk() -> None:
+    """The chunker of rows keeps the rows of two tables apart."""
+    content, _ = FILES["stacked tables"]
+    for suffix in (".csv", ".xlsx"):
+        document = read(ALL[suffix](grid(content)), f"a{suffix}")
+        chunks = [document.text[s.start : s.end] for s in Rows(size=99).chunk(document)]
+        assert [chunk.split("\t")[0] for chunk in chunks] == ["Ship", "Captain"]
+
+
+def test_a_named_header_is_the_only_one() -> None:
+    """With `first` or `none` a file is one table."""
+    content = "Ship,Tons\nDal,20\n\nCaptain,Age\nRolf,40\n"
+    document = load_bytes(content.encode(), Path("a.csv"), Csv(header="first"))
+    assert shown(document).splitlines()[2:] == [
+        "Ship: Captain | Tons: Age",
+        "Ship: Rolf | Tons: 40",
+    ]
+    document = load_bytes(content.encode(), Path("a.csv"), Csv(header="none"))
+    assert shown(document).splitlines()[2:] == ["Captain | Age", "Rolf | 40"]
+
+
+@pytest.mark.parametrize("suffix", SHEETS)
+def test_errors_of_cells_are_read(suffix: str) -> None:
+    """An error is the text of its cell, also at the end of a sheet."""
+    cells = grid("Ship,Tons,Crew\nDal,#N/A,3\nSven,20,#DIV/0!\nRolf,30,#REF!")
+    assert shown(read(SHEETS[suffix](cells), f"a{suffix}")).splitlines()[1:] == [
+        "Ship: Dal | Tons: #N/A | Crew: 3",
+        "Ship: Sven | Tons: 20 | Crew: #DIV/0!",
+        "Ship: Rolf | Tons: 30 | Crew: #REF!",
+    ]
+
+
+@pytest.mark.parametrize("suffix", SHEETS)
+def test_hidden_rows_and_columns_are_losses(suffix: str) -> None:
+    """They are not in the text, and do not divide a table; `hidden: true` reads them."""
+    cells = grid("Ship,Pay,Tons\nDal,7,20\nSven,8,30\nRolf,9,40")
+    data = SHEETS[suffix](Grid(cells.rows, (), [2], [1]))
+    document = read(data, f"a{suffix}")
+    assert shown(document).splitlines() == [
+        "Ship | Tons",
+        "Ship: Dal | Tons: 20",
+        "Ship: Rolf | Tons: 40",
+    ]
+    assert lost(document) == {"hidden row": ("S", 7, 1), "hidden column": ("S", 5, 1)}
+    document = load_bytes(data, Path(f"a{suffix}"), Sheets(hidden=True))
+    assert shown(document).splitlines()[2] == "Ship: Sven | Pay: 8 | Tons: 30"
+    assert not document.losses
+
+
+@pytest.mark.parametrize("suffix", SHEETS)
+def test_numbers_have_the_unit_of_their_format(suffix: str) -> None:
+    """Per cent, currency and units are read; digits are never changed or rounded."""
+    formats = {(1, 1): "0%", (1, 2): '0 "EUR"', (2, 1): "0%", (2, 2): '0 "EUR"'}
+    rows: list[list[Cell]] = [
+        ["Ship", "Share", "Price"],
+        ["Dal", 0.155, 1234.5],
+        ["Sven", 1.0, 7.0],
+    ]
+    document = read(SHEETS[suffix](Grid(rows, formats=formats)), f"a{suffix}")
+    assert shown(document).splitlines()[1:] == [
+        "Ship: Dal | Share: 15.5% | Price: 1234.5 EUR",
+        "Ship: Sven | Share: 100% | Price: 7 EUR",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "text"),
+    [
+        (1234.5, '#,##0.00 "kr"', "1234.5 kr"),
+        (-5.0, '"$"#,##0.000_);[Red]("$"#,##0.000)', "-$5"),
+        (12.5, "#,##0.00\\ [$€-407]", "12.5 €"),
+        (1200.0, '_("$"* #,##0.00_)', "$1200"),
+        (7.0, "00000", "00007"),
+        (0.000001, "0.0%", "0.0001%"),
+        (1500000.0, '0.0,,"M"', "1500000"),
+        (2.0, '[=1]0" ship";0" ships"', "2"),
+        (0.1 + 0.2, "General", "0.3"),
+        (1e20, "General", "100000000000000000000"),
+        (1.23456789e305, "General", "1.23456789e+305"),
+        (-0.0, "General", "0"),
+        (True, "0%", "TRUE"),
+        ("007", "@", "007"),
+        (datetime.date(2023, 5, 1), "d. mmm yy", "2023-05-01"),
+        (datetime.datetime(2023, 5, 1, 14, 30), "h:mm", "2023-05-01 14:30:00"),
+        (datetime.time(14, 30), "h:mm", "14:30:00"),
+        (datetime.timedelta(hours=30, minutes=5), "[h]:mm", "30:05:00"),
+    ],
+)  # fmt: skip
+def test_values_are_read_as_they_are(value: object, code: str, text: str) -> None:
+    """Dates are ISO dates, durations are hours; a format that changes the digits is ignored."""
+    book = openpyxl.Workbook()
+    book.active.append(["Name", "Value", "Mark"])
+    book.active.append(["x", value, "y"])
+    book.active["B2"].number_format = code
+    assert shown(read(saved(book), "a.xlsx")).splitlines()[1].split(" | ")[1].endswith(text)
+
+
+def changed(data: bytes, part: str, change: tuple[bytes, bytes]) -> bytes:
+    """Returns an archive with a change in one part."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    assert change[0] in parts[part]
+    return zipped({**parts, part: parts[part].replace(*change)})
+
+
+def test_long_numbers_of_a_file_keep_their_digits() -> None:
+    """A number of more digits than a float holds is read as the file has it."""
+    data = changed(
+        xlsx(grid("Name,Code\nx,1")),
+        "xl/worksheets/sheet1.xml",
+        (b"<v>1</v>", b"<v>12345678901234567</v>"),
+    )
+    assert "12345678901234567" in read(data, "a.xlsx").text
+
+
+@pytest.mark.parametrize("prefix", [b"", b"x:"])
+def test_sheets_of_other_programs_have_their_marks(prefix: bytes) -> None:
+    """Names of elements may have a prefix, as in files of the Open XML SDK."""
+    data = xlsx(Grid(grid("Ship,Tons\nDal,#N/A\nSven,8\nRolf,9").rows, hidden_rows=[2]))
+    part = "xl/worksheets/sheet1.xml"
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        sheet = archive.read(part)
+    prefixed = re.sub(rb"<(/?)(?=\w)", rb"<\1" + prefix, sheet)
+    prefixed = prefixed.replace(b"xmlns=", b"xmlns:x=") if prefix else prefixed
+    document = read(changed(data, part, (sheet, prefixed)), "a.xlsx")
+    assert shown(document).splitlines()[1:] == ["Ship: Dal | Tons: #N/A", "Ship: Rolf | Tons: 9"]
+
+
+@pytest.mark.parametrize("suffix", [".xlsx", ".xls"])
+def test_formulas_that_were_never_computed_are_losses(suffix: str) -> None:
+    """No value of such a formula is in the text, whatever the library wrote for it."""
+    rows = [["Item", "Sum"], ["Rope", "=2*10"], ["Tar", "=3*10"]]
+    if suffix == ".xlsx":
+        buffer = io.BytesIO()
+        book = xlsxwriter.Workbook(buffer)  # writes zeros
+        new = book.add_worksheet("S")
+        for number, row in enumerate(rows):
+            new.write_row(number, 0, row)
+        book.close()
+        data = buffer.getvalue()
+    else:
+        import xlwt
+
+        old = xlwt.Workbook()
+        sheet = old.add_sheet("S")
+        for i, row in enumerate(rows):
+            for j, text in enumerate(row):
+                sheet.write(i, j, xlwt.Formula(text[1:]) if text[0] == "=" else text)
+        data = saved(old)
+    document = read(data, f"a{suffix}")
+    assert lost(document) == {"formula without a value": ("S", 0, 2)}
+    assert "0" not in document.text
+
+
+def test_texts_of_cells_are_read_and_comments_are_losses() -> None:
+    """Rich text and the text of a link are read."""
+    buffer = io.BytesIO()
+    book = xlsxwriter.Workbook(buffer)
+    sheet = book.add_worksheet("S")
+    sheet.write_row(0, 0, ["Ship", "Home", "Tons"])
+    sheet.write_rich_string(1, 0, "Old ", book.add_format({"bold": True}), "Dal")
+    sheet.write_url(1, 1, "https://example.org", None, "Port of Borg")
+    sheet.write(1, 2, 20)
+    sheet.write_comment(1, 2, "weighed twice")
+    book.add_chartsheet("Chart")
+    book.close()
+    document = read(buffer.getvalue(), "a.xlsx")
+    assert shown(document).splitlines()[1] == "Ship: Old Dal | Home: Port of Borg | Tons: 20"
+    assert lost(document) == {"comment": ("", 13, 1), "sheet without cells": ("Chart", 0, 1)}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [(b"</sheetData>", b""), (b"<v>2</v>", b"<v>x</v>"), (b'r="A1"', b'r="1A"')],
+    ids=["an open element", "a number", "a name"],
+)
+def test_a_corrupt_sheet_is_a_loss(change: tuple[bytes, bytes]) -> None:
+    """The other sheets are read; a file of corrupt sheets only is refused."""
+    book = openpyxl.Workbook()
+    for name in ("First", "Second", "Third"):
+        sheet = book.create_sheet(name)
+        sheet.append([f"of {name}", 2])
+    book.remove(book.active)
+    data = changed(saved(book), "xl/worksheets/sheet2.xml", change)
+    document = read(data, "a.xlsx")
+    assert [line.split("\t")[0] for line in document.text.split("\n\n")] == ["of First", "of Third"]
+    assert [(loss.what, loss.place) for loss in document.losses] == [("corrupt sheet", "Second")]
+    data = changed(xlsx(grid("a,b")), "xl/worksheets/sheet1.xml", (b"</sheetData>", b""))
+    with pytest.raises(UserError, match=r"the file has no text \(corrupt sheet: cannot be read"):
+        read(data, "a.xlsx")
+
+
+CSV = {
+    "a line for Excel": ("sep=;\r\nItem;Price\r\nRope;1,5\r\n", "Item: Rope | Price: 1,5", 3),
+    "a line with a tab": ("sep=\t\nItem\tPrice\nRope; old\t15\n", "Item: Rope; old | Price: 15", 3),
+    "a mark": ("\ufeffItem;Price\nRope;1,5\n", "Item: Rope | Price: 1,5", 2),
+    "bars": ("Item|Price\nRope, long|15\n", "Item: Rope, long | Price: 15", 2),
+    "tabs": ("Item\tPrice\nRope, long\t15\n", "Item: Rope, long | Price: 15", 2),
+    "decimal commas": ("Item;A;B\nRope;1,5;2,5\nTar;1,5\nOil;1,0;2,0;x\n", "Item: Tar | A: 1,5", 3),
+    "decimal commas only": ("Rope;22,50\nTar;31,00\nOil;2,10\n", "Tar: 31,00", 2),
+    "line breaks": ('Item,Note,Price\nRope,"a\nb, c",1\nTar,d,2\n', "Item: Rope | Note: a b, c", 2),
+    "doubled marks": ('Item,Note,Price\nRope,"a ""b"" c",1\n', 'Item: Rope | Note: a "b" c', 2),
+    "inches": ('Item,Size,Price\nPipe,5" wide,3\nRope,"2",4\n', 'Item: Pipe | Size: 5" wide', 2),
+    "an open mark": ('Item,Size,Price\nPipe,"5 wide,3\nRope,2,4\n', "Item: Rope | Size: 2", 3),
+    "an open mark at first": ('Item,Size,Price\n"Pipe,5,3\nRope,2,4\n', 'Item: "Pipe | Size: 5', 2),
+    "stacked tables": ("Ship;Tons\nDal;2\n\nCaptain;Age\nRolf;4\n", "Captain: Rolf | Age: 4", 5),
+    "digits": (
+        "Item,Code,Size\nRope,007,0.30000000000000004\nTar,1E+20,12345678901234567\n",
+        "Item: Tar | Code: 1E+20 | Size: 12345678901234567", 3,
+    ),
+    "an index": (",Price\nRope,1\nTar,2\n", "Tar | Price: 2", 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CSV)
+def test_texts_with_delimiters_are_read_row_by_row(name: str) -> None:
+    """Delimiters, quotation marks and numbers of any program; places count rows of the file."""
+    content, line, number = CSV[name]
+    document = read(content, "a.csv")
+    at = shown(document).find(line)
+    assert at >= 0, shown(document)
+    start = document.text.index(line.replace(" | ", "\t"))
+    assert place_of_span(document, Span(start, start + 2)) == f"row {number}"
+
+
+def test_an_open_quotation_mark_is_noted() -> None:
+    """The rows below it are read, and a note names the row."""
+    document = read(CSV["an open mark"][0], "a.csv")
+    assert document.notes == ("row 2 has a quotation mark that is never closed",)
+
+
+def test_a_hundred_thousand_rows_are_all_read() -> None:
+    """Each row is a line with the names of its columns and a place."""
+    rows = "".join(f"Ship {n},{n}\n" for n in range(100_000))
+    document = read("Ship,Tons\n" + rows, "a.csv")
+    assert len(document.places) == 100_001
+    assert document.text.endswith("Ship: Ship 99999\tTons: 99999")
