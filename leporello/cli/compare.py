@@ -179,7 +179,7 @@ def table(
     from leporello.suites import suite_tables
     from leporello.suites.layout import csv_of, records, text_tables
 
-    tables = suite_tables(suite_named(suite, config or ()), runs or (), name)
+    tables = suite_tables(suite_named(suite, config or ()), runs or (), name, config or ())
     texts = [*chain.from_iterable(map(text_tables, tables))]
     match form:
         case "terminal":

@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -32,6 +32,7 @@ from leporello.jobs.files import METRICS_FILE, JobFiles
 from leporello.jobs.jobs import Job, RunContext
 from leporello.jobs.results import Result, Summary
 from leporello.jobs.shards import Shard, cut, layout_of
+from leporello.jobs.signature import readers_of
 from leporello.jobs.timings import reading_key, record_timing, selecting_key, sizes_key
 from leporello.models.locate import size
 from leporello.runs.later import later_statistics
@@ -301,6 +302,7 @@ class JobGroup:
             sees_gold=any(map(sees_gold, self._stages[index].all())),
             normalised=job.pipeline.normalised and normalizer_of(job.source) is not None,
         )
+        result = replace(result, reader=readers_of(job.pipeline.resolved()))
         files.write_metrics(result.row())
         if self.wrote:
             (files.folder / "verify.json").unlink(missing_ok=True)  # describes older predictions

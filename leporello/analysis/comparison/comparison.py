@@ -15,7 +15,7 @@ from leporello.core.errors import UserError, did_you_mean
 from leporello.engine.results.finished import ExampleStatistics
 from leporello.jobs.confidence import selectivity
 from leporello.jobs.results import answers_of
-from leporello.jobs.signature import metrics_of_run
+from leporello.jobs.signature import metrics_of_run, readers_of
 from leporello.metrics import Metric
 
 _SHOWN = 3  # ids in a message
@@ -134,6 +134,7 @@ def _pipeline_scores(
         label=label,
         run=outcomes.job.run.directory.path,
         pipeline=outcomes.job.pipeline,
+        reader=readers_of(outcomes.job.signature["pipeline"]),
         scores=scores,
         examples=len(rows),
         failures=sum(example.failure is not None for example in rows),

@@ -32,6 +32,7 @@ class PipelineScores:
         label: Name of the pipeline, with the run's name if several runs have such a pipeline.
         run: Directory of the run.
         pipeline: Name of the pipeline.
+        reader: Class and model of its readers.
         scores: Scores by metric.
         examples: Number of examples that are compared.
         failures: Number of these that failed; they score as empty predictions.
@@ -49,6 +50,7 @@ class PipelineScores:
     label: str
     run: Path
     pipeline: str
+    reader: str
     scores: Mapping[str, Score]
     examples: int
     failures: int
@@ -130,7 +132,9 @@ def _tables(task: TaskComparison, comparison: Comparison) -> Iterator[ResultTabl
     yield from confidence_tables(task.task, [(e.label, e.confidence) for e in task.entries])
     parts = shown(entry.shares for entry in task.entries)
     costs = tuple(_cost(entry, parts) for entry in task.entries)
-    yield ResultTable(f"Coverage and cost on {task.task}", ("pipeline", *parts, *_COSTS), costs)
+    yield ResultTable(
+        f"Coverage and cost on {task.task}", ("pipeline", "reader", *parts, *_COSTS), costs
+    )
 
 
 def confidence_tables(
@@ -248,6 +252,7 @@ def _explained(comparison: Comparison) -> str:
 def _cost(entry: PipelineScores, parts: Sequence[str]) -> tuple[str, ...]:
     return (
         entry.label,
+        entry.reader,
         *(f"{_HUNDRED * entry.shares[part]:.1f} %" for part in parts),
         _NO if entry.seconds is None else f"{entry.seconds:.3g}",
         f"{entry.input_tokens:,}",
