@@ -58,7 +58,7 @@ def _reader(spec: Mapping[str, Any]) -> str:
         inner = inner["reader"]
     model = str(inner.get("model") or "")
     name = Path(model).name if Path(model).is_absolute() else model
-    return f"{inner['class']} {name}".rstrip()
+    return f"{Path(inner['class']).name} {name}".rstrip()  # a plug-in's class has its file's path
 
 
 def metrics_of_run(signature: Mapping[str, Any], names: Iterable[str]) -> dict[str, Metric]:
