@@ -56,6 +56,7 @@ def compare(
     form: Annotated[Format, typer.Option("--format", help="Print this format.")] = "table",
 ) -> None:
     """Compare the pipelines of finished runs, with intervals and paired tests."""
+    from leporello.analysis.comparison.comparison import check_common_task
     from leporello.analysis.comparison.comparison import compare as compare_runs
     from leporello.analysis.comparison.scores import Draws
     from leporello.analysis.comparison.tables import csv_of, tables_of
@@ -64,6 +65,7 @@ def compare(
 
     draws = Draws(samples, seed, by_document)
     result = compare_runs(runs, baseline=baseline, tasks=task or (), common=common, draws=draws)
+    check_common_task(result)
     match form:
         case "table":
             comparison(stdout(), tables_of(result))

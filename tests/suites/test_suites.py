@@ -154,7 +154,11 @@ def test_our_rows_follow_published_ones(home: Path) -> None:
     ("setting", "name", "reader"),
     [
         ("reader.words=1", "naive [changed: reader.words=1]", "Lead"),
-        ("combiner={class: Stuff, order: document}", "naive [changed: combiner.order=document]", "Lead"),
+        (
+            "combiner={class: Stuff, order: document}",
+            "naive [changed: combiner.order=document]",
+            "Lead",
+        ),
         ("reader.class=BestSentence", "naive [BestSentence]", "BestSentence"),
     ],
 )
