@@ -155,6 +155,7 @@ def extract(
     ],
 ) -> None:
     """Fill a table with a row per document and a column per field, and the place of each value."""
+    from leporello.cli.display.answer import show_extracted
     from leporello.runs.ask import AskSettings, Session
     from leporello.runs.extract import check_table, fields_from, write_table
     from leporello.runs.extract import extract as rows_of
@@ -169,7 +170,9 @@ def extract(
     filled = sum(not cell.reason for cell in cells)
     absent = len(cells) - filled - failed
     counts = f"{len(rows)} documents × {len(fields)} fields: {filled} values, {absent} not there"
-    typer.echo(f"{out}: {counts}, {failed} failed")
+    show_extracted(stdout(), fields, rows)
+    unsure = sum(cell.certainty == "unsure" for cell in cells)
+    typer.echo(f"{out}: {counts}, {failed} failed, {unsure} unsure")
     raise typer.Exit(int(failed > 0))
 
 

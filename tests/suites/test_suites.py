@@ -168,7 +168,16 @@ def test_a_changed_pipeline_does_not_keep_the_name_of_a_row(
     """The row is named after the change, beside the unchanged row, and formats name the reader."""
     config, task = ["--config", home / "own.yaml"], ["--task", "tiny/short", "--set", setting]
     out = tmp_path / "changed"
-    run_options = ("first", "--suite", "tiny", *config, *task, "--out", out, *HERE)
+    run_options: tuple[str | Path, ...] = (
+        "first",
+        "--suite",
+        "tiny",
+        *config,
+        *task,
+        "--out",
+        out,
+        *HERE,
+    )
     assert f" {reader} " in leporello("run", *run_options).stdout
     [table] = tables_of(home, [home / "runs" / "whole", out])
     assert [row.name for row in table.rows] == ["Naive", "naive", name, "Big"]
