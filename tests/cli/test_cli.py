@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -116,6 +118,17 @@ def test_a_run_without_limit_continues_a_limited_run(tmp_path: Path) -> None:
         (Path(complete["directory"]) / "mine" / "lamps" / "timings.json").read_text("utf-8")
     )
     assert timings["examples"] == 12
+
+
+def test_the_recall_of_what_was_read_comes_before_that_of_hits(tmp_path: Path) -> None:
+    """A baseline that selects everything, but reads the beginning only, has a recall of 100."""
+    config, out = _project(tmp_path), tmp_path / "out"
+    printed = leporello("run", *HERE, "lead", "--config", config, "--task", "lamps", "--out", out)
+    compared = leporello("compare", out, "--format", "csv").stdout
+    assert re.search(r"f1 +recall_read +recall +recall_whole", printed.stdout)
+    rows = {row["score"]: float(row["value"]) for row in csv.DictReader(compared.splitlines())}
+    assert [*rows] == ["f1", "recall_read", "recall"]
+    assert rows["recall_read"] < rows["recall"] == 100
 
 
 def test_score_computes_the_scores_of_the_run(tmp_path: Path) -> None:
