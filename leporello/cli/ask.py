@@ -16,6 +16,7 @@ import typer
 from leporello.cli.options import (
     AsJson,
     Files,
+    RawText,
     print_json,
     program,
     stderr,
@@ -153,6 +154,7 @@ def extract(
     out: Annotated[
         Path, typer.Option("--out", help="Write the table to this .csv or .parquet file.")
     ],
+    raw: RawText = False,
 ) -> None:
     """Fill a table with a row per document and a column per field, and the place of each value."""
     from leporello.cli.display.answer import show_extracted
@@ -164,7 +166,7 @@ def extract(
     check_table(out)
     session = Session.open([*map(to_path, files)], AskSettings(**vars(options)))
     rows = [*rows_of(session, fields)]
-    write_table(out, fields, rows)
+    write_table(out, fields, rows, raw=raw)
     cells = [cell for row in rows for cell in row.cells]
     failed = sum(cell.failed for cell in cells)
     filled = sum(not cell.reason for cell in cells)

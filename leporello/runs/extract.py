@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import datetime
 import json
 import os
@@ -15,6 +14,7 @@ from leporello.core.coverage import Span
 from leporello.core.environment.extras import require
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.records import JSON, Document
+from leporello.core.table import csv_text
 from leporello.core.yaml.tree import Tree, read_tree
 from leporello.loaders.collection import unreadable
 from leporello.models.calibration import Certainty, certainty
@@ -138,8 +138,16 @@ def extract(session: Session, fields: Sequence[AnswerField]) -> Iterator[Extract
         yield ExtractedRow(loss.place, (ExtractedCell(reason=loss.why, failed=True),) * len(fields))
 
 
-def write_table(path: Path, fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> None:
+def write_table(
+    path: Path, fields: Sequence[AnswerField], rows: Sequence[ExtractedRow], *, raw: bool = False
+) -> None:
     """Writes a table atomically, with each field's value, place and confidence.
+
+    Args:
+        path: File; its suffix decides the format.
+        fields: Fields of the columns.
+        rows: Rows.
+        raw: Whether a CSV file keeps texts that spreadsheets would run as formulas.
 
     Raises:
         UserError: The file cannot be written.
@@ -151,7 +159,7 @@ def write_table(path: Path, fields: Sequence[AnswerField], rows: Sequence[Extrac
 
             pq.write_table(_arrow(fields, rows), part)
         else:
-            _write_csv(part, fields, rows)
+            part.write_text(_csv(fields, rows, raw=raw), encoding="utf-8", newline="")
         part.replace(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from None
@@ -211,15 +219,14 @@ def _values(field: AnswerField, cell: ExtractedCell) -> Mapping[str, Any]:
     }
 
 
-def _write_csv(path: Path, fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> None:
-    names = ["document", *(name for field in fields for name in _values(field, ExtractedCell()))]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(names)
-        for row in rows:
-            cells = zip(fields, row.cells, strict=True)
-            values = (value for pair in cells for value in _values(*pair).values())
-            writer.writerow([row.document, *map(as_answer, values)])
+def _csv(fields: Sequence[AnswerField], rows: Sequence[ExtractedRow], *, raw: bool) -> str:
+    names = (name for field in fields for name in _values(field, ExtractedCell()))
+    lines = [["document", *names]]
+    for row in rows:
+        pairs = zip(fields, row.cells, strict=True)
+        values = (value for pair in pairs for value in _values(*pair).values())
+        lines.append([row.document, *map(as_answer, values)])
+    return csv_text(lines, raw=raw)
 
 
 def _arrow(fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> pa.Table:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -135,12 +133,3 @@ def _facts(
         "reader": readers_of(cell.stages) if cell else None,
         "run": str(cell.run) if cell else None,
     }
-
-
-def csv_of(tables: Sequence[SuiteTable]) -> str:
-    """Returns the rows of `records` as CSV."""
-    rows, file = records(tables), io.StringIO()
-    writer = csv.DictWriter(file, [*rows[0]] if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return file.getvalue()

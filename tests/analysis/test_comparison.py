@@ -210,6 +210,16 @@ def _printed(path: Path, form: str) -> str:
     return leporello("compare", path, "--format", form, "--samples", "200").stdout
 
 
+def test_names_in_csv_are_not_formulas(tmp_path: Path, folder: Path) -> None:
+    """The name of a run begins the label of a pipeline, and may be anything."""
+    config, outs = [folder / "mine.yaml"], [tmp_path / "=1+2", tmp_path / "b"]
+    for out in outs:
+        run(["right"], ["mills"], config=config, out=out, workers=0, limit=2)
+    printed = leporello("compare", *outs, "--format", "csv").stdout
+    assert "'=1+2:right" in printed
+    assert "'=1+2:right" not in leporello("compare", *outs, "--format", "csv", "--raw").stdout
+
+
 def test_a_ladder(run_of: Callable[..., Path], folder: Path) -> None:
     """Pipelines that differ only in an oracle have a table with the gain of each oracle."""
     rungs = "{class: TfIdf, k: 1},{class: OracleAnswer, k: 1},{class: Random, k: 1}"

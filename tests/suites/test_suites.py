@@ -21,9 +21,9 @@ from leporello.config import Config
 from leporello.config.metrics import metrics_of
 from leporello.config.suites import Suite, read_suites, suite_named
 from leporello.core.errors import ConfigError, UserError
-from leporello.core.table import html, latex, markdown
+from leporello.core.table import csv_of, html, latex, markdown
 from leporello.suites import check_published, published_of, suite_tables
-from leporello.suites.layout import csv_of, records, text_tables
+from leporello.suites.layout import records, text_tables
 from leporello.suites.tables import SuiteTable, TableRow
 
 PAPER = """\
@@ -352,7 +352,7 @@ def test_a_built_in_suite_is_complete(name: str, built_in: Config) -> None:
     texts = [text for table in tables for text in text_tables(table)]
     for form, end in ((markdown(texts), "\n"), (latex(texts), "\n"), (html(texts), "<tr>")):
         assert form.count(end) >= sum(len(table.rows) for table in tables)
-    assert len(csv_of(tables).splitlines()) == 1 + len(records(tables))
+    assert len(csv_of(records(tables)).splitlines()) == 1 + len(records(tables))
     for shown in tables if suite.average == "mean" else ():
         for row in shown.rows:
             values = [row.entries[c].entering for c in suite.columns if c in row.entries]

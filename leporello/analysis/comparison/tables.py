@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -269,16 +267,6 @@ def rows_of(comparison: Comparison) -> list[dict[str, Any]]:
         for entry in task.entries
         for metric in task.metrics
     ]
-
-
-def csv_of(comparison: Comparison) -> str:
-    """Returns the rows of `rows_of` as CSV."""
-    rows = rows_of(comparison)
-    file = io.StringIO()
-    writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return file.getvalue()
 
 
 def _row(task: TaskComparison, entry: PipelineScores, metric: str) -> dict[str, Any]:
