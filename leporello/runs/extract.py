@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from leporello.core.coverage import Span
 from leporello.core.environment.extras import require
 from leporello.core.errors import ConfigError, UserError
+from leporello.core.files import check_own
 from leporello.core.records import JSON, Document
 from leporello.core.table import csv_text
 from leporello.core.yaml.tree import Tree, read_tree
@@ -109,7 +110,7 @@ def fields_from(path: Path) -> tuple[AnswerField, ...]:
 
 
 def check_table(path: Path) -> None:
-    """Raises `UserError` if a table cannot be written."""
+    """Raises `UserError` if a table cannot be written, or would replace another file."""
     if path.suffix.lower() not in _SUFFIXES:
         raise UserError(f"{path}: the name of a table must end with .csv or .parquet")
     folder = path.absolute().parent
@@ -118,6 +119,7 @@ def check_table(path: Path) -> None:
         raise UserError(f"{path}: cannot be written: {reason}")
     if not os.access(path if path.exists() else folder, os.W_OK):
         raise UserError(f"{path}: cannot be written: permission denied")
+    check_own(path, ".reason")
     if path.suffix.lower() == ".parquet":
         require("Parquet", "pyarrow")
 

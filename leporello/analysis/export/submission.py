@@ -12,7 +12,7 @@ from pathlib import Path
 from leporello.analysis.finished import FinishedJob, FinishedRun
 from leporello.config.suites import Suite, SuiteSubmission, read_suites
 from leporello.core.errors import UserError, did_you_mean
-from leporello.core.files import read_rows
+from leporello.core.files import check_own, read_rows
 from leporello.core.table import csv_text
 from leporello.jobs.checksums import check_results
 from leporello.jobs.directory import runs_in
@@ -56,6 +56,8 @@ def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "
     """
     suite, board = leaderboard_named(benchmark)
     row = suite.pipelines(pipeline) if pipeline in suite.rows else {}
+    file = out / board.file if out.is_dir() else out
+    check_own(file, ",".join(_COLUMNS))
     jobs = _jobs(runs, benchmark, {task: row.get(task, pipeline) for task in board.tasks})
     if faults := [*_differing("tasks", board.tasks, jobs)]:
         suffix = f" of pipeline {pipeline!r}" if pipeline else ""
@@ -67,7 +69,6 @@ def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "
         benchmark,
         ids,
     )
-    file = out / board.file if out.is_dir() else out
     _write(file, text)
     return Submission(
         file=file,
