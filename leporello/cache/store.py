@@ -36,6 +36,7 @@ from leporello.cache.entry import (
     write,
 )
 from leporello.cache.fingerprint import fingerprint
+from leporello.cache.running import others_since, register
 from leporello.core.calls.memory import canonical
 from leporello.core.records import JSON, Index
 
@@ -116,6 +117,7 @@ class Cache:
                 path.unlink()
             return None
         _touch(path, last_use)
+        register(self.root)
         collect_recipe({**key})
         return value
 
@@ -146,6 +148,7 @@ class Cache:
                 " results are not stored for the next run"
             )
             return False
+        register(self.root)
         return True
 
     def fingerprint(
@@ -171,26 +174,28 @@ class Cache:
             for path in (self.root / kind).glob("[!.]*/[!.]*/"):
                 yield from _entry(kind, path)
 
-    def collect(self, keep_bytes: int) -> list[CacheEntry]:
-        """Removes the least recently used entries until the cache has at most `keep_bytes`.
+    def surplus(self, keep_bytes: int) -> list[CacheEntry]:
+        """Returns the least recently used entries, without which the cache has `keep_bytes`.
 
-        Models are removed last. Partial files of killed processes are always removed.
-
-        Returns:
-            The removed entries.
+        Models are last. Entries that another running process may have used are left out.
         """
-        _remove_partial(self.root)
+        since = others_since(self.root)
         # Models last, since each use needs them; converting one takes a minute.
         entries = sorted(self.entries(), key=lambda e: (e.kind == _MODELS, e.last_use))
         surplus = sum(entry.size for entry in entries) - keep_bytes
-        removed: list[CacheEntry] = []
+        chosen: list[CacheEntry] = []
         for entry in entries:
             if surplus <= 0:
                 break
-            if _remove(entry.path):
+            if since is None or entry.last_use < since - _HOUR:  # as the last use is to the hour
                 surplus -= entry.size
-                removed.append(entry)
-        return removed
+                chosen.append(entry)
+        return chosen
+
+    def remove(self, entries: Iterable[CacheEntry]) -> list[CacheEntry]:
+        """Removes entries, and partial files of killed processes; returns the removed entries."""
+        _remove_partial(self.root)
+        return [entry for entry in entries if _remove(entry.path)]
 
     def _path(self, kind: str, text: str) -> Path:
         key = hashlib.sha256(text.encode()).hexdigest()

@@ -16,6 +16,7 @@ import typer
 from leporello.cli.options import (
     AsJson,
     Files,
+    RawText,
     print_json,
     program,
     stderr,
@@ -153,8 +154,10 @@ def extract(
     out: Annotated[
         Path, typer.Option("--out", help="Write the table to this .csv or .parquet file.")
     ],
+    raw: RawText = False,
 ) -> None:
     """Fill a table with a row per document and a column per field, and the place of each value."""
+    from leporello.cli.display.answer import show_extracted
     from leporello.runs.ask import AskSettings, Session
     from leporello.runs.extract import check_table, fields_from, write_table
     from leporello.runs.extract import extract as rows_of
@@ -163,13 +166,15 @@ def extract(
     check_table(out)
     session = Session.open([*map(to_path, files)], AskSettings(**vars(options)))
     rows = [*rows_of(session, fields)]
-    write_table(out, fields, rows)
+    write_table(out, fields, rows, raw=raw)
     cells = [cell for row in rows for cell in row.cells]
     failed = sum(cell.failed for cell in cells)
     filled = sum(not cell.reason for cell in cells)
     absent = len(cells) - filled - failed
     counts = f"{len(rows)} documents × {len(fields)} fields: {filled} values, {absent} not there"
-    typer.echo(f"{out}: {counts}, {failed} failed")
+    show_extracted(stdout(), fields, rows)
+    unsure = sum(cell.certainty == "unsure" for cell in cells)
+    typer.echo(f"{out}: {counts}, {failed} failed, {unsure} unsure")
     raise typer.Exit(int(failed > 0))
 
 

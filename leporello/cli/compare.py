@@ -14,6 +14,7 @@ from leporello.cli.options import (
     AsJson,
     ConfigFiles,
     Data,
+    RawText,
     RunAt,
     RunsAt,
     out_option,
@@ -54,23 +55,26 @@ def compare(
     ] = 10_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Resample with this random seed.")] = 0,
     form: Annotated[Format, typer.Option("--format", help="Print this format.")] = "table",
+    raw: RawText = False,
 ) -> None:
     """Compare the pipelines of finished runs, with intervals and paired tests."""
+    from leporello.analysis.comparison.comparison import check_common_task
     from leporello.analysis.comparison.comparison import compare as compare_runs
     from leporello.analysis.comparison.scores import Draws
-    from leporello.analysis.comparison.tables import csv_of, tables_of
+    from leporello.analysis.comparison.tables import rows_of, tables_of
     from leporello.cli.display.tables import comparison
-    from leporello.core.table import latex, markdown
+    from leporello.core.table import csv_of, latex, markdown
 
     draws = Draws(samples, seed, by_document)
     result = compare_runs(runs, baseline=baseline, tasks=task or (), common=common, draws=draws)
+    check_common_task(result)
     match form:
         case "table":
             comparison(stdout(), tables_of(result))
         case "json":
             print_json(asdict(result))
         case "csv":
-            typer.echo(csv_of(result), nl=False)
+            typer.echo(csv_of(rows_of(result), raw=raw), nl=False)
         case "markdown":
             typer.echo(markdown(tables_of(result)), nl=False)
         case "latex":
@@ -171,15 +175,16 @@ def table(
         Literal["terminal", "markdown", "latex", "csv", "html", "json"],
         typer.Option("--format", help="Print this format."),
     ] = "terminal",
+    raw: RawText = False,
 ) -> None:
     """Print a paper's table: published scores, and the scores of finished runs beside them."""
     from leporello.cli.display.tables import comparison
     from leporello.config.suites import suite_named
-    from leporello.core.table import html, latex, markdown
+    from leporello.core.table import csv_of, html, latex, markdown
     from leporello.suites import suite_tables
-    from leporello.suites.layout import csv_of, records, text_tables
+    from leporello.suites.layout import records, text_tables
 
-    tables = suite_tables(suite_named(suite, config or ()), runs or (), name)
+    tables = suite_tables(suite_named(suite, config or ()), runs or (), name, config or ())
     texts = [*chain.from_iterable(map(text_tables, tables))]
     match form:
         case "terminal":
@@ -191,7 +196,7 @@ def table(
         case "html":
             typer.echo(html(texts))
         case "csv":
-            typer.echo(csv_of(tables), nl=False)
+            typer.echo(csv_of(records(tables), raw=raw), nl=False)
         case "json":
             notes = [note for suite_table in tables for note in suite_table.notes]
             print_json({"rows": records(tables), "notes": notes})

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from leporello.cli.options import AsJson, ConfigFiles, Data, RunAt, print_json, stdout
 from leporello.core.errors import UserError
 
+if TYPE_CHECKING:
+    from leporello.cache.store import CacheEntry
+
+_ASKED = 100_000_000  # bytes above which `cache gc` asks
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
@@ -116,14 +120,12 @@ cache = typer.Typer(
 @cache.command()
 def ls(as_json: AsJson = False) -> None:
     """List the number and size of cached entries by kind."""
-    from leporello.cache.store import Cache, CacheEntry
+    from leporello.cache.store import Cache
     from leporello.cli.display.tables import cache_contents
     from leporello.models.locate import cache_directory
 
     stored = Cache(cache_directory())
-    kinds: defaultdict[str, list[CacheEntry]] = defaultdict(list)
-    for entry in stored.entries():
-        kinds[entry.kind].append(entry)
+    kinds = _by_kind(stored.entries())
     if as_json:
         sizes = {k: {"entries": len(v), "bytes": sum(e.size for e in v)} for k, v in kinds.items()}
         print_json({"directory": stored.root, "kinds": sizes})
@@ -157,22 +159,55 @@ def gc(
     keep: Annotated[
         str,
         typer.Option(
-            "--keep", metavar="SIZE", help="Keep at most this size, such as 5GB, 500MB or 0."
+            "--keep", metavar="SIZE", help="Keep at most this size, such as 5GB, 500MB or 0GB."
         ),
     ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List what would be removed, and remove nothing.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask before more than 100 MB are removed.")
+    ] = False,
 ) -> None:
-    """Remove the least recently used entries until at most SIZE is left, models last."""
+    """Remove the least recently used entries until at most SIZE is left, models last.
+
+    Entries that a running command may use are kept.
+    """
+    from leporello.cache.running import others_since
     from leporello.cache.store import Cache
+    from leporello.cli.display.tables import cache_contents
     from leporello.models.locate import cache_directory
 
-    removed = Cache(cache_directory()).collect(_size(keep))
+    stored = Cache(cache_directory())
+    surplus = stored.surplus(_size(keep))
+    size = sum(entry.size for entry in surplus)
+    is_asked = size > _ASKED and not yes and sys.stdin.isatty()
+    if dry_run or is_asked:
+        cache_contents(stdout(), stored.root, _by_kind(surplus))
+    if dry_run:
+        typer.echo(f"would remove {len(surplus):,} entries, {size / 1e6:,.1f} MB")
+        return
+    if is_asked:
+        typer.confirm(f"Remove these {len(surplus):,} entries, {size / 1e6:,.1f} MB?", abort=True)
+    if others_since(stored.root) is not None:
+        typer.echo("entries that another running command may use are kept", err=True)
+    removed = stored.remove(surplus)
     freed = sum(entry.size for entry in removed)
     typer.echo(f"removed {len(removed):,} entries, {freed / 1e6:,.1f} MB")
 
 
+def _by_kind(entries: Iterable[CacheEntry]) -> dict[str, list[CacheEntry]]:
+    kinds: dict[str, list[CacheEntry]] = {}
+    for entry in entries:
+        kinds.setdefault(entry.kind, []).append(entry)
+    return kinds
+
+
 def _size(text: str) -> int:
     """Returns the number of bytes of a size such as `5GB`."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", text.strip(), re.IGNORECASE)
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([KMGT])i?B?|B)", text.strip(), re.IGNORECASE)
     if match is None:
-        raise UserError(f"--keep {text}: must be a size, such as 5GB, 500MB or 0")
-    return int(float(match[1]) * _UNITS[match[2].upper()])
+        is_number = re.fullmatch(r"\d+(\.\d+)?", text.strip())
+        hint = f": write {text.strip()}GB or {text.strip()}MB" if is_number else ""
+        raise UserError(f"--keep {text}: must be a size with a unit, such as 5GB or 500MB{hint}")
+    return int(float(match[1]) * _UNITS[(match[2] or "").upper()])

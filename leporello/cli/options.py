@@ -226,6 +226,12 @@ ConfigFiles = Annotated[list[Path] | None, option(JobOptions, "config")]
 Overrides = Annotated[list[str] | None, option(JobOptions, "overrides")]
 Metrics = Annotated[list[str] | None, option(JobOptions, "metrics")]
 Split = Annotated[str, option(JobOptions, "split")]
+RawText = Annotated[
+    bool,
+    typer.Option(
+        "--raw", help="Do not put ' before texts in CSV that a spreadsheet would run as formulas."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -105,7 +106,11 @@ def _show_failures(console: Console, finished: Run) -> None:
     """Prints the first failures, and the number of failures of each kind."""
     from leporello.cli.display import results
 
-    failed = [failure for r in finished.results for failure in finished.failed(r.pipeline, r.task)]
+    failed = [
+        failure
+        for r in finished.results
+        for failure in islice(finished.failed(r.pipeline, r.task), r.failures)  # --limit
+    ]
     for failure in failed[:_FAILURES]:
         text = f"failed: {failure.example_id} at the {failure.stage}: {failure.error}"
         console.print(text, style="red", markup=False, highlight=False, soft_wrap=True)

@@ -16,6 +16,7 @@ from typing import Any, TextIO, TypeVar, cast
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
 
+_ENDS = 65_536  # bytes at both ends of a file that are searched for a mark
 _HALF = re.compile("[\ud800-\udfff]")  # unpaired surrogates only, since JSON joins pairs
 _Json = TypeVar("_Json")
 
@@ -88,6 +89,26 @@ def atomically(path: Path) -> Iterator[TextIO]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_own(path: Path, mark: str) -> None:
+    """Checks that a file may be replaced: it is missing or empty, or has the mark of its kind.
+
+    Args:
+        path: File that a command is about to write.
+        mark: Text near the beginning or the end of every file that this command writes.
+
+    Raises:
+        UserError: The file has other content, which replacing it would destroy.
+    """
+    if not path.is_file() or not (size := path.stat().st_size):
+        return
+    with opened(path) as file:
+        ends = file.read(_ENDS)
+        file.seek(max(0, size - _ENDS))
+        ends += file.read()
+    if mark.encode() not in ends:
+        raise UserError(f"{path} exists and is another file: move it, or write to another path")
 
 
 def write_json(path: Path, value: JSON, indent: int | None = 2) -> None:

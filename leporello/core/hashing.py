@@ -17,11 +17,16 @@ def digest(value: JSON) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:  # noqa: ANN401 -- any JSON
+def differences(old: Any, new: Any) -> Iterator[str]:  # noqa: ANN401 -- any JSON
     """Yields each field in which two values differ: `reader.model: 'a' -> 'b'`."""
+    return (f"{path}: {a!r} -> {b!r}" for path, a, b in differing_fields(old, new))
+
+
+def differing_fields(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401 -- any JSON
+    """Yields path, old value and new value of each field in which two values differ."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in dict.fromkeys([*old, *new]):
             inner = f"{path}.{Path(key).name if '/' in key else key}" if path else str(key)
-            yield from differences(old.get(key), new.get(key), inner)
+            yield from differing_fields(old.get(key), new.get(key), inner)
     elif old != new:
-        yield f"{path}: {old!r} -> {new!r}"
+        yield path, old, new

@@ -1,9 +1,11 @@
-"""Formats tables of text as HTML, Markdown and LaTeX, and rows of values as pandas frames."""
+"""Formats tables as HTML, Markdown and LaTeX, and rows of values as CSV and pandas frames."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -103,6 +105,36 @@ _LATEX: Mapping[str, str] = {
 
 def _in_latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in text)
+
+
+# Spreadsheets run a cell that begins so as a formula, which may send the other cells to a server.
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+_NUMBER = re.compile(r"[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?")
+
+
+def csv_text(rows: Iterable[Iterable[object]], *, raw: bool = False) -> str:
+    """Returns rows as CSV.
+
+    Args:
+        rows: Rows, the header first.
+        raw: Whether to keep texts that spreadsheets would run as formulas. They begin with `=`,
+            `+`, `-`, `@`, a tab or a carriage return, and are not numbers; `'` is put before them.
+    """
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows(
+        [value if raw else _without_formula(value) for value in row] for row in rows
+    )
+    return file.getvalue()
+
+
+def csv_of(records: Sequence[Mapping[str, object]], *, raw: bool = False) -> str:
+    """Returns records with equal keys as CSV; see `csv_text`."""
+    return csv_text([*records[:1], *(record.values() for record in records)], raw=raw)
+
+
+def _without_formula(value: object) -> object:
+    is_formula = isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value)
+    return f"'{value}" if is_formula else value
 
 
 def frame(rows: Iterable[Mapping[str, Any]]) -> DataFrame:

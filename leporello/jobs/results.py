@@ -57,6 +57,7 @@ class Result:
         tuned: Number of documents that `tune` used to choose the pipeline's parameters.
         confidence: Numbers of `leporello.jobs.confidence.selectivity` by the judging
             metric; empty without answers with confidence.
+        reader: Class and model of the pipeline's readers.
         ways: Examples, reads, characters and tokens by way: the branches that combiners with
             alternatives, such as cascades, took.
     """
@@ -79,6 +80,7 @@ class Result:
     ways: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     tuned: int = 0
     confidence: Mapping[str, float] = field(default_factory=dict)
+    reader: str = ""
 
     @property
     def marks(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from leporello.cache.dependencies import Dependencies, dependencies, files_of, signature_of
@@ -38,6 +39,26 @@ def job_signature(
         "data": data,
         **signature_of([*stages, *sources]),
     }
+
+
+def readers_of(pipeline: Mapping[str, Any]) -> str:
+    """Returns class and model of a pipeline's readers, such as `Seq2Seq google-t5/t5-base`.
+
+    Args:
+        pipeline: The `pipeline` of a signature. Readers of further roles are named with them.
+    """
+    roles = pipeline.get("readers", {})
+    names = [_reader(pipeline["reader"]), *(f"{role}: {_reader(roles[role])}" for role in roles)]
+    return ", ".join(names)
+
+
+def _reader(spec: Mapping[str, Any]) -> str:
+    inner = spec
+    while "model" not in inner and isinstance(inner.get("reader"), Mapping):
+        inner = inner["reader"]
+    model = str(inner.get("model") or "")
+    name = Path(model).name if Path(model).is_absolute() else model
+    return f"{Path(inner['class']).name} {name}".rstrip()  # a plug-in's class has its file's path
 
 
 def metrics_of_run(signature: Mapping[str, Any], names: Iterable[str]) -> dict[str, Metric]:

@@ -17,7 +17,7 @@ from leporello.analysis.comparison.tables import Comparison, TaskComparison, tab
 from leporello.config.sweeps import spec_of
 from leporello.core.environment.user_code import user_code_errors
 from leporello.core.errors import UserError
-from leporello.core.files import atomically
+from leporello.core.files import atomically, check_own
 from leporello.core.protocols import SECTION
 from leporello.jobs.directory import RunDirectory
 from leporello.report.example_index import Packed, pack
@@ -29,6 +29,7 @@ _HERE = Path(__file__).parent
 # Code points that HTML does not allow: control characters, lone surrogates and noncharacters.
 _ODD = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _FULL = 100
+_MARK = '<meta name="generator" content="Leporello">'  # in the template
 
 
 def score_plots(comparison: TaskComparison) -> Iterator[Plot]:
@@ -134,6 +135,7 @@ def report(
         UserError: A run, task or baseline does not exist, the pipelines have no finished examples
             of a task in common, or the file cannot be written.
     """
+    check_own(out, _MARK)
     comparison = compare(runs, baseline=baseline, tasks=tasks, common=True, draws=draws)
     example_facts = facts(runs)
     share = _CHARACTERS / max(1, _count_examples(comparison))

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import csv
 import datetime
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leporello.core.coverage import Span
 from leporello.core.environment.extras import require
 from leporello.core.errors import ConfigError, UserError
+from leporello.core.files import check_own
 from leporello.core.records import JSON, Document
+from leporello.core.table import csv_text
 from leporello.core.yaml.tree import Tree, read_tree
 from leporello.loaders.collection import unreadable
+from leporello.models.calibration import Certainty, certainty
 from leporello.runs.answer import Answer
 from leporello.runs.ask import Session
 from leporello.text.outline import cited
 from leporello.text.typed.fields import AnswerField, fields_of
-from leporello.text.typed.parse import as_answer, kind_of
+from leporello.text.typed.parse import as_answer, fault_of, kind_of
 from leporello.text.typed.schema import AnswerTypeError, json_schema
+from leporello.text.typed.units import UnitError, in_unit
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,6 +40,7 @@ class ExtractedCell:
 
     Attributes:
         value: Value of the field's type; None if the document has none.
+        unit: Unit of a number: the field's, otherwise the document's; empty without one.
         span: Characters of the document that contain the value; None if unknown.
         place: Place of the span, such as `report.pdf p. 3`.
         confidence: Probability that the value is correct; None if no reader returns one.
@@ -45,11 +49,19 @@ class ExtractedCell:
     """
 
     value: JSON = None
+    unit: str = ""
     span: Span | None = None
     place: str = ""
     confidence: float | None = None
     reason: str = ""
     failed: bool = False
+
+    @property
+    def certainty(self) -> Certainty | None:
+        """Confidence in the value as a word; None without a value or a confidence."""
+        if self.value is None or self.confidence is None:
+            return None
+        return certainty(self.confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +110,7 @@ def fields_from(path: Path) -> tuple[AnswerField, ...]:
 
 
 def check_table(path: Path) -> None:
-    """Raises `UserError` if a table cannot be written."""
+    """Raises `UserError` if a table cannot be written, or would replace another file."""
     if path.suffix.lower() not in _SUFFIXES:
         raise UserError(f"{path}: the name of a table must end with .csv or .parquet")
     folder = path.absolute().parent
@@ -107,6 +119,7 @@ def check_table(path: Path) -> None:
         raise UserError(f"{path}: cannot be written: {reason}")
     if not os.access(path if path.exists() else folder, os.W_OK):
         raise UserError(f"{path}: cannot be written: permission denied")
+    check_own(path, ".reason")
     if path.suffix.lower() == ".parquet":
         require("Parquet", "pyarrow")
 
@@ -120,14 +133,23 @@ def extract(session: Session, fields: Sequence[AnswerField]) -> Iterator[Extract
     questions = [(field.question, field.schema) for field in fields]
     for session_of_file in session.by_file():
         document = session_of_file.document
-        cells = (_cell(document, attempt) for attempt in session_of_file.attempts(questions))
+        attempts = session_of_file.attempts(questions)
+        cells = (_cell(document, *pair) for pair in zip(fields, attempts, strict=True))
         yield ExtractedRow(document.id, tuple(cells))
     for loss in unreadable(session.document):
         yield ExtractedRow(loss.place, (ExtractedCell(reason=loss.why, failed=True),) * len(fields))
 
 
-def write_table(path: Path, fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> None:
+def write_table(
+    path: Path, fields: Sequence[AnswerField], rows: Sequence[ExtractedRow], *, raw: bool = False
+) -> None:
     """Writes a table atomically, with each field's value, place and confidence.
+
+    Args:
+        path: File; its suffix decides the format.
+        fields: Fields of the columns.
+        rows: Rows.
+        raw: Whether a CSV file keeps texts that spreadsheets would run as formulas.
 
     Raises:
         UserError: The file cannot be written.
@@ -139,7 +161,7 @@ def write_table(path: Path, fields: Sequence[AnswerField], rows: Sequence[Extrac
 
             pq.write_table(_arrow(fields, rows), part)
         else:
-            _write_csv(part, fields, rows)
+            part.write_text(_csv(fields, rows, raw=raw), encoding="utf-8", newline="")
         part.replace(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from None
@@ -150,7 +172,7 @@ def column(field: AnswerField) -> str:
     return field.pointer[1:].replace("/", ".")
 
 
-def _cell(document: Document, attempt: Answer | UserError) -> ExtractedCell:
+def _cell(document: Document, field: AnswerField, attempt: Answer | UserError) -> ExtractedCell:
     if isinstance(attempt, UserError):
         return ExtractedCell(reason=str(attempt), failed=True)
     typed = attempt.typed
@@ -158,7 +180,31 @@ def _cell(document: Document, attempt: Answer | UserError) -> ExtractedCell:
         return ExtractedCell(reason=NOT_THERE)
     span = next(iter(typed.spans.values()), None)
     place = cited(document, span) if span else ""
-    return ExtractedCell(typed.value, span, place, attempt.confidence)
+    cell = ExtractedCell(typed.value, "", span, place, attempt.confidence)
+    try:
+        return _with_unit(cell, field, document, copied=bool(attempt.spans))
+    except UnitError as error:
+        return replace(cell, value=None, reason=str(error), failed=True)
+
+
+def _with_unit(
+    cell: ExtractedCell, field: AnswerField, document: Document, *, copied: bool
+) -> ExtractedCell:
+    """Returns a cell with its number in the field's unit.
+
+    Raises:
+        UnitError: The number cannot be converted, or the field's type does not allow the result.
+    """
+    value, span = cell.value, cell.span
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or span is None:
+        return cell
+    converted, unit = in_unit(value, document.text, span, column(field), field.question)
+    said = " ".join(document.text[span.start : span.end].split())
+    if converted != value and not copied:  # the text at hand may be another number of the document
+        raise UnitError(f"the reader answers {value} {unit}, and the document says {said!r}")
+    if fault := fault_of(converted, field.schema):
+        raise UnitError(f"the document says {said!r}, which is {converted:g} {unit}: {fault}")
+    return replace(cell, value=converted, unit=unit)
 
 
 def _values(field: AnswerField, cell: ExtractedCell) -> Mapping[str, Any]:
@@ -166,6 +212,7 @@ def _values(field: AnswerField, cell: ExtractedCell) -> Mapping[str, Any]:
     name, span = column(field), cell.span
     return {
         name: cell.value,
+        f"{name}.unit": cell.unit,
         f"{name}.start": span.start if span else None,
         f"{name}.end": span.end if span else None,
         f"{name}.place": cell.place,
@@ -174,15 +221,14 @@ def _values(field: AnswerField, cell: ExtractedCell) -> Mapping[str, Any]:
     }
 
 
-def _write_csv(path: Path, fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> None:
-    names = ["document", *(name for field in fields for name in _values(field, ExtractedCell()))]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(names)
-        for row in rows:
-            cells = zip(fields, row.cells, strict=True)
-            values = (value for pair in cells for value in _values(*pair).values())
-            writer.writerow([row.document, *map(as_answer, values)])
+def _csv(fields: Sequence[AnswerField], rows: Sequence[ExtractedRow], *, raw: bool) -> str:
+    names = (name for field in fields for name in _values(field, ExtractedCell()))
+    lines = [["document", *names]]
+    for row in rows:
+        pairs = zip(fields, row.cells, strict=True)
+        values = (value for pair in pairs for value in _values(*pair).values())
+        lines.append([row.document, *map(as_answer, values)])
+    return csv_text(lines, raw=raw)
 
 
 def _arrow(fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> pa.Table:
@@ -191,7 +237,10 @@ def _arrow(fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> pa.Ta
     columns = {"document": pa.array([row.document for row in rows], pa.string())}
     for number, field in enumerate(fields):
         kind = kind_of(json.loads(field.schema))
-        types = (_arrow_type(kind), pa.int64(), pa.int64(), pa.string(), pa.float64(), pa.string())
+        types = (
+            _arrow_type(kind), pa.string(), pa.int64(), pa.int64(), pa.string(), pa.float64(),
+            pa.string(),
+        )  # fmt: skip
         table = [_values(field, row.cells[number]) for row in rows]
         for name, form in zip(_values(field, ExtractedCell()), types, strict=True):
             cells = [values[name] for values in table]

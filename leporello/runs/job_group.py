@@ -7,8 +7,9 @@ import logging
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property, partial
+from itertools import islice
 from typing import Any
 
 from leporello.cache.dependencies import undeclared
@@ -32,6 +33,7 @@ from leporello.jobs.files import METRICS_FILE, JobFiles
 from leporello.jobs.jobs import Job, RunContext
 from leporello.jobs.results import Result, Summary
 from leporello.jobs.shards import Shard, cut, layout_of
+from leporello.jobs.signature import readers_of
 from leporello.jobs.timings import reading_key, record_timing, selecting_key, sizes_key
 from leporello.models.locate import size
 from leporello.runs.later import later_statistics
@@ -197,7 +199,8 @@ class JobGroup:
         counts = self._finished[index].get(shard.number, StoreCounts())
         if counts.examples < shard.examples:
             return True
-        return retry and counts.failures > 0
+        # A retry under a smaller --limit would discard the shard's other examples.
+        return retry and counts.failures > 0 and counts.examples == shard.examples
 
     def _log_repeated_shard(self, indices: Sequence[int], shard: Shard) -> None:
         """Logs that a shard is run again because an earlier run's limit ended inside it."""
@@ -283,6 +286,23 @@ class JobGroup:
     # -- results -------------------------------------------------------------------------------
 
     def _result(self, index: int) -> Result:
+        """Returns the result of a job, for at most as many examples as the limit."""
+        result, limit = self._result_of_all(index), self.context.limit
+        if limit is None or result.examples <= limit or self.stopped:
+            return result
+        job, files = self.jobs[index], self.files[index]
+        summary = Summary(metrics_of(job.metrics), job.pipeline.tuned_on)
+        for example in islice(files.statistics(), limit):
+            summary.add(example)
+        _log.warning(
+            "%s: scores the first %d of %d finished examples (--limit); %s has all of them",
+            job.name, limit, result.examples, files.folder,
+        )  # fmt: skip
+        kept = {name: getattr(result, name) for name in ("sees_gold", "normalised")}
+        limited = summary.result(job.pipeline.name, job.task.name, **kept)
+        return replace(limited, reader=result.reader)
+
+    def _result_of_all(self, index: int) -> Result:
         job, files = self.jobs[index], self.files[index]
         if files.is_merged and files.has_metrics:
             return Result.from_row(read_json(files.folder / METRICS_FILE))
@@ -301,6 +321,7 @@ class JobGroup:
             sees_gold=any(map(sees_gold, self._stages[index].all())),
             normalised=job.pipeline.normalised and normalizer_of(job.source) is not None,
         )
+        result = replace(result, reader=readers_of(job.pipeline.resolved()))
         files.write_metrics(result.row())
         if self.wrote:
             (files.folder / "verify.json").unlink(missing_ok=True)  # describes older predictions

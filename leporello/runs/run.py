@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leporello.cache.store import Cache, warn_of_reuse
 from leporello.core.coverage import shown
@@ -154,7 +154,8 @@ def run(options: RunOptions) -> Run:
     signals = options.interrupts or Interrupts()
     with _locked(path) as (directory, remote), signals:
         _compare(directory, jobs, limits, update=options.update)
-        write_manifest(directory, [job.row(limit) for job in jobs], asdict(limits))
+        rows = [_manifest_row(directory, job, limit) for job in jobs]
+        write_manifest(directory, rows, asdict(limits))
 
         def check(progress: Progress) -> None:
             signals.check()
@@ -272,6 +273,14 @@ def _check_limits(limits: Limits, max_failures: float | None) -> None:
             raise UserError(f"example_timeout must be above 0, got {limits.example_timeout}")
         with time_limit(limits.example_timeout):  # raises an error where limits are unsupported
             pass
+
+
+def _manifest_row(directory: RunDirectory, job: Job, limit: int | None) -> dict[str, Any]:
+    """Returns a job's row; its number of examples includes those that an earlier run finished."""
+    row = job.row(limit)
+    merged = JobFiles(directory, job.pipeline.name, job.task.name).merged().values()
+    finished = sum(counts.examples for counts in merged)
+    return row if row["examples"] is None else {**row, "examples": max(row["examples"], finished)}
 
 
 def _compare(directory: RunDirectory, jobs: Sequence[Job], limits: Limits, *, update: bool) -> None:

@@ -168,6 +168,7 @@ class Cell:
         run: Directory of the run.
         pipeline: Name of the pipeline.
         task: Name of the task.
+        stages: The pipeline's stages with all parameters.
         split: Name of the split; empty if the task has none.
         examples: Number of finished examples, including failed ones.
         expected: Number of examples that the run has; None if unknown.
@@ -181,6 +182,7 @@ class Cell:
     run: Path
     pipeline: str
     task: str
+    stages: Mapping[str, Any] = field(repr=False)
     split: str
     examples: int
     expected: int | None
@@ -250,6 +252,7 @@ def _cell(
     return Cell(
         run.path,
         *job,
+        stages=signature["pipeline"],
         split=str(task.get("split", "")),
         examples=examples,
         expected=expected,

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from leporello.core.table import ResultTable
+from leporello.jobs.signature import readers_of
 from leporello.suites.cells import Cell
 from leporello.suites.tables import AVERAGE, Entry, SuiteTable, TableRow
 
 _NO = "–"
 _OURS, _PAPER = "ours", "paper"
-_CELLS = ("row", "column", "n", "of", "split", "score [95%]", "run")
+_CELLS = ("row", "reader", "column", "n", "of", "split", "score [95%]", "run")
 
 
 def text_tables(table: SuiteTable) -> list[ResultTable]:
@@ -78,7 +77,8 @@ def _cell(row: TableRow, name: str, entry: Entry, table: SuiteTable) -> tuple[st
     of = "?" if column.examples is None else f"{column.examples:,}"
     runs = ", ".join(dict.fromkeys(cell.run.name for cell in entry.cells if cell))
     mark = "*" * (not entry.whole)
-    return (row.name, name, f"{first.examples:,}{mark}", of, first.split, f"{text}{interval}", runs)
+    count, reader = f"{first.examples:,}{mark}", readers_of(first.stages)
+    return (row.name, reader, name, count, of, first.split, f"{text}{interval}", runs)
 
 
 def _first(entry: Entry) -> Cell:
@@ -130,14 +130,6 @@ def _facts(
         "whole_test_set": entry.whole if entry and entry.cells else None,
         "normalised": cell.normalised if cell else None,
         "pipeline": cell.pipeline if cell else None,
+        "reader": readers_of(cell.stages) if cell else None,
         "run": str(cell.run) if cell else None,
     }
-
-
-def csv_of(tables: Sequence[SuiteTable]) -> str:
-    """Returns the rows of `records` as CSV."""
-    rows, file = records(tables), io.StringIO()
-    writer = csv.DictWriter(file, [*rows[0]] if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return file.getvalue()

@@ -8,11 +8,23 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
+from typing import TypeAlias
 
 from leporello.config.suites import Suite, SuiteColumn, added_settings
 from leporello.core.errors import UserError, did_you_mean
-from leporello.suites.cells import Cell, PublishedPaper, PublishedTable, cells_of, published_of
+from leporello.core.yaml.tree import ConfigSource
+from leporello.suites.cells import (
+    Cell,
+    PublishedPaper,
+    PublishedTable,
+    cells_of,
+    published_of,
+)
+from leporello.suites.row_names import RowNames
 
+# Our rows are named after a row of the suite; a changed pipeline has a row with another name.
+_Row: TypeAlias = tuple[str, str]
+_OurEntries: TypeAlias = "Mapping[_Row, Mapping[str, Entry]]"
 AVERAGE = "average"  # column of a published table with the paper's averages
 
 
@@ -87,13 +99,19 @@ class SuiteTable:
     notes: tuple[str, ...]
 
 
-def suite_tables(suite: Suite, runs: Sequence[Path] = (), table: str = "") -> list[SuiteTable]:
+def suite_tables(
+    suite: Suite,
+    runs: Sequence[Path] = (),
+    table: str = "",
+    files: Sequence[ConfigSource] = (),
+) -> list[SuiteTable]:
     """Returns a paper's tables, with a row for each pipeline of runs.
 
     Args:
         suite: The suite.
         runs: Directories of runs, or folders with runs.
         table: Name of the only table; if empty, all tables, or with runs only those of the suite.
+        files: The user's files with the pipelines of their rows.
 
     Raises:
         UserError: The table or a run does not exist, or two runs have the same cell.
@@ -107,7 +125,7 @@ def suite_tables(suite: Suite, runs: Sequence[Path] = (), table: str = "") -> li
     with_rows = [key for key, entry in tables.items() if entry.rows] or [*tables]
     names = [table] if table else [*{suite.table: 0, **suite.groups}] if runs else with_rows
     cells = cells_of(runs, suite)
-    entries = _our_entries(suite, cells)
+    entries = _our_entries(suite, cells, RowNames(suite, files))
     filled = [_table(suite, published, name, tables[name], entries) for name in names]
     with_runs = [entry for entry in filled if any(row.ours for row in entry.rows)]
     if runs and not with_runs:
@@ -123,9 +141,9 @@ def _bare(suite: Suite) -> PublishedTable:
     return PublishedTable(suite.description or suite.name, columns, ())
 
 
-def _our_entries(suite: Suite, cells: Sequence[Cell]) -> dict[str, dict[str, Entry]]:
+def _our_entries(suite: Suite, cells: Sequence[Cell], names: RowNames) -> _OurEntries:
     """Returns entries of runs by row and column, with the suite's rows first."""
-    by_key: dict[tuple[str, str, int], list[Cell]] = {}
+    by_key: dict[tuple[_Row, str, int], list[Cell]] = {}
     pipelines = {row: suite.pipelines(row) for row in suite.rows}
     for cell in cells:
         places = [
@@ -134,19 +152,20 @@ def _our_entries(suite: Suite, cells: Sequence[Cell]) -> dict[str, dict[str, Ent
             for index, (task, _) in enumerate(column.parts)
             if added_settings(cell.task, task) is not None
         ]
-        keys = [
-            (row, *place)
+        keys: list[tuple[_Row, str, int]] = [
+            ((row, names.name(row, cell)), *place)
             for place in places
             for row in suite.rows
             if pipelines[row].get(place[0]) == cell.pipeline
         ]
-        for key in keys or [(cell.pipeline, *place) for place in places]:
+        for key in keys or [((cell.pipeline, cell.pipeline), *place) for place in places]:
             by_key.setdefault(key, []).append(cell)
     # An error, since a silent choice of the newest run could publish a wrong number (decision 45).
     if several := {c[0].name: [x.name for x in c] for c in by_key.values() if len(c) > 1}:
         listed = "\n".join("  " + "\n  ".join(names) for names in several.values())
         raise UserError(f"several runs have results for the same cell; give only one:\n{listed}")
-    order = dict.fromkeys([*suite.rows, *(row for row, _, _ in by_key)])
+    order = [*suite.rows]
+    rows = dict.fromkeys(row for row, _, _ in by_key)
     return {
         row: {
             name: _entry(
@@ -159,8 +178,7 @@ def _our_entries(suite: Suite, cells: Sequence[Cell]) -> dict[str, dict[str, Ent
             for name, column in suite.columns.items()
             if any((row, name, i) in by_key for i in range(len(column.parts)))
         }
-        for row in order
-        if any(row == name for name, _, _ in by_key)
+        for row in sorted(rows, key=lambda r: order.index(r[0]) if r[0] in order else len(order))
     }
 
 
@@ -188,7 +206,7 @@ def _table(
     published: PublishedPaper,
     name: str,
     table: PublishedTable,
-    ours: Mapping[str, Mapping[str, Entry]],
+    ours: _OurEntries,
 ) -> SuiteTable:
     columns = dict(table.columns)
     groups = suite.groups.get(name, {})
@@ -219,16 +237,17 @@ def _rows(
     table: PublishedTable,
     common: Sequence[str],
     groups: Mapping[str, Sequence[str]],
-    ours: Mapping[str, Mapping[str, Entry]],
+    ours: _OurEntries,
 ) -> Iterator[TableRow]:
     """Yields published rows, each followed by our rows that belong to it."""
     included = {*common, *chain.from_iterable(groups.values())}
+    published_row = {key: row.published for key, row in suite.rows.items()}
     pending = {}
     for key, row_entries in ours.items():
         parts = {column: entry for column, entry in row_entries.items() if column in included}
         entries = _grouped(parts, groups) if groups else parts
         if parts:
-            pending[key] = TableRow(key, ours=True, entries=entries, parts=parts)
+            pending[key] = TableRow(key[1], ours=True, entries=entries, parts=parts)
     for row in table.rows:
         entries = {}
         for column, numbers in row.numbers.items():
@@ -239,7 +258,7 @@ def _rows(
             entering = suite.columns[column].entering(present) if averages else means
             entries[column] = Entry(tuple(numbers), entering)
         yield TableRow(row.name, ours=False, entries=entries)
-        for key in [k for k in pending if k in suite.rows and suite.rows[k].published == row.name]:
+        for key in [k for k in pending if published_row.get(k[0]) == row.name]:
             yield pending.pop(key)
     yield from pending.values()
 

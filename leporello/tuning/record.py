@@ -16,6 +16,8 @@ from leporello.tuning.documents import Documents
 from leporello.tuning.estimates import Estimate
 from leporello.tuning.evaluation import Evaluator
 
+TUNED = "Chosen by `tune` on"  # in every file that it writes
+
 
 @dataclass(frozen=True)
 class Tuned:
@@ -86,7 +88,7 @@ def write_config(
         evaluator: Evaluator of the search, with the tasks and the account.
     """
     declared: dict[str, Any] = {
-        "description": f"Chosen by `tune` on {', '.join(result.tasks)}",
+        "description": f"{TUNED} {', '.join(result.tasks)}",
         "tasks": [*result.tasks],
         **chosen.resolved(),
         "tuned": _record(result, documents, evaluator),

@@ -16,7 +16,7 @@ from leporello.config import PipelineSpec, load_space
 from leporello.config.loading import check_files
 from leporello.config.space import Space, first
 from leporello.core.errors import UserError
-from leporello.core.files import read_json, write_json
+from leporello.core.files import check_own, read_json, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
 from leporello.jobs.directory import safe_name
@@ -26,7 +26,7 @@ from leporello.tuning.account import Account, parse_budget
 from leporello.tuning.documents import Round, rounds_of, tuned_task
 from leporello.tuning.estimates import Estimates
 from leporello.tuning.evaluation import Evaluator, Measured
-from leporello.tuning.record import Tuned, write_config
+from leporello.tuning.record import TUNED, Tuned, write_config
 from leporello.tuning.search import PointSearch, ScoredPoint
 
 
@@ -52,15 +52,16 @@ def tune(options: TuneOptions) -> Tuned:
         )
     baseline, _ = fixed.point(first)
     selected = loaded.select_tasks(baseline, options.tasks)
+    file = options.out or Path("tuned") / f"{safe_name(choices.name)}.yaml"
+    if file.suffix not in (".yaml", ".yml"):
+        raise UserError(f"--out {file}: must be a YAML file, such as {file.name}.yaml")
+    check_own(file, TUNED)
     check_files([baseline])
     split = options.split
     tuned = [
         tuned_task(t.with_split(split) if split else t, options.metric, options.limit)
         for t in selected
     ]
-    file = options.out or Path("tuned") / f"{safe_name(choices.name)}.yaml"
-    if file.suffix not in (".yaml", ".yml"):
-        raise UserError(f"--out {file}: must be a YAML file, such as {file.name}.yaml")
     with _locked(file.with_suffix("")) as folder:
         account = Account(options.budget, *limits)
         cache = Cache(cache_directory()) if options.cached else None

@@ -210,6 +210,16 @@ def _printed(path: Path, form: str) -> str:
     return leporello("compare", path, "--format", form, "--samples", "200").stdout
 
 
+def test_names_in_csv_are_not_formulas(tmp_path: Path, folder: Path) -> None:
+    """The name of a run begins the label of a pipeline, and may be anything."""
+    config, outs = [folder / "mine.yaml"], [tmp_path / "=1+2", tmp_path / "b"]
+    for out in outs:
+        run(["right"], ["mills"], config=config, out=out, workers=0, limit=2)
+    printed = leporello("compare", *outs, "--format", "csv").stdout
+    assert "'=1+2:right" in printed
+    assert "'=1+2:right" not in leporello("compare", *outs, "--format", "csv", "--raw").stdout
+
+
 def test_a_ladder(run_of: Callable[..., Path], folder: Path) -> None:
     """Pipelines that differ only in an oracle have a table with the gain of each oracle."""
     rungs = "{class: TfIdf, k: 1},{class: OracleAnswer, k: 1},{class: Random, k: 1}"
@@ -234,6 +244,16 @@ def test_mistakes(path: str, message: str, run_of: Callable[..., Path]) -> None:
     """A directory without a run, and a directory that is named twice, are reported."""
     runs = [run_of("right"), run_of("right")] if path == "twice" else [Path(path)]
     assert message in leporello("compare", *runs, status=2).stderr
+
+
+def test_runs_without_a_common_task_are_refused(run_of: Callable[..., Path]) -> None:
+    """The message lists each run's tasks; a common task is enough."""
+    mills, others = run_of("right"), run_of("wrong", tasks=("others",))
+    error = leporello("compare", mills, others, status=2).stderr
+    assert "the runs have no task in common" in error
+    assert f"{mills}: mills" in error
+    assert f"{others}: others" in error
+    leporello("compare", mills, run_of("right", "wrong", tasks=("mills", "others")), others)
 
 
 def test_a_run_without_finished_examples(run_of: Callable[..., Path], tmp_path: Path) -> None:

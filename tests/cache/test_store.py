@@ -267,7 +267,7 @@ def test_a_read_only_cache_is_reported_once(
     cache = Cache(tmp_path / "file" / "cache")
     assert [cache.put("index", {"n": n}, VALUE) for n in range(3)] == [False] * 3
     assert cache.get("index", RECIPE) is None
-    assert list(cache.entries()) == [] == cache.collect(0)
+    assert list(cache.entries()) == [] == cache.remove(cache.surplus(0))
     [warning] = caplog.records
     assert warning.levelno == logging.WARNING
     assert str(cache.root) in warning.message
@@ -335,17 +335,41 @@ def test_recently_used_entries_are_kept(tmp_path: Path) -> None:
     cache = filled(tmp_path)
     size = next(entry.size for entry in cache.entries() if entry.kind == "index")
     os.utime(next(e.path for e in cache.entries() if e.recipe() == {"n": 0}))
-    removed = cache.collect(5000 + 3 * size + size // 2)
+    removed = cache.remove(cache.surplus(5000 + 3 * size + size // 2))
     assert numbers(cache) == [0, 8, 9]
     assert [entry.recipe() for entry in removed] == [None] * 7
     assert sum(entry.size for entry in cache.entries()) <= 5000 + 3 * size + size // 2
-    assert cache.collect(5000 + 3 * size) == []
-    assert [entry.kind for entry in cache.collect(5000)] == ["index"] * 3
+    assert cache.remove(cache.surplus(5000 + 3 * size)) == []
+    assert [entry.kind for entry in cache.remove(cache.surplus(5000))] == ["index"] * 3
     [model] = cache.entries()
     assert (model.kind, model.size, model.recipe()) == ("models", 5000, None)
-    assert cache.collect(0) == [model]
+    assert cache.remove(cache.surplus(0)) == [model]
     assert not model.path.exists()
     assert list(cache.entries()) == []
+
+
+USING = """
+import sys
+from pathlib import Path
+from leporello.cache.store import Cache
+
+Cache(Path(sys.argv[1])).put("index", {"of": "another process"}, {"n": 1})
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_entries_of_a_running_process_are_kept(tmp_path: Path) -> None:
+    """Older ones are removed, and all of them once the process has ended."""
+    cache = filled(tmp_path)
+    line = [sys.executable, "-c", USING, str(tmp_path)]
+    with subprocess.Popen(line, stdin=-1, stdout=-1, cwd=ROOT) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"ready\n"
+        cache.remove(cache.surplus(0))
+        assert [entry.recipe() for entry in cache.entries()] == [{"of": "another process"}]
+        process.kill()
+    assert len(cache.remove(cache.surplus(0))) == 1
 
 
 def test_partial_files_are_removed_after_an_hour(tmp_path: Path) -> None:
@@ -356,11 +380,11 @@ def test_partial_files_are_removed_after_an_hour(tmp_path: Path) -> None:
     partials[1].parent.mkdir()
     for partial in partials:
         partial.write_bytes(b"x")
-    assert cache.collect(10**9) == []
+    assert cache.remove(cache.surplus(10**9)) == []
     assert all(partial.exists() for partial in partials)
     for path in (partials[0], partials[1].parent):
         os.utime(path, (time.time() - 2 * HOUR,) * 2)
-    assert cache.collect(10**9) == []
+    assert cache.remove(cache.surplus(10**9)) == []
     assert not any(partial.exists() for partial in partials)
     assert len(list(cache.entries())) == 11
 

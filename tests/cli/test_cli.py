@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -109,6 +111,9 @@ def test_a_run_without_limit_continues_a_limited_run(tmp_path: Path) -> None:
     config = _project(tmp_path)
     command = ("run", *HERE, "mine", "--config", config, "--json")
     limited = json.loads(leporello(*command, "--limit", "5", folder=tmp_path).stdout)
+    [analysed] = json.loads(leporello("analyze", limited["directory"], "--json").stdout)
+    assert analysed["discrepancy"]["missing"] == 0
+    assert analysed["discrepancy"]["predictions"]["count"] == 5
     complete = json.loads(leporello(*command, folder=tmp_path).stdout)
     assert limited["directory"] == complete["directory"]
     assert [r["results"][0]["examples"] for r in (limited, complete)] == [5, 12]
@@ -116,6 +121,44 @@ def test_a_run_without_limit_continues_a_limited_run(tmp_path: Path) -> None:
         (Path(complete["directory"]) / "mine" / "lamps" / "timings.json").read_text("utf-8")
     )
     assert timings["examples"] == 12
+
+
+def test_a_file_that_a_command_did_not_write_is_not_replaced(tmp_path: Path) -> None:
+    """A report, a table or an export replaces an earlier one, but no other file of this name."""
+    config, out, own = _project(tmp_path), tmp_path / "out", tmp_path / "own"
+    leporello("run", *HERE, "mine", "--config", config, "--out", out)
+    write_files(own, {"fields.yaml": "fields: {lamp: text}", "text.txt": "The lamp is blue."})
+    extract = ("extract", own / "text.txt", "--schema", own / "fields.yaml")
+    export = ("export", out, "--format")
+    for file, line in {
+        "page.html": ("report", out, "--out", own / "page.html"),
+        "table.csv": (*extract, "--out", own / "table.csv"),
+        "table.parquet": (*extract, "--out", own / "table.parquet"),
+        "lamps.parquet": (*export, "parquet", "--out", own),
+        "mine/lamps.run": (*export, "trec", "--out", own),
+    }.items():
+        (own / file).parent.mkdir(exist_ok=True)
+        (own / file).write_text("years of work")
+        assert "is another file: move it" in leporello(*line, status=2).stderr
+        assert (own / file).read_text() == "years of work"
+        (own / file).unlink()
+        for _ in range(2):
+            leporello(*line)
+    tune = ("tune", "mine", "--config", config, "--set", "chunker.size=20,30", "--budget", "10m")
+    before = config.read_text()
+    assert "is another file" in leporello(*tune, "--out", config, status=2).stderr
+    assert config.read_text() == before
+
+
+def test_the_recall_of_what_was_read_comes_before_that_of_hits(tmp_path: Path) -> None:
+    """A baseline that selects everything, but reads the beginning only, has a recall of 100."""
+    config, out = _project(tmp_path), tmp_path / "out"
+    printed = leporello("run", *HERE, "lead", "--config", config, "--task", "lamps", "--out", out)
+    compared = leporello("compare", out, "--format", "csv").stdout
+    assert re.search(r"f1 +recall_read +recall +recall_whole", printed.stdout)
+    rows = {row["score"]: float(row["value"]) for row in csv.DictReader(compared.splitlines())}
+    assert [*rows] == ["f1", "recall_read", "recall"]
+    assert rows["recall_read"] < rows["recall"] == 100
 
 
 def test_score_computes_the_scores_of_the_run(tmp_path: Path) -> None:

@@ -108,6 +108,22 @@ def test_a_run_after_a_limit_repeats_only_the_last_shard(
     same_bytes(out, unbroken)
 
 
+def test_a_limit_on_a_finished_run_scores_the_first_examples_and_keeps_all(
+    config: Path, unbroken: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also if a shard that the limit cuts has failures, which are not retried then."""
+    rows = [*JobFiles(RunDirectory(unbroken), "mine", "lamps").statistics()]
+    failed = [number for number, row in enumerate(rows) if row.failure]
+    limit = failed[0] + 1
+    before = {name: (unbroken / "mine" / "lamps" / name).read_bytes() for name in FILES}
+    with caplog.at_level(logging.WARNING, "leporello"):
+        result = run_lamps(config, unbroken, limit=limit).results[0]
+    assert (result.examples, result.failures) == (limit, 1)
+    assert f"scores the first {limit} of 100 finished examples" in caplog.text
+    assert {name: (unbroken / "mine" / "lamps" / name).read_bytes() for name in FILES} == before
+    assert RunDirectory(unbroken).expected() == {("mine", "lamps"): 100}
+
+
 # -- stores ------------------------------------------------------------------------------------
 
 

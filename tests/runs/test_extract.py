@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -37,13 +38,27 @@ def test_a_table_has_each_value_with_its_place(folder: Path) -> None:
     process = leporello(
         "extract", folder / "docs", "--schema", folder / "fields.yaml", "--out", out
     )
-    assert "2 documents × 4 fields: 6 values, 2 not there, 0 failed" in process.stdout
+    assert "2 documents × 4 fields: 6 values, 2 not there, 0 failed, " in process.stdout
     quern, tarn = csv.DictReader(out.open(encoding="utf-8"))
     assert (quern["founded"], quern["people"]) == ("1871-05-01", "1200")
     assert (tarn["founder"], tarn["people"]) == ("Ann Dunning", "37")
     start, end = int(quern["people.start"]), int(quern["people.end"])
     assert TEXTS["quern"][start:end] == "1,200"
     assert (quern["price"], quern["price.reason"]) == ("", "not in the document")
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_texts_in_csv_are_not_formulas(tmp_path: Path, raw: bool) -> None:
+    """Texts of a document are escaped unless `--raw` is given; numbers stay numbers."""
+    name = "=HYPERLINK(1).txt"
+    fields = "fields: {total: {type: number, description: What is the total?}}"
+    write_files(tmp_path, {name: "The total is -5.", "fields.yaml": fields})
+    out = tmp_path / "table.csv"
+    line = ("extract", tmp_path / name, "--schema", tmp_path / "fields.yaml", "--out", out)
+    leporello(*line, *["--raw"] * raw)
+    [row] = csv.DictReader(out.open(encoding="utf-8"))
+    assert row["document"] == ("" if raw else "'") + name
+    assert row["total"] == "-5"
 
 
 def test_parquet_has_columns_of_the_types(folder: Path) -> None:
@@ -59,6 +74,30 @@ def test_parquet_has_columns_of_the_types(folder: Path) -> None:
         "date32[day]", "int64", "double",
     ]  # fmt: skip
     assert "broken.pdf" in table.column("document").to_pylist()[-1]
+
+
+def test_numbers_are_converted_to_the_unit_of_their_field(tmp_path: Path) -> None:
+    """A quantity that cannot be converted is a failed cell; the summary shows each confidence."""
+    text = "The term of the lease is eighteen months. The rent of the lease is $500."
+    fields = """\
+fields:
+  years: {type: number, description: "What is the term of the lease?"}
+  days: {type: number, description: "What is the term of the lease?"}
+  whole: {type: integer, description: "What is the term of the lease in years?"}
+  rent_euros: {type: number, description: "What is the rent of the lease?"}
+"""
+    write_files(tmp_path, {"lease.txt": text, "fields.yaml": fields})
+    schema, out = tmp_path / "fields.yaml", tmp_path / "table.csv"
+    line = ("extract", tmp_path / "lease.txt", "--schema", schema, "--out", out)
+    printed = leporello(*line, status=1).stdout
+    [row] = csv.DictReader(out.open(encoding="utf-8"))
+    assert (row["years"], row["years.unit"]) == ("1.5", "years")
+    assert (row["days"], row["whole"], row["rent_euros"]) == ("", "", "")
+    assert "'eighteen months', which cannot be converted to days" in row["days.reason"]
+    assert "is 1.5 years: 1.5 is not of type 'integer'" in row["whole.reason"]
+    assert "'$500', which cannot be converted to euros" in row["rent_euros.reason"]
+    assert "3 failed" in printed
+    assert re.search(r"years +1\.5 years +(sure|likely|unsure) \(\d+%\)", printed)
 
 
 @pytest.mark.parametrize(

@@ -182,14 +182,18 @@ def test_the_cache_is_listed_and_cleared(config: Path) -> None:
     }  # fmt: skip
     assert "index" in leporello("cache", "ls").stdout
     size = sum(counts["bytes"] for counts in listing["kinds"].values())
-    leporello("cache", "gc", "--keep", f"{size / 2000}KB")
+    keep = ("cache", "gc", "--keep")
+    assert "would remove" in leporello(*keep, "0GB", "--dry-run").stdout
+    assert len(list(Cache(cache_directory()).entries())) == 34
+    assert "unit, such as 5GB or 500MB: write 5GB" in leporello(*keep, "5", status=2).stderr
+    leporello(*keep, f"{size / 2000}KB")
     sizes = [entry.size for entry in Cache(cache_directory()).entries()]
     assert 0 < sum(sizes) <= size / 2
-    assert "removed" in leporello("cache", "gc", "--keep", "0").stdout
+    assert "removed" in leporello(*keep, "0B").stdout
     assert not list(Cache(cache_directory()).entries())
     result = run(["mine"], config=[config], out=config.parent / "again", workers=0)
     assert result.failures == 0
-    assert "must be a size" in leporello("cache", "gc", "--keep", "much", status=2).stderr
+    assert "must be a size" in leporello(*keep, "much", status=2).stderr
 
 
 SEEING = """

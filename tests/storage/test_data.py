@@ -368,7 +368,7 @@ def test_copies_are_listed_and_removed_with_the_cache(tmp_path: Path, web: Web) 
     download(f"{web.url}/data/docs/one.txt")
     cache = Cache(tmp_path / "cache")
     assert [(entry.kind, entry.size >= len(ONE)) for entry in cache.entries()] == [("files", True)]
-    assert len(cache.collect(0)) == 1
+    assert len(cache.remove(cache.surplus(0))) == 1
     assert download(f"{web.url}/data/docs/one.txt").read_bytes() == ONE
 
 

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,9 @@ from leporello.config import Config
 from leporello.config.metrics import metrics_of
 from leporello.config.suites import Suite, read_suites, suite_named
 from leporello.core.errors import ConfigError, UserError
-from leporello.core.table import html, latex, markdown
+from leporello.core.table import csv_of, html, latex, markdown
 from leporello.suites import check_published, published_of, suite_tables
-from leporello.suites.layout import csv_of, records, text_tables
+from leporello.suites.layout import records, text_tables
 from leporello.suites.tables import SuiteTable, TableRow
 
 PAPER = """\
@@ -120,9 +121,14 @@ def rows_of(table: SuiteTable) -> dict[str, TableRow]:
     return {row.name: row for row in table.rows}
 
 
+def tables_of(folder: Path, runs: Sequence[Path]) -> list[SuiteTable]:
+    """Returns the tables of the suite `tiny`."""
+    return suite_tables(tiny(folder), runs, files=[folder / "own.yaml"])
+
+
 def test_our_rows_follow_published_ones(home: Path) -> None:
     """A row of several pipelines has every column and the paper's split, and no remarks."""
-    [table] = suite_tables(tiny(home), [home / "runs" / "whole"])
+    [table] = tables_of(home, [home / "runs" / "whole"])
     assert [(row.name, row.ours) for row in table.rows] == [
         ("Naive", False), ("naive", True), ("Big", False),
     ]  # fmt: skip
@@ -140,8 +146,44 @@ def test_our_rows_follow_published_ones(home: Path) -> None:
     assert main.headers == ("row", "from", "short F1", "long R1/R2/RL", "average")
     assert main.rows[0] == ("Naive", "paper", "10.0", "8.0/1.0/1.0", "6.0")
     assert main.rows[2][2:] == ("50.0", "–", "–")
-    assert cells.rows[0][:5] == ("naive", "short", "4", "4", "test")
-    assert re.fullmatch(r"f1 \d+\.\d\d \[\d+\.\d, \d+\.\d\]", cells.rows[0][5])
+    assert cells.rows[0][:6] == ("naive", "Lead", "short", "4", "4", "test")
+    assert re.fullmatch(r"f1 \d+\.\d\d \[\d+\.\d, \d+\.\d\]", cells.rows[0][6])
+
+
+@pytest.mark.parametrize(
+    ("setting", "name", "reader"),
+    [
+        ("reader.words=1", "naive [changed: reader.words=1]", "Lead"),
+        (
+            "combiner={class: Stuff, order: document}",
+            "naive [changed: combiner.order=document]",
+            "Lead",
+        ),
+        ("reader.class=BestSentence", "naive [BestSentence]", "BestSentence"),
+    ],
+)
+def test_a_changed_pipeline_does_not_keep_the_name_of_a_row(
+    home: Path, tmp_path: Path, setting: str, name: str, reader: str
+) -> None:
+    """The row is named after the change, beside the unchanged row, and formats name the reader."""
+    config, task = ["--config", home / "own.yaml"], ["--task", "tiny/short", "--set", setting]
+    out = tmp_path / "changed"
+    run_options: tuple[str | Path, ...] = (
+        "first",
+        "--suite",
+        "tiny",
+        *config,
+        *task,
+        "--out",
+        out,
+        *HERE,
+    )
+    assert f" {reader} " in leporello("run", *run_options).stdout
+    [table] = tables_of(home, [home / "runs" / "whole", out])
+    assert [row.name for row in table.rows] == ["Naive", "naive", name, "Big"]
+    [record] = [r for r in records([table]) if r["row"] == name and r["column"] == "short"]
+    assert record["reader"] == reader
+    assert f" {reader} " in here("compare", out, "--format", "markdown")
 
 
 def test_a_mean_with_a_missing_column_is_not_computed(home: Path) -> None:
@@ -155,7 +197,7 @@ def test_a_mean_with_a_missing_column_is_not_computed(home: Path) -> None:
     (home / "less.yaml").write_text(config.replace("./paper", "./less-paper"), encoding="utf-8")
     (home / "less-paper.yaml").write_text(paper, encoding="utf-8")
     suite = suite_named("tiny", [home / "less.yaml"])
-    [table] = suite_tables(suite, [home / "runs" / "whole"])
+    [table] = suite_tables(suite, [home / "runs" / "whole"], files=[home / "less.yaml"])
     rows = rows_of(table)
     assert table.shared == ("short", "long")
     assert rows["naive"].average is None
@@ -177,7 +219,7 @@ def test_other_splits_limits_and_rewritten_answers_are_named(home: Path, tmp_pat
     path = tmp_path / "b" / "rewritten" / "tiny" / "long" / "metrics.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"normalised": True}))
     reseal(path.parent)
-    [table] = suite_tables(tiny(home), [tmp_path])
+    [table] = tables_of(home, [tmp_path])
     row = rows_of(table)["rewritten"]
     assert row.average is None
     assert not row.entries["short"].whole
@@ -185,20 +227,20 @@ def test_other_splits_limits_and_rewritten_answers_are_named(home: Path, tmp_pat
     assert "rewritten: no average: splits differ or are incomplete" in table.notes
     assert "rewritten: scores are unofficial: answers were normalised" in table.notes
     assert text_tables(table)[0].rows[-1][2].endswith("*")
-    assert {cells[2] for cells in text_tables(table)[1].rows} == {"4*", "2*"}
+    assert {cells[3] for cells in text_tables(table)[1].rows} == {"4*", "2*"}
 
 
 def test_two_runs_for_one_cell_are_refused(home: Path, tmp_path: Path) -> None:
     """The error names both; a run may be given twice; folders are searched for runs."""
     shutil.copytree(home / "runs" / "lead", tmp_path / "copy")
     with pytest.raises(UserError, match=r"the same cell.*\n.*runs/lead\n.*copy"):
-        suite_tables(tiny(home), [home / "runs", tmp_path])
-    [table] = suite_tables(tiny(home), [home / "runs", home / "runs" / "lead"])
+        tables_of(home, [home / "runs", tmp_path])
+    [table] = tables_of(home, [home / "runs", home / "runs" / "lead"])
     assert [row.name for row in table.rows if row.ours] == ["naive", "lead"]
     with pytest.raises(UserError, match=r"has no finished examples of scrolls/gov_report, "):
         suite_tables(suite_named("scrolls"), [home / "runs"])
     with pytest.raises(UserError, match="is not a run"):
-        suite_tables(tiny(home), [tmp_path / "none"])
+        tables_of(home, [tmp_path / "none"])
 
 
 def test_jobs_that_other_runs_finished_are_not_run_again(
@@ -310,7 +352,7 @@ def test_a_built_in_suite_is_complete(name: str, built_in: Config) -> None:
     texts = [text for table in tables for text in text_tables(table)]
     for form, end in ((markdown(texts), "\n"), (latex(texts), "\n"), (html(texts), "<tr>")):
         assert form.count(end) >= sum(len(table.rows) for table in tables)
-    assert len(csv_of(tables).splitlines()) == 1 + len(records(tables))
+    assert len(csv_of(records(tables)).splitlines()) == 1 + len(records(tables))
     for shown in tables if suite.average == "mean" else ():
         for row in shown.rows:
             values = [row.entries[c].entering for c in suite.columns if c in row.entries]
@@ -341,7 +383,7 @@ def test_means_of_groups_need_all_their_columns(tmp_path: Path) -> None:
         tasks = [f"{task}{',' if '@' in task else '@'}facts=made,samples=2"]
         out = tmp_path / name / "run"
         run([], tasks, config=[path], suite="sized", out=out, workers=0)
-    [table] = suite_tables(suite, [tmp_path / "a"])
+    [table] = suite_tables(suite, [tmp_path / "a"], files=[path])
     [row] = table.rows
     means = {name: entry.entering or 0 for name, entry in row.entries.items()}
     assert [*table.columns] == [*means] == ["none", "some", "average"]
@@ -349,9 +391,9 @@ def test_means_of_groups_need_all_their_columns(tmp_path: Path) -> None:
     assert means["some"] == sum(parts) / 2
     assert row.average == pytest.approx((means["none"] + 2 * means["some"]) / 3)
     assert table.notes == ("lead: run with facts=made,samples=2",)
-    assert [r[1] for r in text_tables(table)[1].rows] == [*suite.columns]
+    assert [r[2] for r in text_tables(table)[1].rows] == [*suite.columns]
     assert {r["column"] for r in records([table])} == {*suite.columns, *means}
-    [table] = suite_tables(suite, [tmp_path / "b"])
+    [table] = suite_tables(suite, [tmp_path / "b"], files=[path])
     assert table.rows[0].entries == {}
     assert "offline: no none: qa1@length=0 missing" in table.notes
     assert "offline: no average: none, some missing" in table.notes

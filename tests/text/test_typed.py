@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from leporello.core.coverage import Span
 from leporello.text.typed.fields import fields_of, filled
 from leporello.text.typed.parse import parse
 from leporello.text.typed.schema import AnswerTypeError, json_schema, schema_of
 from leporello.text.typed.spans import best_typed
+from leporello.text.typed.units import UnitError, in_unit
 from leporello.text.typed.values import dates, numbers
 
 PERSON: Any = {
@@ -32,6 +34,40 @@ PERSON: Any = {
 def test_numbers_are_read_as_they_are_written(text: str, values: list[float]) -> None:
     """Separators, units, words and scales are read; digits in names are not numbers."""
     assert [match.value for match in numbers(text)] == values
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "question", "expected"),
+    [
+        ("eighteen (18) months", "term", "What is the term in years?", (1.5, "years")),
+        ("18-month term", "term_years", "", (1.5, "years")),
+        ("1 year and 6 months", "term", "", (1.5, "years")),
+        ("90 minutes", "hours", "", (1.5, "hours")),
+        ("90 days", "months", "", "cannot be converted to months"),
+        ("2 kg", "weight_pounds", "", (4.409245, "pounds")),
+        ("5 m", "height_feet", "", (16.404199, "feet")),
+        ("5 m", "clauses", "", (5, "")),
+        ("50 basis points", "rate", "What is the rate in per cent?", (0.5, "percent")),
+        ("12 %", "fraction", "", (0.12, "fraction")),
+        ("12 %", "years", "", "cannot be converted to years"),
+        ("$3.5 million", "revenue", "In millions of dollars?", (3.5, "million dollars")),
+        ("£500", "price_pounds", "", (500, "pounds")),
+        ("EUR 500", "price", "In dollars (USD)?", "cannot be converted to dollars"),
+        ("1998", "year", "In which year did it begin?", (1998, "")),
+    ],
+)
+def test_a_number_is_converted_to_the_unit_of_its_field(
+    text: str, field: str, question: str, expected: tuple[float, str] | str
+) -> None:
+    """Another quantity or currency is an error."""
+    value = next(numbers(text)).value
+    assert isinstance(value, (int, float))
+    span = Span(0, len(text))
+    if isinstance(expected, str):
+        with pytest.raises(UnitError, match=expected):
+            in_unit(value, text, span, field, question)
+    else:
+        assert in_unit(value, text, span, field, question) == expected
 
 
 @pytest.mark.parametrize(

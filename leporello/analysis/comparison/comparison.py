@@ -15,7 +15,7 @@ from leporello.core.errors import UserError, did_you_mean
 from leporello.engine.results.finished import ExampleStatistics
 from leporello.jobs.confidence import selectivity
 from leporello.jobs.results import answers_of
-from leporello.jobs.signature import metrics_of_run
+from leporello.jobs.signature import metrics_of_run, readers_of
 from leporello.metrics import Metric
 
 _SHOWN = 3  # ids in a message
@@ -59,6 +59,24 @@ def compare(
         labels = [entry.label for comparison in comparisons for entry in comparison.entries]
         raise UserError(f"there is no pipeline {baseline!r}{did_you_mean(baseline, labels)}")
     return Comparison(tuple(comparisons), draws)
+
+
+def check_common_task(comparison: Comparison) -> None:
+    """Checks that at least one task compares several runs, unless there is a single run.
+
+    Raises:
+        UserError: Every task was run by one of the runs only.
+    """
+    tasks: dict[Path, list[str]] = {}
+    for board in comparison.boards:
+        for run in dict.fromkeys(entry.run for entry in board.entries):
+            tasks.setdefault(run, []).append(board.task)
+    if len(tasks) > 1 and sum(map(len, tasks.values())) == len(comparison.boards):
+        listing = "".join(f"\n  {run}: {', '.join(names)}" for run, names in tasks.items())
+        raise UserError(
+            f"the runs have no task in common, so nothing can be compared:{listing}\n"
+            "run them on the same task; `report` shows runs on different tasks"
+        )
 
 
 def _compare_task(
@@ -134,6 +152,7 @@ def _pipeline_scores(
         label=label,
         run=outcomes.job.run.directory.path,
         pipeline=outcomes.job.pipeline,
+        reader=readers_of(outcomes.job.signature["pipeline"]),
         scores=scores,
         examples=len(rows),
         failures=sum(example.failure is not None for example in rows),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +30,7 @@ class PipelineScores:
         label: Name of the pipeline, with the run's name if several runs have such a pipeline.
         run: Directory of the run.
         pipeline: Name of the pipeline.
+        reader: Class and model of its readers.
         scores: Scores by metric.
         examples: Number of examples that are compared.
         failures: Number of these that failed; they score as empty predictions.
@@ -49,6 +48,7 @@ class PipelineScores:
     label: str
     run: Path
     pipeline: str
+    reader: str
     scores: Mapping[str, Score]
     examples: int
     failures: int
@@ -130,7 +130,9 @@ def _tables(task: TaskComparison, comparison: Comparison) -> Iterator[ResultTabl
     yield from confidence_tables(task.task, [(e.label, e.confidence) for e in task.entries])
     parts = shown(entry.shares for entry in task.entries)
     costs = tuple(_cost(entry, parts) for entry in task.entries)
-    yield ResultTable(f"Coverage and cost on {task.task}", ("pipeline", *parts, *_COSTS), costs)
+    yield ResultTable(
+        f"Coverage and cost on {task.task}", ("pipeline", "reader", *parts, *_COSTS), costs
+    )
 
 
 def confidence_tables(
@@ -248,6 +250,7 @@ def _explained(comparison: Comparison) -> str:
 def _cost(entry: PipelineScores, parts: Sequence[str]) -> tuple[str, ...]:
     return (
         entry.label,
+        entry.reader,
         *(f"{_HUNDRED * entry.shares[part]:.1f} %" for part in parts),
         _NO if entry.seconds is None else f"{entry.seconds:.3g}",
         f"{entry.input_tokens:,}",
@@ -264,16 +267,6 @@ def rows_of(comparison: Comparison) -> list[dict[str, Any]]:
         for entry in task.entries
         for metric in task.metrics
     ]
-
-
-def csv_of(comparison: Comparison) -> str:
-    """Returns the rows of `rows_of` as CSV."""
-    rows = rows_of(comparison)
-    file = io.StringIO()
-    writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return file.getvalue()
 
 
 def _row(task: TaskComparison, entry: PipelineScores, metric: str) -> dict[str, Any]:

@@ -67,10 +67,11 @@ def analyze_run(run: Path) -> list[JobDiscrepancy]:
 
 
 def _answers(job: FinishedJob) -> Iterator[tuple[Example, str | None]]:
-    """Yields each example with its raw answer; None if it failed or is not finished."""
+    """Yields each finished example with its raw answer; None if it failed."""
     finished = FinishedExamples(job.files)
     for example in job.examples():
-        files_of_example = finished.take(example.id)
-        row = files_of_example.prediction if files_of_example else None
-        yield example, as_text(row["raw"]) if row else None
+        if finished.next is None:  # --limit left out the others
+            return
+        if files := finished.take(example.id):
+            yield example, as_text(files.prediction["raw"]) if files.prediction else None
     finished.check_end(job.name)

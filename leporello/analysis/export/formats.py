@@ -16,7 +16,7 @@ from leporello.cache.store import Cache
 from leporello.config import Pipeline
 from leporello.core.coverage import Coverage
 from leporello.core.environment.extras import require
-from leporello.core.files import atomically, in_utf8, read_rows
+from leporello.core.files import atomically, check_own, in_utf8, read_rows
 from leporello.core.notes import collect_notes
 from leporello.core.records import Example, Span
 from leporello.engine.selection import by_document, document_chunks
@@ -56,6 +56,7 @@ def write_parquet(run: Path, folder: Path) -> list[Path]:
         schema = _schema(metrics)
         path = folder / f"{task}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
+        check_own(path, "document_sha256")
         with pq.ParquetWriter(path, schema) as writer:
             rows = (row for job in jobs for row in _rows(job, metrics))
             while batch := [*islice(rows, _ROWS)]:
@@ -135,6 +136,7 @@ def write_trec(run: Path, folder: Path) -> list[Path]:
         base.parent.mkdir(parents=True, exist_ok=True)
         stages, hits = job.point.build(), _hits(job)
         paths = base.with_name(f"{base.name}.run"), base.with_name(f"{base.name}.qrels")
+        check_own(paths[0], " Q0 ")
         with atomically(paths[0]) as run_file, atomically(paths[1]) as qrels_file:
             for example in _with_cache(job.examples()):
                 if example.id in hits:

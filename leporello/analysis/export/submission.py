@@ -5,8 +5,6 @@ Nothing is repaired: predictions that the script or the leaderboard cannot proce
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +12,8 @@ from pathlib import Path
 from leporello.analysis.finished import FinishedJob, FinishedRun
 from leporello.config.suites import Suite, SuiteSubmission, read_suites
 from leporello.core.errors import UserError, did_you_mean
-from leporello.core.files import read_rows
+from leporello.core.files import check_own, read_rows
+from leporello.core.table import csv_text
 from leporello.jobs.checksums import check_results
 from leporello.jobs.directory import runs_in
 
@@ -57,6 +56,8 @@ def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "
     """
     suite, board = leaderboard_named(benchmark)
     row = suite.pipelines(pipeline) if pipeline in suite.rows else {}
+    file = out / board.file if out.is_dir() else out
+    check_own(file, ",".join(_COLUMNS))
     jobs = _jobs(runs, benchmark, {task: row.get(task, pipeline) for task in board.tasks})
     if faults := [*_differing("tasks", board.tasks, jobs)]:
         suffix = f" of pipeline {pipeline!r}" if pipeline else ""
@@ -68,7 +69,6 @@ def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "
         benchmark,
         ids,
     )
-    file = out / board.file if out.is_dir() else out
     _write(file, text)
     return Submission(
         file=file,
@@ -111,11 +111,8 @@ def submission_csv(
     faults = [f"{t}: {fault}" for t in tasks for fault in _task_faults(predictions[t], ids[t])]
     if faults:
         raise UserError(f"no submission to {benchmark}:\n" + "\n".join(faults))
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    writer.writerows((t, i, p) for t in tasks for i, p in predictions[t].items())
-    return text.getvalue().encode()
+    rows = ((t, i, p) for t in tasks for i, p in predictions[t].items())
+    return csv_text([_COLUMNS, *rows], raw=True).encode()  # byte for byte as the benchmark's script
 
 
 def _task_faults(predictions: Mapping[str, str], ids: Collection[str]) -> Iterator[str]:

@@ -14,7 +14,10 @@ from leporello.core.calls.answers import Item
 from leporello.core.coverage import loss_lines
 from leporello.core.records import Document, Span
 from leporello.runs.answer import Answer, CitedPassage
+from leporello.runs.extract import ExtractedRow, column
 from leporello.text.outline import cited
+from leporello.text.typed.fields import AnswerField
+from leporello.text.typed.parse import as_answer
 
 _FEW = 3  # passages that are printed if none of them contains the answer
 _AROUND = 160  # characters of the passage before and after the answer
@@ -50,6 +53,20 @@ def show_each(console: Console, answers: Sequence[Answer], document: Document) -
         console.print(f"[yellow]note: {escape(note)}[/yellow]")
     for line in loss_lines(document.losses):
         console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
+
+
+def show_extracted(
+    console: Console, fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]
+) -> None:
+    """Prints the value of each field in each document, with its unit and its confidence."""
+    table = Table("document", "field", "value", "confidence", box=None, header_style="bold")
+    for row in rows:
+        for field, cell in zip(fields, row.cells, strict=True):
+            value = f"{as_answer(cell.value)} {cell.unit}" if cell.value is not None else "–"
+            confidence = f"{cell.certainty} ({cell.confidence:.0%})" if cell.certainty else ""
+            why = cell.reason if cell.failed else confidence
+            table.add_row(*map(escape, (row.document, column(field), value.strip(), why)))
+    console.print(table)
 
 
 def show_passages(

@@ -52,6 +52,8 @@ def _funnel(console: Console, funnel: Funnel) -> None:
     ranks = [rank for rank in _RANKS if rank <= len(funnel.recall)]
     ranks += [len(funnel.recall)] if funnel.recall and len(funnel.recall) not in ranks else []
     recall = "  ".join(f"@{rank} {funnel.recall[rank - 1]:.1f}" for rank in ranks)
+    read = next((f"{step.mean:.1f}" for step in funnel.steps if step.stage == "reader"), "none")
+    console.print(f"  recall read     {read}", highlight=False)
     console.print(f"  recall of hits  {recall or 'none'}", highlight=False, soft_wrap=True)
     for step in funnel.steps:
         if step.lost:

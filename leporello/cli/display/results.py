@@ -21,7 +21,7 @@ _HITS = 2  # passages that are printed with an answer
 _HITS_SHOWN = 12
 _SCORES_ABREAST = 8
 _WORTH_REPORTING = 0.01  # share of the files that is in no chunk
-_COUNTS = ("examples", "failed", "empty")
+_FIRST = ("reader", "examples", "failed", "empty")
 
 
 def _percent(share: float) -> str:
@@ -59,11 +59,11 @@ def _notes(console: Console, results: Sequence[Result]) -> None:
 def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None:
     names = list(dict.fromkeys(name for result in results for name in result.scores))
     parts = shown(result.shares for result in results)
-    coverage = new_table(f"Coverage of {escape(task)}", "pipeline", *_COUNTS, *parts)
+    coverage = new_table(f"Coverage of {escape(task)}", "pipeline", *_FIRST, *parts)
     for r in results:
         pipeline = _name(r)
-        counts = [str(count) for count in (r.examples, r.failures, r.empty)]
-        coverage.add_row(pipeline, *counts, *(_percent(r.shares[part]) for part in parts))
+        first = [escape(r.reader), *map(str, (r.examples, r.failures, r.empty))]
+        coverage.add_row(pipeline, *first, *(_percent(r.shares[part]) for part in parts))
     if names:
         console.print(_scores_table(f"Scores on {escape(task)}", names, results))
     console.print(coverage)
