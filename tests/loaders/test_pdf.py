@@ -14,6 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.lib.styles import ParagraphStyle
 from reportlab.lib.utils import ImageReader
+from reportlab.pdfbase.pdfdoc import PDFArray, PDFDictionary, PDFName, PDFString
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Paragraph, Table
 
@@ -23,6 +24,7 @@ from leporello.core.records import Loss
 from leporello.loaders import Pdf
 from leporello.loaders.files import load
 from leporello.loaders.pdf import LARGEST_STREAM, ocr
+from leporello.loaders.pdf.objects import has_hidden_layers
 from leporello.text.outline import place_of_span
 
 HEIGHT = 792  # points of a page
@@ -400,6 +402,186 @@ def test_stacked_figures_are_fractions(
     assert read(tmp_path, pdf([sized(*parts)])).text == right
 
 
+def rendered(mode: int) -> Draw:
+    """Returns a function that draws a text in a render mode."""
+
+    def draw(canvas: Canvas) -> None:
+        text = canvas.beginText(72, 600)
+        text.setTextRenderMode(mode)
+        text.textOut("SECRET")
+        text.setTextRenderMode(0)
+        canvas.drawText(text)
+
+    return draw
+
+
+def colored(color: tuple[float, ...], ground: tuple[float, ...] | None = None) -> Draw:
+    """Returns a function that draws a text of a color and opacity, on a ground."""
+
+    def draw(canvas: Canvas) -> None:
+        if ground:
+            canvas.setFillColorRGB(*ground)
+            canvas.rect(60, 580, 200, 60, stroke=0, fill=1)
+        canvas.setFillColorRGB(*color)
+        canvas.drawString(72, 600, "SECRET")
+        canvas.setFillColorRGB(0, 0, 0, 1)
+
+    return draw
+
+
+def cropped(canvas: Canvas) -> None:
+    """Draws a text outside the crop box."""
+    canvas.setCropBox((50, 50, 500, 750))
+    canvas.drawString(510, 600, "SECRET")
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        rendered(3), rendered(7), colored((1, 1, 1)), colored((0.99, 1, 1)),
+        colored((1, 1, 1), (1, 1, 1)), colored((0, 0, 0, 0)), cropped,
+        texts((72, -400, "SECRET")), texts((-300, 200, "SECRET")), texts((72, 1200, "SECRET")),
+        texts((72, 200, "SECRET", 0.1)),
+    ],
+)  # fmt: skip
+def test_text_that_is_not_seen_is_a_loss(tmp_path: Path, draw: Draw) -> None:
+    """Invisible, white, tiny and cropped text is left out, and its characters are counted."""
+    document = read(
+        tmp_path, pdf([lambda canvas: (draw(canvas), texts((72, 99, "Seen."))(canvas))])
+    )
+    assert document.text == "Seen."
+    loss = lost(document, "hidden text")
+    assert (loss.characters, loss.place) == (6, "p. 1")
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        colored((1, 1, 1), (0, 0, 0.5)), colored((1, 1, 1), (0.6, 0.6, 0.6)), colored((0.8, 0, 0)),
+        rendered(1), rendered(2),
+        lambda canvas: (scan(["x"])(canvas), rendered(3)(canvas)),  # read by OCR before
+    ],
+)  # fmt: skip
+def test_text_that_is_seen_is_no_loss(tmp_path: Path, draw: Draw) -> None:
+    """White text on a dark ground, and the text layer of a scan, are read."""
+    document = read(
+        tmp_path, pdf([lambda canvas: (draw(canvas), texts((72, 99, "Seen."))(canvas))])
+    )
+    assert sorted(document.text.split()) == ["SECRET", "Seen."]
+    assert not any(loss.what == "hidden text" for loss in document.losses)
+
+
+def objects_pdf(*objects: bytes) -> bytes:
+    """Returns a PDF of objects; the first one is the catalog."""
+    body = b"".join(b"%d 0 obj%s endobj\n" % pair for pair in enumerate(objects, 1))
+    return b"%PDF-1.5\n" + body + b"trailer<</Root 1 0 R>>"
+
+
+def stream(content: bytes, head: bytes = b"") -> bytes:
+    """Returns a stream object."""
+    return b"<<%s/Length %d>>stream\n%s\nendstream" % (head, len(content), content)
+
+
+@pytest.mark.parametrize("off", [b"[7 0 R]", b"[]"])
+def test_hidden_layers_are_losses(tmp_path: Path, off: bytes) -> None:
+    """Text of a layer that is switched off is left out."""
+    shown = (
+        b"BT /F 12 Tf 72 700 Td (Seen) Tj ET /OC /L BDC BT /F 12 Tf 72 600 Td (SECRET) Tj ET EMC"
+    )
+    settings = b"<</OCGs[7 0 R]/D<</ON[]/OFF%s>>>>" % off
+    document = read(tmp_path, objects_pdf(
+        b"<</Type/Catalog/Pages 2 0 R/OCProperties %s>>" % settings,
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R"
+        b"/Resources<</Font<</F 5 0 R>>/Properties<</L 7 0 R>>>>>>",
+        stream(shown),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        b"null",
+        b"<</Type/OCG/Name(Layer)>>",
+    ))  # fmt: skip
+    if off == b"[]":
+        assert document.text.split() == ["Seen", "SECRET"]
+        assert document.losses == ()
+    else:
+        assert document.text == "Seen"
+        assert lost(document, "hidden text").characters == 6
+
+
+def test_settings_of_layers_may_be_packed() -> None:
+    """Compressed objects are searched for layers that are switched off."""
+    for settings, hidden in (
+        (b"1 0 <</D<</OFF [7 0 R]>>>>", True),
+        (b"1 0 <</D<</OFF[]>>>>", False),
+    ):
+        packed = stream(zlib.compress(settings), b"/Type/ObjStm/N 1/First 4/Filter/FlateDecode")
+        assert has_hidden_layers(objects_pdf(packed)) == hidden
+
+
+def test_a_page_with_only_invisible_text_is_read_with_a_note(tmp_path: Path) -> None:
+    """Letters that are drawn, or nothing at all, have a text layer that is told."""
+    document = read(tmp_path, pdf([rendered(3), "Typed."]))
+    assert document.text == "SECRET\n\nTyped."
+    assert document.notes == ("1 of 2 pages have only invisible text, which was read",)
+
+
+def test_boxes_and_annotations_are_text_or_losses(tmp_path: Path) -> None:
+    """Boxes have their tick; drawings, signatures and files are losses; hidden fields too."""
+
+    def annotate(canvas: Canvas, kind: str, **entries: object) -> None:
+        rect = PDFArray([72, 72, 90, 90])
+        entry = PDFDictionary({"Type": PDFName("Annot"), "Subtype": PDFName(kind), "Rect": rect})
+        entry.dict.update(entries)
+        canvas._addAnnotation(entry)
+
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 700, "A form.")
+        canvas.acroForm.checkbox(name="Paid", checked=True, x=72, y=600)
+        canvas.acroForm.checkbox(name="Sent", checked=False, x=72, y=500)
+        canvas.acroForm.choice(
+            name="Port", value="Riga", options=["Riga", "Memel"], x=72, y=400, width=90, height=20
+        )
+        canvas.acroForm.textfield(
+            name="Key", value="SECRET", annotationFlags="hidden", x=72, y=300, width=90, height=20
+        )
+        annotate(canvas, "Ink")
+        annotate(canvas, "Stamp", Contents=PDFString("Approved"))
+        annotate(canvas, "FreeText", Contents=PDFString("Pay soon"))
+        file = PDFDictionary({"Type": PDFName("Filespec"), "F": PDFString("costs.csv")})
+        annotate(canvas, "FileAttachment", FS=file)
+
+    document = read(tmp_path, pdf([draw]))
+    assert document.text.split("\n\n") == [
+        "A form.", "Paid: ☒", "Sent: ☐", "Port: Riga", "Approved", "Pay soon"
+    ]  # fmt: skip
+    assert lost(document, "annotation").place == "p. 1"
+    assert lost(document, "attachment").place == "costs.csv"
+    assert lost(document, "hidden text").characters == len("Key: SECRET")
+
+
+def test_a_broken_page_is_a_loss(tmp_path: Path) -> None:
+    """The other pages are read, and keep their numbers."""
+    page = (
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents %d 0 R"
+        b"/Resources<</Font<</F 5 0 R>>>>>>"
+    )
+    document = read(tmp_path, objects_pdf(
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R 9 0 R 4 0 R]/Count 3>>",
+        page % 6, page % 7,
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        stream(b"BT /F 12 Tf 72 700 Td (First.) Tj ET"),
+        stream(b"BT /F 12 Tf 72 700 Td (Third.) Tj ET"),
+    ))  # fmt: skip
+    assert document.text == "First.\n\nThird."
+    assert lost(document, "broken page").place == "p. 2"
+    assert place_of_span(document, Span(8, 12)) == "p. 3"
+
+
+def test_an_empty_password_needs_no_setting(tmp_path: Path) -> None:
+    """A file that only its owner's password protects is read."""
+    assert read(tmp_path, pdf(["open"], "")).text == "open"
+
+
 def test_forms_comments_pictures_and_attachments(tmp_path: Path) -> None:
     """Form values and comments are text; pictures and attachments are losses."""
 
@@ -428,12 +610,11 @@ def test_unknown_letters_are_counted(tmp_path: Path) -> None:
         b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
         b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R"
         b"/Resources<</Font<</F 5 0 R>>>>>>",
-        b"<</Length %d>>stream\n%s\nendstream" % (len(shown), shown),
+        stream(shown),
         b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/ToUnicode 6 0 R>>",
-        b"<</Length %d>>stream\n%s\nendstream" % (len(cmap), cmap),
+        stream(cmap),
     ]  # fmt: skip
-    body = b"".join(b"%d 0 obj%s endobj\n" % pair for pair in enumerate(objects, 1))
-    document = read(tmp_path, b"%PDF-1.4\n" + body + b"trailer<</Root 1 0 R>>")
+    document = read(tmp_path, objects_pdf(*objects))
     assert document.text == "known c�fe"
     assert lost(document, "undecodable character").characters == 3
 

@@ -17,6 +17,8 @@ from leporello.loaders.pdf.raised import SMALLER, TOUCHING, attached, fraction, 
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage
 
+    from leporello.loaders.pdf.objects import Visibility
+
 # Pages, objects and functions of pdfium, which has no types.
 Handle: TypeAlias = Any
 
@@ -85,14 +87,14 @@ class WordReader:
     Attributes:
         fragments: Fragments and their directions, in multiples of 90°; 4 if slanted.
         undecodable: Number of characters without a known letter.
-        hidden: Number of characters that belong to invisible objects.
+        hidden: Number of characters that are not seen.
     """
 
-    def __init__(self, page: PdfPage, invisible: frozenset[int]) -> None:
-        """Takes a page and the addresses of its invisible text objects."""
+    def __init__(self, page: PdfPage, visibility: Visibility) -> None:
+        """Takes a page and what of it is seen."""
         from pypdfium2 import raw
 
-        self._page, self._raw, self._invisible = page, raw, invisible
+        self._page, self._raw, self._visibility = page, raw, visibility
         self.fragments: list[tuple[Fragment, int]] = []
         self.undecodable = self.hidden = 0
         self._ends: list[int] = []  # number of each fragment's last character
@@ -110,27 +112,22 @@ class WordReader:
             text = self._text = _text(textpage)
             self._odd = _ODD.search(text) is not None
             end = turn = 0
+            certain = self._visibility.is_certain
             for match in _WORD.finditer(text):
                 at, stop = match.span()
                 between = text[end:at]
                 if not self.fragments or "\n" in between or text[end - 1] in "\2\ufffe":
                     turn = self._turn(at)
-                if self._invisible and not self._is_visible(at, stop):
-                    pass
-                elif turn or self._level or "\n" in between or not self._extends(at, stop - 1):
+                if not certain and not self._visibility.is_seen(self._textpage, at, stop - 1):
+                    self.hidden += stop - at
+                    continue
+                if turn or self._level or "\n" in between or not self._extends(at, stop - 1):
                     self._add_word(at, stop - 1, turn, " " not in between)
                 end = stop
             for (fragment, _), last in zip(self.fragments, self._ends, strict=True):
                 fragment.bold = fragment.bold and self._type(last)[1]
         finally:
             textpage.close()
-
-    def _is_visible(self, at: int, stop: int) -> bool:
-        item = self._raw.FPDFText_GetTextObject(self._textpage, at)
-        if ctypes.cast(item, ctypes.c_void_p).value not in self._invisible:
-            return True
-        self.hidden += stop - at
-        return False
 
     def _extends(self, first: int, last: int) -> bool:
         """Adds a word to the last fragment if baseline and type are the same: most words."""
@@ -270,7 +267,7 @@ class WordReader:
         if raw.FPDFText_GetMatrix(textpage, at, matrix):
             size *= math.hypot(matrix.c, matrix.d)
         raw.FPDFText_GetFontInfo(textpage, at, name, len(name), None)
-        return max(size, 1.0), _is_bold(name.value)
+        return size, _is_bold(name.value)
 
     def _is_flat(self, first: int, last: int, turn: int, end: tuple[float, float, float]) -> bool:
         """Returns whether the end of a word, and figures in it, are like the line's first type.
