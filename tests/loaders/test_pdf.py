@@ -12,8 +12,11 @@ import pypdfium2
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 from reportlab.lib.pdfencrypt import StandardEncryption
+from reportlab.lib.styles import ParagraphStyle
 from reportlab.lib.utils import ImageReader
+from reportlab.pdfbase.pdfdoc import PDFArray, PDFDictionary, PDFName, PDFString
 from reportlab.pdfgen.canvas import Canvas
+from reportlab.platypus import Paragraph, Table
 
 from leporello import Document, Span
 from leporello.core.errors import UserError
@@ -21,6 +24,7 @@ from leporello.core.records import Loss
 from leporello.loaders import Pdf
 from leporello.loaders.files import load
 from leporello.loaders.pdf import LARGEST_STREAM, ocr
+from leporello.loaders.pdf.objects import has_hidden_layers
 from leporello.text.outline import place_of_span
 
 HEIGHT = 792  # points of a page
@@ -201,25 +205,381 @@ def test_type_sizes_are_the_outline_without_bookmarks(tmp_path: Path) -> None:
     ]
 
 
-def test_tables_are_rows_with_tabs(tmp_path: Path) -> None:
-    """Common gaps of rows separate cells; a cell with two lines stays in the table."""
-    rows = [
-        ("Lamp", "Oil", "Price"),
-        ("Genie", "olive", "3.50"),
-        ("", "at most", ""),
-        ("Reading", "none", "12"),
-    ]
+PORTS = [
+    ["Port", "Ships", "Fee", "Remark"],
+    ["Riga", "12", "", "closed in winter"],
+    ["Memel", "", "210", ""],
+    ["Libau", "9", "115", "open"],
+]
+
+
+def table(rows: Sequence[Sequence[str]], *style: tuple[object, ...]) -> Draw:
+    """Returns a function that draws a table between lines of prose."""
+    drawn = Table(rows, style=[("VALIGN", (0, 0), (-1, -1), "MIDDLE"), *style])
+
+    def draw(canvas: Canvas) -> None:
+        texts(*((72, y, f"{PROSE} and further, to the end") for y in (60, 72, 560, 572)))(canvas)
+        drawn.wrapOn(canvas, 500, 400)
+        drawn.drawOn(canvas, 72, 300)
+
+    return draw
+
+
+def rows_of(document: Document) -> list[list[str]]:
+    """Returns the cells of lines with tabs."""
+    return [line.split("\t") for line in document.text.splitlines() if "\t" in line]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        PORTS,
+        [row[::-1] for row in PORTS],  # an empty cell first and last
+        [PORTS[0], *([row[0], "", *row[2:]] for row in PORTS[1:])],  # a column with only a head
+        [[sea, *row] for sea, row in zip(["", "Baltic", "", "North"], PORTS, strict=True)],
+        [row + row[1:3] for row in PORTS],
+        [*PORTS, ["Windau", "", "7", ""], ["", "", "", "frozen"]],  # a row of one cell
+    ],
+)
+@pytest.mark.parametrize("align", ["LEFT", "RIGHT", "CENTER"])
+@pytest.mark.parametrize("grid", [0.1, 1])
+def test_empty_cells_keep_their_place(
+    tmp_path: Path, rows: list[list[str]], align: str, grid: float
+) -> None:
+    """All rows of a table have as many tabs, so that values stay in their column."""
+    style = ("ALIGN", (1, 0), (-1, -1), align), ("GRID", (0, 0), (-1, -1), grid, (0, 0, 0))
+    document = read(tmp_path, pdf([table(rows, *style)]))
+    assert rows_of(document) == rows
+
+
+def test_a_table_that_is_drawn_by_columns_has_rows(tmp_path: Path) -> None:
+    """Cells with figures are not columns of text, even if the file has the columns in turn."""
     cells = [
-        (72 + 120 * column, 200 + 14 * i, cell)
-        for i, row in enumerate(rows) for column, cell in enumerate(row) if cell
+        (72 + 90 * column, 200 + 14 * i, row[column])
+        for column in range(4) for i, row in enumerate(PORTS) if row[column]
     ]  # fmt: skip
-    prose = [
-        (72, y, f"{PROSE} and further than that, to the end of the line")
-        for y in (150, 164, 300, 314)
+    assert rows_of(read(tmp_path, pdf([texts(*cells)]))) == PORTS
+
+
+@pytest.mark.parametrize("place", ["TOP", "MIDDLE", "BOTTOM"])
+def test_lines_of_a_cell_are_joined(tmp_path: Path, place: str) -> None:
+    """A row with space around it is one row, whatever the place of its cells."""
+    rows = [
+        ["Port", "Ships\nin 1912", "Fee", "Remark"],
+        ["Riga", "12", "", "closed in winter"],
+        [
+            "Memel",
+            "",
+            "210",
+            "open all year except in the weeks\nof ice, when the naviga-\ntion ends",
+        ],
+        ["Libau\n(Liepaja)", "9", "115", ""],
     ]
+    document = read(tmp_path, pdf([table(rows, ("VALIGN", (0, 0), (-1, -1), place))]))
+    right = [[cell.replace("-\n", "").replace("\n", " ") for cell in row] for row in rows]
+    assert rows_of(document) == right
+
+
+@pytest.mark.parametrize(
+    ("lines", "right"),
+    [
+        (["Lamp|Oil|Price", "Genie|olive|3.50", "|at most|", "Reading|none|12"],
+         "Lamp|Oil|Price\nGenie|olive at most|3.50\nReading|none|12"),
+        (["Lamp|Number of|Price in", "|lamps|marks", "Genie|3|3.50", "Reading|12|12"],
+         "Lamp|Number of lamps|Price in marks\nGenie|3|3.50\nReading|12|12"),
+        (["Lamp|Year|Price", "Genie|1912|3.50", "|1913|4.50", "Reading|1912|12"],
+         "Lamp|Year|Price\nGenie|1912|3.50\n|1913|4.50\nReading|1912|12"),
+        (["|1912||1913|", "Lamp|Sold|Price|Sold|Price", "Genie||3.50|5|", "Reading|7|12||9"],
+         "|1912||1913|\nLamp|Sold|Price|Sold|Price\nGenie||3.50|5|\nReading|7|12||9"),
+    ],
+)  # fmt: skip
+def test_tables_without_space_between_rows(tmp_path: Path, lines: list[str], right: str) -> None:
+    """Common gaps of rows separate cells; small letters continue a cell, figures do not."""
+    cells = [
+        (72 + 80 * column, 200 + 12 * i, cell)
+        for i, line in enumerate(lines) for column, cell in enumerate(line.split("|")) if cell
+    ]  # fmt: skip
+    prose = [(72, y, f"{PROSE} and further, to the end of it") for y in (150, 162, 300, 312)]
     text = read(tmp_path, pdf([texts(*prose[:2], *cells, *prose[2:])])).text
-    assert "Lamp\tOil\tPrice\nGenie\tolive\t3.50\nat most\nReading\tnone\t12" in text
-    assert text.count("\t") == 6
+    assert "\n".join(line for line in text.splitlines() if "fox" not in line and line) == (
+        right.replace("|", "\t")
+    )
+
+
+def test_a_head_over_two_columns_keeps_the_grid(tmp_path: Path) -> None:
+    """Text over several columns is in the first of them; rows on the next page have the grid."""
+    rows = [["Port", "North and south", "", "Fee"], ["", "North", "South", "in marks"]]
+    rows += [[f"Port {i}", f"{i}", f"{i * i}" if i % 2 else "", f"{3 * i}"] for i in range(9)]
+    span = ("SPAN", (1, 0), (2, 0))
+    document = read(tmp_path, pdf([table(rows, span), table(rows[5:])]))
+    assert rows_of(document) == rows + rows[5:]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [("1.", "The first of the items"), ("2.", "The second"), ("3.", "And a third")],
+        [("•", "The first of the items"), ("•", "The second"), ("•", "And a third")],
+        [("1", "Lamps . . . . . . . . . .", "3"), ("1.1", "Oil . . . . . .", "4"),
+         ("2", "Genies . . . . . . .", "11")],
+        [("Contents", "", ""), ("", "Lamps", "3"), ("", "Oil", "4"), ("", "Genies", "11")],
+        [("int a;", "// first"), ("float b;", "// second"), ("char c;", "// third"), ("}", "")],
+        [("Oil", PROSE), ("", PROSE), ("", PROSE), ("Gas", PROSE), ("", PROSE), ("", PROSE),
+         ("", PROSE), ("Wax", PROSE), ("", PROSE)],
+    ],
+)  # fmt: skip
+def test_lists_contents_and_code_are_not_tables(
+    tmp_path: Path, lines: list[tuple[str, ...]]
+) -> None:
+    """Gaps behind markers, before page numbers and in code are blanks."""
+    drawn = [
+        (72 + (0, 60, 400)[column], 200 + 12 * i, cell)
+        for i, line in enumerate(lines) for column, cell in enumerate(line) if cell
+    ]  # fmt: skip
+    text = read(tmp_path, pdf([texts(*drawn)])).text
+    assert "\t" not in text
+    assert text.split() == " ".join(" ".join(line) for line in lines).split()
+
+
+@pytest.mark.parametrize(
+    ("markup", "right"),
+    [
+        ("10<super>6</super> tons at 5 x 10<super>-3</super>.", "10^6 tons at 5 x 10^-3."),
+        ("H<sub>2</sub>O and CO<sub>2</sub> in air", "H2O and CO2 in air"),
+        ("a note<super>3</super>, a word.<super>12</super> Next", "a note^3, a word.^12 Next"),
+        ("in 2007<super>1</super> and 2008", "in 2007^1 and 2008"),
+        ("the 1<super>st</super> and 22<super>nd</super> time", "the 1st and 22nd time"),
+        ("<super>1</super>See Smith", "^1 See Smith"),
+        ("dated by <super>14</super>C, 1912", "dated by 14C, 1912"),
+        ("m<super>2</super>s<super>-1</super> and kg/m<super>3</super>", "m^2 s^-1 and kg/m^3"),
+        ("log<sub>10</sub>5 and 101<sub>2</sub>", "log10 5 and 101_2"),
+        ("SO<sub>4</sub><super>2-</super> ions", "SO4^2- ions"),
+        ("x<super>n+1</super> or x<super>2</super>", "x^(n+1) or x^2"),
+        ("add 2<super>1</super>/<sub>2</sub> or <super>1</super>/<sub>3</sub> of it",
+         "add 2 1/2 or 1/3 of it"),
+        ("Louis XIV<super>e</super> et M<super>me</super> B", "Louis XIVe et Mme B"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("size", [6, 8])
+def test_raised_figures_have_a_sign(tmp_path: Path, markup: str, right: str, size: int) -> None:
+    """Raised figures never run into the number before them; lowered ones touch their letters."""
+    markup = markup.replace("<super>", f'<super size="{size}" rise="{size / 2}">')
+    markup = markup.replace("<sub>", f'<sub size="{size}" rise="{size / 3}">')
+    line = Paragraph(markup, ParagraphStyle("body", fontSize=10))
+
+    def draw(canvas: Canvas) -> None:
+        line.wrapOn(canvas, 400, 100)
+        line.drawOn(canvas, 72, 600)
+
+    assert read(tmp_path, pdf([draw])).text == right
+
+
+def sized(*parts: tuple[float, float, float, str]) -> Draw:
+    """Returns a function that draws texts of several sizes: points from left and top, size."""
+
+    def draw(canvas: Canvas) -> None:
+        for x, y, size, text in parts:
+            canvas.setFont("Helvetica", size)
+            canvas.drawString(x, HEIGHT - y, text)
+
+    return draw
+
+
+@pytest.mark.parametrize(
+    ("parts", "right"),
+    [
+        ([(72, 99, 10, "take 2"), (103.2, 95, 7, "1"), (103.2, 102.5, 7, "4"), (110, 99, 10, "c")],
+         "take 2 1/4 c"),
+        ([(72, 99, 10, "add"), (93, 95, 7, "3"), (93, 102.5, 7, "4"), (101, 99, 10, "cup")],
+         "add 3/4 cup"),
+        ([(72, 99, 10, "km"), (72, 120, 10, "last"), (85.3, 95.5, 6, "2")], "km^2\nlast"),
+    ],
+)  # fmt: skip
+def test_stacked_figures_are_fractions(
+    tmp_path: Path, parts: list[tuple[float, float, float, str]], right: str
+) -> None:
+    """Small figures above each other are a fraction; marks may follow later in the file."""
+    assert read(tmp_path, pdf([sized(*parts)])).text == right
+
+
+def rendered(mode: int) -> Draw:
+    """Returns a function that draws a text in a render mode."""
+
+    def draw(canvas: Canvas) -> None:
+        text = canvas.beginText(72, 600)
+        text.setTextRenderMode(mode)
+        text.textOut("SECRET")
+        text.setTextRenderMode(0)
+        canvas.drawText(text)
+
+    return draw
+
+
+def colored(color: tuple[float, ...], ground: tuple[float, ...] | None = None) -> Draw:
+    """Returns a function that draws a text of a color and opacity, on a ground."""
+
+    def draw(canvas: Canvas) -> None:
+        if ground:
+            canvas.setFillColorRGB(*ground)
+            canvas.rect(60, 580, 200, 60, stroke=0, fill=1)
+        canvas.setFillColorRGB(*color)
+        canvas.drawString(72, 600, "SECRET")
+        canvas.setFillColorRGB(0, 0, 0, 1)
+
+    return draw
+
+
+def cropped(canvas: Canvas) -> None:
+    """Draws a text outside the crop box."""
+    canvas.setCropBox((50, 50, 500, 750))
+    canvas.drawString(510, 600, "SECRET")
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        rendered(3), rendered(7), colored((1, 1, 1)), colored((0.99, 1, 1)),
+        colored((1, 1, 1), (1, 1, 1)), colored((0, 0, 0, 0)), cropped,
+        texts((72, -400, "SECRET")), texts((-300, 200, "SECRET")), texts((72, 1200, "SECRET")),
+        texts((72, 200, "SECRET", 0.1)),
+    ],
+)  # fmt: skip
+def test_text_that_is_not_seen_is_a_loss(tmp_path: Path, draw: Draw) -> None:
+    """Invisible, white, tiny and cropped text is left out, and its characters are counted."""
+    document = read(
+        tmp_path, pdf([lambda canvas: (draw(canvas), texts((72, 99, "Seen."))(canvas))])
+    )
+    assert document.text == "Seen."
+    loss = lost(document, "hidden text")
+    assert (loss.characters, loss.place) == (6, "p. 1")
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        colored((1, 1, 1), (0, 0, 0.5)), colored((1, 1, 1), (0.6, 0.6, 0.6)), colored((0.8, 0, 0)),
+        rendered(1), rendered(2),
+        lambda canvas: (scan(["x"])(canvas), rendered(3)(canvas)),  # read by OCR before
+    ],
+)  # fmt: skip
+def test_text_that_is_seen_is_no_loss(tmp_path: Path, draw: Draw) -> None:
+    """White text on a dark ground, and the text layer of a scan, are read."""
+    document = read(
+        tmp_path, pdf([lambda canvas: (draw(canvas), texts((72, 99, "Seen."))(canvas))])
+    )
+    assert sorted(document.text.split()) == ["SECRET", "Seen."]
+    assert not any(loss.what == "hidden text" for loss in document.losses)
+
+
+def objects_pdf(*objects: bytes) -> bytes:
+    """Returns a PDF of objects; the first one is the catalog."""
+    body = b"".join(b"%d 0 obj%s endobj\n" % pair for pair in enumerate(objects, 1))
+    return b"%PDF-1.5\n" + body + b"trailer<</Root 1 0 R>>"
+
+
+def stream(content: bytes, head: bytes = b"") -> bytes:
+    """Returns a stream object."""
+    return b"<<%s/Length %d>>stream\n%s\nendstream" % (head, len(content), content)
+
+
+@pytest.mark.parametrize("off", [b"[7 0 R]", b"[]"])
+def test_hidden_layers_are_losses(tmp_path: Path, off: bytes) -> None:
+    """Text of a layer that is switched off is left out."""
+    shown = (
+        b"BT /F 12 Tf 72 700 Td (Seen) Tj ET /OC /L BDC BT /F 12 Tf 72 600 Td (SECRET) Tj ET EMC"
+    )
+    settings = b"<</OCGs[7 0 R]/D<</ON[]/OFF%s>>>>" % off
+    document = read(tmp_path, objects_pdf(
+        b"<</Type/Catalog/Pages 2 0 R/OCProperties %s>>" % settings,
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R"
+        b"/Resources<</Font<</F 5 0 R>>/Properties<</L 7 0 R>>>>>>",
+        stream(shown),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        b"null",
+        b"<</Type/OCG/Name(Layer)>>",
+    ))  # fmt: skip
+    if off == b"[]":
+        assert document.text.split() == ["Seen", "SECRET"]
+        assert document.losses == ()
+    else:
+        assert document.text == "Seen"
+        assert lost(document, "hidden text").characters == 6
+
+
+def test_settings_of_layers_may_be_packed() -> None:
+    """Compressed objects are searched for layers that are switched off."""
+    for settings, hidden in (
+        (b"1 0 <</D<</OFF [7 0 R]>>>>", True),
+        (b"1 0 <</D<</OFF[]>>>>", False),
+    ):
+        packed = stream(zlib.compress(settings), b"/Type/ObjStm/N 1/First 4/Filter/FlateDecode")
+        assert has_hidden_layers(objects_pdf(packed)) == hidden
+
+
+def test_a_page_with_only_invisible_text_is_read_with_a_note(tmp_path: Path) -> None:
+    """Letters that are drawn, or nothing at all, have a text layer that is told."""
+    document = read(tmp_path, pdf([rendered(3), "Typed."]))
+    assert document.text == "SECRET\n\nTyped."
+    assert document.notes == ("1 of 2 pages have only invisible text, which was read",)
+
+
+def test_boxes_and_annotations_are_text_or_losses(tmp_path: Path) -> None:
+    """Boxes have their tick; drawings, signatures and files are losses; hidden fields too."""
+
+    def annotate(canvas: Canvas, kind: str, **entries: object) -> None:
+        rect = PDFArray([72, 72, 90, 90])
+        entry = PDFDictionary({"Type": PDFName("Annot"), "Subtype": PDFName(kind), "Rect": rect})
+        entry.dict.update(entries)
+        canvas._addAnnotation(entry)
+
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 700, "A form.")
+        canvas.acroForm.checkbox(name="Paid", checked=True, x=72, y=600)
+        canvas.acroForm.checkbox(name="Sent", checked=False, x=72, y=500)
+        canvas.acroForm.choice(
+            name="Port", value="Riga", options=["Riga", "Memel"], x=72, y=400, width=90, height=20
+        )
+        canvas.acroForm.textfield(
+            name="Key", value="SECRET", annotationFlags="hidden", x=72, y=300, width=90, height=20
+        )
+        annotate(canvas, "Ink")
+        annotate(canvas, "Stamp", Contents=PDFString("Approved"))
+        annotate(canvas, "FreeText", Contents=PDFString("Pay soon"))
+        file = PDFDictionary({"Type": PDFName("Filespec"), "F": PDFString("costs.csv")})
+        annotate(canvas, "FileAttachment", FS=file)
+
+    document = read(tmp_path, pdf([draw]))
+    assert document.text.split("\n\n") == [
+        "A form.", "Paid: ☒", "Sent: ☐", "Port: Riga", "Approved", "Pay soon"
+    ]  # fmt: skip
+    assert lost(document, "annotation").place == "p. 1"
+    assert lost(document, "attachment").place == "costs.csv"
+    assert lost(document, "hidden text").characters == len("Key: SECRET")
+
+
+def test_a_broken_page_is_a_loss(tmp_path: Path) -> None:
+    """The other pages are read, and keep their numbers."""
+    page = (
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents %d 0 R"
+        b"/Resources<</Font<</F 5 0 R>>>>>>"
+    )
+    document = read(tmp_path, objects_pdf(
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R 9 0 R 4 0 R]/Count 3>>",
+        page % 6, page % 7,
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        stream(b"BT /F 12 Tf 72 700 Td (First.) Tj ET"),
+        stream(b"BT /F 12 Tf 72 700 Td (Third.) Tj ET"),
+    ))  # fmt: skip
+    assert document.text == "First.\n\nThird."
+    assert lost(document, "broken page").place == "p. 2"
+    assert place_of_span(document, Span(8, 12)) == "p. 3"
+
+
+def test_an_empty_password_needs_no_setting(tmp_path: Path) -> None:
+    """A file that only its owner's password protects is read."""
+    assert read(tmp_path, pdf(["open"], "")).text == "open"
 
 
 def test_forms_comments_pictures_and_attachments(tmp_path: Path) -> None:
@@ -250,12 +610,11 @@ def test_unknown_letters_are_counted(tmp_path: Path) -> None:
         b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
         b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R"
         b"/Resources<</Font<</F 5 0 R>>>>>>",
-        b"<</Length %d>>stream\n%s\nendstream" % (len(shown), shown),
+        stream(shown),
         b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/ToUnicode 6 0 R>>",
-        b"<</Length %d>>stream\n%s\nendstream" % (len(cmap), cmap),
+        stream(cmap),
     ]  # fmt: skip
-    body = b"".join(b"%d 0 obj%s endobj\n" % pair for pair in enumerate(objects, 1))
-    document = read(tmp_path, b"%PDF-1.4\n" + body + b"trailer<</Root 1 0 R>>")
+    document = read(tmp_path, objects_pdf(*objects))
     assert document.text == "known c�fe"
     assert lost(document, "undecodable character").characters == 3
 

@@ -6,10 +6,10 @@ import logging
 import re
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -18,6 +18,7 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import Secret
 from leporello.core.records import Loss, Place
 from leporello.loaders.files import Format
+from leporello.loaders.pdf.objects import has_hidden_layers
 from leporello.loaders.pdf.outline import bookmarks, of_bookmarks, of_types
 from leporello.loaders.pdf.pages import (
     PageText,
@@ -81,18 +82,21 @@ class Pdf(Format):
         if self.ocr == "always":
             require("the loader Pdf with ocr: always", "rapidocr")
         with _PDFIUM, _opened(data, path, self.password) as pdf:
-            texts = pages(pdf)
+            texts = pages(pdf, has_hidden_layers(data))
             self._read_scans(pdf, texts, path)
             written = write([page.lines for page in texts])
             names = page_names(pdf)
             title, headings = _outline(pdf, texts, written)
-            lost = (*losses(texts, names, self._unread()), *_attached(pdf))
+            lost = (*losses(texts, names, self._unread()), *_attached(pdf, texts))
         ends = [*written.pages, len(written.text)]
         places = (Place(n, a, b) for n, (a, b) in zip(names, pairwise(ends), strict=True))
         sections = outline(headings, len(written.text))
-        read = sum(page.ocr for page in texts)
-        notes = (f"{read} of {len(texts)} pages were read by OCR",) if read else ()
-        return Extracted(written.text, title, sections, tuple(places), lost, notes)
+        notes = {
+            "pages were read by OCR": sum(page.ocr for page in texts),
+            "pages have only invisible text, which was read": sum(p.invisible for p in texts),
+        }
+        told = tuple(f"{n} of {len(texts)} {what}" for what, n in notes.items() if n)
+        return Extracted(written.text, title, sections, tuple(places), lost, told)
 
     def _read_scans(self, pdf: PdfDocument, texts: list[PageText], path: Path) -> None:
         """Removes furniture, then reads scans: a page with only a footer counts as a scan."""
@@ -168,11 +172,15 @@ def _outline(
     return declared if is_title else title, marked or headings
 
 
-def _attached(pdf: PdfDocument) -> Iterator[Loss]:
-    """Yields losses of attached files."""
-    for i in islice(range(pdf.count_attachments()), 100):
-        name = pdf.get_attachment(i).get_name()
+def _attached(pdf: PdfDocument, texts: Sequence[PageText]) -> Iterator[Loss]:
+    """Yields losses of attached files, and of forms that only their own program shows."""
+    from pypdfium2 import raw
+
+    names = [pdf.get_attachment(i).get_name() for i in range(min(pdf.count_attachments(), 100))]
+    for name in [*names, *(name for page in texts for name in page.attachments)]:
         yield Loss("attachment", "attached files are not read; save it and load it too", name)
+    if pdf.get_formtype() == raw.FORMTYPE_XFA_FULL:
+        yield Loss("XFA form", "its fields are made by a program; print it to a PDF and load that")
 
 
 def has_bomb(data: bytes) -> bool:

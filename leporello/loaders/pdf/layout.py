@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from statistics import fmean, median
 
-from leporello.loaders.pdf.page import Fragment
+from leporello.loaders.pdf.cells import FIGURES, Row, TableRow, joined, reads_backwards
+from leporello.loaders.pdf.tables import tables
+from leporello.loaders.pdf.words import Fragment
 
-_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufefc]")
-_CELL = 0.8  # of the type's size: minimum gap between cells, if the next row has a gap there too
 _GUTTER = 0.5  # of the type's size: minimum gap between columns
 _LEAST = 2  # rows of a column
 _TRIED = 12  # gutters that are tried
@@ -20,7 +19,7 @@ _COLUMNS = 6  # depth of nested splits of a page
 _PITCH = 1.35  # of the usual distance of lines: larger distances separate paragraphs
 _LOOSE = 2.0  # times the type's size: maximum distance of lines in a paragraph
 _INDENT = 0.8  # of the type's size: indentation of a paragraph's first line
-_ROWS = 3  # rows that make a table
+_APART, _FIGURES = 0.4, 0.2  # pairs of cells, and figures, in a table that is drawn by columns
 _PROSE_WORDS, _PROSE_WIDTH = 5, 0.7  # words per line, and share of the column that lines fill
 
 
@@ -41,9 +40,6 @@ class PageLine:
     size: float
     bold: bool
     opens: bool
-
-
-Row = list[Fragment]
 
 
 def lines(fragments: Sequence[Fragment]) -> list[PageLine]:
@@ -120,7 +116,21 @@ def _are_columns(first: Sequence[Fragment], second: Sequence[Fragment]) -> bool:
     """
     if min(len(_rows(first)), len(_rows(second))) < _LEAST:
         return False
-    return _in_turn(first, second) or (_is_prose(first) and _is_prose(second))
+    if _in_turn(first, second):
+        return not _is_drawn_by_columns([*first, *second])
+    return _is_prose(first) and _is_prose(second)
+
+
+def _is_drawn_by_columns(fragments: Sequence[Fragment]) -> bool:
+    """Returns whether the cells of a table with figures are in the file column by column."""
+    pairs = [pair for row in _rows(fragments) for pair in pairwise(row)]
+    apart = sum(abs(b.order - a.order) > 1 for a, b in pairs)
+    figures = sum(FIGURES.fullmatch(f.text) is not None for f in fragments)
+    return (
+        apart > _APART * len(fragments)
+        and apart == len(pairs)
+        and figures > _FIGURES * len(fragments)
+    )
 
 
 def _in_turn(first: Sequence[Fragment], second: Sequence[Fragment]) -> bool:
@@ -150,27 +160,38 @@ def _rows(fragments: Iterable[Fragment]) -> list[Row]:
             rows.append([fragment])
             y, size = fragment.y, fragment.size
     for row in rows:
-        backwards = sum(bool(_RIGHT_TO_LEFT.search(f.text)) for f in row) * 2 > len(row)
+        backwards = reads_backwards(row)
         row.sort(key=lambda f: -f.x1 if backwards else f.x0)
     return rows
 
 
 def _written(rows: Sequence[Row]) -> Iterator[PageLine]:
     """Yields the lines of a block with tables and paragraphs."""
-    tables = _table_gaps(rows)
+    found = tables(rows)
     pitches = [b[0].y - a[0].y for a, b in pairwise(rows)]
     pitch = median(pitches) if pitches else 0.0
     margin = min((row[0].x0 for row in rows), default=0.0)
+    end = 0
     for i, row in enumerate(rows):
-        set_in = math.inf if tables[i] else margin  # cells have no indentation
-        size = max(row, key=lambda f: len(f.text)).size
-        text = row[0].text
-        for a, b in pairwise(row):
-            cell = any(a.x1 <= low and high <= b.x0 for low, high in tables[i])
-            text += ("\t" if cell else " ") + b.text
-        opens = i == 0 or _opens(rows, i, pitch, set_in) or bool(tables[i]) != bool(tables[i - 1])
-        y = max(row, key=lambda f: f.size).y
-        yield PageLine(text, y, size, all(f.bold for f in row), opens)
+        if i in found:
+            end, table = found[i]
+            yield from _table_lines(table)
+        if i >= end:
+            yield _line(joined(row), row, i == end or _opens(rows, i, pitch, margin))
+
+
+def _table_lines(table: Sequence[TableRow]) -> Iterator[PageLine]:
+    """Yields the rows of a table; a wide gap separates parts of it."""
+    distances = [b.top - a.bottom for a, b in pairwise(table)]
+    usual = _PITCH * max(median(distances), table[0].fragments[0].size) if distances else 0.0
+    for row, distance in zip(table, [math.inf, *distances], strict=True):
+        yield _line(row.text, row.fragments, distance > usual)
+
+
+def _line(text: str, row: Row, opens: bool) -> PageLine:
+    size = max(row, key=lambda f: len(f.text)).size
+    y = max(row, key=lambda f: f.size).y
+    return PageLine(text, y, size, all(f.bold for f in row), opens)
 
 
 def _opens(rows: Sequence[Row], i: int, pitch: float, margin: float) -> bool:
@@ -186,46 +207,3 @@ def _opens(rows: Sequence[Row], i: int, pitch: float, margin: float) -> bool:
         and last.x0 - margin < flush
         and following - margin < flush
     )
-
-
-Gap = tuple[float, float]
-
-
-def _table_gaps(rows: Sequence[Row]) -> list[list[Gap]]:
-    """Returns for each row the gaps between cells; empty for rows outside of tables.
-
-    Rows are a table while they leave the same gaps free: three rows with text on both sides of one
-    gap, or two rows of two gaps. A row with text in only one cell continues the table.
-    """
-    tables: list[list[Gap]] = [[] for _ in rows]
-    start = 0
-    while start < len(rows):
-        common, gaps, end = _gaps(rows[start]), [], start + 1
-        parted = [start]
-        while common and end < len(rows) and (common := _free(common, rows[end])):
-            if any(_cells(gap, rows[end]) for gap in common):
-                parted.append(end)
-                gaps = common
-            end += 1
-        if len(parted) >= _ROWS or (len(parted) >= _ROWS - 1 and len(gaps) > 1):
-            for row in range(start, parted[-1] + 1):
-                tables[row] = gaps
-            start = parted[-1]
-        start += 1
-    return tables
-
-
-def _gaps(row: Row) -> list[Gap]:
-    return [(a.x1, b.x0) for a, b in pairwise(row) if b.x0 - a.x1 > _CELL * a.size]
-
-
-def _free(gaps: Iterable[Gap], row: Row) -> list[Gap]:
-    """Returns the parts of gaps that a row leaves free, if wide enough to separate cells."""
-    spaces = pairwise([float("-inf"), *(x for f in row for x in (f.x0, f.x1)), float("inf")])
-    free = [*spaces][::2]
-    met = ((max(gap[0], low), min(gap[1], high)) for gap in gaps for low, high in free)
-    return [(low, high) for low, high in met if high - low > _CELL * row[0].size]
-
-
-def _cells(gap: Gap, row: Row) -> bool:
-    return row[0].x1 <= gap[0] and gap[1] <= row[-1].x0

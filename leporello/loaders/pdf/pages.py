@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from leporello.core.records import Loss
 from leporello.loaders.pdf.furniture import furniture
 from leporello.loaders.pdf.layout import PageLine, lines
+from leporello.loaders.pdf.notes import Note
 from leporello.loaders.pdf.ocr import recognised
 from leporello.loaders.pdf.page import RawPage, raw_page
 
@@ -37,6 +38,10 @@ class PageText:
         blank: Whether the page is empty.
         fault: Reason why the page could not be read.
         ocr: Whether OCR read the lines.
+        invisible: Whether all text is invisible, without a picture that it describes.
+        hidden: Number of characters that are not seen.
+        drawings: Number of annotations without text.
+        attachments: Names of attached files.
         furniture: Kinds and texts of removed lines.
     """
 
@@ -49,6 +54,10 @@ class PageText:
     blank: bool = False
     fault: str = ""
     ocr: bool = False
+    invisible: bool = False
+    hidden: int = 0
+    drawings: int = 0
+    attachments: list[str] = field(default_factory=list)
     furniture: list[tuple[str, str]] = field(default_factory=list)
 
     @property
@@ -67,21 +76,25 @@ class PageText:
         )
 
 
-def pages(pdf: PdfDocument) -> list[PageText]:
-    """Returns all pages; broken pages have a fault."""
-    return [_page(pdf, index) for index in range(len(pdf))]
+def pages(pdf: PdfDocument, layers: bool) -> list[PageText]:
+    """Returns all pages of a file that may have hidden layers; broken pages have a fault."""
+    return [_page(pdf, index, layers) for index in range(len(pdf))]
 
 
-def _page(pdf: PdfDocument, index: int) -> PageText:
+def _page(pdf: PdfDocument, index: int, layers: bool) -> PageText:
     from pypdfium2 import PdfiumError
 
     try:
-        raw = raw_page(pdf, index)
+        raw = raw_page(pdf, index, layers)
     except PdfiumError as error:
         return PageText([], fault=str(error))
     return PageText(
         [*lines(raw.fragments), *_extra_lines(raw)], raw.top, raw.height,
         raw.undecodable, raw.pictures, raw.scanned, raw.blank and not raw.notes,
+        invisible=raw.invisible,
+        hidden=raw.hidden + sum(len(note.text) for note in raw.notes if note.hidden),
+        drawings=sum(note == Note() for note in raw.notes),
+        attachments=[note.attachment for note in raw.notes if note.attachment],
     )  # fmt: skip
 
 
@@ -90,8 +103,8 @@ def _extra_lines(page: RawPage) -> Iterable[PageLine]:
     middle = page.height / 2  # never at an edge
     for fragment in page.turned:
         yield PageLine(fragment.text, middle, 1.0, bold=False, opens=True)
-    for note in page.notes:
-        yield PageLine(note, middle, 1.0, bold=False, opens=True)
+    for text in (note.text for note in page.notes if note.text and not note.hidden):
+        yield PageLine(text, middle, 1.0, bold=False, opens=True)
 
 
 def read_scans(
@@ -159,6 +172,12 @@ def _of_page(page: PageText, mean_length: int, unread: str) -> Iterator[Loss]:
         yield Loss("page without text", "OCR found no text")
     if page.pictures and not page.lacks_text:
         yield Loss("image", "images are not read", count=page.pictures)
+    if page.hidden:
+        why = "it is invisible, white on white, tiny, outside the page or on a hidden layer"
+        yield Loss("hidden text", why, characters=page.hidden)
+    if page.drawings:
+        why = "drawings, stamps and media without a comment are not read"
+        yield Loss("annotation", why, count=page.drawings)
     for kind, text in page.furniture:
         why = f"is at the edge of many pages, for example: {text}"
         yield Loss(kind, why, characters=len(text), furniture=True)

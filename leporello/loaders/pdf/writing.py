@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from leporello.loaders.pdf.layout import PageLine
-from leporello.loaders.pdf.page import HYPHEN
+from leporello.loaders.pdf.words import HYPHEN
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-‐’'][^\W\d_]+)*")
 _HYPHENATED = re.compile(rf"(?<![^\W_])([^\W_]++)[-‐{HYPHEN}]$")
+_PARTED = re.compile(rf"([^\W\d_]+){HYPHEN}(?=([^\W\d_]+))")
 _BEGINNING = re.compile(r"[^\W\d_]+")
 _ENDS = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*$")
 
@@ -47,7 +48,7 @@ def write(pages: Sequence[Sequence[PageLine]]) -> Written:
             if parts and not keep:
                 parts[-1] = parts[-1][:-1]
                 length -= 1
-            text = line.text.replace(HYPHEN, "-")
+            text = _joined(line.text, vocabulary)
             starts.append(length + len(between))
             parts += [between, text]
             length += len(between) + len(text)
@@ -56,6 +57,15 @@ def write(pages: Sequence[Sequence[PageLine]]) -> Written:
         written.starts.append(starts)
     written.text = "".join(parts)
     return written
+
+
+def _joined(text: str, vocabulary: set[str]) -> str:
+    """Removes hyphens between the lines of a cell; other hyphens stay."""
+
+    def join(parts: re.Match[str]) -> str:
+        return parts[1] + ("" if _is_one_word(parts[1], parts[2], vocabulary) else "-")
+
+    return _PARTED.sub(join, text).replace(HYPHEN, "-") if HYPHEN in text else text
 
 
 def _between(last: str, line: PageLine, vocabulary: set[str], *, first: bool) -> tuple[str, bool]:
@@ -85,7 +95,7 @@ def _vocabulary(lines: Iterable[str]) -> set[str]:
     vocabulary: set[str] = set()
     parted = False
     for line in lines:
-        words = _WORD.findall(line.lower())
+        words = _WORD.findall(_PARTED.sub(" ", line.lower()) if HYPHEN in line else line.lower())
         hyphenated = _HYPHENATED.search(line) is not None
         vocabulary.update(words[parted : len(words) - hyphenated])
         parted = hyphenated

@@ -1,0 +1,185 @@
+"""Rows of a table: joins the lines of a cell, and writes empty cells too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from leporello.loaders.pdf.raised import TOUCHING, attached, level
+from leporello.loaders.pdf.words import HYPHEN, Fragment
+
+APART = 1.25  # distance of rows, in distances of the lines of a cell
+HEADER = 3  # lines of a header
+_LINES = 12  # lines of a cell
+FIGURES = re.compile(r"[^^\w]*\d[\d.,' /:%^]*[^^\w]*|[-–—.*]+|n/?a", re.IGNORECASE)
+_SMALL = re.compile(r"[^\W\d_A-Z]")
+LEADERS = re.compile(r"(?:\. ?){4,}$|[…_]{2,}$|(?:\. ){3,}\w+$")
+_BROKEN = re.compile(rf"(?<=[^\W\d_])[-‐{HYPHEN}] (?=[^\W\d_])")
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufefc]")
+
+Row = list[Fragment]
+
+
+@dataclass(slots=True)
+class TableLine:
+    """A line of a table.
+
+    Attributes:
+        cells: Texts by column.
+        row: Fragments of the texts.
+        spans: Whether text extends over several columns.
+    """
+
+    cells: dict[int, str]
+    row: Row
+    spans: bool
+
+    @property
+    def y(self) -> float:
+        """Baseline of the largest type, in points below the page's upper edge."""
+        return max(self.row, key=lambda f: f.size).y
+
+
+@dataclass(slots=True)
+class TableRow:
+    """A row of a table.
+
+    Attributes:
+        text: Cells, separated by tabs; empty cells keep their tabs.
+        fragments: Fragments of all lines of the row, without empty lists.
+        top: Baseline of the first line, in points below the page's upper edge.
+        bottom: Baseline of the last line.
+    """
+
+    text: str
+    fragments: Row
+    top: float
+    bottom: float
+
+
+def grouped(lines: Sequence[TableLine]) -> list[list[TableLine]]:
+    """Returns the lines of each row."""
+    distances = [b.y - a.y for a, b in pairwise(lines)]
+    steps = sorted(distances)
+    for apart in [b for a, b in pairwise(steps) if b > APART * a][::-1]:
+        groups = [[lines[0]]]
+        for line, distance in zip(lines[1:], distances, strict=True):
+            if distance >= apart - 0.01:
+                groups.append([])
+            groups[-1].append(line)
+        if all(map(_is_row, groups)):
+            return groups
+    return _continued(_with_header(lines))
+
+
+def _is_row(group: Sequence[TableLine]) -> bool:
+    """Returns whether lines can be one row: some cell has one line, and no column two figures."""
+    if len(group) == 1:
+        return True
+    if len(group) > _LINES or any(line.spans for line in group):
+        return False
+    columns: dict[int, list[str]] = {}
+    for line in group:
+        for column, text in line.cells.items():
+            columns.setdefault(column, []).append(text)
+    several = [texts for texts in columns.values() if len(texts) > 1]
+    figures = any(FIGURES.fullmatch(text) for texts in several for text in texts)
+    listed = any(LEADERS.search(text) for texts in several for text in texts)
+    wrapped = not listed and (
+        len(several) == 1 or all(" " in " ".join(texts[:-1]) for texts in several)
+    )
+    return (
+        len(several) < len(columns)
+        and wrapped
+        and not figures
+        and not any(line.spans for line in group)
+    )
+
+
+def _with_header(lines: Sequence[TableLine]) -> list[list[TableLine]]:
+    """Returns rows of one line, with the lines of a header together.
+
+    A header has no figures in columns of figures.
+    """
+    figures = {
+        column for column in range(1, 99)
+        if (texts := [line.cells[column] for line in lines[HEADER:] if column in line.cells])
+        and sum(FIGURES.fullmatch(text) is not None for text in texts) > len(texts) / 2
+    }  # fmt: skip
+    count = 0
+    while count < min(HEADER, len(lines)) and _is_header(lines[count], figures):
+        count += 1
+    if count <= 1 or not _is_close(lines[: count + 1]):
+        return [[line] for line in lines]
+    return [[*lines[:count]], *([line] for line in lines[count:])]
+
+
+def _is_header(line: TableLine, figures: set[int]) -> bool:
+    texts = [line.cells[column] for column in figures if column in line.cells]
+    return bool(texts) and not line.spans and not any(map(FIGURES.fullmatch, texts))
+
+
+def _is_close(lines: Sequence[TableLine]) -> bool:
+    distances = [b.y - a.y for a, b in pairwise(lines)]
+    return max(distances[:-1]) <= distances[-1] + 0.5
+
+
+def _continued(rows: Sequence[list[TableLine]]) -> list[list[TableLine]]:
+    """Adds a line to the row above if all its texts continue cells in small letters."""
+    groups: list[list[TableLine]] = []
+    for row in rows:
+        line = row[0]
+        above = groups[-1][-1].cells if groups else {}
+        continues = not line.spans and 0 not in line.cells and all(
+            column in above and (_SMALL.match(text) or above[column].endswith((",", "-", HYPHEN)))
+            for column, text in line.cells.items()
+        )  # fmt: skip
+        if continues and not any(map(FIGURES.fullmatch, line.cells.values())):
+            groups[-1].extend(row)
+        else:
+            groups.append(row)
+    return groups
+
+
+def written(groups: Iterable[Sequence[TableLine]], columns: int) -> Iterator[TableRow]:
+    """Yields the rows of a table; text over all columns has no tabs."""
+    for group in groups:
+        texts = [
+            _BROKEN.sub(HYPHEN, " ".join(line.cells[i] for line in group if i in line.cells))
+            for i in range(columns)
+        ]
+        fragments = [fragment for line in group for fragment in line.row]
+        if len(fragments) == 1 and group[0].spans:
+            text = fragments[0].text
+        else:
+            text = "\t".join(texts[::-1] if reads_backwards(fragments) else texts)
+        yield TableRow(text, fragments, group[0].y, group[-1].y)
+
+
+def reads_backwards(fragments: Sequence[Fragment]) -> bool:
+    """Returns whether most fragments have letters that are read from right to left."""
+    if not _RIGHT_TO_LEFT.search("".join([f.text for f in fragments])):
+        return False
+    return sum(_RIGHT_TO_LEFT.search(f.text) is not None for f in fragments) * 2 > len(fragments)
+
+
+def joined(row: Row) -> str:
+    """Returns the text of a row; raised figures and fractions touch the text before them."""
+    text, last, base = row[0].text, 0, row[0]
+    for a, b in pairwise(row):
+        largest = max(base.size, b.size)
+        now = level(base.y - b.y, b.size, base.size)
+        touches = abs(b.x0 - a.x1) < TOUCHING * largest and now != last
+        upper, lower = sorted((a, b), key=lambda f: f.y)
+        is_under = lower.y - upper.y > a.size and abs(a.x0 + a.x1 - b.x0 - b.x1) < a.size / 2
+        if is_under and a.text.isdecimal() and b.text.isdecimal():
+            text = text.removesuffix(a.text) + f"{upper.text}/{lower.text}"
+        elif touches:
+            text = attached(text, last, b.text, now)
+        else:
+            text += f" {b.text}"
+            base, now = b, 0
+        last = now
+    return text

@@ -1,0 +1,108 @@
+"""Form fields and comments of a page."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from leporello.loaders.pdf.words import Handle
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument, PdfPage
+
+_TICKED = frozenset(("yes", "on", "true", "1", "x", "oui", "ja", "sí", "si"))
+
+
+class Note(NamedTuple):
+    """Form field or comment.
+
+    Attributes:
+        text: `field: value`, or text of a comment; empty if it has no text.
+        hidden: Whether it is not shown.
+        attachment: Name of an attached file.
+    """
+
+    text: str = ""
+    hidden: bool = False
+    attachment: str = ""
+
+
+def page_notes(pdf: PdfDocument, page: PdfPage) -> list[Note]:
+    """Returns filled fields, comments, and drawings and media without text."""
+    from pypdfium2 import raw
+
+    notes = []
+    for i in range(raw.FPDFPage_GetAnnotCount(page)):
+        item = raw.FPDFPage_GetAnnot(page, i)
+        hidden = raw.FPDF_ANNOT_FLAG_HIDDEN | raw.FPDF_ANNOT_FLAG_NOVIEW
+        is_hidden = bool(raw.FPDFAnnot_GetFlags(item) & hidden)
+        notes += [note._replace(hidden=is_hidden) for note in _notes(pdf, item)]
+        raw.FPDFPage_CloseAnnot(item)
+    return [*dict.fromkeys(notes)] if len(notes) > 1 else notes  # all buttons of a group are equal
+
+
+def _notes(pdf: PdfDocument, item: Handle) -> Iterator[Note]:
+    """Yields the note of an annotation; links and marks without a comment are none."""
+    from pypdfium2 import raw
+
+    kind = raw.FPDFAnnot_GetSubtype(item)
+    if kind == raw.FPDF_ANNOT_WIDGET:
+        text = _field(pdf.formenv, item) if pdf.formenv else ""
+        if text or (pdf.formenv and _is_signed(pdf.formenv, item)):
+            yield Note(text)
+        return
+    if kind in (raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP):
+        return
+    if kind == raw.FPDF_ANNOT_FILEATTACHMENT:
+        file = raw.FPDFAnnot_GetFileAttachment(item)
+        yield Note(attachment=_string(raw.FPDFAttachment_GetName, file) or "file")
+    if comment := _string(raw.FPDFAnnot_GetStringValue, item, b"Contents"):
+        yield Note(comment)
+    elif kind in _drawings():
+        yield Note()
+
+
+def _drawings() -> frozenset[int]:
+    """Returns the kinds of annotations that show something without a comment."""
+    from pypdfium2 import raw
+
+    return frozenset((
+        raw.FPDF_ANNOT_INK, raw.FPDF_ANNOT_STAMP, raw.FPDF_ANNOT_LINE, raw.FPDF_ANNOT_SQUARE,
+        raw.FPDF_ANNOT_CIRCLE, raw.FPDF_ANNOT_POLYGON, raw.FPDF_ANNOT_POLYLINE,
+        raw.FPDF_ANNOT_SOUND, raw.FPDF_ANNOT_MOVIE, raw.FPDF_ANNOT_SCREEN,
+        raw.FPDF_ANNOT_THREED, raw.FPDF_ANNOT_RICHMEDIA, raw.FPDF_ANNOT_WATERMARK,
+    ))  # fmt: skip
+
+
+def _field(form: Handle, item: Handle) -> str:
+    """Returns `field: value` of a filled field, `field: ☐` of a box without a tick."""
+    from pypdfium2 import raw
+
+    name, value = (
+        _string(get, form, item)
+        for get in (raw.FPDFAnnot_GetFormFieldName, raw.FPDFAnnot_GetFormFieldValue)
+    )
+    if raw.FPDFAnnot_GetFormFieldType(form, item) == raw.FPDF_FORMFIELD_CHECKBOX:
+        if not raw.FPDFAnnot_IsChecked(form, item):
+            return f"{name}: ☐"
+        return f"{name}: ☒" + ("" if value.lower() in _TICKED else f" {value}")
+    return f"{name}: {value}" if value not in ("", "Off") else ""
+
+
+def _is_signed(form: Handle, item: Handle) -> bool:
+    """Returns whether a field is a signature that the page shows."""
+    from pypdfium2 import raw
+
+    kind = raw.FPDFAnnot_GetFormFieldType(form, item)
+    is_signature: bool = kind == raw.FPDF_FORMFIELD_SIGNATURE
+    return is_signature and raw.FPDFAnnot_GetObjectCount(item) > 0
+
+
+def _string(get: Handle, *arguments: Handle) -> str:
+    """Returns the UTF-16 string that a function of pdfium writes."""
+    size = get(*arguments, None, 0)
+    buffer = (ctypes.c_ushort * (size // 2 + 1))()
+    get(*arguments, buffer, size)
+    text = bytes(buffer)[: max(size - 2, 0)].decode("utf-16-le", "replace")
+    return " ".join(text.split())

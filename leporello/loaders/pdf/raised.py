@@ -1,0 +1,81 @@
+"""Raised and lowered figures: `10^6`, `note^3`, `1/2`, `H2O`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_RAISED = 0.12  # of a glyph's height: smaller distances from the baseline are within a line
+SMALLER = 0.93  # of the height of the type: a smaller glyph
+TOUCHING = 0.15  # of the type's size: smaller gaps are within a word
+_ORDINALS = frozenset(
+    "st nd rd th er ère re e ème me eme o a os as º ª te ter ter. e.".split()  # noqa: SIM905
+)
+_TITLES = frozenset(("me", "mes", "lle", "lles", "gr", "rs", "ve"))
+_NUMERAL = re.compile(r".*\d|(?:.*\W)?[IVXLCDM]+", re.S)
+_OPERATION = re.compile(r"\w[+−–-]\w")
+_ISOTOPE = re.compile(r"[A-Z][a-z]?(?![^\W\d_])")
+_ABOVE = re.compile(r"(|.*\s|.*(?=\^))\^?(\d+)", re.S)
+_MARK = re.compile(r"(.*)\^(\S+)", re.S)
+
+
+def level(rise: float, height: float, usual: float) -> int:
+    """Returns 1 for a raised glyph, -1 for a lowered one, otherwise 0.
+
+    Args:
+        rise: Distance from the baseline upwards, in points.
+        height: Height of the glyph's type, in points.
+        usual: Height of the type on the baseline, in points.
+    """
+    least = (1.0 if height < SMALLER * usual else 2.0) * _RAISED * usual
+    return 1 if rise > least else -1 if rise < -least / 2 else 0
+
+
+def attached(before: str, last: int, text: str, now: int) -> str:
+    """Appends text to text that it touches, with signs where figures would run together.
+
+    Args:
+        before: Text of the line so far.
+        last: Level of the end of `before`.
+        text: Text to append, all of one level.
+        now: Level of `text`.
+    """
+    if now > 0:
+        return before + (text if last > 0 else _raised(before, text))
+    figures = before[-1:].isdigit() and text[:1].isdigit()
+    if last > 0 and (mark := _MARK.fullmatch(before)):
+        return _after_mark(mark[1], mark[2], text)
+    if figures and now != last:
+        return f"{before}{'_' if now < 0 and not last else ' '}{text}"
+    return before + text
+
+
+def fraction(before: str, runs: Sequence[tuple[str, int]]) -> str:
+    """Returns text whose last number is above a number, or nothing if these are not numbers."""
+    below = "".join(text for text, _ in runs)
+    above = _ABOVE.fullmatch(before)
+    if not above or not below.isdecimal():
+        return ""
+    return f"{above[1]}{' ' * above[1][-1:].isdigit()}{above[2]}/{below}"
+
+
+def _raised(before: str, text: str) -> str:
+    """Returns raised text with a sign; ordinals, titles and signs have none."""
+    if not any(map(str.isalnum, text)) and text not in ("+", "-", "−"):
+        return text
+    if text.lower() in _ORDINALS and _NUMERAL.fullmatch(before):
+        return text
+    if text in _TITLES and before[-1:].isupper():
+        return text
+    return f"^({text})" if _OPERATION.search(text) else f"^{text}"
+
+
+def _after_mark(base: str, raised: str, text: str) -> str:
+    """Appends text to a base with a raised mark."""
+    if text[0] in "/⁄" and raised.isdigit():  # a fraction
+        return f"{base}{' ' * base[-1:].isdigit()}{raised}{text}"
+    if raised.isalpha() and text[0].isalpha():  # a logo
+        return base + raised + text
+    leads = not base or base[-1].isspace()
+    glued = not text[0].isalnum() or (leads and _ISOTOPE.match(text))
+    return f"{base}^{raised}{'' if glued else ' '}{text}"

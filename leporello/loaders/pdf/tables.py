@@ -1,0 +1,243 @@
+"""Finds tables among the rows of a block, and gives every cell its column."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from statistics import median
+
+from leporello.loaders.pdf.cells import (
+    APART,
+    HEADER,
+    LEADERS,
+    Row,
+    TableLine,
+    TableRow,
+    grouped,
+    joined,
+    reads_backwards,
+    written,
+)
+from leporello.loaders.pdf.words import Fragment
+
+_CELL = 0.8  # of the type's size: minimum gap between cells, if the next row has a gap there too
+_ROWS = 3  # rows that make a table
+_SHARE = 10  # one row in so many may have text over the gap between two columns
+_NEAR = 1.3  # usual distances of lines: a line of a table that begins or ends with one cell
+_ALIGNED = 2.0  # points
+_WORDS = 4  # blanks in a line of prose
+_SECTION = re.compile(r"(?:[A-Z]|[IVXL]+|\d{1,2})(?:\.\d+)*\.?")
+_MARKER = re.compile(r"[^\w\s]|\(?[\dIVXivx]{1,4}[.):]|\(?[A-Za-z][.)]|\[[^\s\]]+\]|(?:\d+\.)+\d+")
+_CONTENTS = re.compile(
+    r"(?:table of )?contents|list of \w+|inhalt(?:sverzeichnis)?|índice|indice"
+    r"|sommaire|table des matières",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"[;{}](?: *(?://|/\*|#).*)?$|^[%\\#]|\\\w|[\w)]\(\)|[-=]>")
+
+Gap = tuple[float, float]
+
+
+def tables(rows: Sequence[Row]) -> dict[int, tuple[int, list[TableRow]]]:
+    """Returns the tables of a block, by the index of their first row: index after the last, rows.
+
+    Rows are a table while they leave the same gaps free: three rows with text on both sides of one
+    gap, or two rows of two gaps. The columns are then what all rows together leave apart.
+    """
+    across = [row if row[0].x0 <= row[-1].x0 else sorted(row, key=lambda f: f.x0) for row in rows]
+    found = {}
+    end = 0
+    for start, stop in _regions(across):
+        middles = _columns(across[start:stop])
+        first, last = _extended(across, end, start, stop, middles)
+        lines = [_line(row, middles) for row in across[first:last]]
+        most = max(len(line.cells) for line in lines)
+        if 2 * most <= len(middles) or _is_prose(lines):  # indentation has many left edges
+            continue
+        end = last
+        if _is_contents(lines, rows[max(first - HEADER, 0) : first + 1]):
+            found[first] = last, [*map(_entry, lines)]
+        else:
+            found[first] = last, [*written(grouped(lines), len(middles) + 1)]
+    return found
+
+
+def _regions(rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
+    """Yields the first row and the row after the last of each table."""
+    start = 0
+    while start < len(rows):
+        common, gaps, end = _gaps(rows[start]), 0, start + 1
+        parted = [start]
+        while common and end < len(rows) and (common := _free(common, rows[end])):
+            if any(_cells(gap, rows[end]) for gap in common):
+                parted.append(end)
+                gaps = len(common)
+            end += 1
+        if len(parted) >= _ROWS or (len(parted) >= _ROWS - 1 and gaps > 1):
+            yield start, parted[-1] + 1
+            start = parted[-1]
+        start += 1
+
+
+def _gaps(row: Row) -> list[Gap]:
+    return [(a.x1, b.x0) for a, b in pairwise(row) if b.x0 - a.x1 > _CELL * a.size]
+
+
+def _free(gaps: Iterable[Gap], row: Row) -> list[Gap]:
+    """Returns the parts of gaps that a row leaves free, if wide enough to separate cells."""
+    spaces = pairwise([float("-inf"), *(x for f in row for x in (f.x0, f.x1)), float("inf")])
+    free = [*spaces][::2]
+    met = ((max(gap[0], low), min(gap[1], high)) for gap in gaps for low, high in free)
+    return [(low, high) for low, high in met if high - low > _CELL * row[0].size]
+
+
+def _cells(gap: Gap, row: Row) -> bool:
+    return row[0].x1 <= gap[0] and gap[1] <= row[-1].x0
+
+
+def _columns(rows: Sequence[Row]) -> list[float]:
+    """Returns the middles of the gaps between columns.
+
+    A gap lies between texts of several rows, and is free in nearly all of them: a heading over
+    several columns may cross it.
+    """
+    valleys = _valleys(rows)
+    gaps = [(_gaps(row), row[0].x0, row[-1].x1) for row in rows]
+    middles: list[float] = []
+    for low, high, crossing in valleys:
+        middle = (low + high) / 2
+        around = [i for i, (own, *_) in enumerate(gaps) if any(a <= middle <= b for a, b in own)]
+        if len(around) > 3 * crossing and (len(around) > 1 or around[:1] == [0]):
+            middles.append(middle)
+    return _without_heads(rows, middles)
+
+
+def _valleys(rows: Sequence[Row]) -> Iterator[tuple[float, float, int]]:
+    """Yields beginning, end and number of crossing rows of gaps between columns."""
+    edges = sorted(
+        [(f.x0, 1) for row in rows for f in row] + [(f.x1, -1) for row in rows for f in row]
+    )
+    few = len(rows) // _SHARE or int(len(rows) > _ROWS)
+    count, low, falls = 0, 0.0, False
+    for x, step in edges:
+        if step < 0:
+            low, falls = x, True
+        elif falls and count <= few:
+            yield low, x, count
+            falls = False
+        else:
+            falls = False
+        count += step
+
+
+def _without_heads(rows: Sequence[Row], middles: list[float]) -> list[float]:
+    """Joins a column with only a head to its neighbour without one: figures right of their head."""
+    rows_of: list[set[int]] = [set() for _ in range(len(middles) + 1)]
+    for i, row in enumerate(rows):
+        for fragment in row:
+            rows_of[bisect(middles, fragment.x0)].add(i)
+    kept: list[float] = []
+    left = rows_of[0]
+    for middle, right in zip(middles, rows_of[1:], strict=True):
+        if _is_head(left, right) or _is_head(right, left):
+            left = left | right
+            continue
+        kept.append(middle)
+        left = right
+    return kept
+
+
+def _is_head(head: set[int], body: set[int]) -> bool:
+    return bool(head and body) and max(head) < min(HEADER - 1, *body)
+
+
+def _extended(
+    rows: Sequence[Row], least: int, start: int, stop: int, middles: Sequence[float]
+) -> tuple[int, int]:
+    """Returns the first row and the row after the last, with adjacent lines of single cells."""
+    distances = [b[0].y - a[0].y for a, b in pairwise(rows[start:stop])]
+    pitch = median(distances)
+    within = min(distances) + 0.5 if max(distances) > APART * min(distances) else 0.0
+    edges = [_edges(f) for row in rows[start:stop] for f in row]
+
+    def aligned(fragment: Fragment) -> bool:
+        own = _edges(fragment)
+        return any(abs(a - b) < _ALIGNED for cell in edges for a, b in zip(own, cell, strict=True))
+
+    def belongs(row: Row, beside: Row) -> bool:
+        distance = abs(row[0].y - beside[0].y)
+        return distance <= _NEAR * pitch and all(
+            (distance <= within or bisect(middles, f.x0) > 0)
+            and bisect(middles, f.x0) == bisect(middles, f.x1)
+            and aligned(f)
+            for f in row
+        )
+
+    while start > least and belongs(rows[start - 1], rows[start]):
+        start -= 1
+    while stop < len(rows) and belongs(rows[stop], rows[stop - 1]):
+        stop += 1
+    return start, stop
+
+
+def _edges(fragment: Fragment) -> tuple[float, float, float]:
+    return fragment.x0, (fragment.x0 + fragment.x1) / 2, fragment.x1
+
+
+def _line(row: Row, middles: Sequence[float]) -> TableLine:
+    cells: dict[int, list[Fragment]] = {}
+    spans = False
+    for fragment in row:
+        column = bisect(middles, fragment.x0)
+        cells.setdefault(column, []).append(fragment)
+        spans = spans or bisect(middles, fragment.x1) > column
+    texts = {}
+    for column, fragments in cells.items():
+        if len(fragments) > 1 and reads_backwards(fragments):
+            fragments.reverse()
+        texts[column] = joined(fragments)
+    return TableLine(texts, row, spans)
+
+
+def _is_prose(lines: Sequence[TableLine]) -> bool:
+    """Returns whether lines are a list with markers, paragraphs with heads beside them, or code."""
+    first = [line.cells[0] for line in lines if 0 in line.cells]
+    if all(map(_MARKER.fullmatch, first)) and not any(line.cells.keys() - {0, 1} for line in lines):
+        return True
+    texts = [" ".join(line.cells.values()) for line in lines]
+    alone = [
+        text for text, line in zip(texts, lines, strict=True)
+        if len(line.cells) == 1 and text.count(" ") >= _WORDS
+    ]  # fmt: skip
+    code = sum(_CODE.search(text) is not None for text in texts)
+    return max(len(alone), code) * 2 > len(lines)
+
+
+def _is_contents(lines: Sequence[TableLine], heads: Sequence[Row]) -> bool:
+    """Returns whether lines are a table of contents: titles, and page numbers that grow."""
+    columns: dict[int, list[str]] = {}
+    for line in lines:
+        for column, text in line.cells.items():
+            columns.setdefault(column, []).append(text)
+    numbers = [[int(text) for text in texts if text.isdecimal()] for texts in columns.values()]
+    pages = [
+        of for of, texts in zip(numbers, columns.values(), strict=True) if 2 * len(of) > len(texts)
+    ]
+    if not pages or any(of != sorted(of) for of in pages):
+        return False
+    leaders = sum(any(map(LEADERS.search, line.cells.values())) for line in lines)
+    sections = columns.get(0, [""])
+    numbered = all(map(_SECTION.fullmatch, sections)) and not all(map(str.isdecimal, sections))
+    heading = any(_CONTENTS.fullmatch(row[0].text) for row in heads)
+    return leaders * 2 > len(lines) or numbered or heading
+
+
+def _entry(line: TableLine) -> TableRow:
+    """Returns entries of a table of contents; a tab separates those of two columns."""
+    text = ""
+    for cell in (line.cells[column] for column in sorted(line.cells)):
+        within = not text or cell.isdecimal() or _SECTION.fullmatch(text.rpartition("\t")[2])
+        text += ("" if not text else " " if within else "\t") + cell
+    return TableRow(text, line.row, line.y, line.y)

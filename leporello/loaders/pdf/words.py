@@ -1,0 +1,375 @@
+"""Reads the words of a page from pdfium, with their positions and raised figures."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from leporello.loaders.pdf.raised import SMALLER, TOUCHING, attached, fraction, level
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfPage
+
+    from leporello.loaders.pdf.objects import Visibility
+
+# Pages, objects and functions of pdfium, which has no types.
+Handle: TypeAlias = Any
+
+HYPHEN = "\u00ad"  # ends a fragment if its word may continue in the next line
+
+# Pdfium marks a hyphen that ends a line, and leaves out the line's end.
+_WORD = re.compile("[^\\s\0\2\ufffe]+[\2\ufffe]?|[\2\ufffe]")
+_UNDECODABLE = re.compile("[\ufffd\ue000-\uf8ff\ud800-\udfff\1-\x08\x0e-\x1f\ufff0-\ufffb]+")
+_BOLD = re.compile(r"bold|black|heavy|demi|medi(?!um)|CMBX|SFBX", re.IGNORECASE)
+# Whether a page has any of that; most have hyphens.
+_ODD = re.compile(f"[ﬀ-ﬆ\u00ad\2\ufffe]|{_UNDECODABLE.pattern}")
+_MARK = re.compile("[\2\ufffe]")
+_LIGATURES = str.maketrans(
+    {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st", HYPHEN: ""}
+)
+_GAP = 0.8  # of the type's size: wider gaps may separate cells or columns
+_SAME_LINE = 0.45  # of the type's size: smaller vertical distances are within a line
+_RAISED_LINE = 0.65  # the same for smaller type
+_FLAT = 0.08  # of the type's height: larger differences are raised or lowered characters
+# Characters within a word that may be raised or lowered: figures beside others, or before signs.
+_INNER = re.compile(r"\d(?=[^\s\d])|(?<=[^\W\d_])\d|\w(?=[^\w\s]+(?:\s|$))")
+_FIGURE = re.compile(r"\d")
+_ASLANT = 0.1  # of 90°
+_SLANTED = 4  # direction of text in other angles
+
+
+@dataclass(slots=True)
+class Fragment:
+    """Adjacent words in a line, without a wide gap between them.
+
+    Attributes:
+        text: Words, separated by spaces.
+        x0: Beginning, in points along the line.
+        x1: End, in points along the line.
+        y: Baseline, in points below the page's upper edge.
+        size: Size of the type, in points.
+        bold: Whether the type is bold, from the first character to the last.
+        order: Position in the order of the file.
+    """
+
+    text: str
+    x0: float
+    x1: float
+    y: float
+    size: float
+    bold: bool
+    order: int
+
+
+def turned(turn: int, x: float, y: float) -> tuple[float, float]:
+    """Converts a point for text turned by multiples of 90° to positions along and across lines."""
+    return ((x, -y), (y, x), (-x, y), (-y, -x), (x, -y))[turn]
+
+
+class _Glyph(NamedTuple):
+    """Baseline, bottom and height of a character, in points downwards."""
+
+    y: float
+    bottom: float
+    height: float
+
+
+class WordReader:
+    """Collects the words of a page with as few calls of pdfium as possible.
+
+    Attributes:
+        fragments: Fragments and their directions, in multiples of 90°; 4 if slanted.
+        undecodable: Number of characters without a known letter.
+        hidden: Number of characters that are not seen.
+    """
+
+    def __init__(self, page: PdfPage, visibility: Visibility) -> None:
+        """Takes a page and what of it is seen."""
+        from pypdfium2 import raw
+
+        self._page, self._raw, self._visibility = page, raw, visibility
+        self.fragments: list[tuple[Fragment, int]] = []
+        self.undecodable = self.hidden = 0
+        self._ends: list[int] = []  # number of each fragment's last character
+        self._x, self._y, self._box = ctypes.c_double(), ctypes.c_double(), raw.FS_RECTF()
+        self._matrix, self._name = raw.FS_MATRIX(), ctypes.create_string_buffer(100)
+        self._above = self._below = 0.0  # extent of the last fragment's type around its baseline
+        self._level = 0  # of the last character
+        self._last = (0.0, 0.0, 0.0)  # beginning, end and baseline of the last word
+
+    def read(self) -> None:
+        """Reads all words."""
+        textpage = self._page.get_textpage()
+        self._textpage = textpage.raw
+        try:
+            text = self._text = _text(textpage)
+            self._odd = _ODD.search(text) is not None
+            end = turn = 0
+            certain = self._visibility.is_certain
+            for match in _WORD.finditer(text):
+                at, stop = match.span()
+                between = text[end:at]
+                if not self.fragments or "\n" in between or text[end - 1] in "\2\ufffe":
+                    turn = self._turn(at)
+                if not certain and not self._visibility.is_seen(self._textpage, at, stop - 1):
+                    self.hidden += stop - at
+                    continue
+                if turn or self._level or "\n" in between or not self._extends(at, stop - 1):
+                    self._add_word(at, stop - 1, turn, " " not in between)
+                end = stop
+            for (fragment, _), last in zip(self.fragments, self._ends, strict=True):
+                fragment.bold = fragment.bold and self._type(last)[1]
+        finally:
+            textpage.close()
+
+    def _extends(self, first: int, last: int) -> bool:
+        """Adds a word to the last fragment if baseline and type are the same: most words."""
+        raw, box, tolerance = self._raw, self._box, self._tolerance
+        if not self.fragments or self.fragments[-1][1]:
+            return False
+        before = self.fragments[-1][0]
+        raw.FPDFText_GetCharOrigin(self._textpage, first, self._x, self._y)
+        y = -self._y.value
+        if not -tolerance < y - before.y < tolerance:
+            return False
+        raw.FPDFText_GetLooseCharBox(self._textpage, last, box)
+        x0, size = min(self._x.value, box.left), before.size
+        if (
+            not -size / 2 < x0 - before.x1 < _GAP * size
+            or not -tolerance < y + box.top - self._above < tolerance
+            or not -tolerance < y + box.bottom + self._below < tolerance
+        ):
+            return False
+        x1, word = max(self._x.value, box.right), self._text[first : last + 1]
+        if last > first + 1 and not self._is_level(first, last, 0, y):
+            return False
+        if self._odd:
+            word = self._decoded(word, alone=True)
+        if word:
+            before.text += f" {word}"
+            before.x1 = max(before.x1, x1)
+            self._ends[-1], self._last = last, (x0, x1, y)
+        return True
+
+    def _add_word(self, first: int, last: int, turn: int, touches: bool) -> None:
+        """Adds a word to the last fragment if it follows closely, otherwise begins a fragment."""
+        x0, x1, y, above, below = self._place(first, last, turn)
+        height = above + below
+        is_smaller = height < SMALLER * (self._above + self._below)
+        before = self._before((x0, y), turn, touches, is_smaller)
+        if before is None:
+            self._above, self._below = above, below
+            if last > first and _FIGURE.search(self._text, first, last + 1):
+                _, _, top, bottom = self._extent(first, turn)
+                self._above, self._below = y - top, bottom - y
+        elif touches and self._is_mark(before, y, height):
+            before.text, self._level = attached("", 0, before.text, 1), 1
+            before.y, before.size = y, self._type(first)[0]
+            self._above, self._below = above, below
+        shifted = before is not None and abs(y - before.y) > _FLAT * before.size
+        touches = touches and before is not None and (self._level != 0 or shifted)
+        base, runs = first, [(self._text[first : last + 1], 0)]
+        if turn < _SLANTED and (
+            touches or shifted or not self._is_flat(first, last, turn, (y, above, below))
+        ):
+            if (own := self._turn(first)) != turn:  # it changed within a line
+                self._add_word(first, last, own, touches=False)
+                return
+            glyphs = [self._glyph(at, turn) for at in range(first, last + 1)]
+            for at, (a, b) in enumerate(pairwise(glyphs), first):
+                if abs(a.y - b.y) > max(a.height, b.height):  # pdfium left out the end of a line
+                    self._add_word(first, at, turn, touches)
+                    self._add_word(at + 1, last, turn, touches=False)
+                    return
+            base, runs = self._runs(glyphs, first, before.y if before and shifted else None)
+        if self._odd:
+            alone = len(runs) == 1 and not touches
+            runs = [(text, now) for raw, now in runs if (text := self._decoded(raw, alone))]
+        if runs:
+            before = before or self._begin(base, turn, x0)
+            self._append(before, runs, touches, (x0, x1, y))
+            self._ends[-1] = last
+
+    def _before(
+        self, begins: tuple[float, float], turn: int, touches: bool, is_smaller: bool
+    ) -> Fragment | None:
+        """Returns the last fragment if a word follows it in its line."""
+        if not self.fragments or self.fragments[-1][1] != turn:
+            return None
+        before = self.fragments[-1][0]
+        (x0, y), size = begins, before.size
+        gap, shift = x0 - before.x1, abs(y - before.y)
+        if touches and abs(gap) < TOUCHING * size and shift < size:
+            return before
+        most = _RAISED_LINE if is_smaller else _SAME_LINE
+        return before if -size / 2 < gap < _GAP * size and shift < most * size else None
+
+    def _is_mark(self, before: Fragment, y: float, height: float) -> bool:
+        """Returns whether the last fragment is a raised word before larger type on its baseline."""
+        return (
+            " " not in before.text
+            and self._above + self._below < SMALLER * height
+            and y - before.y > _FLAT * height
+        )
+
+    def _append(
+        self,
+        before: Fragment,
+        runs: Sequence[tuple[str, int]],
+        touches: bool,
+        place: tuple[float, float, float],
+    ) -> None:
+        """Adds a word that begins, ends and has its baseline at a place."""
+        x0, x1, y = place
+        west, east, above = self._last
+        reach = _SAME_LINE * before.size
+        is_under = y - above > reach and abs(x0 + x1 - west - east) < reach
+        if is_under and before.text and (text := fraction(before.text, runs)):
+            before.text, self._level, runs = text, 0, ()
+        elif before.text and not touches:
+            text, self._level = runs[0]
+            before.text, runs = f"{before.text} {text}", runs[1:]
+        for text, now in runs:
+            before.text = attached(before.text, self._level, text, now)
+            self._level = now
+        before.x1 = max(x1, before.x1)
+        self._last = place
+
+    def _begin(self, base: int, turn: int, x0: float) -> Fragment:
+        size, bold = self._type(base)
+        y = self._baseline(base, turn)
+        fragment = Fragment("", x0, x0, y, size, bold, len(self.fragments))
+        self.fragments.append((fragment, turn))
+        self._ends.append(base)
+        self._level = 0
+        return fragment
+
+    @property
+    def _tolerance(self) -> float:
+        return _FLAT * (self._above + self._below)
+
+    def _turn(self, at: int) -> int:
+        """Returns a character's rotation in multiples of 90°; `_SLANTED` for other angles."""
+        turns = self._raw.FPDFText_GetCharAngle(self._textpage, at) / (math.pi / 2)
+        return -round(turns) % 4 if abs(turns - round(turns)) < _ASLANT else _SLANTED
+
+    def _type(self, at: int) -> tuple[float, bool]:
+        """Returns the size in points of a character's type, and whether it is bold."""
+        raw, textpage, matrix, name = self._raw, self._textpage, self._matrix, self._name
+        size = raw.FPDFText_GetFontSize(textpage, at)
+        if raw.FPDFText_GetMatrix(textpage, at, matrix):
+            size *= math.hypot(matrix.c, matrix.d)
+        raw.FPDFText_GetFontInfo(textpage, at, name, len(name), None)
+        return size, _is_bold(name.value)
+
+    def _is_flat(self, first: int, last: int, turn: int, end: tuple[float, float, float]) -> bool:
+        """Returns whether the end of a word, and figures in it, are like the line's first type.
+
+        Args:
+            first: Number of the word's first character.
+            last: Number of its last character.
+            turn: Direction.
+            end: Baseline of the first character, extent of the last one above and below.
+        """
+        y, above, below = end
+        tolerance = self._tolerance
+        if abs(above - self._above) > tolerance or abs(below - self._below) > tolerance:
+            _, _, top, bottom = (
+                self._extent(first, turn) if last > first else (0, 0, y - above, y + below)
+            )
+            if abs(above - y + top) > tolerance or abs(below + y - bottom) > tolerance:
+                return False
+            if above + below > SMALLER * (self._above + self._below):  # other type
+                self._above, self._below = above, below
+        return last <= first + 1 or self._is_level(first, last, turn, y)
+
+    def _is_level(self, first: int, last: int, turn: int, y: float) -> bool:
+        """Returns whether figures within a word are on its baseline."""
+        for inner in _INNER.finditer(self._text, first + 1, last + 1):
+            _, _, top, bottom = self._extent(inner.start(), turn)
+            tolerance = self._tolerance
+            if abs(y - top - self._above) > tolerance or abs(bottom - y - self._below) > tolerance:
+                return False
+        return True
+
+    def _runs(
+        self, glyphs: Sequence[_Glyph], first: int, baseline: float | None
+    ) -> tuple[int, list[tuple[str, int]]]:
+        """Returns a character on the baseline, and runs of characters of one level."""
+        main = max(glyphs, key=lambda glyph: glyph.height)
+        usual, y = main.height, main.y
+        if baseline is not None:
+            usual, y = self._above + self._below, baseline
+        runs: list[tuple[str, int]] = []
+        for at, glyph in enumerate(glyphs, first):
+            now = level(y - glyph.y, glyph.height, usual)
+            if runs and runs[-1][1] == now:
+                runs[-1] = runs[-1][0] + self._text[at], now
+            else:
+                runs.append((self._text[at], now))
+        if baseline is None and (usual > SMALLER * (self._above + self._below) or len(runs) > 1):
+            self._above, self._below = y - main.bottom + usual, main.bottom - y
+        return first + glyphs.index(main), runs
+
+    def _glyph(self, at: int, turn: int) -> _Glyph:
+        _, _, top, bottom = self._extent(at, turn)
+        return _Glyph(self._baseline(at, turn), bottom, bottom - top)
+
+    def _baseline(self, at: int, turn: int) -> float:
+        self._raw.FPDFText_GetCharOrigin(self._textpage, at, self._x, self._y)
+        return turned(turn, self._x.value, self._y.value)[1]
+
+    def _extent(self, at: int, turn: int) -> tuple[float, float, float, float]:
+        """Returns the beginning, end, top and bottom of a character's box along the line."""
+        box = self._box
+        self._raw.FPDFText_GetLooseCharBox(self._textpage, at, box)
+        if turn == 0:
+            return box.left, box.right, -box.top, -box.bottom
+        (a, c), (b, d) = (
+            turned(turn, *corner) for corner in ((box.left, box.bottom), (box.right, box.top))
+        )
+        return min(a, b), max(a, b), min(c, d), max(c, d)
+
+    def _place(self, first: int, last: int, turn: int) -> tuple[float, float, float, float, float]:
+        """Returns where a word begins and ends, its baseline, and its end's extent around that."""
+        self._raw.FPDFText_GetCharOrigin(self._textpage, first, self._x, self._y)
+        x, y = turned(turn, self._x.value, self._y.value)
+        near, far, top, bottom = self._extent(last, turn)
+        return min(x, near), max(x, far), y, y - top, bottom - y
+
+    def _decoded(self, word: str, alone: bool) -> str:
+        """Decodes text; each run of undecodable characters becomes U+FFFD, or nothing if alone."""
+        word = _MARK.sub(HYPHEN, word.translate(_LIGATURES))
+        if not _UNDECODABLE.search(word):
+            return word
+        self.undecodable += sum(map(len, _UNDECODABLE.findall(word)))
+        word = _UNDECODABLE.sub("\ufffd", word)
+        return "" if alone and word == "\ufffd" else word
+
+
+def _text(textpage: Handle) -> str:
+    """Returns the page's characters, one for each that pdfium counts."""
+    from pypdfium2 import raw
+
+    count = textpage.count_chars()
+    buffer = ctypes.create_string_buffer((2 * count + 1) * 2)
+    units = raw.FPDFText_GetText(
+        textpage, 0, count, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort))
+    )
+    text = buffer.raw[: 2 * max(units - 1, 0)].decode("utf-16-le", "replace")
+    if len(text) == count:
+        return text
+    codes = (raw.FPDFText_GetUnicode(textpage, i) for i in range(count))
+    return "".join(chr(code) if code <= sys.maxunicode else "\ufffd" for code in codes)
+
+
+@functools.lru_cache(maxsize=1000)
+def _is_bold(name: bytes) -> bool:
+    return _BOLD.search(name.decode("latin-1")) is not None
