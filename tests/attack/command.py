@@ -40,9 +40,9 @@ def leporello(folder: Path, *arguments: str, shell: str = 'exec "$@"', seconds: 
     variables = {"LEPORELLO_CACHE": str(folder / "cache"), "COLUMNS": "200", "OMP_NUM_THREADS": "1"}
     try:
         process = subprocess.run(
-            ["bash", "-c", shell, "bash", sys.executable, "-m", "leporello", *arguments],
-            cwd=folder, env=os.environ | variables, capture_output=True, stdin=subprocess.DEVNULL, text=True,
-            errors="replace", timeout=seconds, check=False,
+            ["/bin/bash", "-c", shell, "bash", sys.executable, "-m", "leporello", *arguments],
+            cwd=folder, env=os.environ | variables, capture_output=True, stdin=subprocess.DEVNULL,
+            text=True, errors="replace", timeout=seconds, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as late:
         return Done(None, "", str(late))

@@ -49,7 +49,7 @@ def open_standard_streams() -> None:
             os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
             os.set_inheritable(number, True)
     if sys.stdin is None:
-        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     for number, name in ((_OUTPUT, "stdout"), (2, "stderr")):
         stream = getattr(sys, name)
         if stream is None or (stream is getattr(sys, f"__{name}__") and not stream.isatty()):
