@@ -26,6 +26,7 @@ from leporello.config import Config, PipelineSpec, TaskSpec
 from leporello.config import Pipeline as Stages
 from leporello.config import load_config as load_pipelines
 from leporello.core.errors import ConfigError, Fault, UserError
+from leporello.core.files import stamp
 from leporello.core.records import Document
 from leporello.core.yaml.tree import ConfigSource, Tree, read_tree
 from leporello.engine.progress import Cancellable, Listener, ProgressDisplay, show_progress_with
@@ -271,8 +272,7 @@ def _key(document: Document | Path | str) -> Hashable:
     if path is None or not path.is_file():
         # A folder, pattern or URL gets a new session each time; its loaded files are cached.
         return object() if path or isinstance(document, Path) else document
-    status = path.stat()
-    return str(path.resolve()), status.st_mtime_ns, status.st_size
+    return str(path.resolve()), stamp(path)
 
 
 def _declared(

@@ -17,7 +17,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -26,12 +25,13 @@ from typer.core import TyperGroup
 from leporello.cli.options import program, progress_bar, stderr
 from leporello.core import __version__
 from leporello.core.environment import signals
+from leporello.core.environment.streams import open_standard_streams, output_error
 from leporello.core.errors import Interrupted, UserError, visible
 from leporello.engine.progress import show_progress_with
 
 __all__ = ["application", "main"]
 
-_USERS_MISTAKE, _INTERRUPTED = 2, 130  # the latter is typer's
+_FAILED, _USERS_MISTAKE, _INTERRUPTED = 1, 2, 130  # the latter is typer's
 # Module and function of each verb by group, in the order of `--help`.
 _GROUPS: Mapping[str, Mapping[str, str]] = {
     "Ask": {"ask": "ask:ask", "serve": "ask:serve", "extract": "ask:extract", "mcp": "ask:mcp"},
@@ -133,6 +133,7 @@ class _SafeFormatter(logging.Formatter):
 
 def main() -> None:
     """Runs the command line; the user's mistakes end with status 2 and without a traceback."""
+    open_standard_streams()
     gc.set_threshold(10_000)  # not 700: collecting while modules are imported takes 0.05 s
     # Idle threads must sleep: beside a busy process, torch on two threads fell from 47 to 1.6
     # tokens per second (decision 4). The user's environment wins.
@@ -140,9 +141,6 @@ def main() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     # Otherwise tokenizers start a thread per core, and warn if a stage forks afterwards.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    for stream in (sys.stdout, sys.stderr):  # documents may contain unprintable characters
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
     warnings.formatwarning = _in_one_line
     handler = logging.StreamHandler()
     handler.setFormatter(_SafeFormatter())
@@ -181,6 +179,9 @@ def _leave(status: object) -> NoReturn:
     number = status if isinstance(status, int) else int(status is not None)
     with suppress(OSError):  # the program at the end of the pipe has exited
         sys.stdout.flush()
+    if error := output_error():
+        stderr().print(error, style="red", markup=False, highlight=False)
+        status = number = number or _FAILED
     signals.keep_status(number)
     if not running:
         raise SystemExit(status)

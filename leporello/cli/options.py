@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import typer
 
 from leporello.core.annotations import docstring
+from leporello.core.environment.input_limits import SECONDS
 from leporello.core.errors import UserError
 from leporello.jobs.options import JobOptions
 from leporello.storage import on_disk, to_path
@@ -141,7 +142,7 @@ _DECLARATIONS: Mapping[str, Any] = {
     "window": typer.Option("--window", min=1),
     "shard_examples": typer.Option("--shard-examples", min=1),
     "shard_bytes": typer.Option("--shard-bytes", min=1),
-    "example_timeout": typer.Option("--example-timeout", min=0.001, metavar="SECONDS"),
+    "example_timeout": typer.Option("--example-timeout", min=0.001, max=SECONDS, metavar="SECONDS"),
     "max_failures": typer.Option("--max-failures", parser=_share, metavar="N|SHARE"),
     "count": typer.Option("-n", "--count", min=1),
     "seed": typer.Option("--seed", min=0),

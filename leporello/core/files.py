@@ -9,16 +9,20 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from io import BufferedReader
+from functools import partial
+from io import BufferedReader, TextIOWrapper
 from pathlib import Path
-from typing import Any, TextIO, TypeVar, cast
+from typing import Any, TextIO, TypeAlias, TypeVar, cast
 
+from leporello.core.environment.input_limits import LINE_LETTERS
 from leporello.core.errors import UserError
+from leporello.core.numbers import loads
 from leporello.core.records import JSON
 
 _ENDS = 65_536  # bytes at both ends of a file that are searched for a mark
 _HALF = re.compile("[\ud800-\udfff]")  # unpaired surrogates only, since JSON joins pairs
 _Json = TypeVar("_Json")
+Stamp: TypeAlias = tuple[int, int, int, int]
 
 
 def at_home(path: str | Path) -> Path:
@@ -42,6 +46,8 @@ def opened(path: Path) -> BufferedReader:
             raise UserError(f"{path}: is a folder; name one file")
         if not stat.S_ISREG(mode):
             raise UserError(f"{path}: is a pipe or a device; save its output to a file first")
+        if local.resolve().is_relative_to("/proc"):  # its files may wait or never end
+            raise UserError(f"{path}: is not stored on a disk; copy it to a file first")
         return local.open("rb")
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
@@ -51,15 +57,19 @@ def opened(path: Path) -> BufferedReader:
         raise UserError(f"{str(path)!r}: is not a valid path: {error}") from None
 
 
-def stamp(path: Path) -> tuple[int, int, int]:
-    """Returns inode, size and time of a file, which change when the file is replaced.
+def stamp(path: Path) -> Stamp:
+    """Returns inode, size and times of a file, which change when the file is written or replaced.
+
+    Any program can set the modification time, but none the time of the last change, which other
+    operations such as `chmod` change too. So files with other stamps are read again, and only their
+    contents decide whether they have changed.
 
     Raises:
         UserError: The file does not exist or cannot be read.
     """
     with opened(path) as file:
         status = os.fstat(file.fileno())
-    return status.st_ino, status.st_size, status.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def sha256(path: Path) -> str:
@@ -123,10 +133,12 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 -- any JSON
     Raises:
         UserError: The file is missing or is not JSON.
     """
+    with opened(path) as file:
+        content = file.read(LINE_LETTERS + 1)
+    if len(content) > LINE_LETTERS:
+        raise UserError(f"{path}: is larger than {LINE_LETTERS // 2**20} MiB: not a file of a run")
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+        return loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not JSON: {error}") from None
 
@@ -138,10 +150,11 @@ def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
         UserError: The file is missing or a line is not JSON.
     """
     try:
-        with path.open(encoding="utf-8", errors="surrogatepass") as file:
-            for number, line in enumerate(file, 1):
+        with TextIOWrapper(opened(path), encoding="utf-8", errors="surrogatepass") as file:
+            lines = iter(partial(file.readline, LINE_LETTERS), "")
+            for number, line in enumerate(lines, 1):
                 try:
-                    yield json.loads(line)
+                    yield loads(line)
                 except (ValueError, RecursionError) as error:
                     raise UserError(f"{path}:{number}: not JSON: {error}") from None
     except OSError as error:

@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from leporello.core.environment.platform import die_with_parent
+from leporello.core.environment.streams import open_standard_streams
 
 _INTERVAL = 1.0  # seconds between checks whether the parent is alive
 _TO_STOP = 5.0  # seconds that a process may take to end its own processes
@@ -100,6 +101,7 @@ def connected() -> Connection:
 
     After this call the process ends when the parent ends.
     """
+    open_standard_streams()
     end_with_parent()
     show_log()
     connection = Connection(int(sys.argv[1]))

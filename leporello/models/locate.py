@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from leporello.core.environment.extras import install_command, is_installed, require
 from leporello.core.errors import UserError
-from leporello.core.files import at_home
+from leporello.core.files import Stamp, at_home, stamp
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelInfo
@@ -156,8 +156,8 @@ def model_fingerprint(model: str) -> str:
 def content_fingerprint(path: Path) -> str:
     """Returns `sha256:…` of a file, or of all files of a folder."""
     # Stamps are cheap; weights of gigabytes are hashed again only if one changes.
-    stamp = tuple((str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in _files(path))
-    return _content_hash(path, stamp)
+    stamps = tuple((str(file), stamp(file)) for file in _files(path))
+    return _content_hash(path, stamps)
 
 
 def size(model: str) -> int:
@@ -186,10 +186,10 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 @cache
-def _content_hash(path: Path, stamp: tuple[tuple[str, int, int], ...]) -> str:
+def _content_hash(path: Path, stamps: tuple[tuple[str, Stamp], ...]) -> str:
     """Returns the hash of the files, computed once per process unless a stamp changes."""
     digest = hashlib.sha256()
-    for name, _, _ in stamp:
+    for name, _ in stamps:
         try:
             with Path(name).open("rb") as file:
                 content = hashlib.file_digest(file, "sha256").hexdigest()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from leporello.core.files import read_rows
+from leporello.core.files import Stamp, read_rows, stamp
 from leporello.engine.database import StoreCounts, counts_in, finished_in
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
@@ -118,7 +118,7 @@ class _FollowedJob:
     counts: dict[int, StoreCounts] = field(default_factory=dict)
     statistics: dict[str, StatisticsTable] = field(default_factory=dict)
     history: list[tuple[float, int]] = field(default_factory=list)  # times, finished examples
-    _finished: dict[int, int] = field(default_factory=dict)  # modification times, by shard
+    _finished: dict[int, Stamp] = field(default_factory=dict)  # of stores, by shard
 
     @property
     def shards(self) -> int:
@@ -128,13 +128,13 @@ class _FollowedJob:
     def update(self) -> None:
         """Reads the stores that have changed; finished ones add their statistics."""
         for shard in self.files.stored_shards():
-            modified = self.files.store(shard).stat().st_mtime_ns
-            if self._finished.get(shard) != modified:
-                self._read(shard, modified)
+            current = stamp(self.files.store(shard))
+            if self._finished.get(shard) != current:
+                self._read(shard, current)
         finished = sum(counts.examples for counts in self.counts.values())
         self.history.append((time.monotonic(), finished))
 
-    def _read(self, shard: int, modified: int) -> None:
+    def _read(self, shard: int, current: Stamp) -> None:
         # A finished store changes only when its failed examples are run again.
         if self._finished.pop(shard, None):
             self._finished.clear()
@@ -142,7 +142,7 @@ class _FollowedJob:
         counts = self.counts[shard] = counts_in(self.files.store(shard))
         if counts.examples < counts.key.examples or not counts.examples:
             return
-        self._finished[shard] = modified
+        self._finished[shard] = current
         for row in finished_in(self.files.store(shard)):
             for name, value in json.loads(row.statistics)["statistics"].items():
                 if value is not None:

@@ -18,7 +18,9 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from leporello.core.environment.input_limits import COUNT
 from leporello.core.errors import Stopped, UserError
+from leporello.core.numbers import count_of
 from leporello.engine.progress import Cancellable
 from leporello.engine.reading import ReadStatistics
 from leporello.runs.ask import Session
@@ -43,9 +45,9 @@ def application(documents: OpenDocuments) -> Starlette:
         Route("/documents", answers.list_documents),
         Route("/documents", answers.add, methods=["POST"]),
         *tool_routes(answers.session),
-        Route("/documents/{number:int}", answers.turns),
-        Route("/documents/{number:int}/text", answers.text),
-        Route("/documents/{number:int}/ask", answers.ask, methods=["POST"]),
+        Route("/documents/{number}", answers.turns),
+        Route("/documents/{number}/text", answers.text),
+        Route("/documents/{number}/ask", answers.ask, methods=["POST"]),
     ]
     return Starlette(routes=routes, exception_handlers={HTTPException: refused, Exception: refused})
 
@@ -79,7 +81,9 @@ class _Answers:
         return _json([turn(question, answer) for question, answer in self._session(request).turns])
 
     async def text(self, request: Request) -> Response:
-        start, end = (_number(request, name) for name in ("start", "end"))
+        start, end = (
+            _number(name, request.query_params.get(name, "")) for name in ("start", "end")
+        )
         return _json(piece(self._session(request).document, start, end))
 
     async def ask(self, request: Request) -> Response:
@@ -102,14 +106,13 @@ class _Answers:
         return self.documents.sessions[number]
 
     def _session(self, request: Request) -> Session:
-        return self.session(request.path_params["number"])
+        return self.session(_number("a document", request.path_params["number"]))
 
 
-def _number(request: Request, name: str) -> int:
-    text = request.query_params.get(name, "")
-    if not text.isdecimal():
-        raise HTTPException(400, f"{name} must be a number")
-    return int(text)
+def _number(name: str, text: str) -> int:
+    if (number := count_of(text)) is None:
+        raise HTTPException(400, f"{name} must be a number of at most {COUNT:,}")
+    return number
 
 
 class _Steps(Cancellable):

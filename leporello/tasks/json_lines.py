@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 from leporello.core.environment.input_limits import ROW_BYTES
 from leporello.core.errors import UserError, did_you_mean
-from leporello.core.files import at_home
+from leporello.core.files import Stamp, at_home
 from leporello.core.protocols import Loader, MetricEntry, Positive
 from leporello.core.records import JSON, Document, DocumentRows, Example, Span
 from leporello.loaders.collection import collection_hash, load_collection
@@ -306,7 +306,7 @@ class JsonLines(LaidOut):
 
 
 @lru_cache(maxsize=8)
-def _cached_layout(task: JsonLines, stamp: tuple[tuple[int, int, int], ...]) -> Layout:  # noqa: ARG001 -- changed files have another stamp
+def _cached_layout(task: JsonLines, stamp: tuple[Stamp, ...]) -> Layout:  # noqa: ARG001 -- changed files have another stamp
     """Returns the layout of all rows, checked; it is computed once for all runs."""
     source = task._source
     sha256 = source.sha256()

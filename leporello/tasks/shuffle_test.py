@@ -11,7 +11,7 @@ from random import Random
 from typing import Any, Literal, TypeAlias
 
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
-from leporello.core.files import sha256, stamp
+from leporello.core.files import Stamp, sha256, stamp
 from leporello.core.protocols import Count, MetricEntry, Positive
 from leporello.core.records import JSON, Document, Example
 from leporello.metrics import check_metrics
@@ -217,7 +217,7 @@ def _faults(row: Mapping[str, Any], ignore: Collection[str]) -> Iterator[str]:
 
 
 @lru_cache(maxsize=8)
-def _checked(task: ShuffleTest, stamp: tuple[int, int, int]) -> int:  # noqa: ARG001 -- changed files have another stamp
+def _checked(task: ShuffleTest, stamp: Stamp) -> int:  # noqa: ARG001 -- changed files have another stamp
     """Checks all rows, once per process, and returns their number."""
     faults: list[Fault] = []
     lines: dict[str, int] = {}

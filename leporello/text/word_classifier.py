@@ -15,6 +15,7 @@ from typing import Any
 import regex
 
 from leporello.core.errors import UserError
+from leporello.core.files import Stamp, stamp
 
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 
@@ -64,14 +65,13 @@ def read_word_classifier(path: Path) -> WordClassifier:
         UserError: The file does not exist, or does not contain a classifier.
     """
     try:
-        status = path.stat()
-        return _read(path, (status.st_ino, status.st_size, status.st_mtime_ns))
+        return _read(path, stamp(path))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise UserError(f"{path}: {error}; docs/deciding.md shows how to create the file") from None
 
 
 @lru_cache
-def _read(path: Path, state: tuple[int, ...]) -> WordClassifier:  # noqa: ARG001 -- part of the cache key
+def _read(path: Path, stamp: Stamp) -> WordClassifier:  # noqa: ARG001 -- a changed file is read again
     content: Any = json.loads(path.read_text(encoding="utf-8"))
     words = {str(word): tuple(map(float, row)) for word, row in content["words"].items()}
     return WordClassifier(tuple(map(float, content["bias"])), words)

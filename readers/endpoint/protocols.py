@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
+from leporello.core.numbers import count_of
 from leporello.text.typed.parse import kind_of
 
 Mode: TypeAlias = Literal["chat", "completions", "messages"]
@@ -55,11 +56,6 @@ class ServerProtocol:
     as_chat: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     uploads: bool = True
     takes_seed: bool = True
-
-
-def count_of(value: object) -> int | None:
-    """Returns a count in a server's answer; None if the value is not a count."""
-    return value if type(value) is int and value >= 0 else None
 
 
 def _bearer(key: str) -> dict[str, str]:

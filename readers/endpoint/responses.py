@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from leporello.readers.endpoint.protocols import ServerProtocol, count_of
+from leporello.core.environment.input_limits import SECONDS
+from leporello.core.numbers import count_of
+from leporello.readers.endpoint.protocols import ServerProtocol
 from leporello.readers.prompting.template import encodable, split_reasoning
 
 Stops: TypeAlias = Literal["", "always", "unless answered"]
@@ -249,7 +251,7 @@ def _wait(headers: Mapping[str, str]) -> float | None:
         except ValueError:
             continue
         if math.isfinite(seconds):
-            return max(0.0, seconds)
+            return min(max(0.0, seconds), SECONDS)
     try:
         moment = parsedate_to_datetime(headers.get("retry-after", ""))
     except ValueError:

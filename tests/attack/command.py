@@ -28,20 +28,21 @@ class Done:
     stderr: str
 
 
-def leporello(folder: Path, *arguments: str, seconds: float = 60) -> Done:
+def leporello(folder: Path, *arguments: str, shell: str = 'exec "$@"', seconds: float = 60) -> Done:
     """Runs a command in a folder, with its cache there.
 
     Args:
         folder: The folder.
         arguments: Verb, arguments and options.
+        shell: Commands of bash, in which `"$@"` is the command line.
         seconds: Its deadline.
     """
     variables = {"LEPORELLO_CACHE": str(folder / "cache"), "COLUMNS": "200", "OMP_NUM_THREADS": "1"}
     try:
         process = subprocess.run(
-            [sys.executable, "-m", "leporello", *arguments], cwd=folder, env=os.environ | variables,
-            capture_output=True, stdin=subprocess.DEVNULL, text=True, errors="replace",
-            timeout=seconds, check=False,
+            ["/bin/bash", "-c", shell, "bash", sys.executable, "-m", "leporello", *arguments],
+            cwd=folder, env=os.environ | variables, capture_output=True, stdin=subprocess.DEVNULL,
+            text=True, errors="replace", timeout=seconds, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as late:
         return Done(None, "", str(late))

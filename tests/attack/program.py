@@ -20,7 +20,7 @@ from typing import Protocol
 
 from tests.attack.command import keep_scratch
 
-FAMILIES = ("stores", "yaml")
+FAMILIES = ("files", "numbers", "stores", "streams", "yaml")
 
 
 class Case(Protocol):

@@ -176,7 +176,7 @@ class Damage:
         return fault and f"{fault} [{'; '.join(changes)}]"
 
     def _fault(self, folder: Path) -> str | None:
-        expected = _answer(self.then)
+        expected = answer(self.then)
         assert expected.status == (1 if self.then[0] == "run" else 0), expected.stderr
         result = leporello(folder, *full_command(self.then))
         if (fault := wrong(result, expected.status, 2)) or result.status == 2:
@@ -238,7 +238,7 @@ def uninterrupted() -> Path:
 
 
 @cache
-def _answer(command: tuple[str, ...]) -> Done:
+def answer(command: tuple[str, ...]) -> Done:
     """Returns the result of a command on the uninterrupted run."""
     folder = scratch() / "answers"
     shutil.rmtree(folder, ignore_errors=True)

@@ -131,7 +131,7 @@ GOOD = {"id": "s", "document": "x"}
         (ROW | {"references": "x"}, 'references: should be a valid list, got "x"'),
         (ROW | {"references": [1]}, "references.0: should be a valid string, got 1"),
         (ROW | {"metadata": [1]}, "metadata: should be a valid dictionary, got [1]"),
-        ('{"id":"a","document":"x","metadata":{"x":1e999}}', "metadata.x.float: should be a finit"),
+        ('{"id":"a","document":"x","metadata":{"x":1e999}}', "not JSON: the number 1e999"),
         ({"id": "a"}, "needs `document`, `document_path` or `document_id`"),
         (ROW | {"document_path": "x"}, "has both `document` and `document_path`; give only one"),
         ({"id": "a", "document_id": "D"}, "document 'D' has no text: none of its rows gives"),

@@ -15,6 +15,9 @@ CONFIG_NODES = 100_000  # mappings, lists and values, counted again for each ali
 CONFIG_DEPTH = 100  # mappings and lists within each other
 # Python converts long numbers in quadratic time.
 NUMBER_LETTERS = 400  # letters of a number; the longest float is shorter
+COUNT = 2**53  # largest count that servers report and clients ask for; sums of counts stay exact
+SECONDS = 10_000_000.0  # longest time-out; timers of the system end soon after
+LINE_LETTERS = 2**28  # letters of a line, or of a JSON file, that a run wrote or that is scored
 # Sweeps multiply: five of ten values would be 100,000 pipelines.
 POINTS = 5_000  # stages and pipelines from the sweeps of one pipeline
 ANCESTORS = 50  # pipelines in a chain of `extends`

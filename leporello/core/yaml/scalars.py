@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import TypeAlias
 
-from leporello.core.environment.input_limits import NUMBER_LETTERS
+from leporello.core.numbers import integer, real
 
 Scalar: TypeAlias = bool | int | float | str | None
 
@@ -38,7 +38,7 @@ def scalar_of(text: str) -> Scalar:
     """Returns the value of a plain scalar, which may have underscores between digits.
 
     Raises:
-        ValueError: The scalar is a number that is too long.
+        ValueError: The scalar is a number that is too long or too large.
     """
     if text in _WORDS:
         return _WORDS[text]
@@ -47,18 +47,15 @@ def scalar_of(text: str) -> Scalar:
     is_integer = _INTEGER.fullmatch(text)
     if not is_integer and not _FLOAT.fullmatch(text):
         return text
-    if len(text) > NUMBER_LETTERS:
-        raise ValueError(f"a number of {len(text):,} letters is too long: at most {NUMBER_LETTERS}")
-    digits = text.replace("_", "")
-    base = _BASES.get(digits.lstrip("+-")[:2], 10)
-    return int(digits, base) if is_integer else float(digits)
+    base = _BASES.get(text.lstrip("+-")[:2], 10)
+    return integer(text, base) if is_integer else real(text)
 
 
 def typed_scalar(text: str, tag: str | None) -> Scalar:
     """Returns the value of a scalar with a tag, such as `!!int 5` or `!!float 3`.
 
     Raises:
-        ValueError: The text is not a value of this type, or a number that is too long.
+        ValueError: The text is not a value of this type, or a number that is too long or too large.
     """
     if tag in (None, TAGS[str]) or tag not in TAGS.values():
         return text

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 from leporello.core.errors import ConfigError, Fault, UserError
+from leporello.core.files import Stamp, stamp
 
 PERSONS = ("Daniel", "John", "Mary", "Sandra")
 ITEMS = ("apple", "football", "milk")
@@ -50,11 +51,11 @@ def stories(folder: Path, name: str, split: str) -> Stories:
             f"task babilong/{name}: there is {more}; unpack the folder en-10k of bAbI's"
             f" tasks_1-20_v1-2 there{advice}"
         )
-    return _read(files[0], files[0].stat().st_mtime_ns)
+    return _read(files[0], stamp(files[0]))
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, stamp: int) -> Stories:  # noqa: ARG001 -- a changed file is read again
+def _read(path: Path, stamp: Stamp) -> Stories:  # noqa: ARG001 -- a changed file is read again
     content = path.read_bytes()
     content_stories = tuple(_stories(path, content.decode("utf-8", "replace")))
     if not content_stories:

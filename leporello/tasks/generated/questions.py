@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from leporello.core.errors import UserError
+from leporello.core.files import Stamp, stamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +55,11 @@ def question_file(path: Path) -> QuestionFile:
             " qa_2 from HotpotQA's hotpot_dev_distractor_v1.json as hotpotqa.json; save them there,"
             " or set their folder by --data"
         )
-    return _read(path, path.stat().st_mtime_ns)
+    return _read(path, stamp(path))
 
 
 @lru_cache(maxsize=2)
-def _read(path: Path, stamp: int) -> QuestionFile:  # noqa: ARG001 -- a changed file is read again
+def _read(path: Path, stamp: Stamp) -> QuestionFile:  # noqa: ARG001 -- a changed file is read again
     content = path.read_bytes()
     try:
         data = json.loads(content)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from leporello.core.files import opened, sha256, stamp
+from leporello.core.files import Stamp, opened, sha256, stamp
 from leporello.tasks.jsonl.columns import renamed
 from leporello.tasks.jsonl.lines import FileRows, Line, LineRows
 from leporello.tasks.jsonl.schema import Row, decode, validated
@@ -117,8 +117,8 @@ class RowFiles:
         file, line = self.place(number)
         return f"line {line}" + (f" of {file.name}" if len(self.files) > 1 else "")
 
-    def stamp(self) -> tuple[tuple[int, int, int], ...]:
-        """Returns inodes, sizes and times of the files, which change if the files do."""
+    def stamp(self) -> tuple[Stamp, ...]:
+        """Returns the stamps of the files, which change if the files do."""
         return tuple(map(stamp, self.files))
 
     def sha256(self) -> str:

@@ -24,6 +24,7 @@ from pydantic_core import ErrorDetails
 
 from leporello.core.errors import did_you_mean
 from leporello.core.files import in_utf8
+from leporello.core.numbers import integer, real
 from leporello.core.records import Document, Span
 from leporello.storage import is_url
 from leporello.text.looks import looks_like
@@ -213,8 +214,11 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
 
-_STRICT = json.JSONDecoder(object_pairs_hook=_without_repeats, parse_constant=_no_constant)
-_LENIENT = json.JSONDecoder()
+_LENIENT = json.JSONDecoder(parse_int=integer, parse_float=real)
+_STRICT = json.JSONDecoder(
+    object_pairs_hook=_without_repeats, parse_int=integer, parse_float=real,
+    parse_constant=_no_constant,
+)  # fmt: skip
 
 
 def _describe(error: ErrorDetails) -> str:

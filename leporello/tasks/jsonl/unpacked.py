@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from leporello.core.environment.input_limits import EXPANDED_BYTES, EXPANDED_TIMES
 from leporello.core.errors import UserError
-from leporello.core.files import opened, sha256, stamp
+from leporello.core.files import Stamp, opened, sha256, stamp
 from leporello.models.locate import cache_directory
 
 SUFFIXES = (".gz", ".bz2", ".zst", ".xz")
@@ -63,7 +63,7 @@ def unpacked(path: Path) -> Path:
 
 
 @lru_cache(maxsize=4096)
-def _digest(path: Path, stamp: tuple[int, int, int]) -> str:  # noqa: ARG001 -- a file with another stamp is read again
+def _digest(path: Path, stamp: Stamp) -> str:  # noqa: ARG001 -- a file with another stamp is read again
     return sha256(path)
 
 

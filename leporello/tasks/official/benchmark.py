@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from leporello.core.errors import UserError
-from leporello.core.files import sha256, stamp
+from leporello.core.files import Stamp, sha256, stamp
 from leporello.core.records import JSON, DocumentRows, Example
 from leporello.tasks.jsonl.schema import RowError, decode
 from leporello.tasks.layouts import ForwardReader, LaidOut, Layout, cached_layout
@@ -141,7 +141,7 @@ class Benchmark(LaidOut):
 
 
 @lru_cache(maxsize=16)
-def _cached_layout(task: Benchmark, archive: Archive, stamp: tuple[int, int, int]) -> Layout:  # noqa: ARG001 -- changed files have another stamp
+def _cached_layout(task: Benchmark, archive: Archive, stamp: Stamp) -> Layout:  # noqa: ARG001 -- changed files have another stamp
     index = RowIndex(task.take_all, archive)
     is_built_in = type(task).__module__.startswith("leporello.")  # the key lacks a plug-in's code
     key: JSON = [repr(task), str(archive), sha256(archive.path)] if is_built_in else None
@@ -149,7 +149,7 @@ def _cached_layout(task: Benchmark, archive: Archive, stamp: tuple[int, int, int
 
 
 @lru_cache(maxsize=16)
-def _row_reader(archive: Archive, stamp: tuple[int, int, int]) -> ForwardReader[tuple[int, bytes]]:  # noqa: ARG001 -- changed files have another stamp
+def _row_reader(archive: Archive, stamp: Stamp) -> ForwardReader[tuple[int, bytes]]:  # noqa: ARG001 -- changed files have another stamp
     return ForwardReader(archive.rows)
 
 

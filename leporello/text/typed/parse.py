@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from leporello.core.numbers import integer, real
 from leporello.core.records import JSON
 from leporello.text.squad import normalise
 from leporello.text.typed.json_schema import resolve, validator
@@ -168,7 +169,7 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+_DECODER = json.JSONDecoder(parse_int=integer, parse_float=real, parse_constant=_no_constant)
 
 
 def _coerced(value: JSON, schema: Any, root: Mapping[str, Any]) -> JSON:  # noqa: ANN401 -- any JSON

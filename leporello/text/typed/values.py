@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from leporello.core.numbers import real
 from leporello.core.records import JSON
 
 
@@ -67,7 +69,8 @@ def numbers(text: str) -> Iterator[FoundValue]:
             yield FoundValue(*match.span(), _from_words(match["words"]))
         elif (value := _from_digits(match["digits"], match["sep"])) is not None:
             scale = (match["scale"] or "").casefold()
-            value *= (_SCALES | _SHORT).get(scale, 1)
+            if not math.isfinite(value := value * (_SCALES | _SHORT).get(scale, 1)):
+                continue
             yield FoundValue(
                 *_trimmed(text, *match.span()),
                 _plain(-value if (match["sign"] or "+") in "-−" else value),
@@ -103,7 +106,7 @@ def _from_digits(digits: str, separator: str | None) -> float | None:
     elif comma >= 0:
         digits = digits.replace(",", ".")
     try:
-        return float(digits)
+        return real(digits)
     except ValueError:
         return None
 

@@ -1,0 +1,130 @@
+"""Attacks that change an input file during a run, with its size and modification time kept.
+
+A run whose files have other bytes at its end refuses; one whose files have the same bytes does not.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from tests.attack.command import leporello, wrong
+
+# The reader makes the change with its first read, so that it comes between two reads of the file.
+_PLUG_IN = """
+import os, shutil
+from dataclasses import dataclass
+from pathlib import Path
+from leporello import Output
+
+def change(path, how, other):
+    before, kept = path.stat(), path.read_bytes()
+    new = other.read_bytes() if how.startswith("other bytes") else kept
+    if how.endswith("another file"):
+        beside = path.with_name("beside")
+        beside.write_bytes(new)
+        beside.replace(path)
+    elif how.endswith("link"):
+        path.with_name("link").write_bytes(new)
+        path.unlink()
+        path.symlink_to("link")
+    else:
+        path.write_bytes(new)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    if how.endswith("mode"):
+        path.chmod(0o600)
+
+@dataclass(frozen=True)
+class Reader:
+    depends_on = ()
+    file: str
+    how: str
+
+    def read(self, inputs):
+        path = Path(self.file)
+        other = path.with_name("other")
+        if other.exists():
+            change(path, self.how, other)
+            other.unlink()
+        return [Output(read.question) for read in inputs]
+
+    def count(self, texts):
+        return [0 for _ in texts]
+"""
+_FILES = ("rows.jsonl", "rows.jsonl.gz", "d3.txt")
+_WAYS = ("other bytes", "same bytes", "other bytes in another file", "same bytes in another file",
+         "other bytes behind a link", "same bytes and another mode")  # fmt: skip
+_EXAMPLES = 12
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A change of an input file.
+
+    Attributes:
+        file: Name of the file.
+        way: Kind of change.
+        workers: Number of workers.
+    """
+
+    file: str
+    way: str
+    workers: int
+
+    @property
+    def name(self) -> str:
+        """Description in one line."""
+        return f"{self.file}: {self.way}, {self.workers} workers"
+
+    @property
+    def command(self) -> str:
+        """Shell command that repeats it."""
+        return f"rm -r out; leporello {' '.join(self._words())}"
+
+    def run(self, folder: Path) -> str | None:
+        """Runs the command; returns a line on the fault, or None."""
+        documents = {"document_path": "d3.txt"} if self.file == "d3.txt" else {"document": "Lamp"}
+        for name, letter in (("rows", "a"), ("other", "b")):
+            rows = (
+                json.dumps({"id": f"q{n}", "question": f"{letter}{n}?", **documents}) + "\n"
+                for n in range(_EXAMPLES)
+            )
+            (folder / f"{name}.jsonl").write_text("".join(rows), "utf-8")
+        (folder / "d3.txt").write_text("lamp", "utf-8")
+        other = (folder / "other.jsonl").rename(folder / "other")
+        if self.file == "rows.jsonl.gz":
+            for path, to in ((folder / "rows.jsonl", folder / self.file), (other, other)):
+                to.write_bytes(gzip.compress(path.read_bytes(), 0, mtime=0))
+        elif self.file == "d3.txt":
+            other.write_text("rain", "utf-8")
+        (folder / "plug.py").write_text(_PLUG_IN, "utf-8")
+        rows = "rows.jsonl" if self.file == "d3.txt" else self.file
+        reader = {"class": "./plug.py:Reader", "file": str(folder / self.file), "how": self.way}
+        config = {
+            "pipelines": {"mine": {"tasks": ["rows"], "reader": reader}},
+            "tasks": {"rows": {"class": "JsonLines", "path": rows}},
+        }
+        (folder / "mine.yaml").write_text(json.dumps(config), "utf-8")
+        shutil.rmtree(folder / "out", ignore_errors=True)
+        done = leporello(folder, *self._words())
+        differs = self.way.startswith("other")
+        if fault := wrong(done, 2 if differs else 0):
+            return fault
+        if differs and "changed while the run was reading" not in done.stderr:
+            return f"refused for another reason: {done.stderr}"
+        return None
+
+    def _words(self) -> tuple[str, ...]:
+        options = ("--workers", str(self.workers), *(() if self.workers else ("--unsupervised",)))
+        return ("run", "mine", "--config", "mine.yaml", "--out", "out", "--window", "2",
+                "--shard-examples", "4", *options)  # fmt: skip
+
+
+def case(random: Random, number: int) -> Exchange:
+    """Returns a case; all files meet all ways in turn."""
+    way = _WAYS[number % len(_WAYS)]
+    return Exchange(_FILES[number // len(_WAYS) % len(_FILES)], way, random.choice((0, 0, 2)))

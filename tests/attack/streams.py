@@ -1,0 +1,68 @@
+"""Attacks that close or break standard streams: results and exit status stay right."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from tests.attack.command import leporello, wrong
+from tests.attack.stores import LOOKS, answer, different, full_command, uninterrupted
+
+_VERBS = (("run",), *LOOKS, ("list",), ("schema",), ("check",), ("ask", "plug.py", "What pairs?"))
+_FULL = ">/dev/full"
+_REDIRECTIONS = (
+    _FULL, ">&-", "2>&-", "<&-", ">&- 2>&- <&-", "2>/dev/full", ">/dev/full 2>&-", "| head -c 1",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Redirected:
+    """A command with redirected streams.
+
+    Attributes:
+        verb: Verb, arguments and options.
+        redirection: Redirection of the shell.
+    """
+
+    verb: tuple[str, ...]
+    redirection: str
+
+    @property
+    def name(self) -> str:
+        """Description in one line."""
+        return f"{self.verb[0]} {self.redirection}"
+
+    @property
+    def command(self) -> str:
+        """Shell command that repeats it."""
+        return f"leporello {' '.join(full_command(self.verb))} {self.redirection}"
+
+    def run(self, folder: Path) -> str | None:
+        """Compares status, results and output with those of the same command without it."""
+        shutil.copytree(uninterrupted(), folder, dirs_exist_ok=True)
+        if self.verb[0] == "run":
+            shutil.rmtree(folder / "out")
+        expected = answer(self.verb)
+        shell = f'set -o pipefail; "$@" {self.redirection}'
+        done = leporello(folder, *full_command(self.verb), shell=shell)
+        failed = expected.status or 1
+        statuses = {_FULL: [failed], "|": [0, failed]}.get(
+            self.redirection.split()[0], [expected.status or 0]
+        )
+        if fault := wrong(done, *statuses):
+            return fault
+        if self.redirection == _FULL and "standard output is incomplete" not in done.stderr:
+            return "does not say that standard output is incomplete"
+        if self.verb[0] == "run":
+            return different(folder / "out")
+        is_whole = self.redirection.startswith(("2", "<"))
+        return "prints another text" if is_whole and done.stdout != expected.stdout else None
+
+
+def case(random: Random, number: int) -> Redirected:
+    """Returns a case; each redirection meets each verb in turn."""
+    del random
+    verb = _VERBS[number // len(_REDIRECTIONS) % len(_VERBS)]
+    return Redirected(verb, _REDIRECTIONS[number % len(_REDIRECTIONS)])
