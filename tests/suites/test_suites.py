@@ -166,7 +166,8 @@ def test_a_changed_pipeline_does_not_keep_the_name_of_a_row(
     home: Path, tmp_path: Path, setting: str, name: str, reader: str
 ) -> None:
     """The row is named after the change, beside the unchanged row, and formats name the reader."""
-    config, task = ["--config", home / "own.yaml"], ["--task", "tiny/short", "--set", setting]
+    config: list[str | Path] = ["--config", home / "own.yaml"]
+    task = ["--task", "tiny/short", "--set", setting]
     out = tmp_path / "changed"
     run_options: tuple[str | Path, ...] = (
         "first",
