@@ -56,11 +56,16 @@ def compare(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Resample with this random seed.")] = 0,
     form: Annotated[Format, typer.Option("--format", help="Print this format.")] = "table",
     raw: RawText = False,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Print tables of all differences, confidence, coverage, cost."),
+    ] = False,
 ) -> None:
     """Compare the pipelines of finished runs, with intervals and paired tests."""
     from leporello.analysis.comparison.comparison import check_common_task
     from leporello.analysis.comparison.comparison import compare as compare_runs
     from leporello.analysis.comparison.scores import Draws
+    from leporello.analysis.comparison.summary import summary_of
     from leporello.analysis.comparison.tables import rows_of, tables_of
     from leporello.cli.display.tables import comparison
     from leporello.core.table import csv_of, latex, markdown
@@ -70,7 +75,7 @@ def compare(
     check_common_task(result)
     match form:
         case "table":
-            comparison(stdout(), tables_of(result))
+            comparison(stdout(), tables_of(result) if everything else summary_of(result))
         case "json":
             print_json(asdict(result))
         case "csv":

@@ -17,7 +17,7 @@ from leporello.jobs.results import marks
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_LEVEL = 0.05
+LEVEL = 0.05
 _HUNDRED = 100
 _NO = "–"
 
@@ -119,12 +119,12 @@ def _tables(task: TaskComparison, comparison: Comparison) -> Iterator[ResultTabl
     yield ResultTable(
         f"Scores on {task.task}",
         ("pipeline", "n", "failed", *(f"{score} [{share}]" for score in task.metrics.values())),
-        tuple(_scores(entry, task) for entry in task.entries),
+        tuple(scores_row(entry, task) for entry in task.entries),
         tuple(f"warning: {text}" for text in task.warnings),
     )
     if tested := [*_tested(task, share)]:
         yield from tested[:-1]
-        yield replace(tested[-1], notes=(_explained(comparison),))
+        yield replace(tested[-1], notes=(explained(comparison),))
     for ladder in task.ladders:
         yield from _headroom(task, ladder)
     yield from confidence_tables(task.task, [(e.label, e.confidence) for e in task.entries])
@@ -211,7 +211,8 @@ _TESTS = ("wins/ties/losses", "p (bootstrap)", "p (randomisation)", "p (Holm)")
 _COSTS = ("s/example", "tokens in", "tokens out", "dollars")
 
 
-def _scores(entry: PipelineScores, task: TaskComparison) -> tuple[str, ...]:
+def scores_row(entry: PipelineScores, task: TaskComparison) -> tuple[str, ...]:
+    """Returns the label with its marks, the counts of examples and failures, and the scores."""
     scores = [entry.scores[metric] for metric in task.metrics]
     counts = (f"{entry.examples:,}", f"{entry.failures:,}")
     suffix = marks(sees_gold=entry.sees_gold, normalised=entry.normalised, tuned=entry.tuned)
@@ -228,7 +229,7 @@ def _score(score: Score) -> str:
 
 
 def _difference(difference: Difference) -> tuple[str, ...]:
-    star = "*" if difference.p_corrected < _LEVEL else ""
+    star = "*" if difference.p_corrected < LEVEL else ""
     return (
         f"{difference.value:+.2f} [{difference.low:+.1f}, {difference.high:+.1f}]",
         f"{difference.wins}/{difference.ties}/{difference.losses}",
@@ -238,12 +239,13 @@ def _difference(difference: Difference) -> tuple[str, ...]:
     )
 
 
-def _explained(comparison: Comparison) -> str:
+def explained(comparison: Comparison) -> str:
+    """Returns a note on the resampling and the p-values."""
     draws = comparison.draws
     unit = "documents" if draws.by_document else "examples"
     return (
         f"{draws.samples:,} resamples of {unit}, seed {draws.seed}; p-values of the paired"
-        f" bootstrap and of randomisation, the latter also corrected by Holm; * below {_LEVEL}"
+        f" bootstrap and of randomisation, the latter also corrected by Holm; * below {LEVEL}"
     )
 
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from leporello.cli.display.tables import comparison, excerpt, new_table
 from leporello.core.coverage import shown
 from leporello.core.records import Example, Failure, Prediction, Span
+from leporello.core.table import swept_columns
 from leporello.jobs.results import Result, ways_table
 from leporello.runs.verify import Verification
 from leporello.text.outline import cited
@@ -33,9 +34,6 @@ def scores(console: Console, results: Sequence[Result]) -> None:
     for task in dict.fromkeys(result.task for result in results):
         _task_scores(console, task, [result for result in results if result.task == task])
     _notes(console, results)
-    signatures = {name: text for result in results for name, text in result.signatures.items()}
-    for text in signatures.values():
-        console.print(f"[dim]{escape(text)}[/dim]", soft_wrap=True)
 
 
 def _notes(console: Console, results: Sequence[Result]) -> None:
@@ -59,11 +57,11 @@ def _notes(console: Console, results: Sequence[Result]) -> None:
 def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None:
     names = list(dict.fromkeys(name for result in results for name in result.scores))
     parts = shown(result.shares for result in results)
-    coverage = new_table(f"Coverage of {escape(task)}", "pipeline", *_FIRST, *parts)
-    for r in results:
-        pipeline = _name(r)
+    columns, labels = _labels(results)
+    coverage = new_table(f"Coverage of {escape(task)}", *columns, *_FIRST, *parts)
+    for r, label in zip(results, labels, strict=True):
         first = [escape(r.reader), *map(str, (r.examples, r.failures, r.empty))]
-        coverage.add_row(pipeline, *first, *(_percent(r.shares[part]) for part in parts))
+        coverage.add_row(*label, *first, *(_percent(r.shares[part]) for part in parts))
     if names:
         console.print(_scores_table(f"Scores on {escape(task)}", names, results))
     console.print(coverage)
@@ -72,10 +70,6 @@ def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None
     if any(result.ways for result in results):
         ways = ((result.pipeline, result.ways) for result in results)
         comparison(console, [ways_table(f"Ways of {task}", ways)])
-    if any(result.confidence for result in results):
-        from leporello.analysis.comparison.tables import confidence_tables
-
-        comparison(console, confidence_tables(task, [(r.pipeline, r.confidence) for r in results]))
 
 
 def _readers_table(task: str, results: Sequence[Result]) -> Table:
@@ -96,16 +90,29 @@ def _name(result: Result) -> str:
 
 def _scores_table(title: str, names: Sequence[str], results: Sequence[Result]) -> Table:
     """Returns a table with one row per pipeline, or one row per score if there are many scores."""
-    pipelines = list(map(_name, results))
     shown = [[f"{r.scores[n]:.2f}" if n in r.scores else "" for n in names] for r in results]
     if len(names) <= _SCORES_ABREAST:
-        table, labels, rows = new_table(title, "pipeline", *map(escape, names)), pipelines, shown
+        columns, labels = _labels(results)
+        # With blanks, so that long names of metrics are folded between words.
+        table = new_table(title, *columns, *(escape(name.replace("_", " ")) for name in names))
+        rows = shown
     else:
-        table, labels = new_table(title, "score", *pipelines), list(map(escape, names))
+        table = new_table(title, "score", *map(_name, results))
+        labels = [[escape(name)] for name in names]
         rows = [list(row) for row in zip(*shown, strict=True)]
     for label, row in zip(labels, rows, strict=True):
-        table.add_row(label, *row)
+        table.add_row(*label, *row)
     return table
+
+
+def _labels(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
+    """Returns headers and cells that name each pipeline, with a column per swept parameter."""
+    columns, rows = swept_columns([result.pipeline for result in results])
+    labels = [
+        [f"{escape(name)}[yellow]{result.marks}[/yellow]", *map(escape, values)]
+        for result, (name, *values) in zip(results, rows, strict=True)
+    ]
+    return [*map(escape, columns)], labels
 
 
 def prediction(console: Console, example: Example, row: Prediction) -> None:

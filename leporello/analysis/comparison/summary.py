@@ -1,0 +1,84 @@
+"""The result of `compare` in one sentence and one table per task."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from leporello.analysis.comparison.tables import (
+    LEVEL,
+    Comparison,
+    PipelineScores,
+    TaskComparison,
+    explained,
+    scores_row,
+)
+from leporello.core.table import ResultTable, swept_columns
+
+_NO = "–"
+
+
+def summary_of(comparison: Comparison) -> list[ResultTable]:
+    """Returns a table per task, whose title says which pipeline is best and by how much."""
+    notes = (explained(comparison), "`--all` shows all differences, confidence, coverage and cost")
+    share = f"{comparison.draws.confidence:.0%}"
+    *tables, last = [_table(task, share) for task in comparison.boards]
+    return [*tables, replace(last, notes=(*last.notes, *notes))]
+
+
+def _table(task: TaskComparison, share: str) -> ResultTable:
+    first, *others = task.metrics
+    names, labels = swept_columns([entry.label for entry in task.entries])
+    has_failures = any(entry.failures for entry in task.entries)
+    counts = ("n", "failed") if has_failures else ("n",)
+    headers = (*names, *counts, task.metrics[first], f"difference [{share}]")
+    rows = []
+    for entry, label in zip(task.entries, labels, strict=True):
+        marked, *numbers = scores_row(entry, task)
+        suffix = marked.removeprefix(entry.label)
+        value, *rest = (_value(entry, metric) for metric in (first, *others))
+        cells = (*numbers[: len(counts)], value, _difference(entry, first), *rest)
+        rows.append((label[0] + suffix, *label[1:], *cells))
+    # With blanks, so that long names of metrics are folded between words.
+    plain = (task.metrics[metric].replace("_", " ") for metric in others)
+    warnings = tuple(f"warning: {text}" for text in task.warnings)
+    return ResultTable(f"{task.task}: {verdict(task)}", (*headers, *plain), tuple(rows), warnings)
+
+
+def _value(entry: PipelineScores, metric: str) -> str:
+    score = entry.scores[metric]
+    return f"{score.value:.2f}" if score.examples else _NO
+
+
+def verdict(task: TaskComparison) -> str:
+    """Returns which pipeline has the best score, by how much, and whether that may be chance.
+
+    Pipelines that use the gold answers or evidence do not count. The difference is to the
+    baseline, or of the baseline to the next pipeline.
+    """
+    metric, score = next(iter(task.metrics.items()))
+    honest = [e for e in task.entries if not e.sees_gold and e.scores[metric].examples]
+    if not honest:
+        return "no pipeline has a score"
+    best, *others = sorted(honest, key=lambda entry: -entry.scores[metric].value)
+    found = f"{best.label} has {'the best ' * bool(others)}{score}, {best.scores[metric].value:.2f}"
+    other = others[0] if others and best.label == task.baseline else best
+    difference = other.scores[metric].difference
+    if not difference:
+        return found
+    name = other.label if other is not best else task.baseline
+    low, high = sorted(map(abs, (difference.low, difference.high)))
+    is_certain = difference.p_corrected < LEVEL
+    interval = f" [{low:.1f}, {high:.1f}]" if is_certain else ""
+    chance = "more than chance" if is_certain else "which may be chance"
+    return (
+        f"{found}; {abs(difference.value):.2f}{interval} above {name}, {chance}"
+        f" (p = {difference.p_corrected:.4f})"
+    )
+
+
+def _difference(entry: PipelineScores, metric: str) -> str:
+    difference = entry.scores[metric].difference
+    if not difference:
+        return _NO
+    star = "*" if difference.p_corrected < LEVEL else ""
+    return f"{difference.value:+.2f} [{difference.low:+.1f}, {difference.high:+.1f}]{star}"
