@@ -5,7 +5,9 @@ from __future__ import annotations
 import html
 import re
 from pathlib import Path
+from xml.parsers.expat import ExpatError, ParserCreate
 
+from leporello.core.errors import UserError
 from leporello.loaders.tables.marks import Marks, check_size
 
 _REPEATED = re.compile(
@@ -32,8 +34,12 @@ def marks(content: bytes, path: Path) -> dict[str, Marks]:
         path: Path of the file, for messages.
 
     Raises:
-        UserError: A sheet has too many cells.
+        UserError: The XML is corrupt, or a sheet has too many cells.
     """
+    try:
+        ParserCreate().Parse(content, True)
+    except ExpatError as error:  # calamine would never return
+        raise UserError(f"{path}: is corrupt ({error})") from None
     check_size(sum(map(int, _REPEATED.findall(content))), path)
     _, *sheets = _TABLE.split(content)
     names = [html.unescape(name.decode()) for name in sheets[::2]]

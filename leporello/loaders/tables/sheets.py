@@ -209,7 +209,7 @@ def _marks(archive: ZipFile, path: Path) -> Mapping[str, Marks]:
     if content := read(archive, "content.xml"):
         return ods.marks(content, path)
     is_binary = "xl/workbook.bin" in archive.namelist()
-    return xlsb.marks(archive) if is_binary else xlsx.marks(archive, path)
+    return xlsb.marks(archive, path) if is_binary else xlsx.marks(archive, path)
 
 
 def _lost(archive: ZipFile) -> Iterator[Loss]:
