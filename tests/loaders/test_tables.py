@@ -12,6 +12,8 @@ from pathlib import Path
 import openpyxl
 import pytest
 import xlsxwriter
+from hypothesis import given
+from hypothesis import strategies as st
 from sheet_files import ALL, SHEETS, Cell, Grid, grid, xlsx
 from stories import saved, zipped
 
@@ -20,6 +22,7 @@ from leporello.chunkers import Rows
 from leporello.core.errors import UserError
 from leporello.loaders import Csv, Sheets
 from leporello.loaders.files import load_bytes
+from leporello.loaders.tables.rows import written
 from leporello.text.outline import place_of_span
 
 
@@ -534,14 +537,54 @@ def changed(data: bytes, part: str, change: tuple[bytes, bytes]) -> bytes:
     return zipped({**parts, part: parts[part].replace(*change)})
 
 
-def test_long_numbers_of_a_file_keep_their_digits() -> None:
+@pytest.mark.parametrize(
+    ("suffix", "part", "change"),
+    [
+        (".xlsx", "xl/worksheets/sheet1.xml", (b"<v>1</v>", b"<v>12345678901234567</v>")),
+        (".ods", "content.xml", (b'value="1"', b'value="12345678901234567"')),
+    ],
+)
+def test_long_numbers_of_a_file_keep_their_digits(
+    suffix: str, part: str, change: tuple[bytes, bytes]
+) -> None:
     """A number of more digits than a float holds is read as the file has it."""
-    data = changed(
-        xlsx(grid("Name,Code\nx,1")),
-        "xl/worksheets/sheet1.xml",
-        (b"<v>1</v>", b"<v>12345678901234567</v>"),
+    data = changed(SHEETS[suffix](grid("Name,Code\nx,1")), part, change)
+    assert "12345678901234567" in read(data, f"a{suffix}").text
+
+
+@pytest.mark.parametrize("change", [(b"</table:table>", b""), (b"</table:table-row>", b"</row>")])
+def test_a_corrupt_spreadsheet_of_libreoffice_is_refused(change: tuple[bytes, bytes]) -> None:
+    """The error says where the XML is corrupt."""
+    with pytest.raises(UserError, match=r"a\.ods: is corrupt \(mismatched tag: line 1, column"):
+        read(changed(SHEETS[".ods"](grid("a,b")), "content.xml", change), "a.ods")
+
+
+CELLS = st.lists(
+    st.lists(st.sampled_from(["", "Ship", "Tons", "20", "2023", "n/a", "# c", "Dal", "m"])),
+    min_size=1,
+)
+
+
+@given(rows=CELLS, merged=st.tuples(*[st.integers(0, 4)] * 4))
+def test_every_cell_is_in_the_text_at_its_place(
+    rows: list[list[str]], merged: tuple[int, int, int, int]
+) -> None:
+    """Whatever tables are found, no cell is lost, and places are in order."""
+    top, first, height, width = merged
+    table = written(
+        rows,
+        "auto",
+        str,
+        lambda row, column: f"{row} {column}",
+        merged=[(top, first, top + height, first + width)],
     )
-    assert "12345678901234567" in read(data, "a.xlsx").text
+    texts = {place.name: table.text[place.start : place.end] for place in table.places}
+    assert len(texts) == len(table.places)
+    for i, row in enumerate(rows):
+        for j, cell in enumerate(row):
+            assert cell in texts.get(f"{i} {j}", "")
+    ends = [0, *(place.end for place in table.places)]
+    assert all(end <= place.start for end, place in zip(ends, table.places, strict=False))
 
 
 @pytest.mark.parametrize("prefix", [b"", b"x:"])
