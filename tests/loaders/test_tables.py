@@ -481,6 +481,21 @@ def test_hidden_rows_and_columns_are_losses(suffix: str) -> None:
     assert not document.losses
 
 
+@pytest.mark.parametrize("state", ["hidden", "veryHidden"])
+def test_hidden_sheets_are_losses(state: str) -> None:
+    """A sheet that only a macro can show is one too; `hidden: true` reads it."""
+    book = openpyxl.Workbook()
+    book.active.append(["Ship", 7])
+    sheet = book.create_sheet("Old")
+    sheet.append(["Wreck", 8])
+    sheet.sheet_state = state
+    document = read(saved(book), "a.xlsx")
+    assert document.text == "Ship\t7"
+    assert lost(document) == {"hidden sheet": ("Old", 7, 1)}
+    document = load_bytes(saved(book), Path("a.xlsx"), Sheets(hidden=True))
+    assert document.text == "Ship\t7\n\nWreck\t8"
+
+
 @pytest.mark.parametrize("suffix", SHEETS)
 def test_numbers_have_the_unit_of_their_format(suffix: str) -> None:
     """Per cent, currency and units are read; digits are never changed or rounded."""

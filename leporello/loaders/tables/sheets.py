@@ -60,7 +60,7 @@ class Sheets(Format):
         *(".xlsx", ".xlsm", ".xltx", ".xls", ".xlsb", ".ods", ".fods"),
     )
     begins: ClassVar[re.Pattern[bytes]] = re.compile(
-        ZIP.pattern + b"|" + re.escape(_OLE) + rb"|(?:\xef\xbb\xbf)?\s*+<"
+        ZIP.pattern + b"|" + re.escape(_OLE) + rb"|(?:\xef\xbb\xbf)?<"
     )
     marked: ClassVar[bool] = True
 
