@@ -245,6 +245,26 @@ FILES = {
         Town: Borg
         """,
     ),
+    "labels below a title": (
+        "The ship,\nName,Dal\nHome,Borg",
+        """
+        The ship
+        Name: Dal
+        Home: Borg
+        """,
+    ),
+    "labels beside a table": (
+        "Name,Dal,,Captain,Age\nTons,20,,Rolf,40\nHome,Borg,,Eva,41",
+        """
+        Name: Dal
+        Tons: 20
+        Home: Borg
+
+        Captain | Age
+        Captain: Rolf | Age: 40
+        Captain: Eva | Age: 41
+        """,
+    ),
     "labels with colons": (
         "Ship:,Dal\nTons:,20\nCrew:,3",
         """
