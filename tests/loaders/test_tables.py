@@ -594,6 +594,23 @@ def test_a_corrupt_spreadsheet_of_libreoffice_is_refused(change: tuple[bytes, by
         read(changed(SHEETS[".ods"](grid("a,b")), "content.xml", change), "a.ods")
 
 
+def test_locked_spreadsheets_are_refused() -> None:
+    """The error says that a password locks the file, also one of Excel before 2007."""
+    data = bytearray(SHEETS[".xls"](grid("a,b")))
+    assert data[532:534] == b"\xe1\0"  # the record after the beginning of the file
+    data[532:534] = b"\x2f\0"
+    manifest = "<manifest:encryption-data/>"
+    kind = "application/vnd.oasis.opendocument.spreadsheet"
+    files: dict[str, str | bytes] = {
+        "mimetype": kind,
+        "content.xml": b"\x8f",
+        "META-INF/manifest.xml": manifest,
+    }
+    for name, content in (("a.xls", bytes(data)), ("a.ods", zipped(files))):
+        with pytest.raises(UserError, match=f"{name}: is locked by a password"):
+            read(content, name)
+
+
 CELLS = st.lists(
     st.lists(st.sampled_from(["", "Ship", "Tons", "20", "2023", "n/a", "# c", "Dal", "m"])),
     min_size=1,

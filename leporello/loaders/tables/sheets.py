@@ -92,7 +92,7 @@ class Sheets(Format):
         title = ""
         marks: Mapping[str, Marks]
         if data.startswith(_OLE):
-            marks = xls.marks(data)
+            marks = xls.marks(data, path)
         else:
             with unpacked(data, path) as archive:
                 losses, title = (*_lost(archive),), title_of(archive)
