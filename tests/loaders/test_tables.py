@@ -12,6 +12,8 @@ from pathlib import Path
 import openpyxl
 import pytest
 import xlsxwriter
+from hypothesis import given
+from hypothesis import strategies as st
 from sheet_files import ALL, SHEETS, Cell, Grid, grid, xlsx
 from stories import saved, zipped
 
@@ -20,6 +22,7 @@ from leporello.chunkers import Rows
 from leporello.core.errors import UserError
 from leporello.loaders import Csv, Sheets
 from leporello.loaders.files import load_bytes
+from leporello.loaders.tables.rows import written
 from leporello.text.outline import place_of_span
 
 
@@ -240,6 +243,26 @@ FILES = {
         Name: Rolf
         Age: 40
         Town: Borg
+        """,
+    ),
+    "labels below a title": (
+        "The ship,\nName,Dal\nHome,Borg",
+        """
+        The ship
+        Name: Dal
+        Home: Borg
+        """,
+    ),
+    "labels beside a table": (
+        "Name,Dal,,Captain,Age\nTons,20,,Rolf,40\nHome,Borg,,Eva,41",
+        """
+        Name: Dal
+        Tons: 20
+        Home: Borg
+
+        Captain | Age
+        Captain: Rolf | Age: 40
+        Captain: Eva | Age: 41
         """,
     ),
     "labels with colons": (
@@ -478,6 +501,21 @@ def test_hidden_rows_and_columns_are_losses(suffix: str) -> None:
     assert not document.losses
 
 
+@pytest.mark.parametrize("state", ["hidden", "veryHidden"])
+def test_hidden_sheets_are_losses(state: str) -> None:
+    """A sheet that only a macro can show is one too; `hidden: true` reads it."""
+    book = openpyxl.Workbook()
+    book.active.append(["Ship", 7])
+    sheet = book.create_sheet("Old")
+    sheet.append(["Wreck", 8])
+    sheet.sheet_state = state
+    document = read(saved(book), "a.xlsx")
+    assert document.text == "Ship\t7"
+    assert lost(document) == {"hidden sheet": ("Old", 7, 1)}
+    document = load_bytes(saved(book), Path("a.xlsx"), Sheets(hidden=True))
+    assert document.text == "Ship\t7\n\nWreck\t8"
+
+
 @pytest.mark.parametrize("suffix", SHEETS)
 def test_numbers_have_the_unit_of_their_format(suffix: str) -> None:
     """Per cent, currency and units are read; digits are never changed or rounded."""
@@ -534,14 +572,71 @@ def changed(data: bytes, part: str, change: tuple[bytes, bytes]) -> bytes:
     return zipped({**parts, part: parts[part].replace(*change)})
 
 
-def test_long_numbers_of_a_file_keep_their_digits() -> None:
+@pytest.mark.parametrize(
+    ("suffix", "part", "change"),
+    [
+        (".xlsx", "xl/worksheets/sheet1.xml", (b"<v>1</v>", b"<v>12345678901234567</v>")),
+        (".ods", "content.xml", (b'value="1"', b'value="12345678901234567"')),
+    ],
+)
+def test_long_numbers_of_a_file_keep_their_digits(
+    suffix: str, part: str, change: tuple[bytes, bytes]
+) -> None:
     """A number of more digits than a float holds is read as the file has it."""
-    data = changed(
-        xlsx(grid("Name,Code\nx,1")),
-        "xl/worksheets/sheet1.xml",
-        (b"<v>1</v>", b"<v>12345678901234567</v>"),
+    data = changed(SHEETS[suffix](grid("Name,Code\nx,1")), part, change)
+    assert "12345678901234567" in read(data, f"a{suffix}").text
+
+
+@pytest.mark.parametrize("change", [(b"</table:table>", b""), (b"</table:table-row>", b"</row>")])
+def test_a_corrupt_spreadsheet_of_libreoffice_is_refused(change: tuple[bytes, bytes]) -> None:
+    """The error says where the XML is corrupt."""
+    with pytest.raises(UserError, match=r"a\.ods: is corrupt \(mismatched tag: line 1, column"):
+        read(changed(SHEETS[".ods"](grid("a,b")), "content.xml", change), "a.ods")
+
+
+def test_locked_spreadsheets_are_refused() -> None:
+    """The error says that a password locks the file, also one of Excel before 2007."""
+    data = bytearray(SHEETS[".xls"](grid("a,b")))
+    assert data[532:534] == b"\xe1\0"  # the record after the beginning of the file
+    data[532:534] = b"\x2f\0"
+    manifest = "<manifest:encryption-data/>"
+    kind = "application/vnd.oasis.opendocument.spreadsheet"
+    files: dict[str, str | bytes] = {
+        "mimetype": kind,
+        "content.xml": b"\x8f",
+        "META-INF/manifest.xml": manifest,
+    }
+    for name, content in (("a.xls", bytes(data)), ("a.ods", zipped(files))):
+        with pytest.raises(UserError, match=f"{name}: is locked by a password"):
+            read(content, name)
+
+
+CELLS = st.lists(
+    st.lists(st.sampled_from(["", "Ship", "Tons", "20", "2023", "n/a", "# c", "Dal", "m"])),
+    min_size=1,
+)
+
+
+@given(rows=CELLS, merged=st.tuples(*[st.integers(0, 4)] * 4))
+def test_every_cell_is_in_the_text_at_its_place(
+    rows: list[list[str]], merged: tuple[int, int, int, int]
+) -> None:
+    """Whatever tables are found, no cell is lost, and places are in order."""
+    top, first, height, width = merged
+    table = written(
+        rows,
+        "auto",
+        str,
+        lambda row, column: f"{row} {column}",
+        merged=[(top, first, top + height, first + width)],
     )
-    assert "12345678901234567" in read(data, "a.xlsx").text
+    texts = {place.name: table.text[place.start : place.end] for place in table.places}
+    assert len(texts) == len(table.places)
+    for i, row in enumerate(rows):
+        for j, cell in enumerate(row):
+            assert cell in texts.get(f"{i} {j}", "")
+    ends = [0, *(place.end for place in table.places)]
+    assert all(end <= place.start for end, place in zip(ends, table.places, strict=False))
 
 
 @pytest.mark.parametrize("prefix", [b"", b"x:"])

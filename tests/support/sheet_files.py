@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import zipfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from struct import pack
@@ -87,6 +88,15 @@ def xls(cells: Grid) -> bytes:
     for column in cells.hidden_columns:
         sheet.col(column).hidden = True
     return saved(book)
+
+
+def fods(cells: Grid) -> bytes:
+    """Writes a spreadsheet of LibreOffice in one part."""
+    with zipfile.ZipFile(io.BytesIO(ods(cells))) as archive:
+        content, kind = archive.read("content.xml"), archive.read("mimetype")
+    root = b'<office:document office:mimetype="' + kind + b'" '
+    start = content.replace(b"<office:document-content ", b"<?xml version='1.0'?>" + root)
+    return start.replace(b"</office:document-content>", b"</office:document>")
 
 
 def ods(cells: Grid) -> bytes:
@@ -217,7 +227,7 @@ def delimited(delimiter: str) -> Callable[[Grid], bytes]:
 
 
 SHEETS: Mapping[str, Callable[[Grid], bytes]] = {
-    ".xlsx": xlsx, ".xls": xls, ".ods": ods, ".xlsb": xlsb,
+    ".xlsx": xlsx, ".xls": xls, ".ods": ods, ".fods": fods, ".xlsb": xlsb,
 }  # fmt: skip
 ALL: Mapping[str, Callable[[Grid], bytes]] = {
     **SHEETS, ".csv": delimited(","), ".tsv": delimited("\t"),

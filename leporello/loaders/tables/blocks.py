@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import dropwhile, groupby
 
 from leporello.loaders.tables.headings import (
     LOOKED_AT,
@@ -263,7 +263,8 @@ def _is_mixed(rows: Rows) -> bool:
 
 
 def _is_paired(rows: Rows) -> bool:
-    """Returns whether two columns are labels and their values."""
+    """Returns whether two columns are labels and their values, maybe below titles."""
+    rows = [*dropwhile(lambda row: not all(row), rows)] or rows
     labels = [row[0] for row in rows if all(row)]
     return (
         len(rows[0]) == TWO

@@ -4,24 +4,42 @@ from __future__ import annotations
 
 import html
 import re
+from io import BytesIO
 from pathlib import Path
+from xml.parsers.expat import ExpatError, ParserCreate
+from zipfile import ZipFile
 
+from leporello.core.errors import UserError
 from leporello.loaders.tables.marks import Marks, check_size
 
+SPREADSHEET = b"application/vnd.oasis.opendocument.spreadsheet"
+_MANIFEST = '<manifest xmlns="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
 _REPEATED = re.compile(
     rb'<table:table-cell (?=[^<>]*office:value)[^<>]*?columns-repeated="(\d{1,18})"'
 )
 # Attributes without which a sheet has no marks.
 _MARKED = re.compile(
     rb'-spanned="(?!1")|:visibility="[cf]|value-type="(?:error|percentage|currency|time)"|:formula='
+    rb'|office:value="-?\d{16}'
 )
 _TABLE = re.compile(rb'<table:table [^<>]*?table:name="([^"<>]*)"')
 _ELEMENT = re.compile(rb"<table:(table-column|table-row|table-cell|covered-table-cell)\b([^<>]*+)>")
 _ATTRIBUTE = re.compile(rb'\s([\w-]++:[\w-]++)="([^"<>]*+)"')
 _SHOWN = re.compile(rb"\s*+<text:p[^<>]*+>([^<]*+)")
 _DURATION = re.compile(r"(-?)PT(\d+)H(\d+)M(\d+)(?:[.,]\d+)?S")
+_LONG = re.compile(r"-?\d{16,}")  # more digits than calamine keeps
 _MOST_REPEATED = 1000  # cells of one element whose marks are kept
 _HIDDEN = (b"collapse", b"filter")
+
+
+def unflattened(data: bytes) -> bytes:
+    """Returns an fods file, which is one part, as an ods file, which is an archive."""
+    buffer = BytesIO()
+    with ZipFile(buffer, "w") as archive:
+        archive.writestr("mimetype", SPREADSHEET)
+        archive.writestr("content.xml", data)
+        archive.writestr("META-INF/manifest.xml", _MANIFEST)
+    return buffer.getvalue()
 
 
 def marks(content: bytes, path: Path) -> dict[str, Marks]:
@@ -32,8 +50,12 @@ def marks(content: bytes, path: Path) -> dict[str, Marks]:
         path: Path of the file, for messages.
 
     Raises:
-        UserError: A sheet has too many cells.
+        UserError: The XML is corrupt, or a sheet has too many cells.
     """
+    try:
+        ParserCreate().Parse(content, True)
+    except ExpatError as error:  # calamine would never return
+        raise UserError(f"{path}: is corrupt ({error})") from None
     check_size(sum(map(int, _REPEATED.findall(content))), path)
     _, *sheets = _TABLE.split(content)
     names = [html.unescape(name.decode()) for name in sheets[::2]]
@@ -83,6 +105,8 @@ def _mark(
     for cell in [(row, column) for column in columns[:_MOST_REPEATED]]:
         if has.get(b"calcext:value-type") == b"error":
             marks.texts[cell] = text
+        elif _LONG.fullmatch(value := has.get(b"office:value", b"").decode()):
+            marks.texts[cell] = value
         elif duration:
             sign, *parts = duration.groups()
             marks.texts[cell] = sign + ":".join(part.zfill(2) for part in parts)

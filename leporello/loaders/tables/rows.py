@@ -117,7 +117,8 @@ def _carried(rows: Sequence[list[str]], merged: Iterable[Merged]) -> Sequence[li
             if full[n] is rows[n]:
                 full[n] = [*rows[n]]
             full[n] += [""] * (columns.stop - len(full[n]))
-            full[n][columns.start : columns.stop] = [text] * len(columns)
+            for c in columns:
+                full[n][c] = full[n][c] or text
     return full
 
 

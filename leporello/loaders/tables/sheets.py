@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _BOOKS = ("Workbook".encode("utf-16-le"), "Book".encode("utf-16-le"))
 _MARKS = {"xl/workbook.xml", "xl/workbook.bin"}
-_SPREADSHEET = b"application/vnd.oasis.opendocument.spreadsheet"
+_FLAT = b'office:mimetype="' + ods.SPREADSHEET
 _HOW_TO_READ = "the loader {class: Sheets, hidden: true} reads it"
 _NOT_READ = "comments on cells are not read"
 _EMBEDDED = {
@@ -47,7 +47,7 @@ _TEXTS = {
 
 @dataclass(frozen=True)
 class Sheets(Format):
-    """Spreadsheets (xlsx, xls, xlsb, ods): one line per row, with column names.
+    """Spreadsheets (xlsx, xls, xlsb, ods, fods): one line per row, with column names.
 
     Attributes:
         header: Whether a row names the columns, so that each cell is written as `Name: value`:
@@ -55,8 +55,12 @@ class Sheets(Format):
         hidden: Whether hidden sheets, rows and columns are read too; they are losses otherwise.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".xlsx", ".xlsm", ".xltx", ".xls", ".xlsb", ".ods")
-    begins: ClassVar[re.Pattern[bytes]] = re.compile(ZIP.pattern + b"|" + re.escape(_OLE))
+    suffixes: ClassVar[tuple[str, ...]] = (
+        *(".xlsx", ".xlsm", ".xltx", ".xls", ".xlsb", ".ods", ".fods"),
+    )
+    begins: ClassVar[re.Pattern[bytes]] = re.compile(
+        ZIP.pattern + b"|" + re.escape(_OLE) + rb"|(?:\xef\xbb\xbf)?<"
+    )
     marked: ClassVar[bool] = True
 
     header: Header = "auto"
@@ -67,8 +71,10 @@ class Sheets(Format):
         """Returns whether the file is a workbook of Excel or LibreOffice."""
         if head.startswith(_OLE):
             return any(mark in head for mark in _BOOKS)
+        if not head.startswith(b"PK"):
+            return _FLAT in head[:10_000]
         return bool(_MARKS & (names := members(head))) or (
-            bool(names) and _SPREADSHEET in head[:200]
+            bool(names) and ods.SPREADSHEET in head[:200]
         )
 
     def extract(self, data: bytes, path: Path) -> Extracted:
@@ -79,11 +85,13 @@ class Sheets(Format):
         """
         from python_calamine import PasswordError, load_workbook
 
+        if not data.startswith((_OLE, b"PK")):
+            data = ods.unflattened(data)
         losses: tuple[Loss, ...] = ()
         title = ""
         marks: Mapping[str, Marks]
         if data.startswith(_OLE):
-            marks = xls.marks(data)
+            marks = xls.marks(data, path)
         else:
             with unpacked(data, path) as archive:
                 losses, title = (*_lost(archive),), title_of(archive)
@@ -208,7 +216,7 @@ def _marks(archive: ZipFile, path: Path) -> Mapping[str, Marks]:
     if content := read(archive, "content.xml"):
         return ods.marks(content, path)
     is_binary = "xl/workbook.bin" in archive.namelist()
-    return xlsb.marks(archive) if is_binary else xlsx.marks(archive, path)
+    return xlsb.marks(archive, path) if is_binary else xlsx.marks(archive, path)
 
 
 def _lost(archive: ZipFile) -> Iterator[Loss]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from struct import error, unpack_from
 
+from leporello.core.errors import UserError
 from leporello.loaders.tables.marks import ERRORS, PERCENT, Marks, has_unit
 
 _BOF, _EOF, _SHEET, _FORMAT, _STYLE = 0x809, 0x0A, 0x85, 0x41E, 0xE0
+_LOCKED = 0x2F
 _ROW, _COLUMNS, _NOTE, _TRUTH_OR_ERROR = 0x208, 0x7D, 0x1C, 0x205
 _FORMULA, _MANY_NUMBERS = 0x06, 0xBD
 _IS_ERROR, _IS_EMPTY = 2, 3  # values of formulas
@@ -16,10 +19,16 @@ _SMALL = 4096  # bytes; smaller streams are in short sectors
 _SHORT = 6  # binary logarithm of the size of a short sector
 
 
-def marks(data: bytes) -> dict[str, Marks]:
-    """Returns the marks of the sheets by their names; empty for a corrupt or older file."""
+def marks(data: bytes, path: Path) -> dict[str, Marks]:
+    """Returns the marks of the sheets by their names; empty for a corrupt or older file.
+
+    Raises:
+        UserError: The file is locked by a password.
+    """
     try:
         stream = _workbook(data)
+        if any(kind == _LOCKED for kind, _ in _records(stream, 0)):
+            raise UserError(f"{path}: is locked by a password; save an open copy first")
         return dict(_sheets(stream)) if unpack_from("<H", stream, 4) == (0x600,) else {}
     except (error, IndexError, UnicodeDecodeError):
         return {}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from struct import error, unpack_from
 from typing import TYPE_CHECKING
 
+from leporello.core.errors import UserError
 from leporello.loaders.office.archive import read
-from leporello.loaders.tables.marks import ERRORS, PERCENT, Marks, has_unit
+from leporello.loaders.tables.marks import ERRORS, PERCENT, Marks, check_size, has_unit
 from leporello.loaders.tables.xlsx import targets
 
 if TYPE_CHECKING:
@@ -16,11 +18,16 @@ if TYPE_CHECKING:
 _SHEET, _ROW, _COLUMNS, _MERGED = 156, 0, 60, 176
 _ERRORS = (3, 11)  # values and formulas
 _NUMBERS = (2, 5, 9)
+_CELLS = range(1, 12)
 _FORMAT, _STYLES, _STYLE = 44, 617, 47
 
 
-def marks(archive: ZipFile) -> dict[str, Marks]:
-    """Returns the marks of the sheets by their names; empty for a corrupt file."""
+def marks(archive: ZipFile, path: Path) -> dict[str, Marks]:
+    """Returns the marks of the sheets by their names.
+
+    Raises:
+        UserError: The file is corrupt, or a sheet has too many cells.
+    """
     parts = targets(archive, "workbook.bin")
     sheets: dict[str, Marks] = {}
     try:
@@ -29,9 +36,9 @@ def marks(archive: ZipFile) -> dict[str, Marks]:
             if kind == _SHEET:
                 relation, end = _text(record, 8)
                 name, _ = _text(record, end)
-                sheets[name] = _marks(read(archive, parts.get(relation, "")), units)
-    except (error, IndexError, UnicodeDecodeError):
-        return {}
+                sheets[name] = _marks(read(archive, parts.get(relation, "")), units, path)
+    except (error, IndexError, UnicodeDecodeError):  # calamine might take all memory
+        raise UserError(f"{path}: is corrupt; download it again") from None
     return sheets
 
 
@@ -49,9 +56,12 @@ def _units(styles: bytes) -> dict[int, str]:
     return {i: codes[n] for i, n in enumerate(kinds) if n in codes and has_unit(codes[n])}
 
 
-def _marks(sheet: bytes, units: Mapping[int, str]) -> Marks:
-    marks, row = Marks(), 0
+def _marks(sheet: bytes, units: Mapping[int, str], path: Path) -> Marks:
+    marks, row, rows, width = Marks(), 0, set[int](), 0
     for kind, record in _records(sheet):
+        if kind in _CELLS:
+            rows.add(row)
+            width = max(width, unpack_from("<I", record)[0] + 1)
         if kind == _ROW:
             (row,) = unpack_from("<I", record)
             marks.rows += [range(row, row + 1)] if record[11] & 0x10 else []
@@ -67,6 +77,7 @@ def _marks(sheet: bytes, units: Mapping[int, str]) -> Marks:
         elif kind == _MERGED:
             top, bottom, first, last = unpack_from("<4I", record)
             marks.merged.append((top, first, bottom, last))
+    check_size((max(rows) - min(rows) + 1) * width if rows else 0, path)
     return marks
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from posixpath import join, normpath
 from typing import TYPE_CHECKING
@@ -55,6 +56,7 @@ def targets(archive: ZipFile, book: str) -> dict[str, str]:
     return {link.get("Id", ""): normpath(join("/xl", link.get("Target", "")))[1:] for link in links}
 
 
+@lru_cache(20_000)
 def column(letters: bytes) -> int:
     """Returns the number of a column, from 0, by its letters."""
     number = 0
