@@ -6,7 +6,7 @@ import ctypes
 import functools
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -43,25 +43,25 @@ def has_hidden_layers(data: bytes) -> bool:
 
 @dataclass(slots=True)
 class PageObjects:
-    """Objects of a page, with the addresses of text objects.
+    """Objects of a page; sets have the addresses of text objects.
 
     Attributes:
         pictures: Number of pictures.
         covered: Share of the page that the pictures cover.
         blank: Whether the page is empty.
-        invisible: Text that is not drawn.
-        white: White text, which is seen on other colors only.
-        drawn: Whether anything but text is drawn.
         texts: Number of text objects.
+        invisible: Text that is not drawn.
+        white: White text without another color behind it.
+        doubtful: Text that may be white on white, or on a hidden layer.
     """
 
     pictures: int = 0
     covered: float = 0.0
     blank: bool = True
+    texts: int = 0
     invisible: set[int] = field(default_factory=set)
     white: set[int] = field(default_factory=set)
-    drawn: bool = False
-    texts: int = 0
+    doubtful: set[int] = field(default_factory=set)
 
     @property
     def scanned(self) -> bool:
@@ -79,25 +79,22 @@ class Visibility:
         is_layer: Whether all text is invisible, and is read.
     """
 
-    def __init__(self, page: PdfPage, objects: PageObjects, layers: bool) -> None:
-        """Takes a page, its objects, and whether the file has layers that are switched off."""
-        self._page, self._objects, self._layers = page, objects, layers
+    def __init__(self, page: PdfPage, objects: PageObjects) -> None:
+        """Takes a page and its objects."""
         self.is_layer = 0 < objects.texts == len(objects.invisible)
         is_read = objects.scanned or self.is_layer
-        self._invisible = set[int]() if is_read else objects.invisible
-        self.is_certain = not (self._invisible or objects.white or layers)
+        self._page, self._doubtful = page, objects.doubtful
+        self._hidden = objects.white if is_read else objects.white | objects.invisible
+        self.is_certain = not self._hidden and not self._doubtful
 
     def is_seen(self, textpage: Handle, first: int, last: int) -> bool:
         """Returns whether a word is seen."""
         from pypdfium2 import raw
 
-        item = ctypes.cast(raw.FPDFText_GetTextObject(textpage, first), ctypes.c_void_p).value
-        if item in self._invisible:
-            return False
-        is_white = item in self._objects.white
-        if is_white and not self._objects.drawn:
-            return False
-        return not (is_white or self._layers) or self._has_ink(textpage, first, last)
+        item = _address(raw.FPDFText_GetTextObject(textpage, first))
+        if item in self._doubtful:
+            return self._has_ink(textpage, first, last)
+        return item not in self._hidden
 
     def _has_ink(self, textpage: Handle, first: int, last: int) -> bool:
         """Returns whether the rendered page has several colors where a word is."""
@@ -122,56 +119,119 @@ class Visibility:
         return pixels
 
 
-def page_objects(page: PdfPage, area: float) -> PageObjects:
-    """Returns the objects of a page with an area in square points."""
+def page_objects(page: PdfPage, area: float, layers: bool) -> PageObjects:
+    """Returns the objects of a page.
+
+    Args:
+        page: Page.
+        area: Its area, in square points.
+        layers: Whether the file has layers that are switched off.
+    """
     from pypdfium2 import raw
 
     found = PageObjects(blank=raw.FPDFPage_CountObjects(page) == 0)
-    kinds = raw.FPDF_PAGEOBJ_TEXT, raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_FORM
-    color = [ctypes.c_uint() for _ in range(4)]
-    for item, kind in _objects(raw.FPDFPage_CountObjects, raw.FPDFPage_GetObject, page.raw):
-        if kind == kinds[0]:
+    text, image = raw.FPDF_PAGEOBJ_TEXT, raw.FPDF_PAGEOBJ_IMAGE
+    mode_of, color_of = raw.FPDFTextObj_GetTextRenderMode, raw.FPDFPageObj_GetFillColor
+    red, green, blue, opacity = color = [ctypes.c_uint() for _ in range(4)]
+    white = []
+    for item, kind, nested in _objects(page):
+        if kind == text:
             found.texts += 1
-            mode = raw.FPDFTextObj_GetTextRenderMode(item)
-            raw.FPDFPageObj_GetFillColor(item, *color)
-            if mode in _UNSEEN or not color[3].value:
+            color_of(item, *color)
+            is_white = red.value >= _WHITE and green.value >= _WHITE and blue.value >= _WHITE
+            mode = mode_of(item)
+            if mode in _UNSEEN or not opacity.value:
                 found.invisible.add(_address(item))
-            if mode in (0, *_UNSEEN) and min(c.value for c in color[:3]) >= _WHITE:
-                found.white.add(_address(item))
-        elif kind == kinds[1]:
+            if is_white and (mode == 0 or mode in _UNSEEN):
+                white.append((item, nested))
+            if layers and (nested or _is_layered(item)):
+                found.doubtful.add(_address(item))
+        elif kind == image:
             found.pictures += 1
-            found.covered += _size(item) / area
-        if kind not in (kinds[0], kinds[2]):
-            found.drawn = True
+            west, south, east, north = _bounds(item)
+            found.covered += (east - west) * (north - south) / area
+    if white:
+        _find_white(page, white, found)
     return found
 
 
-def _address(item: Handle) -> int:
-    return ctypes.cast(item, ctypes.c_void_p).value or 0
+def _find_white(page: PdfPage, texts: Sequence[tuple[Handle, bool]], found: PageObjects) -> None:
+    """Adds white texts: bounds within forms have other units, so that these need a look."""
+    grounds = [
+        (_bounds(item), nested) for item, kind, nested in _objects(page) if _colors(item, kind)
+    ]
+    in_forms = any(nested for _, nested in grounds)
+    for text, nested in texts:
+        if nested or in_forms:
+            found.doubtful.add(_address(text))
+            continue
+        west, south, east, north = _bounds(text)
+        if not any(
+            w < east and west < e and s < north and south < n for (w, s, e, n), _ in grounds
+        ):
+            found.white.add(_address(text))
 
 
-def _size(item: Handle) -> float:
-    """Returns the area of an object in square points."""
+def _colors(item: Handle, kind: int) -> bool:
+    """Returns whether an object colors an area, so that white text on it is seen."""
     from pypdfium2 import raw
 
-    sides = [ctypes.c_float() for _ in range(4)]
+    if kind in (raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_SHADING):
+        return True
+    mode, stroke = ctypes.c_int(), ctypes.c_int()
+    if kind != raw.FPDF_PAGEOBJ_PATH or not raw.FPDFPath_GetDrawMode(item, mode, stroke):
+        return False
+    color = [ctypes.c_uint() for _ in range(4)]
+    is_plain = raw.FPDFPageObj_GetFillColor(item, *color)
+    return mode.value != 0 and not (is_plain and min(c.value for c in color[:3]) >= _WHITE)
+
+
+def _is_layered(item: Handle) -> bool:
+    """Returns whether an object belongs to a layer."""
+    from pypdfium2 import raw
+
+    name, size = (ctypes.c_ushort * 3)(), ctypes.c_ulong()
+    marks = (raw.FPDFPageObj_GetMark(item, i) for i in range(raw.FPDFPageObj_CountMarks(item)))
+    return any(
+        raw.FPDFPageObjMark_GetName(mark, name, ctypes.sizeof(name), size)
+        and bytes(name) == "OC\0".encode("utf-16-le")
+        for mark in marks
+    )
+
+
+def _address(item: Handle) -> int:
+    return ctypes.addressof(item.contents) if item else 0
+
+
+def _bounds(item: Handle) -> tuple[float, float, float, float]:
+    """Returns the left, lower, right and upper bounds of an object, in points."""
+    from pypdfium2 import raw
+
+    west, south, east, north = sides = [ctypes.c_float() for _ in range(4)]
     raw.FPDFPageObj_GetBounds(item, *sides)
-    west, south, east, north = (side.value for side in sides)
-    return (east - west) * (north - south)
+    return west.value, south.value, east.value, north.value
 
 
-def _objects(
-    count: Handle, get: Handle, parent: Handle, depth: int = _NESTED
-) -> Iterator[tuple[Handle, int]]:
-    """Yields objects and their kinds, those of forms after their form."""
+def _objects(page: PdfPage) -> Iterator[tuple[Handle, int, bool]]:
+    """Yields objects, their kinds and whether they are in a form; the form is before them."""
     from pypdfium2 import raw
 
     kind_of, form = raw.FPDFPageObj_GetType, raw.FPDF_PAGEOBJ_FORM
-    for i in range(count(parent)):
-        item = get(parent, i)
+    top = page.raw
+    for i in range(raw.FPDFPage_CountObjects(top)):
+        item = raw.FPDFPage_GetObject(top, i)
         kind = kind_of(item)
-        yield item, kind
-        if depth and kind == form:
-            yield from _objects(
-                raw.FPDFFormObj_CountObjects, raw.FPDFFormObj_GetObject, item, depth - 1
-            )
+        yield item, kind, False
+        if kind == form:
+            yield from _nested(item, _NESTED)
+
+
+def _nested(parent: Handle, depth: int) -> Iterator[tuple[Handle, int, bool]]:
+    from pypdfium2 import raw
+
+    for i in range(raw.FPDFFormObj_CountObjects(parent)):
+        item = raw.FPDFFormObj_GetObject(parent, i)
+        kind = raw.FPDFPageObj_GetType(item)
+        yield item, kind, True
+        if depth and kind == raw.FPDF_PAGEOBJ_FORM:
+            yield from _nested(item, depth - 1)

@@ -59,12 +59,13 @@ def raw_page(pdf: PdfDocument, index: int, layers: bool) -> RawPage:
     page = pdf[index]
     try:
         west, south, east, north = page.get_bbox()
-        objects = page_objects(page, abs((east - west) * (north - south)) or 1.0)
-        visibility = Visibility(page, objects, layers)
+        objects = page_objects(page, abs((east - west) * (north - south)) or 1.0, layers)
+        visibility = Visibility(page, objects)
         words = WordReader(page, visibility)
         words.read()
         corners = (west, south), (east, north)
-        seen = [entry for entry in words.fragments if _is_on_page(*entry, corners)]
+        areas = [_area(turn, corners) for turn in range(5)]
+        seen = [(f, turn) for f, turn in words.fragments if _is_on_page(f, areas[turn])]
         hidden = sum(len(f.text) for f, _ in words.fragments) - sum(len(f.text) for f, _ in seen)
         counts = Counter[int]()
         for fragment, turn in seen:
@@ -84,15 +85,18 @@ def raw_page(pdf: PdfDocument, index: int, layers: bool) -> RawPage:
         page.close()
 
 
-def _is_on_page(fragment: Fragment, turn: int, corners: tuple[Point, Point]) -> bool:
-    """Returns whether a fragment is on the page, in type that is large enough to be seen."""
+def _area(turn: int, corners: tuple[Point, Point]) -> tuple[float, float, float, float]:
+    """Returns beginning, end, top and bottom of a page along the lines of a direction."""
     (a, b), (c, d) = (turned(turn, *corner) for corner in corners)
-    if fragment.size < _SMALLEST * max(abs(c - a), abs(d - b)):
-        return False
-    fragment.size = max(fragment.size, 1.0)
-    return (
-        min(a, c) < fragment.x1
-        and fragment.x0 < max(a, c)
-        and min(b, d) < fragment.y
-        and fragment.y - fragment.size < max(b, d)
-    )
+    return min(a, c), max(a, c), min(b, d), max(b, d)
+
+
+def _is_on_page(fragment: Fragment, area: tuple[float, float, float, float]) -> bool:
+    """Returns whether a fragment is on the page, in type that is large enough to be seen."""
+    west, east, top, bottom = area
+    size, y = fragment.size, fragment.y
+    if size < 1.0:
+        if size < _SMALLEST * max(east - west, bottom - top):
+            return False
+        fragment.size = 1.0
+    return west < fragment.x1 and fragment.x0 < east and top < y and y - size < bottom

@@ -38,9 +38,8 @@ _GAP = 0.8  # of the type's size: wider gaps may separate cells or columns
 _SAME_LINE = 0.45  # of the type's size: smaller vertical distances are within a line
 _RAISED_LINE = 0.65  # the same for smaller type
 _FLAT = 0.08  # of the type's height: larger differences are raised or lowered characters
-# Characters within a word that may be raised or lowered: figures beside others, or before signs.
-_INNER = re.compile(r"\d(?=[^\s\d])|(?<=[^\W\d_])\d|\w(?=[^\w\s]+(?:\s|$))")
-_FIGURE = re.compile(r"\d")
+# Figures within a word that may be raised or lowered: beside letters or signs.
+_FIGURE = re.compile(r"\d(?:(?=[^\s\d])|(?<=[^\W\d_]\d))")
 _ASLANT = 0.1  # of 90°
 _SLANTED = 4  # direction of text in other angles
 
@@ -74,10 +73,9 @@ def turned(turn: int, x: float, y: float) -> tuple[float, float]:
 
 
 class _Glyph(NamedTuple):
-    """Baseline, bottom and height of a character, in points downwards."""
+    """Baseline and height of a character, in points downwards."""
 
     y: float
-    bottom: float
     height: float
 
 
@@ -99,8 +97,9 @@ class WordReader:
         self.undecodable = self.hidden = 0
         self._ends: list[int] = []  # number of each fragment's last character
         self._x, self._y, self._box = ctypes.c_double(), ctypes.c_double(), raw.FS_RECTF()
+        self._origin, self._loose_box = raw.FPDFText_GetCharOrigin, raw.FPDFText_GetLooseCharBox
         self._matrix, self._name = raw.FS_MATRIX(), ctypes.create_string_buffer(100)
-        self._above = self._below = 0.0  # extent of the last fragment's type around its baseline
+        self._height = self._tolerance = 0.0  # of the last fragment's type
         self._level = 0  # of the last character
         self._last = (0.0, 0.0, 0.0)  # beginning, end and baseline of the last word
 
@@ -121,7 +120,10 @@ class WordReader:
                 if not certain and not self._visibility.is_seen(self._textpage, at, stop - 1):
                     self.hidden += stop - at
                     continue
-                if turn or self._level or "\n" in between or not self._extends(at, stop - 1):
+                if (
+                    turn or self._level or not self._ends or "\n" in between
+                    or not self._extends(at, stop - 1)
+                ):  # fmt: skip
                     self._add_word(at, stop - 1, turn, " " not in between)
                 end = stop
             for (fragment, _), last in zip(self.fragments, self._ends, strict=True):
@@ -130,55 +132,51 @@ class WordReader:
             textpage.close()
 
     def _extends(self, first: int, last: int) -> bool:
-        """Adds a word to the last fragment if baseline and type are the same: most words."""
-        raw, box, tolerance = self._raw, self._box, self._tolerance
-        if not self.fragments or self.fragments[-1][1]:
-            return False
-        before = self.fragments[-1][0]
-        raw.FPDFText_GetCharOrigin(self._textpage, first, self._x, self._y)
+        """Adds a word to the last fragment if it follows on the same baseline: most words."""
+        textpage, box, tolerance = self._textpage, self._box, self._tolerance
+        before, turn = self.fragments[-1]
+        self._origin(textpage, first, self._x, self._y)
         y = -self._y.value
-        if not -tolerance < y - before.y < tolerance:
+        if turn or not -tolerance < y - before.y < tolerance:
             return False
-        raw.FPDFText_GetLooseCharBox(self._textpage, last, box)
-        x0, size = min(self._x.value, box.left), before.size
-        if (
-            not -size / 2 < x0 - before.x1 < _GAP * size
-            or not -tolerance < y + box.top - self._above < tolerance
-            or not -tolerance < y + box.bottom + self._below < tolerance
-        ):
+        self._loose_box(textpage, last, box)
+        x, left, right, size = self._x.value, box.left, box.right, before.size
+        x0 = x if x < left else left
+        if not -size / 2 < x0 - before.x1 < _GAP * size:
             return False
-        x1, word = max(self._x.value, box.right), self._text[first : last + 1]
-        if last > first + 1 and not self._is_level(first, last, 0, y):
+        height = box.top - box.bottom
+        if not -tolerance < height - self._height < tolerance and last > first:
+            if abs(self._baseline(last, 0) - y) > tolerance:
+                return False
+            if height > SMALLER * self._height:  # other type
+                self._height, self._tolerance = height, _FLAT * height
+        has_figures = last > first + 1 and _FIGURE.search(self._text, first + 1, last + 1)
+        if has_figures and not self._is_level(first, last, 0, y):
             return False
+        word = self._text[first : last + 1]
         if self._odd:
             word = self._decoded(word, alone=True)
         if word:
             before.text += f" {word}"
+            x1 = x if x > right else right
             before.x1 = max(before.x1, x1)
             self._ends[-1], self._last = last, (x0, x1, y)
         return True
 
     def _add_word(self, first: int, last: int, turn: int, touches: bool) -> None:
         """Adds a word to the last fragment if it follows closely, otherwise begins a fragment."""
-        x0, x1, y, above, below = self._place(first, last, turn)
-        height = above + below
-        is_smaller = height < SMALLER * (self._above + self._below)
-        before = self._before((x0, y), turn, touches, is_smaller)
+        x0, x1, y, height = self._place(first, last, turn)
+        before = self._before((x0, y), turn, touches, height < SMALLER * self._height)
         if before is None:
-            self._above, self._below = above, below
-            if last > first and _FIGURE.search(self._text, first, last + 1):
-                _, _, top, bottom = self._extent(first, turn)
-                self._above, self._below = y - top, bottom - y
+            self._height, self._tolerance = height, _FLAT * height
         elif touches and self._is_mark(before, y, height):
             before.text, self._level = attached("", 0, before.text, 1), 1
             before.y, before.size = y, self._type(first)[0]
-            self._above, self._below = above, below
+            self._height, self._tolerance = height, _FLAT * height
         shifted = before is not None and abs(y - before.y) > _FLAT * before.size
         touches = touches and before is not None and (self._level != 0 or shifted)
         base, runs = first, [(self._text[first : last + 1], 0)]
-        if turn < _SLANTED and (
-            touches or shifted or not self._is_flat(first, last, turn, (y, above, below))
-        ):
+        if turn < _SLANTED and (touches or shifted or not self._is_level(first, last, turn, y)):
             if (own := self._turn(first)) != turn:  # it changed within a line
                 self._add_word(first, last, own, touches=False)
                 return
@@ -193,7 +191,7 @@ class WordReader:
             alone = len(runs) == 1 and not touches
             runs = [(text, now) for raw, now in runs if (text := self._decoded(raw, alone))]
         if runs:
-            before = before or self._begin(base, turn, x0)
+            before = before or self._begin(base, turn, (x0, y if base == first else None))
             self._append(before, runs, touches, (x0, x1, y))
             self._ends[-1] = last
 
@@ -215,7 +213,7 @@ class WordReader:
         """Returns whether the last fragment is a raised word before larger type on its baseline."""
         return (
             " " not in before.text
-            and self._above + self._below < SMALLER * height
+            and self._height < SMALLER * height
             and y - before.y > _FLAT * height
         )
 
@@ -242,18 +240,14 @@ class WordReader:
         before.x1 = max(x1, before.x1)
         self._last = place
 
-    def _begin(self, base: int, turn: int, x0: float) -> Fragment:
-        size, bold = self._type(base)
-        y = self._baseline(base, turn)
+    def _begin(self, base: int, turn: int, place: tuple[float, float | None]) -> Fragment:
+        (x0, y), (size, bold) = place, self._type(base)
+        y = self._baseline(base, turn) if y is None else y
         fragment = Fragment("", x0, x0, y, size, bold, len(self.fragments))
         self.fragments.append((fragment, turn))
         self._ends.append(base)
         self._level = 0
         return fragment
-
-    @property
-    def _tolerance(self) -> float:
-        return _FLAT * (self._above + self._below)
 
     def _turn(self, at: int) -> int:
         """Returns a character's rotation in multiples of 90°; `_SLANTED` for other angles."""
@@ -269,35 +263,15 @@ class WordReader:
         raw.FPDFText_GetFontInfo(textpage, at, name, len(name), None)
         return size, _is_bold(name.value)
 
-    def _is_flat(self, first: int, last: int, turn: int, end: tuple[float, float, float]) -> bool:
-        """Returns whether the end of a word, and figures in it, are like the line's first type.
-
-        Args:
-            first: Number of the word's first character.
-            last: Number of its last character.
-            turn: Direction.
-            end: Baseline of the first character, extent of the last one above and below.
-        """
-        y, above, below = end
-        tolerance = self._tolerance
-        if abs(above - self._above) > tolerance or abs(below - self._below) > tolerance:
-            _, _, top, bottom = (
-                self._extent(first, turn) if last > first else (0, 0, y - above, y + below)
-            )
-            if abs(above - y + top) > tolerance or abs(below + y - bottom) > tolerance:
-                return False
-            if above + below > SMALLER * (self._above + self._below):  # other type
-                self._above, self._below = above, below
-        return last <= first + 1 or self._is_level(first, last, turn, y)
-
     def _is_level(self, first: int, last: int, turn: int, y: float) -> bool:
-        """Returns whether figures within a word are on its baseline."""
-        for inner in _INNER.finditer(self._text, first + 1, last + 1):
-            _, _, top, bottom = self._extent(inner.start(), turn)
-            tolerance = self._tolerance
-            if abs(y - top - self._above) > tolerance or abs(bottom - y - self._below) > tolerance:
-                return False
-        return True
+        """Returns whether the end of a word, and figures within it, are on its baseline."""
+        tolerance = self._tolerance
+        if last > first and abs(self._baseline(last, turn) - y) > tolerance:
+            return False
+        if last <= first + 1:
+            return True
+        inner = _FIGURE.finditer(self._text, first + 1, last + 1)
+        return all(abs(self._baseline(at.start(), turn) - y) <= tolerance for at in inner)
 
     def _runs(
         self, glyphs: Sequence[_Glyph], first: int, baseline: float | None
@@ -306,7 +280,7 @@ class WordReader:
         main = max(glyphs, key=lambda glyph: glyph.height)
         usual, y = main.height, main.y
         if baseline is not None:
-            usual, y = self._above + self._below, baseline
+            usual, y = self._height, baseline
         runs: list[tuple[str, int]] = []
         for at, glyph in enumerate(glyphs, first):
             now = level(y - glyph.y, glyph.height, usual)
@@ -314,35 +288,37 @@ class WordReader:
                 runs[-1] = runs[-1][0] + self._text[at], now
             else:
                 runs.append((self._text[at], now))
-        if baseline is None and (usual > SMALLER * (self._above + self._below) or len(runs) > 1):
-            self._above, self._below = y - main.bottom + usual, main.bottom - y
+        if baseline is None and (usual > SMALLER * self._height or len(runs) > 1):
+            self._height, self._tolerance = usual, _FLAT * usual
         return first + glyphs.index(main), runs
 
     def _glyph(self, at: int, turn: int) -> _Glyph:
-        _, _, top, bottom = self._extent(at, turn)
-        return _Glyph(self._baseline(at, turn), bottom, bottom - top)
+        _, _, height = self._extent(at, turn)
+        return _Glyph(self._baseline(at, turn), height)
 
     def _baseline(self, at: int, turn: int) -> float:
-        self._raw.FPDFText_GetCharOrigin(self._textpage, at, self._x, self._y)
-        return turned(turn, self._x.value, self._y.value)[1]
+        self._origin(self._textpage, at, self._x, self._y)
+        return turned(turn, self._x.value, self._y.value)[1] if turn else -self._y.value
 
-    def _extent(self, at: int, turn: int) -> tuple[float, float, float, float]:
-        """Returns the beginning, end, top and bottom of a character's box along the line."""
+    def _extent(self, at: int, turn: int) -> tuple[float, float, float]:
+        """Returns the beginning, end and height of a character's box along the line."""
         box = self._box
-        self._raw.FPDFText_GetLooseCharBox(self._textpage, at, box)
+        self._loose_box(self._textpage, at, box)
         if turn == 0:
-            return box.left, box.right, -box.top, -box.bottom
+            return box.left, box.right, box.top - box.bottom
         (a, c), (b, d) = (
             turned(turn, *corner) for corner in ((box.left, box.bottom), (box.right, box.top))
         )
-        return min(a, b), max(a, b), min(c, d), max(c, d)
+        return min(a, b), max(a, b), abs(c - d)
 
-    def _place(self, first: int, last: int, turn: int) -> tuple[float, float, float, float, float]:
-        """Returns where a word begins and ends, its baseline, and its end's extent around that."""
-        self._raw.FPDFText_GetCharOrigin(self._textpage, first, self._x, self._y)
-        x, y = turned(turn, self._x.value, self._y.value)
-        near, far, top, bottom = self._extent(last, turn)
-        return min(x, near), max(x, far), y, y - top, bottom - y
+    def _place(self, first: int, last: int, turn: int) -> tuple[float, float, float, float]:
+        """Returns where a word begins and ends, its baseline, and the height of its end."""
+        self._origin(self._textpage, first, self._x, self._y)
+        x, y = self._x.value, -self._y.value
+        if turn:
+            x, y = turned(turn, x, -y)
+        near, far, height = self._extent(last, turn)
+        return min(x, near), max(x, far), y, height
 
     def _decoded(self, word: str, alone: bool) -> str:
         """Decodes text; each run of undecodable characters becomes U+FFFD, or nothing if alone."""
