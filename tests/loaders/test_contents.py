@@ -261,7 +261,7 @@ def test_pages_of_a_book_outside_its_order_are_read() -> None:
 
 
 def damaged(data: bytes, text: bytes) -> bytes:
-    """Returns an archive in which a stored text has another letter than its checksum says."""
+    """Returns an archive in which a stored text does not match its checksum."""
     assert data.count(text) == 1
     return data.replace(text, text[::-1])
 

@@ -17,8 +17,7 @@ from contents import (
     related,
 )
 
-from leporello.loaders.tables.grid import Cell as GridCell
-from leporello.loaders.tables.grid import Row, fields
+from leporello.loaders.tables.grid import GridCell, GridRow, fields
 
 
 def cells(*rows: str) -> list[list[Cell]]:
@@ -135,9 +134,9 @@ def test_sections_and_places_in_tables_are_exact() -> None:
 def test_spans_do_not_multiply_a_table() -> None:
     """Long cells are not repeated, and absurd spans are ignored."""
     long = GridCell("x" * 300, rows=3)
-    rows = [Row([long, "a"]), Row(["b"]), Row(["c"])]
+    rows = [GridRow([long, "a"]), GridRow(["b"]), GridRow(["c"])]
     assert [row for _, row in fields(rows)] == [["x" * 300, "a"], ["", "b"], ["", "c"]]
-    wide = [Row([GridCell("a", columns=999), "b"]) for _ in range(500)]
+    wide = [GridRow([GridCell("a", columns=999), "b"]) for _ in range(500)]
     assert [row for _, row in fields(wide)] == [["a", "b"]] * 500
 
 

@@ -10,9 +10,9 @@ from leporello.core.records import Loss
 from leporello.loaders.figures import formula
 from leporello.loaders.flow import Flow
 from leporello.loaders.numbering import whole
-from leporello.loaders.office.docx_styles import Numbers, Styles, is_on, outline_level
+from leporello.loaders.office.docx_styles import WordNumbers, WordStyles, is_on, outline_level
 from leporello.loaders.office.docx_tables import columns_before, columns_of, inside, row_spans
-from leporello.loaders.office.parts import Parts, attribute, elements, local_name
+from leporello.loaders.office.parts import OfficeParts, attribute, elements, local_name
 from leporello.loaders.office.symbols import symbol
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ class Body:
         part: Name of the part that is being written.
     """
 
-    def __init__(self, parts: Parts, flow: Flow, part: str) -> None:
+    def __init__(self, parts: OfficeParts, flow: Flow, part: str) -> None:
         self.flow, self.part = flow, part
         self._parts = parts
-        self._styles = Styles(parts.root(self._related("styles"), "styles"))
+        self._styles = WordStyles(parts.root(self._related("styles"), "styles"))
         numbers = parts.root(self._related("numbering"), "numbers of lists")
-        self._numbers = Numbers(numbers, self._styles)
+        self._numbers = WordNumbers(numbers, self._styles)
         self._fields: list[str] = []  # instructions of open fields; empty after they end
         self._codes = 0  # open fields whose instruction is being read
         self._height = ""  # sup, sub or nothing: the element that is open for raised text
@@ -147,8 +147,8 @@ class Body:
         self.write(run)
 
     def _is_hidden(self, properties: _Element | None, style: str | None) -> bool:
-        if properties is not None and (own := properties.find("{*}vanish")) is not None:
-            return is_on(own)
+        if properties is not None and (vanish := properties.find("{*}vanish")) is not None:
+            return is_on(vanish)
         values = (self._styles.text_value(s, "vanish") for s in (style, self._style) if s)
         value = next((v for v in values if v is not None), "0")
         return value not in ("0", "false", "off")
@@ -292,8 +292,8 @@ class Body:
                 self.flow.start("td", {"colspan": str(before)})
             for cell in inside(row, "tc"):
                 if cell in spans:
-                    given = {"colspan": str(columns_of(cell)), "rowspan": str(spans[cell])}
-                    self.flow.start("td", given)
+                    covers = {"colspan": str(columns_of(cell)), "rowspan": str(spans[cell])}
+                    self.flow.start("td", covers)
                     self.write(cell)
                     self.flow.end("td")
             self.flow.end("tr")

@@ -28,7 +28,7 @@ def local_name(tag: str) -> str:
 def elements(parent: _Element) -> Iterator[tuple[str, _Element]]:
     """Yields the names and elements in an element, without comments.
 
-    Of alternatives, the first one that has elements is read.
+    Reads the first alternative that has elements.
     """
     for element in parent:
         if not isinstance(element.tag, str):
@@ -52,12 +52,12 @@ def attribute(element: _Element | None, name: str = "val") -> str | None:
     return None
 
 
-class Parts:
+class OfficeParts:
     """Parts of an Office file.
 
     Attributes:
         archive: The file.
-        losses: Parts that could not be read.
+        losses: OfficeParts that could not be read.
     """
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
@@ -158,12 +158,12 @@ def write_chart(root: _Element, flow: Flow) -> None:
 
 def _points(series: _Element, *names: str) -> list[str]:
     """Returns the points of a series' categories or values; empty texts for absent points."""
-    found = next((e for name in names if (e := series.find(f"{{*}}{name}")) is not None), None)
-    if found is None:
+    source = next((e for name in names if (e := series.find(f"{{*}}{name}")) is not None), None)
+    if source is None:
         return []
-    levels = [*found.iter("{*}lvl")]
+    levels = [*source.iter("{*}lvl")]
     points: dict[int, list[str]] = {}
-    for level in levels[::-1] or [found]:  # the outermost level is the last one
+    for level in levels[::-1] or [source]:  # the outermost level is the last one
         for point in level.iter("{*}pt"):
             text = _number(" ".join((point.findtext("{*}v") or "").split()))
             index = attribute(point, "idx") or ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from leporello.loaders.numbering import whole
-from leporello.loaders.tables.grid import Cell, Row, fields
+from leporello.loaders.tables.grid import GridCell, GridRow, fields
 
 _LONG = 1000  # characters of a cell with several blocks, in a table that lays out a page
 
@@ -95,10 +95,10 @@ class OpenTable:
             return None
         rows = []
         for row in self._rows:
-            cells: list[str | Cell] = [self._text(pieces, *cell) for cell in row.cells()]
+            cells: list[str | GridCell] = [self._text(pieces, *cell) for cell in row.cells()]
             for number, (columns, below) in row.spans.items():
-                cells[number] = Cell(str(cells[number]), columns, below)
-            rows.append(Row(cells, row.is_header))
+                cells[number] = GridCell(str(cells[number]), columns, below)
+            rows.append(GridRow(cells, row.is_header))
         written = [(self._rows[n].starts[0], "\t".join(texts)) for n, texts in fields(rows)]
         return sorted([*written, *self._outside(pieces)], key=lambda line: line[0])
 
