@@ -76,6 +76,8 @@ BOTH = (
         (CONTROL.format(run("4,700 guilders")), "4,700 guilders"),
         (f"<w:bdo w:val='rtl'>{run('one')}</w:bdo> <w:dir>{run(' two')}</w:dir>", "one two"),
         (run("עברית", "<w:rtl/>"), "עברית"),
+        (f"{field('X').replace('end', 'odd')}</w:p><w:p>{run('after')}", "after"),
+        (f"{run('5')}<w:r><w:br w:type='page'/></w:r>{run('6')}", "5\n6"),
         (f"<w:r>{RUBY}</w:r>", "漢(kan)"),
         (f"<w:smartTag>{run('a')}</w:smartTag><w:customXml>{run(' b')}</w:customXml>", "a b"),
         (f"<w:r>{SYMBOLS}</w:r>", "☐±"),

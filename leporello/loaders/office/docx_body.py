@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _Write: TypeAlias = "Callable[[Body, _Element], None]"
 _BOXES = {True: "☒", False: "☐"}
 _HEIGHTS = {"superscript": "sup", "subscript": "sub"}
+_RESULT = "\0"  # in place of the instruction of a field whose result follows
 _QUOTIENT = re.compile(r"\bEQ\s+\\f\s*\(([^(),;]*)[,;]([^(),;]*)\)", re.I)
 _CONTENTS = ("{*}txbxContent", "{*}chart", "{*}relIds")  # of drawings
 _NOTES = ("footnote", "endnote", "comment")
@@ -40,7 +41,7 @@ class Body:
         self._styles = WordStyles(parts.root(self._related("styles"), "styles"))
         numbers = parts.root(self._related("numbering"), "numbers of lists")
         self._numbers = WordNumbers(numbers, self._styles)
-        self._fields: list[str] = []  # instructions of open fields; empty after they end
+        self._fields: list[str] = []  # instructions of open fields, or `_RESULT`
         self._codes = 0  # open fields whose instruction is being read
         self._height = ""  # sup, sub or nothing: the element that is open for raised text
         self._style = ""  # of the paragraph
@@ -97,6 +98,8 @@ class Body:
         self._after = []
         self.write(paragraph)
         self._set_height("")
+        if self._codes:  # the field has no end, so its instruction must not swallow the document
+            self._fields, self._codes = [_RESULT for _ in self._fields], 0
         after, self._after = self._after, None
         mark = None if properties is None else properties.find("{*}rPr/{*}del")
         if mark is not None and not after:
@@ -164,10 +167,6 @@ class Body:
         if not self._codes:
             self.flow.data(element.text or "")
 
-    def _write_break(self, element: _Element) -> None:
-        if attribute(element, "type") in (None, "textWrapping"):
-            self.flow.start("br")
-
     def _write_symbol(self, element: _Element) -> None:
         font, code = attribute(element, "font") or "", attribute(element, "char") or ""
         if text := symbol(font, code):
@@ -182,12 +181,12 @@ class Body:
             self._fields.append("")
             self._codes += 1
             self._write_form(element)
-        elif kind == "separate" and self._fields and self._codes:
+        elif kind == "separate" and self._fields and self._fields[-1] != _RESULT:
             self._codes -= 1
-            self._fields[-1] = "\0"  # its result follows
+            self._fields[-1] = _RESULT
         elif kind == "end" and self._fields:
             instruction = self._fields.pop()
-            if instruction != "\0":
+            if instruction != _RESULT:
                 self._codes -= 1
                 self._write_instruction(instruction)
 
@@ -210,7 +209,7 @@ class Body:
             self.flow.losses.append(loss)
 
     def _read_instruction(self, element: _Element) -> None:
-        if self._fields and self._fields[-1] != "\0":
+        if self._fields and self._fields[-1] != _RESULT:
             self._fields[-1] += element.text or ""
 
     def _write_control(self, control: _Element) -> None:
@@ -315,8 +314,9 @@ _HANDLERS: Mapping[str, _Write | None] = {
     "t": Body._write_text,
     "tbl": Body._write_table,
     "tab": lambda body, _: body.flow.start("tab"),
-    "br": Body._write_break,
-    "cr": Body._write_break,
+    "ptab": lambda body, _: body.flow.start("tab"),
+    "br": lambda body, _: body.flow.start("br"),  # also of pages and columns
+    "cr": lambda body, _: body.flow.start("br"),
     "noBreakHyphen": lambda body, _: body.flow.data("\u2011"),
     "softHyphen": lambda body, _: body.flow.data("\u00ad"),
     "sym": Body._write_symbol,
@@ -340,7 +340,7 @@ _HANDLERS: Mapping[str, _Write | None] = {
             *("pPr", "rPr", "sectPr", "tblPr", "tblGrid", "trPr", "tcPr", "tblPrEx", "del"),
             *("moveFrom", "delText", "delInstrText", "footnoteRef", "endnoteRef", "annotationRef"),
             *("fldData", "ffData", "sdtPr", "sdtEndPr", "rubyPr", "oMathParaPr", "customXmlPr"),
-            *("smartTagPr", "ptab"),
+            "smartTagPr",
         ),
         None,
     ),
