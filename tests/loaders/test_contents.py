@@ -216,6 +216,13 @@ _VANISH = "<w:style w:styleId='V'><w:rPr><w:vanish/></w:rPr></w:style>"
         ),
         ("a.rtf", rf"{{\rtf1 x{{\v {SECRET}}}}}"),
         (
+            "a.docx",
+            docx(
+                f"<w:tbl><w:tr><w:trPr><w:hidden/></w:trPr><w:tc><w:p>{run(SECRET)}</w:p></w:tc></w:tr>"
+                f"</w:tbl><w:p>{run('x')}</w:p>"
+            ),
+        ),
+        (
             "a.pptx",
             pptx(
                 shape("<a:p><a:r><a:t>x</a:t></a:r></a:p>")

@@ -284,6 +284,9 @@ class Body:
         rows = [row for row in inside(table, "tr") if row.find("{*}trPr/{*}del") is None]
         spans = row_spans(rows)
         for row in rows:
+            if is_on(row.find("{*}trPr/{*}hidden")):
+                self.flow.conceal(" ".join(t.text or "" for t in row.iter("{*}t")))
+                continue
             group = "thead" if is_on(row.find("{*}trPr/{*}tblHeader")) else "tbody"
             self.flow.start(group)
             self.flow.start("tr")

@@ -88,6 +88,7 @@ class _OpenFlow(XmlFlow):
 
     def given(self, like: str, attributes: Mapping[str, str]) -> Mapping[str, str]:
         is_hidden = attributes.get("display") == "none" or attributes.get("is-hidden") == "true"
+        is_hidden = is_hidden or attributes.get("visibility") in ("collapse", "filter")  # a row
         if is_hidden or self.styles.is_hidden(attributes.get("style-name", "")):
             return _HIDDEN
         if like == "img" and self._is_replaced:

@@ -116,7 +116,10 @@ class OfficeParts:
                 continue
             root = self.root(name, what)
             if is_chart:
+                size = len(flow.pieces)
                 write_chart(root, flow)
+                if len(flow.pieces) == size:
+                    self.losses.append(Loss(what, "is of a kind that is not read", name))
             else:
                 for point in root.iter("{*}pt"):
                     flow.element("p", _text(point))

@@ -11,7 +11,7 @@ from itertools import pairwise
 from leporello.loaders.numbering import whole
 from leporello.loaders.tables.grid import GridCell, GridRow, fields
 
-_LONG = 1000  # characters of a cell with several blocks, in a table that lays out a page
+_LONG = 2000  # characters of a cell with several blocks, in a table that lays out a page
 
 
 @dataclass(slots=True)
@@ -137,7 +137,7 @@ class OpenTable:
                 end - start > _LONG or self._text(pieces, start, end) != title
             ):
                 return True
-        return any(
+        return not any(row.is_header for row in self._rows) and any(
             end > start + 2 and _is_page(pieces, start, end)
             for row in self._rows
             for start, end in row.cells()
