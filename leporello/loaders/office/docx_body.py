@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from leporello.core.records import Loss
 from leporello.loaders.figures import formula
 from leporello.loaders.flow import Flow
-from leporello.loaders.numbering import whole
+from leporello.loaders.office.docx_fields import BOXES, WordFields
 from leporello.loaders.office.docx_styles import WordNumbers, WordStyles, is_on, outline_level
 from leporello.loaders.office.docx_tables import columns_before, columns_of, inside, row_spans
 from leporello.loaders.office.parts import OfficeParts, attribute, elements, local_name
@@ -19,10 +18,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 _Write: TypeAlias = "Callable[[Body, _Element], None]"
-_BOXES = {True: "☒", False: "☐"}
 _HEIGHTS = {"superscript": "sup", "subscript": "sub"}
-_RESULT = "\0"  # in place of the instruction of a field whose result follows
-_QUOTIENT = re.compile(r"\bEQ\s+\\f\s*\(([^(),;]*)[,;]([^(),;]*)\)", re.I)
 _CONTENTS = ("{*}txbxContent", "{*}chart", "{*}relIds")  # of drawings
 _NOTES = ("footnote", "endnote", "comment")
 
@@ -41,8 +37,7 @@ class Body:
         self._styles = WordStyles(parts.root(self._related("styles"), "styles"))
         numbers = parts.root(self._related("numbering"), "numbers of lists")
         self._numbers = WordNumbers(numbers, self._styles)
-        self._fields: list[str] = []  # instructions of open fields, or `_RESULT`
-        self._codes = 0  # open fields whose instruction is being read
+        self._fields = WordFields(flow)
         self._height = ""  # sup, sub or nothing: the element that is open for raised text
         self._style = ""  # of the paragraph
         self._after: list[_Element] | None = None  # text boxes and charts of the open paragraph
@@ -98,8 +93,7 @@ class Body:
         self._after = []
         self.write(paragraph)
         self._set_height("")
-        if self._codes:  # the field has no end, so its instruction must not swallow the document
-            self._fields, self._codes = [_RESULT for _ in self._fields], 0
+        self._fields.end_paragraph()
         after, self._after = self._after, None
         mark = None if properties is None else properties.find("{*}rPr/{*}del")
         if mark is not None and not after:
@@ -164,7 +158,7 @@ class Body:
         self._height = height
 
     def _write_text(self, element: _Element) -> None:
-        if not self._codes:
+        if not self._fields.codes:
             self.flow.data(element.text or "")
 
     def _write_symbol(self, element: _Element) -> None:
@@ -174,51 +168,13 @@ class Body:
         else:
             self.flow.losses.append(Loss("symbol", f"{code} of the font {font} is unknown"))
 
-    def _write_field(self, element: _Element) -> None:
-        """Begins or ends a field, whose instruction is not text."""
-        kind = attribute(element, "fldCharType")
-        if kind == "begin":
-            self._fields.append("")
-            self._codes += 1
-            self._write_form(element)
-        elif kind == "separate" and self._fields and self._fields[-1] != _RESULT:
-            self._codes -= 1
-            self._fields[-1] = _RESULT
-        elif kind == "end" and self._fields:
-            instruction = self._fields.pop()
-            if instruction != _RESULT:
-                self._codes -= 1
-                self._write_instruction(instruction)
-
-    def _write_form(self, field: _Element) -> None:
-        """Writes the value of a field of a form that has no text of its own."""
-        if (box := field.find("{*}ffData/{*}checkBox")) is not None:
-            state = box.find("{*}checked")
-            self.flow.data(_BOXES[is_on(box.find("{*}default") if state is None else state)])
-        elif (choices := field.find("{*}ffData/{*}ddList")) is not None:
-            texts = [attribute(e) or "" for e in choices.iterfind("{*}listEntry")]
-            chosen = whole(attribute(choices.find("{*}result")))
-            self.flow.data("".join(texts[chosen : chosen + 1]))
-
-    def _write_instruction(self, instruction: str) -> None:
-        """Writes a field without a result, if its instruction is a formula."""
-        if quotient := _QUOTIENT.search(instruction):
-            self.flow.data(f"{quotient[1].strip()}/{quotient[2].strip()}")
-        elif instruction.split()[:1] == ["EQ"]:
-            loss = Loss("formula", "is a field that is not read", "", len(instruction))
-            self.flow.losses.append(loss)
-
-    def _read_instruction(self, element: _Element) -> None:
-        if self._fields and self._fields[-1] != _RESULT:
-            self._fields[-1] += element.text or ""
-
     def _write_control(self, control: _Element) -> None:
         """Writes a content control: its content, or a box for one that is ticked or not."""
         properties = control.find("{*}sdtPr")
         box = None if properties is None else properties.find("{*}checkbox")
         content = control.find("{*}sdtContent")
         if box is not None:
-            self.flow.data(_BOXES[is_on(box.find("{*}checked"))])
+            self.flow.data(BOXES[is_on(box.find("{*}checked"))])
         elif content is not None:
             self.write(content)
 
@@ -323,8 +279,8 @@ _HANDLERS: Mapping[str, _Write | None] = {
     "noBreakHyphen": lambda body, _: body.flow.data("\u2011"),
     "softHyphen": lambda body, _: body.flow.data("\u00ad"),
     "sym": Body._write_symbol,
-    "fldChar": Body._write_field,
-    "instrText": Body._read_instruction,
+    "fldChar": lambda body, element: body._fields.write(element),
+    "instrText": lambda body, element: body._fields.instruct(element.text or ""),
     "sdt": Body._write_control,
     "ruby": Body._write_ruby,
     "footnoteReference": Body._write_reference,
