@@ -13,7 +13,9 @@ from typing import Any, TypeAlias
 _DEEPEST = 60  # elements within each other; only the text of deeper elements is read
 _LONGEST = 30  # pieces of raised or lowered text; what is longer is not a figure
 _POWER = re.compile(r"[-+−–±]?[\w.,'′]+(?:[-–]\d+)?[-+−]?|[-+−]")  # needs no parentheses
-_OPERAND = re.compile(r"[-+−]?[\w.,%]+(?:\^[-−]?\w+)?|√?\([^()]*\)")
+# Parts of a fraction that need no parentheses: a number, a name, each with a power; and its base.
+_OPERAND = re.compile(r"(?:[-+−]?\d[\d.,]*%?|[^\W\d]\w*)(?:\^[-−]?\w+)?|√?\([^()]*\)")
+_BASE = re.compile(r"[\w.,′]*|.|√?\([^()]*\)", re.DOTALL)
 _INDEX = re.compile(r"\w+(?:[.,]\w+)*")
 _SIGNS = re.compile(r"[^\w+−-]*")  # such as °, ′ and *, which need no sign
 # Letters that end a word, as in 4th, 1er, 2e, Mme and TM, notes in brackets, and sentences.
@@ -120,6 +122,8 @@ def _power(text: str) -> str:
 
 
 def _script(base: str, low: str, high: str, *, is_limit: bool = False) -> str:
+    if not _BASE.fullmatch(base):
+        base = f"({base})"
     before, after = lowered(low, base)
     if is_limit and low:
         before, after = ("_", "") if _INDEX.fullmatch(low) else ("_(", ")")

@@ -178,6 +178,7 @@ MATHML = [
     ("<mfrac><mn>1</mn><mn>2</mn></mfrac>", "1/2"),
     ("<mn>2</mn><mfrac><mn>1</mn><mn>2</mn></mfrac>", "2 1/2"),
     ("<mfrac><mrow><mi>a</mi><mo>+</mo><mn>1</mn></mrow><mi>b</mi></mfrac>", "(a+1)/b"),
+    ("<mfrac><mn>1</mn><mrow><mn>2</mn><mi>a</mi></mrow></mfrac>", "1/(2a)"),
     ("<msup><mi>x</mi><mn>2</mn></msup>", "x^2"),
     ("<msubsup><mi>x</mi><mn>1</mn><mi>n</mi></msubsup>", "x1^n"),
     ("<msqrt><mi>x</mi><mo>+</mo><mn>1</mn></msqrt>", "√(x+1)"),
@@ -205,6 +206,10 @@ def test_formulas_of_mathml_are_text(source: str, text: str) -> None:
         ("<m:f><m:num>{a}</m:num><m:den>{b}</m:den></m:f>", "a/b"),
         ("<m:sSup><m:e>{a}</m:e><m:sup>{b}</m:sup></m:sSup>", "a^b"),
         ("<m:sSub><m:e>{a}</m:e><m:sub>{b}</m:sub></m:sSub>", "ab"),
+        (
+            "<m:sSup><m:e><m:f><m:num>{a}</m:num><m:den>{b}</m:den></m:f></m:e><m:sup>{a}</m:sup></m:sSup>",
+            "(a/b)^a",
+        ),
         ("<m:rad><m:deg>{a}</m:deg><m:e>{b}</m:e></m:rad>", "(b)^(1/a)"),
         (
             "<m:d><m:dPr><m:begChr m:val='['/><m:endChr m:val=']'/></m:dPr><m:e>{a}</m:e></m:d>",

@@ -230,6 +230,9 @@ class Body:
         self.flow.losses.append(Loss("inserted part", f"is not read ({name})"))
 
     def _write_formula(self, element: _Element) -> None:
+        before = element.getprevious()
+        if before is not None and local_name(str(before.tag)) == "oMath":
+            self.flow.data(" ")
         self.flow.data(formula(element))
 
     def _write_table(self, table: _Element) -> None:

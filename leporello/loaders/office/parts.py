@@ -5,12 +5,14 @@ from __future__ import annotations
 import posixpath
 import zipfile
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from leporello.core.records import Loss
 from leporello.loaders.flow import Flow
+from leporello.loaders.numbering import whole
 from leporello.loaders.office.archive import parsed, read
 
 if TYPE_CHECKING:
@@ -165,14 +167,27 @@ def _points(series: _Element, *names: str) -> list[str]:
     if source is None:
         return []
     levels = [*source.iter("{*}lvl")]
-    points: dict[int, list[str]] = {}
-    for level in levels[::-1] or [source]:  # the outermost level is the last one
-        for point in level.iter("{*}pt"):
-            text = _number(" ".join((point.findtext("{*}v") or "").split()))
-            index = attribute(point, "idx") or ""
-            if index.isdecimal() and int(index) < _MOST_POINTS:
-                points.setdefault(int(index), []).append(text)
-    return [" ".join(points.get(i, [])) for i in range(max(points, default=-1) + 1)]
+    points: dict[int, str] = {}
+    for level in levels or [source]:
+        outer = sorted(_values(level).items())
+        if not points:  # the innermost level is the first one
+            points = dict(outer)
+            continue
+        starts = [index for index, _ in outer]
+        for index, text in points.items():  # an outer label is above the labels up to the next one
+            if at := bisect_right(starts, index):
+                points[index] = f"{outer[at - 1][1]} {text}"
+    return [points.get(i, "") for i in range(max(points, default=-1) + 1)]
+
+
+def _values(level: _Element) -> dict[int, str]:
+    """Returns the texts of points by their index."""
+    points = {}
+    for point in level.iter("{*}pt"):
+        index = whole(attribute(point, "idx"), -1)
+        if 0 <= index < _MOST_POINTS:
+            points[index] = _number(" ".join((point.findtext("{*}v") or "").split()))
+    return points
 
 
 def _number(text: str) -> str:

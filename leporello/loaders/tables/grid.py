@@ -55,11 +55,20 @@ def fields(rows: Sequence[GridRow]) -> Iterator[tuple[int, list[str]]]:
     for number, texts in enumerate(_texts(rows)):
         if number < top and len(texts) > 1:
             header.append(texts)
-        elif any(texts) and rows[number].cells:
+        elif any(texts) and not _is_repeated(rows[number : number + 2]):
             yield number, texts
         if number == top - 1 and header:
             columns = zip_longest(*header, fillvalue="")
             yield number, [" ".join(dict.fromkeys(filter(None, names))) for names in columns]
+
+
+def _is_repeated(rows: Sequence[GridRow]) -> bool:
+    """Returns whether the next row repeats all cells that begin in a row, and has more."""
+    cells = rows[0].cells
+    if not cells:
+        return True
+    below = [c for c in cells if isinstance(c, GridCell) and c.rows > 1 and len(c.text) <= _LONG]
+    return len(below) == len(cells) and len(rows) > 1 and len(rows[1].cells) > 0
 
 
 def _texts(rows: Sequence[GridRow]) -> Iterator[list[str]]:
@@ -122,6 +131,10 @@ def _header(rows: Sequence[GridRow]) -> int:
     or is above several columns.
     """
     marked = next((i for i, row in enumerate(rows) if not row.is_header), 0)
+    for number, row in enumerate(rows[1:marked], 1):  # a name of rows reaches below the header
+        if any(isinstance(cell, GridCell) and number + cell.rows > marked for cell in row.cells):
+            marked = number
+            break
     first = [c if isinstance(c, GridCell) else GridCell(c) for c in (rows[0].cells if rows else ())]
     groups = any(cell.columns > 1 for cell in first) and len(first) > 1
     merged = groups and all(c.columns > 1 or c.rows > 1 or not c.text for c in first)
