@@ -12,10 +12,13 @@ from typing import Any, TypeAlias
 
 _DEEPEST = 60  # elements within each other; only the text of deeper elements is read
 _LONGEST = 30  # pieces of raised or lowered text; what is longer is not a figure
-_POWER = re.compile(r"[-+−–±]?[\w.,'′]+(?:[-–]\d+)?[-+−]?|[-+−]")  # needs no parentheses
-_OPERAND = re.compile(r"[-+−]?[\w.,%]+(?:\^[-−]?\w+)?|√?\([^()]*\)")
+_POWER = re.compile(r"[-+−–±]?[\w.,'′]+(?:[-–]\d+)?[-+−]?|\S")  # needs no parentheses
+# Parts of a fraction that need no parentheses: a number, a name, each with a power; and its base.
+_OPERAND = re.compile(r"(?:[-+−]?\d[\d.,]*[%!]?|[^\W\d]\w*)(?:\^[-−]?\w+)?|√?\([^()]*\)")
+_BASE = re.compile(r"[\w.,′]*|.|√?\([^()]*\)", re.DOTALL)
 _INDEX = re.compile(r"\w+(?:[.,]\w+)*")
-_SIGNS = re.compile(r"[^\w+−-]*")  # such as °, ′ and *, which need no sign
+_SIGNS = re.compile(r"[°′″‴*†‡§¶®™©℠¯ˉ˜~ˆ^→⃗'\"’”.,;:!?\s]*")  # which need no sign
+_SCRIPT = re.compile(r"[_^][-+−]?[^\W_]+\Z")  # at the end of a text, which letters would continue
 # Letters that end a word, as in 4th, 1er, 2e, Mme and TM, notes in brackets, and sentences.
 _WORDS = re.compile(
     r"st|nd|rd|th|ers?|res?|es?|i?[eè]mes?|mes?|lles?|os?|tm|sm|[\[(].*|.{25,}", re.I | re.S
@@ -103,14 +106,21 @@ def _name(element: Any) -> str:  # noqa: ANN401 -- an element of any ElementTree
 
 
 def _joined(texts: Iterable[str]) -> str:
-    """Joins texts; figures that meet are separated, as in 2 1/2."""
+    """Joins texts; figures that meet are separated, as in 2 1/2, and so is what a script ends."""
     joined = ""
     for text in texts:
-        joined += " " * (joined[-1:].isdigit() and text[:1].isdigit()) + text
+        meets = joined[-1:].isdigit() and text[:1].isdigit()
+        meets = meets or (
+            text[:1].isalnum() and _SCRIPT.search(joined, len(joined) - 30) is not None
+        )
+        joined += " " * meets + text
     return joined
 
 
-def _fraction(above: str, below: str) -> str:
+def _fraction(above: str, below: str, line: str = "") -> str:
+    """Returns a fraction; without a line between them, one part is over the other."""
+    if line in ("noBar", "0"):
+        return f"{above} over {below}"
     return "/".join(part if _OPERAND.fullmatch(part) else f"({part})" for part in (above, below))
 
 
@@ -120,8 +130,10 @@ def _power(text: str) -> str:
 
 
 def _script(base: str, low: str, high: str, *, is_limit: bool = False) -> str:
+    if not _BASE.fullmatch(base):
+        base = f"({base})"
     before, after = lowered(low, base)
-    if is_limit and low:
+    if low and (is_limit or not low.isdigit()):
         before, after = ("_", "") if _INDEX.fullmatch(low) else ("_(", ")")
     return base + before + low + after + _power(high)
 
@@ -168,7 +180,7 @@ def _listed(separator: str, parts: _Parts) -> str:
 
 
 _BUILDERS: dict[str, Callable[[Any, _Parts], str]] = {
-    "mfrac": lambda _, p: _fraction(*_nth(p, 0, 1)),
+    "mfrac": lambda e, p: _fraction(*_nth(p, 0, 1), line=e.get("linethickness", "")),
     "msup": lambda _, p: _script(*_nth(p, 0, 9, 1)),
     "msub": lambda _, p: _script(*_nth(p, 0, 1, 9)),
     "msubsup": lambda _, p: _script(*_nth(p, 0, 1, 2)),
@@ -182,7 +194,7 @@ _BUILDERS: dict[str, Callable[[Any, _Parts], str]] = {
     "mspace": lambda *_: " ",
     "mtr": lambda _, p: _listed(" ", p),
     "mtable": lambda _, p: f"[{_listed('; ', p)}]",
-    "f": lambda _, p: _fraction(*_of(p, "num", "den")),
+    "f": lambda e, p: _fraction(*_of(p, "num", "den"), line=_property(e, "type", "")),
     "sSup": lambda _, p: _script(*_of(p, "e", "", "sup")),
     "sSub": lambda _, p: _script(*_of(p, "e", "sub", "")),
     "sSubSup": lambda _, p: _script(*_of(p, "e", "sub", "sup")),

@@ -24,7 +24,7 @@ _LITTLE = 200  # characters of a page that scripts may have been meant to fill
 _NOT_SHOWN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)(?![\w-])", re.I)
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
 _NONE: Mapping[str, str] = MappingProxyType({})
-# What begins an element, by its flow, name and attributes, and what ends it.
+# Functions that begin and end an element of a flow, by its name.
 Begin: TypeAlias = Callable[[Any, str, Mapping[str, str]], None]
 End: TypeAlias = Callable[[Any, str], None]
 
@@ -72,9 +72,9 @@ class Flow:
         if ("style" in attributes or "hidden" in attributes) and _is_hidden(attributes):
             self.aside(tag, attributes, self._conceal)
             return
-        known = self.starts.get(tag)
-        if known is not None:
-            gap, begin = known
+        entry = self.starts.get(tag)
+        if entry is not None:
+            gap, begin = entry
             if gap:
                 if gap > self._gap:
                     self._part(gap)
@@ -92,9 +92,9 @@ class Flow:
                 aside, self._aside = self._aside, None
                 self._then(aside.close())
             return
-        known = self.ends.get(tag)
-        if known is not None:
-            gap, finish = known
+        entry = self.ends.get(tag)
+        if entry is not None:
+            gap, finish = entry
             if finish is not None:
                 finish(self, tag)
             if gap > self._gap:
@@ -307,7 +307,7 @@ class Flow:
     def _end_reading(self, _tag: str) -> None:
         self._write(")")
 
-    # Separators before elements, and what begins them; separators after them, and what ends them.
+    # Separators before and after elements, with functions that begin and end them.
     starts: ClassVar[Mapping[str, tuple[Gap, Begin | None]]] = {
         **dict.fromkeys(PARAGRAPHS, (Gap.PARAGRAPH, None)),
         **dict.fromkeys(LINES, (Gap.LINE, None)),

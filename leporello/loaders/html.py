@@ -29,9 +29,6 @@ _BEGINS = re.compile(
 _DECLARED_WITHIN = 4096  # bytes; browsers examine the first 1024
 
 
-_LIST_STYLE = re.compile(
-    r"list-style(?:-type)?\s*:[^;]*?\b(none|(?:lower|upper)-\w+|decimal)", re.I
-)
 _LIST_FORMS = {
     "none": "", "decimal": "1", "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A",
     "upper-latin": "A", "lower-roman": "i", "upper-roman": "I",
@@ -133,8 +130,13 @@ class _List:
 
 def _form(attributes: Mapping[str, str], default: str) -> str:
     """Returns the form of numbers that a style names; empty for no numbers."""
-    style = _LIST_STYLE.search(attributes.get("style", ""))
-    return _LIST_FORMS.get(style[1].lower(), default) if style else default
+    for declaration in attributes.get("style", "").lower().split(";"):
+        name, _, value = declaration.partition(":")
+        if name.strip() in ("list-style", "list-style-type"):
+            return next(
+                (_LIST_FORMS[word] for word in value.split() if word in _LIST_FORMS), default
+            )
+    return default
 
 
 def _box(*, is_ticked: bool) -> str:

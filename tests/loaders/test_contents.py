@@ -76,6 +76,8 @@ BOTH = (
         (CONTROL.format(run("4,700 guilders")), "4,700 guilders"),
         (f"<w:bdo w:val='rtl'>{run('one')}</w:bdo> <w:dir>{run(' two')}</w:dir>", "one two"),
         (run("עברית", "<w:rtl/>"), "עברית"),
+        (f"{field('X').replace('end', 'odd')}</w:p><w:p>{run('after')}", "after"),
+        (f"{run('5')}<w:r><w:br w:type='page'/></w:r>{run('6')}", "5\n6"),
         (f"<w:r>{RUBY}</w:r>", "漢(kan)"),
         (f"<w:smartTag>{run('a')}</w:smartTag><w:customXml>{run(' b')}</w:customXml>", "a b"),
         (f"<w:r>{SYMBOLS}</w:r>", "☐±"),
@@ -214,6 +216,13 @@ _VANISH = "<w:style w:styleId='V'><w:rPr><w:vanish/></w:rPr></w:style>"
         ),
         ("a.rtf", rf"{{\rtf1 x{{\v {SECRET}}}}}"),
         (
+            "a.docx",
+            docx(
+                f"<w:tbl><w:tr><w:trPr><w:hidden/></w:trPr><w:tc><w:p>{run(SECRET)}</w:p></w:tc></w:tr>"
+                f"</w:tbl><w:p>{run('x')}</w:p>"
+            ),
+        ),
+        (
             "a.pptx",
             pptx(
                 shape("<a:p><a:r><a:t>x</a:t></a:r></a:p>")
@@ -261,7 +270,7 @@ def test_pages_of_a_book_outside_its_order_are_read() -> None:
 
 
 def damaged(data: bytes, text: bytes) -> bytes:
-    """Returns an archive in which a stored text has another letter than its checksum says."""
+    """Returns an archive in which a stored text does not match its checksum."""
     assert data.count(text) == 1
     return data.replace(text, text[::-1])
 

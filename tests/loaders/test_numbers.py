@@ -178,8 +178,11 @@ MATHML = [
     ("<mfrac><mn>1</mn><mn>2</mn></mfrac>", "1/2"),
     ("<mn>2</mn><mfrac><mn>1</mn><mn>2</mn></mfrac>", "2 1/2"),
     ("<mfrac><mrow><mi>a</mi><mo>+</mo><mn>1</mn></mrow><mi>b</mi></mfrac>", "(a+1)/b"),
+    ("<mfrac><mn>1</mn><mrow><mn>2</mn><mi>a</mi></mrow></mfrac>", "1/(2a)"),
     ("<msup><mi>x</mi><mn>2</mn></msup>", "x^2"),
-    ("<msubsup><mi>x</mi><mn>1</mn><mi>n</mi></msubsup>", "x1^n"),
+    ("<msubsup><mi>x</mi><mn>1</mn><mi>n</mi></msubsup><mi>a</mi>", "x1^n a"),
+    ("<mfrac linethickness='0'><mi>n</mi><mi>k</mi></mfrac>", "n over k"),
+    ("<munder><mi>lim</mi><mi>n</mi></munder><msup><mi>x</mi><mo>∞</mo></msup>", "lim_n x^∞"),
     ("<msqrt><mi>x</mi><mo>+</mo><mn>1</mn></msqrt>", "√(x+1)"),
     ("<munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo></mrow><mi>n</mi></munderover>", "∑_(i=)^n"),
     ("<semantics><msub><mi>H</mi><mn>2</mn></msub><annotation>H_2</annotation></semantics>", "H2"),
@@ -204,7 +207,11 @@ def test_formulas_of_mathml_are_text(source: str, text: str) -> None:
     [
         ("<m:f><m:num>{a}</m:num><m:den>{b}</m:den></m:f>", "a/b"),
         ("<m:sSup><m:e>{a}</m:e><m:sup>{b}</m:sup></m:sSup>", "a^b"),
-        ("<m:sSub><m:e>{a}</m:e><m:sub>{b}</m:sub></m:sSub>", "ab"),
+        ("<m:sSub><m:e>{a}</m:e><m:sub>{b}</m:sub></m:sSub>", "a_b"),
+        (
+            "<m:sSup><m:e><m:f><m:num>{a}</m:num><m:den>{b}</m:den></m:f></m:e><m:sup>{a}</m:sup></m:sSup>",
+            "(a/b)^a",
+        ),
         ("<m:rad><m:deg>{a}</m:deg><m:e>{b}</m:e></m:rad>", "(b)^(1/a)"),
         (
             "<m:d><m:dPr><m:begChr m:val='['/><m:endChr m:val=']'/></m:dPr><m:e>{a}</m:e></m:d>",

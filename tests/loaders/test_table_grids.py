@@ -17,8 +17,7 @@ from contents import (
     related,
 )
 
-from leporello.loaders.tables.grid import Cell as GridCell
-from leporello.loaders.tables.grid import Row, fields
+from leporello.loaders.tables.grid import GridCell, GridRow, fields
 
 
 def cells(*rows: str) -> list[list[Cell]]:
@@ -103,6 +102,18 @@ def test_each_cell_of_a_table_is_in_its_column(name: str, grid: str) -> None:
             "<table role=presentation><tr><td><p>a</p><p>b</p><td>c<tr><td>d<td>e</table>",
             "a\n\nb\n\nc\nd\te",
         ),
+        (
+            f"<table><tr><th>a<th>b<tr><td>c<td><p>d<p>{'e' * 3000}</table>",
+            f"a\tb\nc\td {'e' * 3000}",
+        ),
+        (
+            f"<table><tr><td>a<td>b<tr><td>c<td><p>d<p>{'e' * 3000}</table>",
+            f"a\tb\nc\n\nd\n\n{'e' * 3000}",
+        ),
+        (
+            "<table><tr><th>Y<th>Q<th>n<tr><th rowspan=3>2025<th rowspan=3>1<tr><td>a<tr><td>b",
+            "Y\tQ\tn\n2025\t1\ta\n2025\t1\tb",
+        ),
         ("<table><tr><td>a<td>&nbsp;<td>b<tr><td>c<td>d<td>&nbsp;</table>", "a\t\tb\nc\td\t"),
         ("<table><tr><td><pre>1\n2</pre><td>x<tr><td>3<td>y</table>", "1 2\tx\n3\ty"),
         ("<table><tr><td colspan=1000>a<td>b<tr><td>c<td>d</table>", "a\ta\tb\nc\td"),
@@ -135,9 +146,9 @@ def test_sections_and_places_in_tables_are_exact() -> None:
 def test_spans_do_not_multiply_a_table() -> None:
     """Long cells are not repeated, and absurd spans are ignored."""
     long = GridCell("x" * 300, rows=3)
-    rows = [Row([long, "a"]), Row(["b"]), Row(["c"])]
+    rows = [GridRow([long, "a"]), GridRow(["b"]), GridRow(["c"])]
     assert [row for _, row in fields(rows)] == [["x" * 300, "a"], ["", "b"], ["", "c"]]
-    wide = [Row([GridCell("a", columns=999), "b"]) for _ in range(500)]
+    wide = [GridRow([GridCell("a", columns=999), "b"]) for _ in range(500)]
     assert [row for _, row in fields(wide)] == [["a", "b"]] * 500
 
 
@@ -154,25 +165,32 @@ DIAGRAM = (
     f"<dgm:dataModel {XMLNS}><dgm:ptLst><dgm:pt><dgm:t><a:p><a:r><a:t>Plan</a:t></a:r></a:p>"
     "</dgm:t></dgm:pt></dgm:ptLst></dgm:dataModel>"
 )
-GRAPHICS = "<c:chart r:id='r1'/><dgm:relIds r:dm='r2'/><c:chart r:id='r9'/>"
+GRAPHICS = "<c:chart r:id='r1'/><dgm:relIds r:dm='r2'/><c:chart r:id='r9'/><c:chart r:id='r3'/>"
 
 
 @pytest.mark.parametrize("name", ["a.pptx", "a.docx"])
 def test_charts_of_any_kind_and_diagrams_are_text(name: str) -> None:
-    """A 3-D chart is a table with its corner cell; a chart that is absent is a loss."""
-    links = related(("chart", "../g/chart.xml"), ("diagramData", "../g/data.xml"))
+    """A 3-D chart is a table with its corner cell; an absent or unknown chart is a loss."""
+    odd = {"g/odd.xml": "<chartSpace><chartData/></chartSpace>"}
+    names = (("chart", "chart.xml"), ("diagramData", "data.xml"), ("chart", "odd.xml"))
+    links = related(*((kind, f"../g/{target}") for kind, target in names))
     if name == "a.pptx":
         parts = {
             "ppt/slides/_rels/slide1.xml.rels": links,
             "ppt/g/chart.xml": CHART,
             "ppt/g/data.xml": DIAGRAM,
+            "ppt/g/odd.xml": odd["g/odd.xml"],
         }
         frames = re.sub(r"<[^>]*>", lambda m: f"<p:graphicFrame>{m[0]}</p:graphicFrame>", GRAPHICS)
         document = read(pptx(frames, parts=parts), name)
     else:
-        parts = {"word/_rels/document.xml.rels": links, "g/chart.xml": CHART, "g/data.xml": DIAGRAM}
+        parts = {
+            "word/_rels/document.xml.rels": links,
+            "g/chart.xml": CHART,
+            "g/data.xml": DIAGRAM,
+        } | odd
         document = read(
             docx(f"<w:p><w:r><w:drawing>{GRAPHICS}</w:drawing></w:r></w:p>", parts), name
         )
     assert document.text == "\t2023\nRope\t40\nTar\t\nCoal\t0.1\n\nPlan"
-    assert [loss.what for loss in document.losses] == ["chart"]
+    assert [loss.what for loss in document.losses] == ["chart"] * 2

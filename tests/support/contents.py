@@ -181,21 +181,21 @@ def cals_table(rows: Rows, header: int) -> str:
 def docx_table(rows: Rows, header: int) -> bytes:
     """Writes a table of Word, in which merged cells continue below."""
     written, below = "", dict[int, Cell]()
-    left = dict[int, int]()  # rows that a cell above still covers, by column
+    below_rows = dict[int, int]()  # rows that a cell above still covers, by column
     width = sum(cell.columns for cell in rows[0])
     for number, row in enumerate(rows):
         cells, column = iter(row), 0
         written += "<w:tr>" + "<w:trPr><w:tblHeader/></w:trPr>" * (number < header)
         while column < width:
-            is_above = left.get(column, 0) > 0
+            is_above = below_rows.get(column, 0) > 0
             cell = below[column] if is_above else next(cells)
             if not is_above:
-                below[column], left[column] = cell, cell.rows
+                below[column], below_rows[column] = cell, cell.rows
             merge = "" if cell.rows == 1 else "<w:vMerge/>" if is_above else _RESTART
             text = "" if is_above else cell.paragraphs("<w:p><w:r><w:t>{}</w:t></w:r></w:p>")
             span = f"<w:gridSpan w:val='{cell.columns}'/>"
             written += f"<w:tc><w:tcPr>{span}{merge}</w:tcPr>{text or '<w:p/>'}</w:tc>"
-            left[column] -= 1
+            below_rows[column] -= 1
             column += cell.columns
         written += "</w:tr>"
     return docx(f"<w:tbl>{written}</w:tbl>")
@@ -213,15 +213,15 @@ def pptx_table(rows: Rows, header: int) -> bytes:
         cells = iter(row)
         written += "<a:tr>"
         for column in range(width):
-            text, given = "", marks.get((number, column), "")
-            if not given:
+            text, covers = "", marks.get((number, column), "")
+            if not covers:
                 cell = next(cells)
                 text = cell.paragraphs("<a:p><a:r><a:t>{}</a:t></a:r></a:p>")
-                given = f"gridSpan='{cell.columns}' rowSpan='{cell.rows}'"
+                covers = f"gridSpan='{cell.columns}' rowSpan='{cell.rows}'"
                 for i in range(cell.rows):
                     for j in range(cell.columns):
                         marks[number + i, column + j] = "vMerge='1'" if i else "hMerge='1'"
-            written += f"<a:tc {given}><a:txBody>{text or '<a:p/>'}</a:txBody></a:tc>"
+            written += f"<a:tc {covers}><a:txBody>{text or '<a:p/>'}</a:txBody></a:tc>"
         written += "</a:tr>"
     properties = f"<a:tblPr firstRow='{int(header > 0)}'/>"
     return pptx(f"<p:graphicFrame><a:tbl>{properties}{written}</a:tbl></p:graphicFrame>")

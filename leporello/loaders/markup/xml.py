@@ -81,17 +81,19 @@ class XmlFlow(Flow):
 
     def start(self, tag: str, attributes: Mapping[str, str] = _NONE) -> None:
         """Begins an element, or hides it."""
-        name = like = tag.rpartition("}")[2]
+        name = tag.rpartition("}")[2]
         if len(self.open) > XML_DEPTH:  # libxml2 no longer limits the depth
             raise RecursionError
-        if not self.is_aside:
-            if name in self.hidden:
-                self.open.append((name, name))
-                self.aside(name, _NONE, partial(self._lose_text, *self.hidden[name]))
-                return
+        if self.is_aside:
+            self.open.append((name, name))
+            super().start(name, attributes)
+        elif name in self.hidden:
+            self.open.append((name, name))
+            self.aside(name, _NONE, partial(self._lose_text, *self.hidden[name]))
+        else:
             like = self.like(name, attributes)
-        self.open.append((name, like))
-        super().start(like, self.given(like, attributes) if attributes else _NONE)
+            self.open.append((name, like))
+            super().start(like, self.given(like, attributes) if attributes else _NONE)
 
     def end(self, tag: str) -> None:  # noqa: ARG002 -- elements end in order
         """Ends an element."""

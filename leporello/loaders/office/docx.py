@@ -13,7 +13,7 @@ from leporello.core.records import Loss
 from leporello.loaders.flow import Flow
 from leporello.loaders.office.archive import ArchiveFormat, losses_of, parsed, title_of, unpacked
 from leporello.loaders.office.docx_body import Body
-from leporello.loaders.office.parts import Parts
+from leporello.loaders.office.parts import OfficeParts
 from leporello.text.outline import Extracted
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Docx(ArchiveFormat):
             if (tags := source.count(b"<w:")) > _MOST_TAGS:
                 raise UserError(f"{path}: has {tags:,} elements, too many; divide it")
             root = parsed(source)
-            parts, flow = Parts(archive), Flow()
+            parts, flow = OfficeParts(archive), Flow()
             body = Body(parts, flow, "word/document.xml")
             body.write(root)
             body.write_notes()
@@ -68,7 +68,7 @@ def _deleted(body: _Element) -> Iterator[Loss]:
         yield Loss("tracked deletion", "was deleted by the author", "", size, len(texts))
 
 
-def _running(parts: Parts) -> Iterator[Loss]:
+def _running(parts: OfficeParts) -> Iterator[Loss]:
     """Yields losses of page headers and footers, which are furniture."""
     for name in parts.archive.namelist():
         if match := re.fullmatch(r"word/(header|footer)\d*\.xml", name):

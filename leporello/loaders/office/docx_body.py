@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from leporello.core.records import Loss
 from leporello.loaders.figures import formula
 from leporello.loaders.flow import Flow
-from leporello.loaders.numbering import whole
-from leporello.loaders.office.docx_styles import Numbers, Styles, is_on, outline_level
+from leporello.loaders.office.docx_fields import BOXES, WordFields
+from leporello.loaders.office.docx_styles import WordNumbers, WordStyles, is_on, outline_level
 from leporello.loaders.office.docx_tables import columns_before, columns_of, inside, row_spans
-from leporello.loaders.office.parts import Parts, attribute, elements, local_name
+from leporello.loaders.office.parts import OfficeParts, attribute, elements, local_name
 from leporello.loaders.office.symbols import symbol
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
 _Write: TypeAlias = "Callable[[Body, _Element], None]"
-_BOXES = {True: "☒", False: "☐"}
 _HEIGHTS = {"superscript": "sup", "subscript": "sub"}
-_QUOTIENT = re.compile(r"\bEQ\s+\\f\s*\(([^(),;]*)[,;]([^(),;]*)\)", re.I)
 _CONTENTS = ("{*}txbxContent", "{*}chart", "{*}relIds")  # of drawings
 _NOTES = ("footnote", "endnote", "comment")
 
@@ -34,14 +31,13 @@ class Body:
         part: Name of the part that is being written.
     """
 
-    def __init__(self, parts: Parts, flow: Flow, part: str) -> None:
+    def __init__(self, parts: OfficeParts, flow: Flow, part: str) -> None:
         self.flow, self.part = flow, part
         self._parts = parts
-        self._styles = Styles(parts.root(self._related("styles"), "styles"))
+        self._styles = WordStyles(parts.root(self._related("styles"), "styles"))
         numbers = parts.root(self._related("numbering"), "numbers of lists")
-        self._numbers = Numbers(numbers, self._styles)
-        self._fields: list[str] = []  # instructions of open fields; empty after they end
-        self._codes = 0  # open fields whose instruction is being read
+        self._numbers = WordNumbers(numbers, self._styles)
+        self._fields = WordFields(flow)
         self._height = ""  # sup, sub or nothing: the element that is open for raised text
         self._style = ""  # of the paragraph
         self._after: list[_Element] | None = None  # text boxes and charts of the open paragraph
@@ -97,6 +93,7 @@ class Body:
         self._after = []
         self.write(paragraph)
         self._set_height("")
+        self._fields.end_paragraph()
         after, self._after = self._after, None
         mark = None if properties is None else properties.find("{*}rPr/{*}del")
         if mark is not None and not after:
@@ -147,8 +144,8 @@ class Body:
         self.write(run)
 
     def _is_hidden(self, properties: _Element | None, style: str | None) -> bool:
-        if properties is not None and (own := properties.find("{*}vanish")) is not None:
-            return is_on(own)
+        if properties is not None and (vanish := properties.find("{*}vanish")) is not None:
+            return is_on(vanish)
         values = (self._styles.text_value(s, "vanish") for s in (style, self._style) if s)
         value = next((v for v in values if v is not None), "0")
         return value not in ("0", "false", "off")
@@ -161,12 +158,8 @@ class Body:
         self._height = height
 
     def _write_text(self, element: _Element) -> None:
-        if not self._codes:
+        if not self._fields.codes:
             self.flow.data(element.text or "")
-
-    def _write_break(self, element: _Element) -> None:
-        if attribute(element, "type") in (None, "textWrapping"):
-            self.flow.start("br")
 
     def _write_symbol(self, element: _Element) -> None:
         font, code = attribute(element, "font") or "", attribute(element, "char") or ""
@@ -175,51 +168,13 @@ class Body:
         else:
             self.flow.losses.append(Loss("symbol", f"{code} of the font {font} is unknown"))
 
-    def _write_field(self, element: _Element) -> None:
-        """Begins or ends a field, whose instruction is not text."""
-        kind = attribute(element, "fldCharType")
-        if kind == "begin":
-            self._fields.append("")
-            self._codes += 1
-            self._write_form(element)
-        elif kind == "separate" and self._fields and self._codes:
-            self._codes -= 1
-            self._fields[-1] = "\0"  # its result follows
-        elif kind == "end" and self._fields:
-            instruction = self._fields.pop()
-            if instruction != "\0":
-                self._codes -= 1
-                self._write_instruction(instruction)
-
-    def _write_form(self, field: _Element) -> None:
-        """Writes the value of a field of a form that has no text of its own."""
-        if (box := field.find("{*}ffData/{*}checkBox")) is not None:
-            state = box.find("{*}checked")
-            self.flow.data(_BOXES[is_on(box.find("{*}default") if state is None else state)])
-        elif (choices := field.find("{*}ffData/{*}ddList")) is not None:
-            texts = [attribute(e) or "" for e in choices.iterfind("{*}listEntry")]
-            chosen = whole(attribute(choices.find("{*}result")))
-            self.flow.data("".join(texts[chosen : chosen + 1]))
-
-    def _write_instruction(self, instruction: str) -> None:
-        """Writes a field without a result, if its instruction is a formula."""
-        if quotient := _QUOTIENT.search(instruction):
-            self.flow.data(f"{quotient[1].strip()}/{quotient[2].strip()}")
-        elif instruction.split()[:1] == ["EQ"]:
-            loss = Loss("formula", "is a field that is not read", "", len(instruction))
-            self.flow.losses.append(loss)
-
-    def _read_instruction(self, element: _Element) -> None:
-        if self._fields and self._fields[-1] != "\0":
-            self._fields[-1] += element.text or ""
-
     def _write_control(self, control: _Element) -> None:
         """Writes a content control: its content, or a box for one that is ticked or not."""
         properties = control.find("{*}sdtPr")
         box = None if properties is None else properties.find("{*}checkbox")
         content = control.find("{*}sdtContent")
         if box is not None:
-            self.flow.data(_BOXES[is_on(box.find("{*}checked"))])
+            self.flow.data(BOXES[is_on(box.find("{*}checked"))])
         elif content is not None:
             self.write(content)
 
@@ -275,6 +230,9 @@ class Body:
         self.flow.losses.append(Loss("inserted part", f"is not read ({name})"))
 
     def _write_formula(self, element: _Element) -> None:
+        before = element.getprevious()
+        if before is not None and local_name(str(before.tag)) == "oMath":
+            self.flow.data(" ")
         self.flow.data(formula(element))
 
     def _write_table(self, table: _Element) -> None:
@@ -285,6 +243,9 @@ class Body:
         rows = [row for row in inside(table, "tr") if row.find("{*}trPr/{*}del") is None]
         spans = row_spans(rows)
         for row in rows:
+            if is_on(row.find("{*}trPr/{*}hidden")):
+                self.flow.conceal(" ".join(t.text or "" for t in row.iter("{*}t")))
+                continue
             group = "thead" if is_on(row.find("{*}trPr/{*}tblHeader")) else "tbody"
             self.flow.start(group)
             self.flow.start("tr")
@@ -292,8 +253,8 @@ class Body:
                 self.flow.start("td", {"colspan": str(before)})
             for cell in inside(row, "tc"):
                 if cell in spans:
-                    given = {"colspan": str(columns_of(cell)), "rowspan": str(spans[cell])}
-                    self.flow.start("td", given)
+                    covers = {"colspan": str(columns_of(cell)), "rowspan": str(spans[cell])}
+                    self.flow.start("td", covers)
                     self.write(cell)
                     self.flow.end("td")
             self.flow.end("tr")
@@ -315,13 +276,14 @@ _HANDLERS: Mapping[str, _Write | None] = {
     "t": Body._write_text,
     "tbl": Body._write_table,
     "tab": lambda body, _: body.flow.start("tab"),
-    "br": Body._write_break,
-    "cr": Body._write_break,
+    "ptab": lambda body, _: body.flow.start("tab"),
+    "br": lambda body, _: body.flow.start("br"),  # also of pages and columns
+    "cr": lambda body, _: body.flow.start("br"),
     "noBreakHyphen": lambda body, _: body.flow.data("\u2011"),
     "softHyphen": lambda body, _: body.flow.data("\u00ad"),
     "sym": Body._write_symbol,
-    "fldChar": Body._write_field,
-    "instrText": Body._read_instruction,
+    "fldChar": lambda body, element: body._fields.write(element),
+    "instrText": lambda body, element: body._fields.instruct(element.text or ""),
     "sdt": Body._write_control,
     "ruby": Body._write_ruby,
     "footnoteReference": Body._write_reference,
@@ -340,7 +302,7 @@ _HANDLERS: Mapping[str, _Write | None] = {
             *("pPr", "rPr", "sectPr", "tblPr", "tblGrid", "trPr", "tcPr", "tblPrEx", "del"),
             *("moveFrom", "delText", "delInstrText", "footnoteRef", "endnoteRef", "annotationRef"),
             *("fldData", "ffData", "sdtPr", "sdtEndPr", "rubyPr", "oMathParaPr", "customXmlPr"),
-            *("smartTagPr", "ptab"),
+            "smartTagPr",
         ),
         None,
     ),

@@ -24,7 +24,7 @@ _PLACE = re.compile(r"%([1-9])")
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
+class WordStyle:
     """A style of paragraphs or of text.
 
     Attributes:
@@ -40,12 +40,12 @@ class Style:
     text: _Element | None
 
 
-class Styles:
+class WordStyles:
     """Styles by id."""
 
     def __init__(self, root: _Element) -> None:
         self._styles = {
-            attribute(style, "styleId") or "": Style(
+            attribute(style, "styleId") or "": WordStyle(
                 attribute(style.find("{*}name")) or "",
                 attribute(style.find("{*}basedOn")) or "",
                 style.find("{*}pPr"),
@@ -56,7 +56,7 @@ class Styles:
         self._levels: dict[str, int] = {}
         self._values: dict[tuple[str, str], str | None] = {}
 
-    def line(self, id_: str) -> Iterator[tuple[str, Style]]:
+    def line(self, id_: str) -> Iterator[tuple[str, WordStyle]]:
         """Yields a style, and the styles that it is based on, with their ids."""
         for _ in range(_DEEPEST):
             style = self._styles.get(id_)
@@ -86,8 +86,10 @@ class Styles:
     def text_value(self, id_: str, name: str) -> str | None:
         """Returns a property of text that a style has or inherits; None without it."""
         if (id_, name) not in self._values:
-            found = (s.text.find(f"{{*}}{name}") for _, s in self.line(id_) if s.text is not None)
-            element = next((e for e in found if e is not None), None)
+            elements = (
+                s.text.find(f"{{*}}{name}") for _, s in self.line(id_) if s.text is not None
+            )
+            element = next((e for e in elements if e is not None), None)
             value = attribute(element) or "true"
             self._values[id_, name] = None if element is None else value
         return self._values[id_, name]
@@ -128,10 +130,10 @@ class _Numbering:
     link: str = ""  # id of the style whose numbering it has
 
 
-class Numbers:
+class WordNumbers:
     """Numbers of paragraphs, counted in the order of the document."""
 
-    def __init__(self, root: _Element, styles: Styles) -> None:
+    def __init__(self, root: _Element, styles: WordStyles) -> None:
         self._styles = styles
         self._abstract = {
             attribute(e, "abstractNumId") or "": _Numbering(
@@ -161,9 +163,9 @@ class Numbers:
             properties: Properties of the paragraph.
             style: Id of its style.
         """
-        own = None if properties is None else properties.find("{*}numPr")
-        id_ = None if own is None else attribute(own.find("{*}numId"))
-        at = None if own is None else attribute(own.find("{*}ilvl"))
+        numbers = None if properties is None else properties.find("{*}numPr")
+        id_ = None if numbers is None else attribute(numbers.find("{*}numId"))
+        at = None if numbers is None else attribute(numbers.find("{*}ilvl"))
         by_style = style
         if id_ is None:
             id_, at, by_style = self._of_style(style, at)
@@ -171,14 +173,14 @@ class Numbers:
             return None
         abstract = self._resolved(self._names.get(id_, ""))
         levels = {**self._abstract.get(abstract, _Numbering()).levels, **self._own.get(id_, {})}
-        named = (i for i, level in levels.items() if by_style and level.style == by_style)
-        level = whole(at) if at is not None else next(named, 0)
+        of_style = (i for i, level in levels.items() if by_style and level.style == by_style)
+        level = whole(at) if at is not None else next(of_style, 0)
         return self._text(id_, abstract, levels, level) if level in levels else None
 
     def _of_style(self, style: str, at: str | None) -> tuple[str | None, str | None, str]:
         """Returns the numbering and level of a style, and the style that defines them."""
-        for name, found in self._styles.line(style):
-            numbers = None if found.paragraph is None else found.paragraph.find("{*}numPr")
+        for name, base in self._styles.line(style):
+            numbers = None if base.paragraph is None else base.paragraph.find("{*}numPr")
             if numbers is not None and (id_ := attribute(numbers.find("{*}numId"))) is not None:
                 return id_, at or attribute(numbers.find("{*}ilvl")), name
         return None, None, ""
@@ -200,7 +202,7 @@ class Numbers:
             counts[at] = start
         else:
             counts[at] = counts[at] + 1 if at in counts else levels[at].start
-        for deeper in [other for other in counts if other > at]:
+        for deeper in [number for number in counts if number > at]:
             restart = levels[deeper].restart if deeper in levels else None
             if restart is None or at < restart:
                 del counts[deeper]
@@ -208,9 +210,9 @@ class Numbers:
 
         def shown(place: re.Match[str]) -> str:
             outer = int(place[1]) - 1
-            known = levels.get(outer, Level("1", ""))
-            form = "1" if level.is_legal and known.form else known.form
-            return numeral(counts.get(outer, known.start), form) if form else ""
+            part = levels.get(outer, Level("1", ""))
+            form = "1" if level.is_legal and part.form else part.form
+            return numeral(counts.get(outer, part.start), form) if form else ""
 
         return _PLACE.sub(shown, level.text).strip()
 

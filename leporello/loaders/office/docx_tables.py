@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 def inside(parent: _Element, name: str) -> Iterator[_Element]:
     """Yields rows or cells, also those in content controls and tracked insertions."""
-    for found, element in elements(parent):
-        if found == name:
+    for kind, element in elements(parent):
+        if kind == name:
             yield element
-        elif found not in ("tbl", "p", "tr", "tc"):
+        elif kind not in ("tbl", "p", "tr", "tc"):
             yield from inside(element, name)
 
 

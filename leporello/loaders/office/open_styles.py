@@ -19,7 +19,7 @@ _PROPERTIES = {"text-properties", "drawing-page-properties"}
 
 
 @dataclass(slots=True)
-class Counts:
+class OpenCounts:
     """Numbers of a list's items so far.
 
     Attributes:
@@ -34,12 +34,12 @@ class Counts:
     numbers: dict[int, int] = field(default_factory=dict)
     start: str = ""
 
-    def inner(self, style: str) -> Counts:
+    def inner(self, style: str) -> OpenCounts:
         """Returns the numbers of a list in this list."""
-        return Counts(style or self.style, self.level + 1, self.numbers)
+        return OpenCounts(style or self.style, self.level + 1, self.numbers)
 
 
-class Styles:
+class OpenStyles:
     """Styles by name, as far as they determine text."""
 
     def __init__(self) -> None:
@@ -47,14 +47,14 @@ class Styles:
         self._properties: dict[str, dict[str, str]] = {}  # of text, by the name of the style
         self._lists: dict[str, str] = {}  # list styles of paragraph styles
         self._levels: dict[tuple[str, int], Mapping[str, str]] = {}
-        self._counts: dict[str, Counts] = {}  # of the last list, by its style and its id
+        self._counts: dict[str, OpenCounts] = {}  # of the last list, by its style and its id
         self._style = self._list = ""  # that are being defined
 
     def read(self, root: _Element) -> None:
         """Reads all styles of a tree."""
         for element in root.iter("{*}*"):
-            named = {str(k).rpartition("}")[2]: str(v) for k, v in element.attrib.items()}
-            self.define(str(element.tag).rpartition("}")[2], named)
+            attributes = {str(k).rpartition("}")[2]: str(v) for k, v in element.attrib.items()}
+            self.define(str(element.tag).rpartition("}")[2], attributes)
 
     def define(self, name: str, attributes: Mapping[str, str]) -> None:
         """Reads an element of a style; other elements are ignored."""
@@ -84,42 +84,44 @@ class Styles:
         display = next(self._values(style, "display"), "")
         return display == "none" or next(self._values(style, "visibility"), "") == "hidden"
 
-    def counts(self, style: str, attributes: Mapping[str, str]) -> Counts:
+    def counts(self, style: str, attributes: Mapping[str, str]) -> OpenCounts:
         """Returns the numbers of an outermost list, which may continue an earlier list."""
         earlier = self._counts.get(attributes.get("continue-list", ""))
         if attributes.get("continue-numbering") == "true":
             earlier = earlier or self._counts.get(f"style {style}")
-        counts = Counts(style, 1, earlier.numbers if earlier else {})
+        counts = OpenCounts(style, 1, earlier.numbers if earlier else {})
         self._counts[f"style {style}"] = counts
         if "id" in attributes:
             self._counts[attributes["id"]] = counts
         return counts
 
-    def number(self, counts: Counts, paragraph: str) -> str:
+    def number(self, counts: OpenCounts, paragraph: str) -> str:
         """Counts an item, and returns its number; empty for items with bullets.
 
         Args:
             counts: Numbers of the list.
             paragraph: Style of the item's paragraph, which may name a list style.
         """
-        own = (name for base in self._line(paragraph) if (name := self._lists.get(base)))
-        style = counts.style or next(own, "")
+        names = (name for base in self._line(paragraph) if (name := self._lists.get(base)))
+        style = counts.style or next(names, "")
         numbers, level = counts.numbers, counts.level
         following = numbers.get(level, self._first(style, level) - 1) + 1
         numbers[level] = whole(counts.start, following)
         counts.start = ""
-        for deeper in [other for other in numbers if other > level]:
+        for deeper in [number for number in numbers if number > level]:
             del numbers[deeper]
-        known = self._levels.get((style, level), {})
-        if not known.get("num-format"):
+        level_style = self._levels.get((style, level), {})
+        if not level_style.get("num-format"):
             return ""
-        shown = whole(known.get("display-levels"), 1)
+        shown = whole(level_style.get("display-levels"), 1)
         texts = []
         for outer in range(max(1, level - shown + 1), level + 1):
             form = self._levels.get((style, outer), {}).get("num-format")
             if form:
                 texts.append(numeral(numbers.get(outer, self._first(style, outer)), form))
-        return known.get("num-prefix", "") + ".".join(texts) + known.get("num-suffix", "")
+        return (
+            level_style.get("num-prefix", "") + ".".join(texts) + level_style.get("num-suffix", "")
+        )
 
     def _first(self, style: str, level: int) -> int:
         return whole(self._levels.get((style, level), {}).get("start-value"), 1)

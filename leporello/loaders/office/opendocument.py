@@ -16,7 +16,7 @@ from leporello.loaders.files import ZIP, Format
 from leporello.loaders.markup.xml import XmlFlow, feed
 from leporello.loaders.numbering import whole
 from leporello.loaders.office.archive import losses_of, members, parsed, read, unpacked
-from leporello.loaders.office.open_styles import OUTLINE, Counts, Styles
+from leporello.loaders.office.open_styles import OUTLINE, OpenCounts, OpenStyles
 from leporello.text.outline import Extracted
 
 _KINDS = (b"application/vnd.oasis.opendocument.text", b"application/vnd.oasis.opendocument.presen")
@@ -45,29 +45,29 @@ class _OpenFlow(XmlFlow):
 
     def __init__(self, archive: ZipFile) -> None:
         super().__init__()
-        self.styles = Styles()
+        self.styles = OpenStyles()
         self.formulas = 0  # embedded objects that were read
         self._archive = archive
         self._slides = 0
-        self._lists: list[Counts] = []
-        self._outline = Counts(OUTLINE)
+        self._lists: list[OpenCounts] = []
+        self._outline = OpenCounts(OUTLINE)
         self._is_replaced = False  # whether the picture of an object repeats what was read
         self._is_item = False  # whether the next paragraph begins an item of a list
 
     def start(self, tag: str, attributes: Mapping[str, str] = {}) -> None:
-        named = {k.rpartition("}")[2]: v for k, v in attributes.items()} if attributes else {}
+        local = {k.rpartition("}")[2]: v for k, v in attributes.items()} if attributes else {}
         name = tag.rpartition("}")[2]
         if not self.is_aside:
-            self.styles.define(name, named)
+            self.styles.define(name, local)
             if name == "page":
                 self._start_slide()
             elif name in ("covered-table-cell", "number"):
                 self.open.append((name, name))
                 self.aside(name, {}, self._take_number if name == "number" else lambda _: None)
                 return
-        super().start(tag, named)
+        super().start(tag, local)
         if not self.is_aside:
-            self._count(name, named)
+            self._count(name, local)
 
     def end(self, tag: str) -> None:
         name, _ = self.open[-1]
@@ -88,6 +88,7 @@ class _OpenFlow(XmlFlow):
 
     def given(self, like: str, attributes: Mapping[str, str]) -> Mapping[str, str]:
         is_hidden = attributes.get("display") == "none" or attributes.get("is-hidden") == "true"
+        is_hidden = is_hidden or attributes.get("visibility") in ("collapse", "filter")  # a row
         if is_hidden or self.styles.is_hidden(attributes.get("style-name", "")):
             return _HIDDEN
         if like == "img" and self._is_replaced:
@@ -155,7 +156,7 @@ class OpenDocument(Format):
         return any(kind in head[:200] for kind in _KINDS) and bool(members(head))
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the text; places of a presentation are named `slide 3`.
+        """Returns the text; places of a presentation are local `slide 3`.
 
         Raises:
             UserError: The file is corrupt or locked.

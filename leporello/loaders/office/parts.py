@@ -5,12 +5,14 @@ from __future__ import annotations
 import posixpath
 import zipfile
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from leporello.core.records import Loss
 from leporello.loaders.flow import Flow
+from leporello.loaders.numbering import whole
 from leporello.loaders.office.archive import parsed, read
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ def local_name(tag: str) -> str:
 def elements(parent: _Element) -> Iterator[tuple[str, _Element]]:
     """Yields the names and elements in an element, without comments.
 
-    Of alternatives, the first one that has elements is read.
+    Reads the first alternative that has elements.
     """
     for element in parent:
         if not isinstance(element.tag, str):
@@ -52,12 +54,12 @@ def attribute(element: _Element | None, name: str = "val") -> str | None:
     return None
 
 
-class Parts:
+class OfficeParts:
     """Parts of an Office file.
 
     Attributes:
         archive: The file.
-        losses: Parts that could not be read.
+        losses: OfficeParts that could not be read.
     """
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
@@ -116,7 +118,10 @@ class Parts:
                 continue
             root = self.root(name, what)
             if is_chart:
+                size = len(flow.pieces)
                 write_chart(root, flow)
+                if len(flow.pieces) == size:
+                    self.losses.append(Loss(what, "is of a kind that is not read", name))
             else:
                 for point in root.iter("{*}pt"):
                     flow.element("p", _text(point))
@@ -158,18 +163,31 @@ def write_chart(root: _Element, flow: Flow) -> None:
 
 def _points(series: _Element, *names: str) -> list[str]:
     """Returns the points of a series' categories or values; empty texts for absent points."""
-    found = next((e for name in names if (e := series.find(f"{{*}}{name}")) is not None), None)
-    if found is None:
+    source = next((e for name in names if (e := series.find(f"{{*}}{name}")) is not None), None)
+    if source is None:
         return []
-    levels = [*found.iter("{*}lvl")]
-    points: dict[int, list[str]] = {}
-    for level in levels[::-1] or [found]:  # the outermost level is the last one
-        for point in level.iter("{*}pt"):
-            text = _number(" ".join((point.findtext("{*}v") or "").split()))
-            index = attribute(point, "idx") or ""
-            if index.isdecimal() and int(index) < _MOST_POINTS:
-                points.setdefault(int(index), []).append(text)
-    return [" ".join(points.get(i, [])) for i in range(max(points, default=-1) + 1)]
+    levels = [*source.iter("{*}lvl")]
+    points: dict[int, str] = {}
+    for level in levels or [source]:
+        outer = sorted(_values(level).items())
+        if not points:  # the innermost level is the first one
+            points = dict(outer)
+            continue
+        starts = [index for index, _ in outer]
+        for index, text in points.items():  # an outer label is above the labels up to the next one
+            if at := bisect_right(starts, index):
+                points[index] = f"{outer[at - 1][1]} {text}"
+    return [points.get(i, "") for i in range(max(points, default=-1) + 1)]
+
+
+def _values(level: _Element) -> dict[int, str]:
+    """Returns the texts of points by their index."""
+    points = {}
+    for point in level.iter("{*}pt"):
+        index = whole(attribute(point, "idx"), -1)
+        if 0 <= index < _MOST_POINTS:
+            points[index] = _number(" ".join((point.findtext("{*}v") or "").split()))
+    return points
 
 
 def _number(text: str) -> str:

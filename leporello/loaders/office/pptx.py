@@ -13,7 +13,7 @@ from leporello.loaders.figures import formula
 from leporello.loaders.flow import Flow
 from leporello.loaders.numbering import numeral, whole
 from leporello.loaders.office.archive import ArchiveFormat, losses_of, parsed, title_of, unpacked
-from leporello.loaders.office.parts import Parts, attribute, elements
+from leporello.loaders.office.parts import OfficeParts, attribute, elements
 from leporello.text.outline import Extracted
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Pptx(ArchiveFormat):
         """
         flow = Flow()
         with unpacked(data, path, is_tested=False) as archive:
-            parts = Parts(archive)
+            parts = OfficeParts(archive)
             shown = parsed(archive.read(_PRESENTATION))
             targets = parts.targets(_PRESENTATION)
             for number, entry in enumerate(shown.iterfind("{*}sldIdLst/{*}sldId"), 1):
@@ -66,7 +66,7 @@ class Pptx(ArchiveFormat):
             flow.losses += losses_of(archive.namelist(), _EMBEDDED)
         return flow.extracted()
 
-    def _write(self, number: int, name: str, parts: Parts, flow: Flow) -> None:
+    def _write(self, number: int, name: str, parts: OfficeParts, flow: Flow) -> None:
         """Writes a slide, or counts a hidden one as a loss."""
         place = f"slide {number}"
         if name not in parts.archive.namelist():
@@ -88,7 +88,7 @@ class Pptx(ArchiveFormat):
 class _Slide:
     """Writes a slide: its title, its other shapes, then its notes."""
 
-    def __init__(self, parts: Parts, flow: Flow, name: str) -> None:
+    def __init__(self, parts: OfficeParts, flow: Flow, name: str) -> None:
         self._parts, self._flow, self._name = parts, flow, name
         self._title: _Element | None = None
 
@@ -165,7 +165,7 @@ class _Slide:
         body = shape.find("{*}txBody")
         if body is None:
             return
-        numbers = _Numbers(body)
+        numbers = _SlideNumbers(body)
         for paragraph in body.iterfind("{*}p"):
             self._flow.start(tag or "span")
             self._flow.label(numbers.number(paragraph))
@@ -200,7 +200,7 @@ class _Slide:
         self._parts.losses.append(Loss(what, why))
 
 
-class _Numbers:
+class _SlideNumbers:
     """Numbers of the paragraphs of a shape."""
 
     def __init__(self, body: _Element) -> None:
@@ -212,7 +212,7 @@ class _Numbers:
         properties = paragraph.find("{*}pPr")
         level = whole(attribute(properties, "lvl"))
         auto = self._auto(properties, level)
-        for deeper in [other for other in self._counts if other > level]:
+        for deeper in [number for number in self._counts if number > level]:
             del self._counts[deeper]
         if not any(t.text for t in paragraph.iter("{*}t")):
             return ""  # PowerPoint neither shows nor counts the number of an empty paragraph

@@ -14,7 +14,7 @@ from leporello.loaders.figures import lowered, raised
 _UP, _DOWN, _HIDE, _END, _ABOVE, _LEFT = "\ufde0\ufde1\ufde2\ufde3\ufde4\ufde5"
 _MARKS = {"super": _UP, "sub": _DOWN, "v": _HIDE}
 _FORMAT = re.compile(r"\\(super|sub|nosupersub|v|plain)(?![a-z])(-?\d*) ?|\\.|[{}]", re.DOTALL)
-_ROW = re.compile(r"\\trowd(?![a-z]).*?(?=\\row(?![a-z]))", re.DOTALL)
+_ROW, _ROW_END = re.compile(r"\\trowd(?![a-z])"), re.compile(r"(\\row(?![a-z]))")
 _CELL = re.compile(r"\\(cellx|cell|nestcell|nestrow|clvmrg|clmrg|par|line)(?![a-z])(?:-?\d+)? ?")
 _FRACTION = re.compile(f"(\\w?){_UP}(\\d+){_END}?([/\u2044]){_DOWN}(\\d+){_END}?")
 _MARKED = re.compile(f"([{_UP}{_DOWN}{_HIDE}])([^{_UP}{_DOWN}{_HIDE}{_END}]*){_END}?")
@@ -50,7 +50,11 @@ def _formats(source: str) -> Iterator[str]:
 
 def marked_rows(source: str) -> str:
     """Returns RTF with tabs after cells, blanks in place of paragraphs in cells, and merges."""
-    source = _ROW.sub(lambda row: _row(row[0]), source)
+    pieces = _ROW_END.split(source)
+    for number, piece in enumerate(pieces[:-1]):
+        if row := _ROW.search(piece):
+            pieces[number] = piece[: row.start()] + _row(piece[row.start() :])
+    source = "".join(pieces)
     return re.sub(r"\\(?:nest)?cell(?![a-z])", r"\\tab", source)
 
 

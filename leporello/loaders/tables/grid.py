@@ -18,7 +18,7 @@ _MOST_FIELDS, _MOST_TEXT, _FREE = 16, 4, 10_000
 
 
 @dataclass(slots=True)
-class Cell:
+class GridCell:
     """A cell of a table.
 
     Attributes:
@@ -33,7 +33,7 @@ class Cell:
 
 
 @dataclass(slots=True)
-class Row:
+class GridRow:
     """Cells of a row from left to right, without cells of earlier rows that cover it.
 
     Attributes:
@@ -41,11 +41,11 @@ class Row:
         is_header: Whether the row is marked as one that names columns.
     """
 
-    cells: Sequence[str | Cell]
+    cells: Sequence[str | GridCell]
     is_header: bool = False
 
 
-def fields(rows: Sequence[Row]) -> Iterator[tuple[int, list[str]]]:
+def fields(rows: Sequence[GridRow]) -> Iterator[tuple[int, list[str]]]:
     """Yields the fields of each row that has text, with the index of the row.
 
     A row that is one cell over all columns has one field. Header rows are joined.
@@ -55,44 +55,53 @@ def fields(rows: Sequence[Row]) -> Iterator[tuple[int, list[str]]]:
     for number, texts in enumerate(_texts(rows)):
         if number < top and len(texts) > 1:
             header.append(texts)
-        elif any(texts) and rows[number].cells:
+        elif any(texts) and not _is_repeated(rows[number : number + 2]):
             yield number, texts
         if number == top - 1 and header:
             columns = zip_longest(*header, fillvalue="")
             yield number, [" ".join(dict.fromkeys(filter(None, names))) for names in columns]
 
 
-def _texts(rows: Sequence[Row]) -> Iterator[list[str]]:
+def _is_repeated(rows: Sequence[GridRow]) -> bool:
+    """Returns whether the next row repeats all cells that begin in a row, and has more."""
+    cells = rows[0].cells
+    if not cells:
+        return True
+    below = [c for c in cells if isinstance(c, GridCell) and c.rows > 1 and len(c.text) <= _LONG]
+    return len(below) == len(cells) and len(rows) > 1 and len(rows[1].cells) > 0
+
+
+def _texts(rows: Sequence[GridRow]) -> Iterator[list[str]]:
     """Yields the texts of each row's fields."""
     if all(isinstance(cell, str) for row in rows for cell in row.cells):
         yield from ([str(cell) for cell in row.cells] for row in rows)
         return
-    grid = [[c if isinstance(c, Cell) else Cell(c) for c in row.cells] for row in rows]
+    grid = [[c if isinstance(c, GridCell) else GridCell(c) for c in row.cells] for row in rows]
     table = _placed(grid)
     width = max(map(len, table), default=0)
     budget = _MOST_TEXT * sum(len(cell.text) for row in grid for cell in row) + _FREE
-    seen: set[int] = set()
+    written: set[int] = set()
     for cells in table:
         is_wide = len(cells) == width > 1 and all(cell is cells[0] for cell in cells)
         texts = []
         for cell in cells[:1] if is_wide else cells:
             text = cell.text if cell else ""
-            if id(cell) in seen:
+            if id(cell) in written:
                 text = text if len(text) <= min(_LONG, budget) else ""
                 budget -= len(text)
-            seen.add(id(cell))
+            written.add(id(cell))
             texts.append(text)
         yield texts
 
 
-def _placed(rows: Sequence[Sequence[Cell]]) -> list[list[Cell | None]]:
+def _placed(rows: Sequence[Sequence[GridCell]]) -> list[list[GridCell | None]]:
     """Returns the cell of each field by row and column, without columns in which no cell begins."""
     cells = [cell for row in rows for cell in row]
     area = sum(_columns(cell) * min(cell.rows, len(rows)) for cell in cells)
     if area == len(cells) or area > _MOST_FIELDS * len(cells) + _FREE:
         return [[*row] for row in rows]
-    table: list[dict[int, Cell]] = []
-    below: dict[int, Cell] = {}  # cells of earlier rows, by column
+    table: list[dict[int, GridCell]] = []
+    below: dict[int, GridCell] = {}  # cells of earlier rows, by column
     last: dict[int, int] = {}  # the last row of these cells, by column
     begun: set[int] = set()  # columns in which a cell begins
     for number, row in enumerate(rows):
@@ -111,18 +120,22 @@ def _placed(rows: Sequence[Sequence[Cell]]) -> list[list[Cell | None]]:
     return [[line.get(c) for c in columns if c <= max(line, default=-1)] for line in table]
 
 
-def _columns(cell: Cell) -> int:
+def _columns(cell: GridCell) -> int:
     return min(cell.columns, _MOST_COLUMNS)
 
 
-def _header(rows: Sequence[Row]) -> int:
+def _header(rows: Sequence[GridRow]) -> int:
     """Returns the number of header rows: those marked, or those that merged names cover.
 
     Without marks, merged names are a first row of which each cell is empty, covers the row below,
     or is above several columns.
     """
     marked = next((i for i, row in enumerate(rows) if not row.is_header), 0)
-    first = [c if isinstance(c, Cell) else Cell(c) for c in (rows[0].cells if rows else ())]
+    for number, row in enumerate(rows[1:marked], 1):  # a name of rows reaches below the header
+        if any(isinstance(cell, GridCell) and number + cell.rows > marked for cell in row.cells):
+            marked = number
+            break
+    first = [c if isinstance(c, GridCell) else GridCell(c) for c in (rows[0].cells if rows else ())]
     groups = any(cell.columns > 1 for cell in first) and len(first) > 1
     merged = groups and all(c.columns > 1 or c.rows > 1 or not c.text for c in first)
     top = max(marked, max(2, *(cell.rows for cell in first)) if merged else 0)

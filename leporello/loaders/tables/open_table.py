@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from leporello.loaders.numbering import whole
-from leporello.loaders.tables.grid import Cell, Row, fields
+from leporello.loaders.tables.grid import GridCell, GridRow, fields
 
-_LONG = 1000  # characters of a cell with several blocks, in a table that lays out a page
+_LONG = 2000  # characters of a cell with several blocks, in a table that lays out a page
 
 
 @dataclass(slots=True)
@@ -95,10 +95,10 @@ class OpenTable:
             return None
         rows = []
         for row in self._rows:
-            cells: list[str | Cell] = [self._text(pieces, *cell) for cell in row.cells()]
+            cells: list[str | GridCell] = [self._text(pieces, *cell) for cell in row.cells()]
             for number, (columns, below) in row.spans.items():
-                cells[number] = Cell(str(cells[number]), columns, below)
-            rows.append(Row(cells, row.is_header))
+                cells[number] = GridCell(str(cells[number]), columns, below)
+            rows.append(GridRow(cells, row.is_header))
         written = [(self._rows[n].starts[0], "\t".join(texts)) for n, texts in fields(rows)]
         return sorted([*written, *self._outside(pieces)], key=lambda line: line[0])
 
@@ -137,7 +137,7 @@ class OpenTable:
                 end - start > _LONG or self._text(pieces, start, end) != title
             ):
                 return True
-        return any(
+        return not any(row.is_header for row in self._rows) and any(
             end > start + 2 and _is_page(pieces, start, end)
             for row in self._rows
             for start, end in row.cells()
