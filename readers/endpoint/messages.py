@@ -8,8 +8,8 @@ from typing import Any
 
 from leporello.readers.prompting.reasoning import split_reasoning
 
-# Fields of reasoning: those of DeepSeek, SGLang and llama.cpp, of vLLM, Ollama and OpenRouter, and
-# of Ollama's own protocol.
+# Fields for reasoning in DeepSeek, SGLang and llama.cpp; vLLM, Ollama and OpenRouter; Ollama's own
+# protocol; OpenRouter.
 _REASONING = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
 
 
@@ -19,7 +19,7 @@ class Message:
 
     Attributes:
         answer: The answer, without reasoning and special tokens; None if the message has no text.
-        reasoning: What the model wrote before its answer; may be empty.
+        reasoning: Reasoning before the answer; may be empty.
         refusal: The model's reason to refuse; may be empty.
         tools: Names of the tools that the model called instead of an answer.
     """
@@ -47,14 +47,11 @@ def message_of(choice: Mapping[str, Any]) -> Message:
     content, refusal = fields.get("content"), fields.get("refusal")
     texts = [*_texts(content, ("text", "output_text"))]
     thoughts, answer = split_reasoning("".join(texts))
-    found = (_joined(fields.get(name)) for name in _REASONING)
-    reasoning = next(filter(None, found), "") or "\n".join(
-        _texts(content, ("thinking", "reasoning"))
-    )
+    fields_of_reasoning = [_joined(fields.get(name)) for name in _REASONING]
+    fields_of_reasoning.append("\n".join(_texts(content, ("thinking", "reasoning"))))
+    reasoning = next(filter(None, fields_of_reasoning), thoughts)
     refusals = [refusal] if isinstance(refusal, str) else [*_texts(content, ("refusal",))]
-    return Message(
-        answer if texts else None, reasoning or thoughts, "".join(refusals), (*_tools(fields),)
-    )
+    return Message(answer if texts else None, reasoning, "".join(refusals), (*_tools(fields),))
 
 
 def _texts(content: object, kinds: tuple[str, ...]) -> Iterator[str]:

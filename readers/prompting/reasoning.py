@@ -10,14 +10,14 @@ _OPENING = re.compile(rf"\s*({_MARK})")
 _CLOSING = re.compile(_MARK.replace("<", "</").replace("◁", "◁/").replace("\\[", "\\[/"))
 # A message of OpenAI's harmony: its channel, and perhaps a recipient and a form, before the text.
 _MESSAGE = re.compile(
-    r"<\|channel\|>\s*(\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>(.*?)"
+    r"<\|channel\|>\s*+(\w++)[^<]*+(?:<\|constrain\|>[^<]*+)?<\|message\|>(.*?)"
     r"(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
     re.DOTALL,
 )
 # The same without its special tokens.
 _BARE = re.compile(r"analysis(.*?)assistantfinal(.*)", re.DOTALL)
 _TURN = r"<\|im_start\|>|<\|start_header_id\|>|<start_of_turn>|<\|start\|>|<s>|<bos>"
-_BEGIN = re.compile(rf"\s*(?:(?:{_TURN})(?:assistant|model)?(?:<\|end_header_id\|>)?\s*)+")
+_BEGIN = re.compile(rf"\s*+(?:(?:{_TURN})(?:assistant|model)?(?:<\|end_header_id\|>)?\s*+)+")
 # The end of a turn, and other turns that a server did not stop.
 _END = re.compile(
     r"(?:<\|(?:im_end|eot_id|eom_id|end_of_text|endoftext|end|return|eos|END_OF_TURN_TOKEN)\|>"
@@ -33,10 +33,11 @@ def split_reasoning(text: str) -> tuple[str, str]:
     harmony other than `final`. Some chat templates end with the first mark, so only the second one
     is in the text. Without the second one there is no answer.
     """
-    text = _BEGIN.sub("", text, count=1) if _BEGIN.match(text) else text
+    if begin := _BEGIN.match(text):
+        text = text[begin.end() :]
     if messages := _MESSAGE.findall(text):
         thoughts, answers = (
-            [said.strip() for channel, said in messages if (channel == "final") is is_final]
+            [content.strip() for channel, content in messages if (channel == "final") is is_final]
             for is_final in (False, True)
         )
         return "\n".join(thoughts), _ended("\n".join(answers))
@@ -48,8 +49,9 @@ def split_reasoning(text: str) -> tuple[str, str]:
 def _split_marks(text: str) -> tuple[str, str]:
     thoughts, at = list[str](), 0
     while opening := _OPENING.match(text, at):
-        mark = opening[1]
-        closing = re.compile(re.escape(f"{mark[0]}/{mark[1:]}"), re.I).search(text, opening.end())
+        mark = opening[1].lower()
+        closings = _CLOSING.finditer(text, opening.end())
+        closing = next((c for c in closings if c[0].lower() == f"{mark[0]}/{mark[1:]}"), None)
         thoughts.append(text[opening.end() : closing.start() if closing else None].strip())
         at = closing.end() if closing else len(text)
     closing = None if thoughts else _CLOSING.search(text)
