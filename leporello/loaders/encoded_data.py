@@ -27,7 +27,7 @@ _BLOCK = re.compile(
     rf"{_RUN.pattern}(?:\s{{1,9}}{_RUN.pattern})*+(?:\s{{1,9}}[A-Za-z0-9+/_-]{{1,99}}=|=?)=?"
 )
 # Base64 has 16 % digits and 41 % letters of either case; hexadecimal digits are 62 % digits.
-_DIGITS, _UPPER, _LOWER = (re.compile(f"[{kind}]") for kind in ("0-9", "A-Z", "a-z"))
+_DIGITS, _UPPER, _LOWER = re.compile("[0-9]"), re.compile("[A-Z]"), re.compile("[a-z]")
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F\s]+")
 
 
@@ -36,13 +36,13 @@ def without_data(extracted: Extracted) -> Extracted:
     text, cuts = extracted.text, [*_cuts(extracted.text)]
     if not cuts:
         return extracted
-    kept = zip([0, *(end for _, end in cuts)], [*(start for start, _ in cuts), None], strict=True)
+    ranges = zip([0, *(end for _, end in cuts)], [*(start for start, _ in cuts), None], strict=True)
     size = sum(end - start for start, end in cuts)
     why = "data URIs and base64 are not text"
     loss = Loss("encoded data", why, characters=size, count=len(cuts), furniture=True)
     return replace(
         extracted,
-        text="".join(text[start:end] for start, end in kept),
+        text="".join(text[start:end] for start, end in ranges),
         sections=(*_moved(extracted.sections, cuts),),
         places=(*_moved(extracted.places, cuts),),
         losses=(*extracted.losses, loss),

@@ -145,10 +145,17 @@ def _box(*, is_ticked: bool) -> str:
 
 @dataclass(frozen=True)
 class Html(Format):
-    """HTML: text with the line breaks of a browser, and headings as sections."""
+    """HTML: text with the line breaks of a browser, and headings as sections.
+
+    Attributes:
+        encoding: Encoding of files without a byte order mark, whatever they declare; detected if
+            empty.
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = (".html", ".htm", ".xhtml")
     begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*<")
+
+    encoding: str = ""
 
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:
@@ -175,7 +182,7 @@ class Html(Format):
             target=page,  # type: ignore[arg-type]  # its stubs ask for more than lxml
             huge_tree=True,  # otherwise text that is nested too deep is lost
         )
-        raw = decoded(data, path, _charset(data, path))
+        raw = decoded(data, path, self.encoding or _charset(data, path), "Html")
         # lxml raises an error for an empty page.
         parser.feed(raw.text or " ")
         parser.close()

@@ -31,7 +31,7 @@ _SHOWN = ("From", "To", "Cc", "Date", "Subject")
 _LINE = rb"[A-Za-z][A-Za-z0-9-]*:[^\n]*\n(?:[ \t][^\n]*\n)*"
 _HEAD = re.compile(rb"(?:From [^\n]*\n)?((?:" + _LINE + rb")+)\r?\n")
 _MAILS = re.compile(rb"^From (?=[^\n]*\d{4})[^\n]*+\n(?=[A-Za-z][A-Za-z0-9-]*:)", re.M)
-# Texts that only say where the HTML can be seen.
+# Words of texts that only refer to the HTML.
 _STUB = re.compile(r"\bhtml\b|\bbrowser\b|\bviewer\b|\bmail (?:client|reader|program)", re.I)
 _STUB_TERMS = 100  # different words of such a text at most
 _TAGS = re.compile(r"<(style|script)\b[^<]*</\1>|<[^<>]*>|&\w+;", re.I)
@@ -176,16 +176,16 @@ def _richest(versions: Sequence[Sequence[EmailMessage]], path: Path) -> Sequence
     plain = versions[is_plain.index(True)]
     page = versions[len(versions) - 1 - is_plain[::-1].index(False)]
     text = "".join(_decoded(part, path).text for part in plain)
-    said = {*terms(text)}
-    if len(said) > _STUB_TERMS:
+    words = {*terms(text)}
+    if len(words) > _STUB_TERMS:
         return plain
     shown = {*terms(" ".join(_TAGS.sub(" ", _decoded(part, path).text) for part in page))}
-    differs = 2 * len(shown & said) < len(shown)
-    return page if differs and (len(shown) > len(said) or _STUB.search(text)) else plain
+    differs = 2 * len(shown & words) < len(shown)
+    return page if differs and (len(shown) > len(words) or _STUB.search(text)) else plain
 
 
 def _decoded(part: EmailMessage, path: Path) -> Extracted:
-    """Returns the text of a part, as its charset says unless the bytes disprove it."""
+    """Returns the text of a part in its charset, unless the bytes disprove that."""
     data = part.get_payload(decode=True)
     assert isinstance(data, bytes)
     charset = part.get_content_charset("us-ascii")

@@ -16,10 +16,16 @@ from leporello.text.subtitles import Cue, cues, plain_text, same_length
 
 @dataclass(frozen=True)
 class Subtitles(Format):
-    """Subtitles (SubRip, WebVTT): texts of cues, with one place per cue."""
+    """Subtitles (SubRip, WebVTT): texts of cues, with one place per cue.
+
+    Attributes:
+        encoding: Encoding of files without a byte order mark; detected if empty.
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = (".srt", ".vtt")
     begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"(?:\xef\xbb\xbf)?WEBVTT")
+
+    encoding: str = ""
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the texts of cues, with the names of their speakers and without styling.
@@ -29,7 +35,7 @@ class Subtitles(Format):
         Raises:
             UserError: The file has no cue, or is not text in a known encoding.
         """
-        raw = decoded(data, path)
+        raw = decoded(data, path, self.encoding, "Subtitles")
         text = raw.text
         # The content counts too, since some WebVTT files have the suffix `.srt`.
         web = path.suffix.lower() == ".vtt" or bool(self.begins.match(data))

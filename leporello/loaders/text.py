@@ -52,16 +52,17 @@ class Text(Format):
         Raises:
             UserError: The file is not text, or the encoding is unknown.
         """
-        return decoded(data, path, self.encoding)
+        return decoded(data, path, self.encoding, "Text")
 
 
-def decoded(data: bytes, path: Path, encoding: str = "") -> Extracted:
+def decoded(data: bytes, path: Path, encoding: str = "", loader: str = "") -> Extracted:
     """Decodes a file; a guessed encoding becomes a note, undecodable bytes become a loss.
 
     Args:
         data: Bytes of the file; a byte order mark wins over `encoding`, and is left out.
         path: Path of the file.
         encoding: Declared encoding; guessed if empty.
+        loader: Class of the loader, if it has a parameter `encoding`.
 
     Raises:
         UserError: The file is not text, or the encoding is unknown.
@@ -78,7 +79,8 @@ def decoded(data: bytes, path: Path, encoding: str = "") -> Extracted:
         if not guessed.startswith("utf") and is_binary(data):
             raise UserError(f"{path}: cannot be read: it looks like binary data")
         note = f"{path.name} is not UTF-8 and declares no encoding: read as"
-        hint = "if that is wrong, set loader {class: Text, encoding: …}"
+        fix = f"set loader {{class: {loader}, encoding: …}}" if loader else "convert it to UTF-8"
+        hint = f"if that is wrong, {fix}"
         notes = (f"{note} {shown_encoding(guessed)}; {hint}",) if guessed else ()
         name = guessed or "utf-8"
     text = body.decode(name, "replace")
@@ -92,9 +94,15 @@ def decoded(data: bytes, path: Path, encoding: str = "") -> Extracted:
 
 @dataclass(frozen=True)
 class Markdown(Format):
-    """Markdown: the unchanged text, with headings as sections."""
+    """Markdown: the unchanged text, with headings as sections.
+
+    Attributes:
+        encoding: Encoding of files without a byte order mark; detected if empty.
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = (".md", ".markdown")
+
+    encoding: str = ""
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the text with a section for each ATX (`#`) and setext (underlined) heading.
@@ -105,7 +113,7 @@ class Markdown(Format):
         Raises:
             UserError: The bytes are not text in a known encoding.
         """
-        raw = decoded(data, path)
+        raw = decoded(data, path, self.encoding, "Markdown")
         text = raw.text
         headings = list(_headings(text))
         title = next((heading.title for heading in headings if heading.level == 1), "")

@@ -192,11 +192,11 @@ def _old(sample: bytes) -> str:
     """Returns the most likely encoding that predates Unicode; empty for binary data."""
     from chardet import detect_all
 
-    found = detect_all(sample, compat_names=False, include_encodings=_OLD, ignore_threshold=True)
-    names = [r["encoding"] for r in found if r["confidence"] > _LIKELY * found[0]["confidence"]]
+    results = detect_all(sample, compat_names=False, include_encodings=_OLD, ignore_threshold=True)
+    names = [r["encoding"] for r in results if r["confidence"] > _LIKELY * results[0]["confidence"]]
     if not names[0]:
         return ""
-    # It cannot tell ISO-8859-2 and CP1250 apart where it has not learnt the letters' pairs.
+    # chardet confuses ISO-8859-2 with CP1250 in texts with rare pairs of letters.
     odd = {name: len(_ODD.findall(sample.decode(name, "replace"))) for name in names if name}
     return codecs.lookup(min(odd, key=lambda name: odd[name])).name
 

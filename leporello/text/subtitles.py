@@ -21,9 +21,9 @@ _NEXT_NUMBER = re.compile(r"\n[ \t]*\d+[ \t]*\n?\Z")
 # `<i>`, `<c.yellow>`, `<v Ann>`, `<00:01:02.000>`; `{\an8}`. A lone `<` or `{laughs}` is text.
 _PLACE = r"\{\\[^{}\n]*+\}"
 MARKUP = re.compile(rf"</?[a-zA-Z][^<>\n]*>|</?[\d:.]+>|</>|{_PLACE}")
-# `<v.loud Ann>`; what follows it, up to the next one, is what Ann says.
+# `<v.loud Ann>` before a text of Ann's, which ends at the next such mark.
 _VOICE = re.compile(
-    r"(?P<dash>^[ \t]*[-–—][ \t]*)?[ \t]*<v(?:\.[^\s<>]*)?[ \t]+(?P<name>[^<>]*[^<>\s])\s*>[ \t]*",
+    r"(?P<dash>^[ \t]*+[-–—][ \t]*+)?<v(?:\.[^\s<>]*+)?[ \t]++(?P<name>[^<>\s][^<>]*+)>[ \t]*+",
     re.MULTILINE,
 )
 _RUBY = re.compile(r"<rt[^<>\n]*>(.*?)(?=</?r|\Z)", re.DOTALL)
@@ -92,17 +92,22 @@ def rewritten(cues: Sequence[Cue], texts: Iterable[Iterable[str]]) -> str:
 def plain_text(text: str, web: bool) -> str:
     """Returns the text of a cue without markup, with the names of speakers: `Ann: Hello`."""
     text = _LINE_BREAK.sub("\n", same_length(text))
-    text = _VOICE.sub(lambda v: (v["dash"] or "\n") + " ".join(v["name"].split()) + ": ", text)
+    text = _VOICE.sub(lambda voice: (voice["dash"] or "\n") + _name(voice) + ": ", text)
     text = (MARKUP if web else _SUBRIP).sub("", _RUBY.sub(r"(\1)", text))
     # Only WebVTT has character references; in SubRip `&lt;` is the text itself.
     text = html.unescape(text) if web else text
     return "\n".join(stripped for line in text.split("\n") if (stripped := line.strip()))
 
 
+def _name(voice: re.Match[str]) -> str:
+    return " ".join(voice["name"].split())
+
+
 def _unnamed(cue: Cue, lines: Iterable[str]) -> Iterator[str]:
     """Yields a cue's lines without the name of its speaker if that is in the markup before them."""
-    voice = [*_VOICE.finditer(cue.head)][-1:]
-    name = f"{voice[0]['name']}: " if voice and voice[0].end() == len(cue.head) else ""
+    name = ""
+    for voice in _VOICE.finditer(cue.head):
+        name = f"{_name(voice)}: " if voice.end() == len(cue.head) else ""
     for number, line in enumerate(lines):
         yield line if number else line.removeprefix(name)
 

@@ -12,8 +12,9 @@ from typing import Any, Literal, TypeAlias
 
 from leporello.core.environment.input_limits import SECONDS
 from leporello.core.numbers import count_of
+from leporello.readers.endpoint.messages import message_of
 from leporello.readers.endpoint.protocols import ServerProtocol
-from leporello.readers.prompting.template import encodable, split_reasoning
+from leporello.readers.prompting.template import encodable
 
 Stops: TypeAlias = Literal["", "always", "unless answered"]
 
@@ -29,6 +30,8 @@ _HINTS = {
 SUCCESS, _MOVED = 300, 400  # upper bounds of these status codes
 _FORBIDDEN, _TIMEOUT, _TOO_LARGE, _RATE, _SERVER = 403, 408, 413, 429, 500
 _OVERLOADED = {_TIMEOUT, _RATE, 503, 504, 529}
+# Reasons of OpenRouter, DeepSeek and SGLang for an answer without its end.
+_UNFINISHED = ("error", "insufficient_system_resource", "abort")
 _SHORTER = (
     "prompt and answer exceed the model's input window: lower max_input_tokens or max_new_tokens;"
     " set tokenizer to the model's one to count prompts as the server does"
@@ -126,6 +129,8 @@ def outcome_of(content: bytes, protocol: ServerProtocol) -> Outcome:
         return ResponseFault(
             f"the server's answer is not JSON: {_excerpt(content)}{page}", again=True
         )
+    if isinstance(data, Mapping) and data.get("error") and not data.get("choices"):
+        return _fault_in_answer(data["error"], content)
     data = protocol.as_chat(data) if isinstance(data, Mapping) else {}
     usage, choices = _usage(data.get("usage")), data.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
@@ -136,23 +141,35 @@ def outcome_of(content: bytes, protocol: ServerProtocol) -> Outcome:
 
 
 def _outcome_of_choice(choice: Mapping[str, Any], usage: Usage | None) -> Outcome:
-    content, reason = choice.get("message"), choice.get("finish_reason")
-    message = content if isinstance(content, Mapping) else {}
-    text, refusal = message.get("content"), message.get("refusal")
-    reasoning, answer = split_reasoning(text if isinstance(text, str) else "")
+    message, reason, error = message_of(choice), choice.get("finish_reason"), choice.get("error")
+    if error or reason in _UNFINISHED:
+        why = f": {_error_message(error, b'')}" if error else ""
+        fault = f"the server broke the answer off (finish_reason {reason!r}){why}"
+        return ResponseFault(fault, again=True, usage=usage)
     if reason == "content_filter":
         fault = "the server's content filter withheld the answer (finish_reason 'content_filter')"
-    elif isinstance(refusal, str) and refusal:
-        fault = f"the model refused: {_excerpt(refusal)}"
-    elif not isinstance(text, str) or (reason == "length" and not answer.strip()):
+    elif message.refusal:
+        fault = f"the model refused: {_excerpt(message.refusal)}"
+    elif not message.has_answer(is_cut=reason == "length"):
         spent = f" after {usage.output_tokens} tokens" if usage else ""
-        hint = "; if the model reasons first, raise max_new_tokens" if reason == "length" else ""
-        fault = f"the server's answer has no text (finish_reason {reason!r}{spent}){hint}"
+        fault = f"the server's answer has no text (finish_reason {reason!r}{spent})"
+        if message.tools:
+            fault += f"; the model called the tool {_excerpt(', '.join(message.tools))}"
+        elif reason == "length" or message.reasoning:
+            fault += "; if the model reasons first, raise max_new_tokens"
     else:
-        fields = (message.get(name) for name in ("reasoning_content", "reasoning"))
-        reasoning = next((text for text in fields if isinstance(text, str) and text), reasoning)
-        return EndpointReply(encodable(answer).strip(), usage, encodable(reasoning).strip())
+        answer, reasoning = (message.answer or "").strip(), message.reasoning.strip()
+        return EndpointReply(encodable(answer), usage, encodable(reasoning))
     return ResponseFault(fault, usage=usage)
+
+
+def _fault_in_answer(error: object, content: bytes) -> ResponseFault:
+    """Returns the fault for an error that a successful response contains."""
+    code = error.get("code") if isinstance(error, Mapping) else None
+    if str(code).isdecimal() and _MOVED <= int(str(code)) < 2 * _MOVED:
+        return fault_of_status(int(str(code)), {}, content)
+    message = _error_message(error, content)
+    return ResponseFault(f"the server answered with an error: {message}", again=True)
 
 
 def _usage(usage: object) -> Usage | None:

@@ -20,7 +20,8 @@ from leporello.readers.backends.registry import backend_of, packs
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens, TokenBudget, memory_budget
 from leporello.readers.prompting.prompted_reader import PROMPT, PromptedReader
-from leporello.readers.prompting.template import seen, split_reasoning
+from leporello.readers.prompting.reasoning import split_reasoning
+from leporello.readers.prompting.template import seen
 from leporello.readers.prompting.window import OnOverflow, Window
 
 

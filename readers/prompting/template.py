@@ -16,9 +16,6 @@ FIELDS = ("question", "context", "choices", "title", "instruction")
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")  # occurs in broken files
 
 
-_THINK_START, _THINK_END = "<think>", "</think>"
-
-
 @dataclass(frozen=True)
 class Template:
     """A prompt with fields, in the syntax of `str.format`.
@@ -131,16 +128,3 @@ def _letter(index: int) -> str:
     """Returns A, B, … Z, AA, AB, … for 0, 1, and so on."""
     head, last = divmod(index, len(ascii_uppercase))
     return (_letter(head - 1) if head else "") + ascii_uppercase[last]
-
-
-def split_reasoning(text: str) -> tuple[str, str]:
-    """Returns the text between the marks of reasoning, and the answer after them.
-
-    Some chat templates end with the first mark, so only the second one is in the text.
-    """
-    stripped = text.lstrip()
-    before, end, after = stripped.partition(_THINK_END)
-    if stripped.startswith(_THINK_START):
-        return before.removeprefix(_THINK_START).strip(), after.strip()
-    # An answer may quote the mark; only a mark without an opening one ends the reasoning.
-    return (before.strip(), after.strip()) if end and _THINK_START not in before else ("", text)

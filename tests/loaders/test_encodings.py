@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from leporello.core.errors import UserError
-from leporello.loaders import Text
-from leporello.loaders.files import load
+from leporello.loaders import Csv, Html, Markdown, Subtitles, Text
+from leporello.loaders.files import Format, load
 from leporello.text.looks import codec_of
 
 TEXTS = {
@@ -174,6 +174,25 @@ def test_names_of_encodings_mean_what_browsers_take_them_for(
     assert load(page).text == text
     assert load(mail).text.endswith(text)
     assert load(plain, loader=Text(label)).text == text
+
+
+@pytest.mark.parametrize(
+    ("loader", "name", "form"),
+    [
+        (Text("x-cp1250"), "a.txt", "{}"),
+        (Markdown("x-cp1250"), "a.md", "# {}"),
+        (Csv(encoding="x-cp1250"), "a.csv", "a,b\n1,{}"),
+        (Html("x-cp1250"), "a.html", "<html><meta charset=koi8-r><p>{}"),
+        (Subtitles("x-cp1250"), "a.srt", "1\n00:00:01,000 --> 00:00:02,500\n{}\n"),
+    ],
+)
+def test_loaders_take_an_encoding(tmp_path: Path, loader: Format, name: str, form: str) -> None:
+    """It wins over a guess and a declaration; a note names the loader that takes it."""
+    path = tmp_path / name
+    path.write_bytes(form.replace("{}", "Zażółć gęślą jaźń").encode("cp1250"))
+    assert "Zażółć gęślą jaźń" in load(path, loader=loader).text
+    if name != "a.html":
+        assert f"loader {{class: {type(loader).__name__}, encoding" in load(path).notes[0]
 
 
 @pytest.mark.parametrize("label", ["klingon", "hex", "replacement", ""])

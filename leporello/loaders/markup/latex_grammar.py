@@ -32,8 +32,6 @@ TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-OPTIONS = re.compile(r"(?:\[[^\[\]\n]{0,300}\])+")
-ARGUMENT = re.compile(GROUP, re.DOTALL)
 DELIMITED = re.compile(
     r"(?:\$\$?|\\[\[(]|\\begin\{[^{}]*\}(?:\{\d+\})?)(.*?)(?:\$\$?|\\[\])]|\\end\{[^{}]*\})?",
     re.DOTALL,
@@ -44,9 +42,6 @@ TABLES = frozenset(
     {"tabular", "tabularx", "tabulary", "array", "longtable", "supertabular", "tabu"}
 )
 LISTS = frozenset({"enumerate", "itemize", "description", "compactenum", "compactitem"})
-CELLS = re.compile(r"\s*(?:\[[^\[\]]{0,99}\])?\{(\d{1,4})\}")  # that a cell covers
-LABEL = re.compile(r"[ \t]*\[((?:[^\[\]{}]|\{[^{}]{0,999}\}){0,999})\]")
-COUNTER = re.compile(r"\s*\{enum[iv]+\}\s*\{(\d{1,6})\}")
 # Numbers of arguments that are not text, by command or environment.
 SILENT = {
     "label": 1, "vspace": 1, "hspace": 1, "bibliographystyle": 1, "pagestyle": 1, "color": 1,
@@ -79,7 +74,6 @@ SPOKEN = {
 ACCENTS = dict(zip("`'^\"~=.uvHcdbrk", map(chr, (
     0x300, 0x301, 0x302, 0x308, 0x303, 0x304, 0x307, 0x306, 0x30C, 0x30B, 0x327, 0x323, 0x331,
     0x30A, 0x328)), strict=True))  # fmt: skip
-LETTER = re.compile(r"\s*+(?:\{\s*+\\?+([^\W\d_]?+)\s*+\}|\\([ij])(?![a-zA-Z])|([^\W\d_]))")
 TYPED = {"~": " ", "``": "“", "''": "”", "---": "—", "--": "–"}
 TYPED_AT = re.compile(r"---?|``|''|~")
 DEFINED = re.compile(

@@ -12,20 +12,15 @@ from leporello.loaders.flow import Flow
 from leporello.loaders.markup.latex_formulas import FRACTION, FRACTIONS, formula
 from leporello.loaders.markup.latex_grammar import (
     ACCENTS,
-    ARGUMENT,
-    CELLS,
-    COUNTER,
     DEFINED,
     DELIMITED,
     ELSEWHERE,
     ESCAPED,
-    LABEL,
-    LETTER,
+    GROUP,
     LEVELS,
     LISTS,
     LONGEST,
     NUMBERING,
-    OPTIONS,
     SILENT,
     SPOKEN,
     TABLES,
@@ -35,6 +30,13 @@ from leporello.loaders.markup.latex_grammar import (
 )
 from leporello.loaders.markup.latex_tables import LatexList, LatexTable
 from leporello.loaders.text import line_starts
+
+_ARGUMENT = re.compile(GROUP, re.DOTALL)
+_CELLS = re.compile(r"\s*(?:\[[^\[\]]{0,99}\])?\{(\d{1,4})\}")  # that a cell covers
+_LABEL = re.compile(r"[ \t]*\[((?:[^\[\]{}]|\{[^{}]{0,999}\}){0,999})\]")
+_COUNTER = re.compile(r"\s*\{enum[iv]+\}\s*\{(\d{1,6})\}")
+_LETTER = re.compile(r"\s*+(?:\{\s*+\\?+([^\W\d_]?+)\s*+\}|\\([ij])(?![a-zA-Z])|([^\W\d_]))")
+_OPTIONS = re.compile(r"(?:\[[^\[\]\n]{0,300}\])+")
 
 
 class LatexReader:
@@ -186,15 +188,15 @@ class LatexReader:
     def _after(self, at: int, arguments: int) -> int:
         """Returns where the text continues after options and arguments that are not text."""
         for _ in range(arguments + 1):
-            at = options.end() if (options := OPTIONS.match(self._text, at)) else at
-            if arguments and (group := ARGUMENT.match(self._text, at)):
+            at = options.end() if (options := _OPTIONS.match(self._text, at)) else at
+            if arguments and (group := _ARGUMENT.match(self._text, at)):
                 at, arguments = group.end(), arguments - 1
         return at
 
     def _command(self, token: re.Match[str], at: int) -> int:
         """Writes the text of a command; returns where the text continues."""
         word = token["word"]
-        if word in ACCENTS and len(word) == 1 and (letter := LETTER.match(self._text, at)):
+        if word in ACCENTS and len(word) == 1 and (letter := _LETTER.match(self._text, at)):
             return self._accent(word, letter, token)
         if spoken := SPOKEN.get(word) or self._commands.get(word):
             self._write(spoken, token)
@@ -207,7 +209,7 @@ class LatexReader:
         if step := self._steps.get(word):
             return step(token, at)
         self._in_table(word, token, at) if self._tables else self._structure(word)
-        if word == "setcounter" and self._lists and (counter := COUNTER.match(self._text, at)):
+        if word == "setcounter" and self._lists and (counter := _COUNTER.match(self._text, at)):
             self._lists[-1].number = int(counter[1])
         if word == "cmidrule" and self._text.startswith("(", at):
             at = self._text.find(")", at) + 1 or at
@@ -226,7 +228,7 @@ class LatexReader:
     def _item(self, token: re.Match[str], at: int) -> int:
         """Writes the number or label of an item; returns where its text begins."""
         self.flow.start("li")
-        if label := LABEL.match(self._text, at):
+        if label := _LABEL.match(self._text, at):
             self.read(*label.span(1))
             self.flow.data(" ")
             return label.end()
@@ -234,7 +236,7 @@ class LatexReader:
         return at
 
     def _in_table(self, word: str, token: re.Match[str], at: int) -> None:
-        cells = CELLS.match(self._text, at)
+        cells = _CELLS.match(self._text, at)
         if word == "multicolumn" and cells:
             self._tables[-1].columns = int(cells[1])
         elif word == "multirow" and cells:
@@ -260,7 +262,7 @@ class LatexReader:
 
     def _sign(self, token: re.Match[str], at: int) -> int:
         sign = token["sign"]
-        if sign in ACCENTS and (letter := LETTER.match(self._text, at)):
+        if sign in ACCENTS and (letter := _LETTER.match(self._text, at)):
             return self._accent(sign, letter, token)
         if sign == "\\":
             if table := self._table():

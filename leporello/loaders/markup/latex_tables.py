@@ -9,7 +9,7 @@ from leporello.loaders.flow import Flow
 
 _FORMS = ("1.", "(a)", "i.", "A.")  # of numbers in lists within each other
 _START = re.compile(r"\bstart\s*=\s*(\d{1,6})")
-_TEMPLATE = re.compile(r"\blabel\*?\s*=\s*([^,\]]*)|\[([^=\]]*)\]")
+_TEMPLATE = re.compile(r"\blabel\*?\s*=\s*([^,\]]*)|\[([^=\[\]]*)\]")
 _STYLE = re.compile(r"\\(?!arabic|[aA]lph|[rR]oman)[a-zA-Z]+|[{}*]")
 _PLACEHOLDER = re.compile(r"\\(?:arabic|[aA]lph|[rR]oman)|[1aAiI]")
 _ROMAN = ((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
@@ -47,12 +47,12 @@ class LatexTable:
         self.around.losses += self.cell.losses
         for _ in range(min(self.columns, _MOST)):
             column = len(self._row)
-            left, above = self._below.get(column, (0, ""))
+            remaining, above = self._below.get(column, (0, ""))
             if self.rows > 1:
                 self._below[column] = (min(self.rows, _MOST) - 1, text)
-            elif left:
-                self._below[column] = (left - 1, above)
-            self._row.append(text or (above if left else ""))
+            elif remaining:
+                self._below[column] = (remaining - 1, above)
+            self._row.append(text or (above if remaining else ""))
         self._cells += 1
         self.cell, self.columns, self.rows = Flow(), 1, 1
 

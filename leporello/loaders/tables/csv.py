@@ -47,7 +47,7 @@ class Csv(Format):
         Raises:
             UserError: The file is not text, or a row has too many values.
         """
-        raw = decoded(data, path, self.encoding)
+        raw = decoded(data, path, self.encoding, "Csv")
         text, notes = raw.text, [*raw.notes]
         csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
         first = _NAMED.match(text)

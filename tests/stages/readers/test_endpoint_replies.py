@@ -1,0 +1,233 @@
+"""Tests of the reader Endpoint with the replies of servers, as their documentation shows them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import pytest
+from endpoint_server import Request, endpoint, reads, running
+
+from leporello.readers.endpoint.responses import EndpointError
+from leporello.readers.prompting.reasoning import split_reasoning
+
+Fields = Mapping[str, Any]
+CALL = {"id": "1", "type": "function", "function": {"name": "search", "arguments": "{}"}}
+PARTS = [{"type": "text", "text": "Mrs. "}, {"type": "text", "text": "Pell"}]
+HARMONY = (
+    "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Mrs. Pell"
+)
+
+
+def chat(content: Any, reason: str | None = "stop", **fields: Any) -> dict[str, Any]:
+    """Returns a reply of chat."""
+    message = {"role": "assistant", "content": content, **fields}
+    choice = {"index": 0, "message": message, "finish_reason": reason}
+    usage = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}
+    return {"id": "1", "object": "chat.completion", "choices": [choice], "usage": usage}
+
+
+def legacy(text: str | None, reason: str | None = "stop", **fields: Any) -> dict[str, Any]:
+    """Returns a reply of completions."""
+    choice = {"index": 0, "text": text, "finish_reason": reason, **fields}
+    return {"id": "1", "object": "text_completion", "choices": [choice]}
+
+
+def asked(reply: Fields, mode: Literal["chat", "completions"] = "chat") -> tuple[str, str | None]:
+    """Returns the answer and the reasoning that a reader takes from a reply of a server."""
+
+    def script(request: Request) -> None:
+        request.send(json.dumps(reply).encode())
+
+    with running(script) as server:
+        [output] = endpoint(server, mode=mode).read(reads("a"))
+    return output.text, output.reasoning
+
+
+THOUGHT: Mapping[str, Fields] = {
+    "OpenAI": chat("Mrs. Pell", refusal=None, annotations=[]),
+    "OpenAI, parts": chat(PARTS),
+    "Azure": {
+        **chat("Mrs. Pell"),
+        "prompt_filter_results": [{"prompt_index": 0, "content_filter_results": {}}],
+    },
+    "vLLM": chat("\n\nMrs. Pell", reasoning="Hm.", reasoning_content="Hm.", tool_calls=[]),
+    "vLLM, older": chat("Mrs. Pell", reasoning_content="Hm."),
+    "vLLM, without a parser": chat("<think>\nHm.\n</think>\n\nMrs. Pell"),
+    "SGLang": {**chat("Mrs. Pell", reasoning_content="Hm.", tool_calls=None), "metadata": {}},
+    "SGLang, template with the first mark": chat("Hm.</think>\n\nMrs. Pell"),
+    "SGLang, Kimi": chat("◁think▷Hm.◁/think▷Mrs. Pell"),
+    "llama.cpp": {**chat("Mrs. Pell", reasoning_content="Hm."), "timings": {"prompt_n": 9}},
+    "llama.cpp, gpt-oss": chat(HARMONY),
+    "Ollama": {**chat("Mrs. Pell", reasoning="Hm."), "system_fingerprint": "fp_ollama"},
+    "Ollama, thinking": chat("Mrs. Pell", thinking="Hm."),
+    "LM Studio": {**chat("Mrs. Pell", reasoning_content="Hm."), "stats": {}},
+    "LM Studio, gpt-oss": chat(HARMONY + "<|return|>"),
+    "TGI": {**chat("Mrs. Pell"), "object": "", "model": "m", "system_fingerprint": "3.3"},
+    "TGI, token": chat("Mrs. Pell</s>", "eos_token"),
+    "OpenRouter": chat(
+        "Mrs. Pell",
+        reasoning="Hm.",
+        reasoning_details=[{"type": "reasoning.text", "text": "Hm."}],
+    ),
+    "OpenRouter, summary": chat(
+        "Mrs. Pell", reasoning_details=[{"type": "reasoning.summary", "summary": "Hm."}]
+    ),
+    "DeepSeek": chat("Mrs. Pell", reasoning_content="Hm."),
+    "Mistral": chat(
+        [
+            {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+            {"type": "text", "text": "Mrs. Pell"},
+        ]
+    ),
+    "Gemini": chat("<thought>Hm.</thought>Mrs. Pell"),
+    "no reason": chat("Mrs. Pell", None),
+    "cut off": chat("Mrs. Pell", "length"),
+    "legacy text in a chat": legacy("Mrs. Pell"),
+}
+
+
+@pytest.mark.parametrize("server", THOUGHT)
+def test_answers_of_servers_are_taken_without_reasoning(server: str) -> None:
+    """Reasoning is in fields, parts, marks or channels."""
+    answer, reasoning = asked(THOUGHT[server])
+    assert answer == "Mrs. Pell"
+    assert reasoning == ("Hm." if "Hm." in json.dumps(THOUGHT[server]) else None)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        legacy("Mrs. Pell", "stop"),
+        legacy(" Mrs. Pell\n", "length", logprobs=None),
+        legacy("<think>Hm.</think>Mrs. Pell<|im_end|>"),
+        {**legacy("Mrs. Pell"), "usage": None},
+    ],
+)
+def test_legacy_completions_are_normalised_too(reply: Fields) -> None:
+    """The texts of `completions` have marks and tokens like those of chat."""
+    assert asked(reply, "completions")[0] == "Mrs. Pell"
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (chat(None), "has no text"),
+        (chat([]), "has no text"),
+        (chat("", reasoning_content="Mrs. Pell"), "has no text .*raise max_new_tokens"),
+        (chat("", reasoning="Mrs. Pell"), "has no text .*raise max_new_tokens"),
+        (chat(None, "length", reasoning="Mrs."), "has no text .*raise max_new_tokens"),
+        (chat("<think>Mrs. Pell", "length"), "has no text .*raise max_new_tokens"),
+        (chat("<thinking>Mrs. Pell", "stop"), "has no text .*raise max_new_tokens"),
+        (chat("<|channel|>analysis<|message|>Mrs. Pell<|end|>"), "has no text"),
+        (chat([{"type": "thinking", "thinking": "Mrs. Pell"}]), "has no text"),
+        (chat("", tool_calls=[CALL]), "called the tool search"),
+        (chat(None, "tool_calls", tool_calls=[CALL]), "has no text .*called the tool search"),
+        (
+            chat(None, "function_call", function_call={"name": "search", "arguments": "{}"}),
+            "called the tool search",
+        ),
+        (chat(None, refusal="I cannot."), "the model refused: I cannot."),
+        (chat([{"type": "refusal", "refusal": "I cannot."}]), "the model refused: I cannot."),
+        (chat("Mrs.", "content_filter"), "content filter withheld"),
+        (chat(None, "content_filter"), "content filter withheld"),
+        (legacy("", "length"), "has no text"),
+    ],
+)
+def test_replies_without_an_answer_fail_their_input(reply: Fields, message: str) -> None:
+    """They are paid for and not asked again; the reasoning is no answer."""
+    replies = []
+
+    def script(request: Request) -> None:
+        replies.append(request)
+        request.send(json.dumps(reply).encode())
+
+    with running(script) as server, pytest.raises(EndpointError, match=message):
+        endpoint(server).read(reads("a"))
+    assert len(replies) == 1
+
+
+OVERLOADED: Mapping[str, tuple[Fields, str]] = {
+    "OpenRouter": ({"error": {"code": 502, "message": "Provider failed"}}, "502: Provider failed"),
+    "OpenRouter, choice": (
+        {
+            "choices": [
+                {"error": {"code": 502, "message": "Provider failed"}, "message": {"content": "M"}}
+            ]
+        },
+        "broke the answer off .*Provider failed",
+    ),
+    "OpenRouter, reason": (chat("Mrs.", "error"), "broke the answer off"),
+    "DeepSeek": (chat("Mrs.", "insufficient_system_resource"), "broke the answer off"),
+    "SGLang": (chat("Mrs.", "abort"), "broke the answer off"),
+    "TGI": ({"error": "Model is overloaded", "error_type": "overloaded"}, "Model is overloaded"),
+    "Ollama": ({"error": "model 'm' is being loaded"}, "model 'm' is being loaded"),
+    "llama.cpp": (
+        {"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}},
+        "503: Loading model",
+    ),
+}
+
+
+@pytest.mark.parametrize("server", OVERLOADED)
+def test_errors_in_successful_responses_are_asked_again(server: str) -> None:
+    """Their status is 200, since the server found the error too late; the next answer counts."""
+    reply, message = OVERLOADED[server]
+
+    def script(request: Request) -> None:
+        is_first = request.times == 1 or request.prompt == "always"
+        request.send(json.dumps(reply if is_first else chat("Mrs. Pell")).encode())
+
+    with running(script) as running_server:
+        [output] = endpoint(running_server, retries=1).read(reads("a"))
+        assert output.text == "Mrs. Pell"
+        with pytest.raises(EndpointError, match=message):
+            endpoint(running_server, retries=1).read(reads("always"))
+
+
+@pytest.mark.parametrize(
+    ("text", "reasoning", "answer"),
+    [
+        ("Mrs. Pell", "", "Mrs. Pell"),
+        (" Mrs. Pell ", "", " Mrs. Pell "),
+        ("<think>Hm.</think>Mrs. Pell", "Hm.", "Mrs. Pell"),
+        ("<Thinking>Hm.</Thinking>\nMrs. Pell", "Hm.", "Mrs. Pell"),
+        ("<reasoning>Hm.</reasoning>Mrs. Pell", "Hm.", "Mrs. Pell"),
+        ("[THINK]Hm.[/THINK]Mrs. Pell", "Hm.", "Mrs. Pell"),
+        ("<think></think>\n\nMrs. Pell", "", "Mrs. Pell"),
+        ("<think>a</think><think>b</think>Mrs. Pell", "a\nb", "Mrs. Pell"),
+        ("<think>a <b>c</b></think>Mrs. Pell", "a <b>c</b>", "Mrs. Pell"),
+        ("<think>Hm.", "Hm.", ""),
+        ("The mark <think> ends with </think>.", "", "The mark <think> ends with </think>."),
+        (HARMONY, "Hm.", "Mrs. Pell"),
+        (HARMONY + "<|return|>", "Hm.", "Mrs. Pell"),
+        ("<|start|>assistant" + HARMONY + "<|end|>", "Hm.", "Mrs. Pell"),
+        ("<|channel|>final<|message|>Mrs. Pell", "", "Mrs. Pell"),
+        ("<|channel|>final <|constrain|>json<|message|>{}<|return|>", "", "{}"),
+        ("<|channel|>analysis<|message|>Hm.", "Hm.", ""),
+        ("analysisHm.assistantfinalMrs. Pell", "Hm.", "Mrs. Pell"),
+        ("Mrs. Pell<|im_end|>", "", "Mrs. Pell"),
+        ("Mrs. Pell <|eot_id|>\n", "", "Mrs. Pell"),
+        ("Mrs. Pell<|endoftext|><|endoftext|>", "", "Mrs. Pell"),
+        ("Mrs. Pell<end_of_turn>\n", "", "Mrs. Pell"),
+        ("<s> Mrs. Pell</s></s>", "", "Mrs. Pell"),
+        ("Mrs. Pell<|im_end|>\n<|im_start|>user\nMore?", "", "Mrs. Pell"),
+        ("<|start_header_id|>assistant<|end_header_id|>\n\nMrs. Pell<|eot_id|>", "", "Mrs. Pell"),
+        ("The text is <s>old</s>", "", "The text is <s>old</s>"),
+        ("It ends with <|im_end|> in ChatML.", "", "It ends with <|im_end|> in ChatML."),
+    ],
+)
+def test_reasoning_and_special_tokens_are_split_from_texts(
+    text: str, reasoning: str, answer: str
+) -> None:
+    """Marks and tokens within an answer stay."""
+    assert split_reasoning(text) == (reasoning, answer)
+
+
+@pytest.mark.parametrize(
+    "piece", [" ", "<think>", "<|end|>", "</s>", "<|channel|>a<|message|>", "analysis"]
+)
+def test_repeated_marks_take_linear_time(piece: str) -> None:
+    """A text of a single mark is split as fast as others."""
+    split_reasoning(piece * (200_000 // len(piece)))
