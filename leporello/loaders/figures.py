@@ -117,7 +117,7 @@ def _joined(texts: Iterable[str]) -> str:
     return joined
 
 
-def _fraction(above: str, below: str, line: str = "") -> str:
+def _fraction(above: str, below: str, *, line: str = "") -> str:
     """Returns a fraction; without a line between them, one part is over the other."""
     if line in ("noBar", "0"):
         return f"{above} over {below}"

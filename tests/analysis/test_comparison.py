@@ -203,11 +203,13 @@ def test_formats(run_of: Callable[..., Path]) -> None:
     assert boards[0]["entries"][0]["scores"]["f1"]["value"] == 75.0
     assert r"long\_name\_with\_\$pecial\&characters" in _printed(path, "latex")
     assert "| right | 16 | 0 | 75.00 [" in _printed(path, "markdown")
-    assert "against right" in _printed(path, "table")
+    assert "against right" in _printed(path, "table", "--all")
+    first = _printed(path, "table").splitlines()[0]
+    assert first.startswith("mills: right has the best f1, 75.00; 25.00 above long_name_with")
 
 
-def _printed(path: Path, form: str) -> str:
-    return leporello("compare", path, "--format", form, "--samples", "200").stdout
+def _printed(path: Path, form: str, *options: str) -> str:
+    return leporello("compare", path, "--format", form, "--samples", "200", *options).stdout
 
 
 def test_names_in_csv_are_not_formulas(tmp_path: Path, folder: Path) -> None:

@@ -45,7 +45,7 @@ def test_a_question_without_an_answer_is_reported(file: Path) -> None:
 
 def test_a_question_whose_words_do_not_occur_has_no_answer_and_no_passage(file: Path) -> None:
     """A note gives the reason; a question about the complete document is answered."""
-    note, answer, ledger = leporello("ask", file, "submarine cables?").stdout.splitlines()
+    note, answer, _, ledger = leporello("ask", file, "submarine cables?").stdout.splitlines()
     assert note == "note: BM25 found no passage with a word of a question on this document"
     assert answer == "The document does not say so."
     assert "unselected" in ledger
@@ -74,13 +74,17 @@ def test_a_document_cannot_control_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / "ferry.txt"
     text = "The ferry \x1b]52;c;aGk=\x07\x9b2J\rsails\u202e at nine\u2066.\tשלום\u200f"
     path.write_bytes(text.encode())
-    shown = leporello("ask", path, "When?", "--pipeline", "best-sentence").stdout
+    shown = leporello(
+        "ask", path, "When does the ferry sail?", "--pipeline", "best-sentence"
+    ).stdout
     assert "\\x1b]52;c;aGk=" in shown
     assert "\\x9b2J" in shown
     assert "sails\\u202e at nine\\u2066." in shown
     assert not set(shown) & {"\x1b", "\x07", "\x9b", "\r", "\u202e", "\u2066"}
     assert "שלום\u200f" in shown
     row = json.loads(
-        leporello("ask", path, "When?", "--pipeline", "best-sentence", "--json").stdout
+        leporello(
+            "ask", path, "When does the ferry sail?", "--pipeline", "best-sentence", "--json"
+        ).stdout
     )
     assert "\x1b]52" in row["passages"][0]["text"]

@@ -66,7 +66,8 @@ def test_the_readmes_retriever_runs_from_a_file_outside_the_project(tmp_path: Pa
     process = leporello(
         "run", *HERE, "mine", "--config", config, "--set", "retriever.k=1,2", "--out", out
     )
-    assert "mine@retriever.k=1" in process.stdout
+    assert re.search(r"^ pipeline +retriever k", process.stdout, re.MULTILINE)
+    assert re.search(r"^ mine +2 ", process.stdout, re.MULTILINE)
     rows = read_lines(out / "mine@retriever.k=2" / "lamps" / "predictions.jsonl")
     assert len(rows) == 12
     assert all(len(row["hits"]) == 2 for row in rows)
@@ -90,7 +91,7 @@ def test_the_readmes_retriever_runs_from_a_file_outside_the_project(tmp_path: Pa
         (["ask", "absent.txt", "Why?"], "absent.txt"),
         (["ask", "README.md", "Why?", "--pipeline", "nobody"], "there is no pipeline 'nobody'"),
         (["explain", "absent", "q0"], "absent: is not a run"),
-        (["score", "absent.jsonl", "--task", "sample"], "absent.jsonl: cannot be read"),
+        (["score", "absent.jsonl", "--task", "sample"], "absent.jsonl: there is no such file"),
         (["list", "chunker"], "there is no list or class 'chunker'; did you mean 'chunkers'"),
         (["plan", "lead", "--task", "x"], "there is no task 'x'"),
         (["rnu"], "No such command 'rnu'"),
@@ -155,7 +156,7 @@ def test_the_recall_of_what_was_read_comes_before_that_of_hits(tmp_path: Path) -
     config, out = _project(tmp_path), tmp_path / "out"
     printed = leporello("run", *HERE, "lead", "--config", config, "--task", "lamps", "--out", out)
     compared = leporello("compare", out, "--format", "csv").stdout
-    assert re.search(r"f1 +recall_read +recall +recall_whole", printed.stdout)
+    assert re.search(r"f1 +recall read +recall +recall whole", printed.stdout)
     rows = {row["score"]: float(row["value"]) for row in csv.DictReader(compared.splitlines())}
     assert [*rows] == ["f1", "recall_read", "recall"]
     assert rows["recall_read"] < rows["recall"] == 100
