@@ -215,12 +215,12 @@ PORTS = [
 
 def table(rows: Sequence[Sequence[str]], *style: tuple[object, ...]) -> Draw:
     """Returns a function that draws a table between lines of prose."""
-    drawn = Table(rows, style=[("VALIGN", (0, 0), (-1, -1), "MIDDLE"), *style])
+    flowable = Table(rows, style=[("VALIGN", (0, 0), (-1, -1), "MIDDLE"), *style])
 
     def draw(canvas: Canvas) -> None:
         texts(*((72, y, f"{PROSE} and further, to the end") for y in (60, 72, 560, 572)))(canvas)
-        drawn.wrapOn(canvas, 500, 400)
-        drawn.drawOn(canvas, 72, 300)
+        flowable.wrapOn(canvas, 500, 400)
+        flowable.drawOn(canvas, 72, 300)
 
     return draw
 
@@ -332,11 +332,11 @@ def test_lists_contents_and_code_are_not_tables(
     tmp_path: Path, lines: list[tuple[str, ...]]
 ) -> None:
     """Gaps behind markers, before page numbers and in code are blanks."""
-    drawn = [
+    cells = [
         (72 + (0, 60, 400)[column], 200 + 12 * i, cell)
         for i, line in enumerate(lines) for column, cell in enumerate(line) if cell
     ]  # fmt: skip
-    text = read(tmp_path, pdf([texts(*drawn)])).text
+    text = read(tmp_path, pdf([texts(*cells)])).text
     assert "\t" not in text
     assert text.split() == " ".join(" ".join(line) for line in lines).split()
 

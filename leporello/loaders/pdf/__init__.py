@@ -95,8 +95,8 @@ class Pdf(Format):
             "pages were read by OCR": sum(page.ocr for page in texts),
             "pages have only invisible text, which was read": sum(p.invisible for p in texts),
         }
-        told = tuple(f"{n} of {len(texts)} {what}" for what, n in notes.items() if n)
-        return Extracted(written.text, title, sections, tuple(places), lost, told)
+        sentences = tuple(f"{n} of {len(texts)} {what}" for what, n in notes.items() if n)
+        return Extracted(written.text, title, sections, tuple(places), lost, sentences)
 
     def _read_scans(self, pdf: PdfDocument, texts: list[PageText], path: Path) -> None:
         """Removes furniture, then reads scans: a page with only a footer counts as a scan."""

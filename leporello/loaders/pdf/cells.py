@@ -15,7 +15,7 @@ HEADER = 3  # lines of a header
 _LINES = 12  # lines of a cell
 FIGURES = re.compile(r"[^^\w]*\d[\d.,' /:%^]*[^^\w]*|[-–—.*]+|n/?a", re.IGNORECASE)
 _SMALL = re.compile(r"[^\W\d_A-Z]")
-LEADERS = re.compile(r"(?:\. ?){4,}$|[…_]{2,}$|(?:\. ){3,}\w+$")
+LEADERS = re.compile(r"(?<!\.)(?<!\. )(?:\. ?){4,}+$|(?<![…_])[…_]{2,}+$|(?<!\. )(?:\. ){3,}+\w+$")
 _BROKEN = re.compile(rf"(?<=[^\W\d_])[-‐{HYPHEN}] (?=[^\W\d_])")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufefc]")
 
@@ -43,7 +43,7 @@ class TableLine:
 
 
 @dataclass(slots=True)
-class TableRow:
+class WrittenRow:
     """A row of a table.
 
     Attributes:
@@ -143,7 +143,7 @@ def _continued(rows: Sequence[list[TableLine]]) -> list[list[TableLine]]:
     return groups
 
 
-def written(groups: Iterable[Sequence[TableLine]], columns: int) -> Iterator[TableRow]:
+def written(groups: Iterable[Sequence[TableLine]], columns: int) -> Iterator[WrittenRow]:
     """Yields the rows of a table; text over all columns has no tabs."""
     for group in groups:
         texts = [
@@ -151,16 +151,15 @@ def written(groups: Iterable[Sequence[TableLine]], columns: int) -> Iterator[Tab
             for i in range(columns)
         ]
         fragments = [fragment for line in group for fragment in line.row]
-        if len(fragments) == 1 and group[0].spans:
-            text = fragments[0].text
-        else:
-            text = "\t".join(texts[::-1] if reads_backwards(fragments) else texts)
-        yield TableRow(text, fragments, group[0].y, group[-1].y)
+        is_head = len(fragments) == 1 and group[0].spans
+        text = fragments[0].text if is_head else "\t".join(texts)
+        yield WrittenRow(text, fragments, group[0].y, group[-1].y)
 
 
 def reads_backwards(fragments: Sequence[Fragment]) -> bool:
     """Returns whether most fragments have letters that are read from right to left."""
-    if not _RIGHT_TO_LEFT.search("".join([f.text for f in fragments])):
+    text = fragments[0].text if len(fragments) == 1 else "".join([f.text for f in fragments])
+    if text.isascii() or not _RIGHT_TO_LEFT.search(text):
         return False
     return sum(_RIGHT_TO_LEFT.search(f.text) is not None for f in fragments) * 2 > len(fragments)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from statistics import fmean, median
 
-from leporello.loaders.pdf.cells import FIGURES, Row, TableRow, joined, reads_backwards
+from leporello.loaders.pdf.cells import FIGURES, Row, WrittenRow, joined, reads_backwards
 from leporello.loaders.pdf.tables import tables
 from leporello.loaders.pdf.words import Fragment
 
@@ -160,27 +160,28 @@ def _rows(fragments: Iterable[Fragment]) -> list[Row]:
             rows.append([fragment])
             y, size = fragment.y, fragment.size
     for row in rows:
-        backwards = reads_backwards(row)
-        row.sort(key=lambda f: -f.x1 if backwards else f.x0)
+        if len(row) > 1:
+            backwards = reads_backwards(row)
+            row.sort(key=lambda f: -f.x1 if backwards else f.x0)
     return rows
 
 
 def _written(rows: Sequence[Row]) -> Iterator[PageLine]:
     """Yields the lines of a block with tables and paragraphs."""
-    found = tables(rows)
+    by_start = tables(rows)
     pitches = [b[0].y - a[0].y for a, b in pairwise(rows)]
     pitch = median(pitches) if pitches else 0.0
     margin = min((row[0].x0 for row in rows), default=0.0)
     end = 0
     for i, row in enumerate(rows):
-        if i in found:
-            end, table = found[i]
+        if i in by_start:
+            end, table = by_start[i]
             yield from _table_lines(table)
         if i >= end:
             yield _line(joined(row), row, i == end or _opens(rows, i, pitch, margin))
 
 
-def _table_lines(table: Sequence[TableRow]) -> Iterator[PageLine]:
+def _table_lines(table: Sequence[WrittenRow]) -> Iterator[PageLine]:
     """Yields the rows of a table; a wide gap separates parts of it."""
     distances = [b.top - a.bottom for a, b in pairwise(table)]
     usual = _PITCH * max(median(distances), table[0].fragments[0].size) if distances else 0.0

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from leporello.loaders.pdf.words import Handle
+from leporello.loaders.pdf.objects import Handle
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage
@@ -43,7 +43,7 @@ def page_notes(pdf: PdfDocument, page: PdfPage) -> list[Note]:
 
 
 def _notes(pdf: PdfDocument, item: Handle) -> Iterator[Note]:
-    """Yields the note of an annotation; links and marks without a comment are none."""
+    """Yields the note of an annotation; links and marks without a comment have no note."""
     from pypdfium2 import raw
 
     kind = raw.FPDFAnnot_GetSubtype(item)

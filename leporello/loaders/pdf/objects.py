@@ -8,14 +8,15 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-from leporello.loaders.pdf.words import Handle
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from pypdfium2 import PdfPage
+
+# Pages, objects and functions of pdfium, which has no types.
+Handle: TypeAlias = Any
 
 _COVERED = 0.5  # of a page: a larger picture is likely a scan of the page
 _NESTED = 15  # forms within forms
@@ -129,33 +130,33 @@ def page_objects(page: PdfPage, area: float, layers: bool) -> PageObjects:
     """
     from pypdfium2 import raw
 
-    found = PageObjects(blank=raw.FPDFPage_CountObjects(page) == 0)
+    objects = PageObjects(blank=raw.FPDFPage_CountObjects(page) == 0)
     text, image = raw.FPDF_PAGEOBJ_TEXT, raw.FPDF_PAGEOBJ_IMAGE
     mode_of, color_of = raw.FPDFTextObj_GetTextRenderMode, raw.FPDFPageObj_GetFillColor
     red, green, blue, opacity = color = [ctypes.c_uint() for _ in range(4)]
     white = []
     for item, kind, nested in _objects(page):
         if kind == text:
-            found.texts += 1
+            objects.texts += 1
             color_of(item, *color)
             is_white = red.value >= _WHITE and green.value >= _WHITE and blue.value >= _WHITE
             mode = mode_of(item)
             if mode in _UNSEEN or not opacity.value:
-                found.invisible.add(_address(item))
+                objects.invisible.add(_address(item))
             if is_white and (mode == 0 or mode in _UNSEEN):
                 white.append((item, nested))
             if layers and (nested or _is_layered(item)):
-                found.doubtful.add(_address(item))
+                objects.doubtful.add(_address(item))
         elif kind == image:
-            found.pictures += 1
+            objects.pictures += 1
             west, south, east, north = _bounds(item)
-            found.covered += (east - west) * (north - south) / area
+            objects.covered += (east - west) * (north - south) / area
     if white:
-        _find_white(page, white, found)
-    return found
+        _find_white(page, white, objects)
+    return objects
 
 
-def _find_white(page: PdfPage, texts: Sequence[tuple[Handle, bool]], found: PageObjects) -> None:
+def _find_white(page: PdfPage, texts: Sequence[tuple[Handle, bool]], objects: PageObjects) -> None:
     """Adds white texts: bounds within forms have other units, so that these need a look."""
     grounds = [
         (_bounds(item), nested) for item, kind, nested in _objects(page) if _colors(item, kind)
@@ -163,27 +164,27 @@ def _find_white(page: PdfPage, texts: Sequence[tuple[Handle, bool]], found: Page
     in_forms = any(nested for _, nested in grounds)
     for text, nested in texts:
         if nested or in_forms:
-            found.doubtful.add(_address(text))
+            objects.doubtful.add(_address(text))
             continue
         west, south, east, north = _bounds(text)
         if not any(
             w < east and west < e and s < north and south < n for (w, s, e, n), _ in grounds
         ):
-            found.white.add(_address(text))
+            objects.white.add(_address(text))
 
 
 def _colors(item: Handle, kind: int) -> bool:
     """Returns whether an object colors an area, so that white text on it is seen."""
     from pypdfium2 import raw
 
-    if kind in (raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_SHADING):
-        return True
+    if kind != raw.FPDF_PAGEOBJ_PATH:
+        return kind in (raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_SHADING)
     mode, stroke = ctypes.c_int(), ctypes.c_int()
-    if kind != raw.FPDF_PAGEOBJ_PATH or not raw.FPDFPath_GetDrawMode(item, mode, stroke):
+    if not raw.FPDFPath_GetDrawMode(item, mode, stroke) or not mode.value:
         return False
     color = [ctypes.c_uint() for _ in range(4)]
     is_plain = raw.FPDFPageObj_GetFillColor(item, *color)
-    return mode.value != 0 and not (is_plain and min(c.value for c in color[:3]) >= _WHITE)
+    return not (is_plain and min(c.value for c in color[:3]) >= _WHITE)
 
 
 def _is_layered(item: Handle) -> bool:

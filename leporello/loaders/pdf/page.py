@@ -65,18 +65,18 @@ def raw_page(pdf: PdfDocument, index: int, layers: bool) -> RawPage:
         words.read()
         corners = (west, south), (east, north)
         areas = [_area(turn, corners) for turn in range(5)]
-        seen = [(f, turn) for f, turn in words.fragments if _is_on_page(f, areas[turn])]
-        hidden = sum(len(f.text) for f, _ in words.fragments) - sum(len(f.text) for f, _ in seen)
+        visible = [(f, turn) for f, turn in words.fragments if _is_on_page(f, areas[turn])]
+        hidden = sum(len(f.text) for f, _ in words.fragments) - sum(len(f.text) for f, _ in visible)
         counts = Counter[int]()
-        for fragment, turn in seen:
+        for fragment, turn in visible:
             counts[turn] += len(fragment.text)
         main = max(counts, key=counts.__getitem__, default=0)
         edges = sorted(turned(main, *corner)[1] for corner in corners)
-        for fragment, _ in seen:
+        for fragment, _ in visible:
             fragment.y -= edges[0]
         return RawPage(
-            [fragment for fragment, turn in seen if turn == main],
-            [fragment for fragment, turn in seen if turn != main],
+            [fragment for fragment, turn in visible if turn == main],
+            [fragment for fragment, turn in visible if turn != main],
             edges[0], edges[1] - edges[0], words.undecodable, objects.pictures, objects.scanned,
             objects.blank, visibility.is_layer and not objects.scanned,
             words.hidden + hidden, page_notes(pdf, page),

@@ -14,10 +14,9 @@ from leporello.loaders.pdf.cells import (
     LEADERS,
     Row,
     TableLine,
-    TableRow,
+    WrittenRow,
     grouped,
     joined,
-    reads_backwards,
     written,
 )
 from leporello.loaders.pdf.words import Fragment
@@ -40,28 +39,28 @@ _CODE = re.compile(r"[;{}](?: *(?://|/\*|#).*)?$|^[%\\#]|\\\w|[\w)]\(\)|[-=]>")
 Gap = tuple[float, float]
 
 
-def tables(rows: Sequence[Row]) -> dict[int, tuple[int, list[TableRow]]]:
+def tables(rows: Sequence[Row]) -> dict[int, tuple[int, list[WrittenRow]]]:
     """Returns the tables of a block, by the index of their first row: index after the last, rows.
 
     Rows are a table while they leave the same gaps free: three rows with text on both sides of one
-    gap, or two rows of two gaps. The columns are then what all rows together leave apart.
+    gap, or two rows of two gaps. All rows together give the columns. Rows from right to left have
+    none.
     """
-    across = [row if row[0].x0 <= row[-1].x0 else sorted(row, key=lambda f: f.x0) for row in rows]
-    found = {}
+    by_start = {}
     end = 0
-    for start, stop in _regions(across):
-        middles = _columns(across[start:stop])
-        first, last = _extended(across, end, start, stop, middles)
-        lines = [_line(row, middles) for row in across[first:last]]
+    for start, stop in _regions(rows):
+        middles = _columns(rows[start:stop])
+        first, last = _extended(rows, end, start, stop, middles)
+        lines = [_line(row, middles) for row in rows[first:last]]
         most = max(len(line.cells) for line in lines)
         if 2 * most <= len(middles) or _is_prose(lines):  # indentation has many left edges
             continue
         end = last
         if _is_contents(lines, rows[max(first - HEADER, 0) : first + 1]):
-            found[first] = last, [*map(_entry, lines)]
+            by_start[first] = last, [*map(_entry, lines)]
         else:
-            found[first] = last, [*written(grouped(lines), len(middles) + 1)]
-    return found
+            by_start[first] = last, [*written(grouped(lines), len(middles) + 1)]
+    return by_start
 
 
 def _regions(rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
@@ -100,15 +99,15 @@ def _cells(gap: Gap, row: Row) -> bool:
 def _columns(rows: Sequence[Row]) -> list[float]:
     """Returns the middles of the gaps between columns.
 
-    A gap lies between texts of several rows, and is free in nearly all of them: a heading over
+    A gap separates texts of several rows, and is free in nearly all of them: a heading over
     several columns may cross it.
     """
     valleys = _valleys(rows)
-    gaps = [(_gaps(row), row[0].x0, row[-1].x1) for row in rows]
+    gaps = [_gaps(row) for row in rows]
     middles: list[float] = []
     for low, high, crossing in valleys:
         middle = (low + high) / 2
-        around = [i for i, (own, *_) in enumerate(gaps) if any(a <= middle <= b for a, b in own)]
+        around = [i for i, of in enumerate(gaps) if any(a <= middle <= b for a, b in of)]
         if len(around) > 3 * crossing and (len(around) > 1 or around[:1] == [0]):
             middles.append(middle)
     return _without_heads(rows, middles)
@@ -138,15 +137,15 @@ def _without_heads(rows: Sequence[Row], middles: list[float]) -> list[float]:
     for i, row in enumerate(rows):
         for fragment in row:
             rows_of[bisect(middles, fragment.x0)].add(i)
-    kept: list[float] = []
-    left = rows_of[0]
-    for middle, right in zip(middles, rows_of[1:], strict=True):
-        if _is_head(left, right) or _is_head(right, left):
-            left = left | right
+    separators: list[float] = []
+    west = rows_of[0]
+    for middle, east in zip(middles, rows_of[1:], strict=True):
+        if _is_head(west, east) or _is_head(east, west):
+            west = west | east
             continue
-        kept.append(middle)
-        left = right
-    return kept
+        separators.append(middle)
+        west = east
+    return separators
 
 
 def _is_head(head: set[int], body: set[int]) -> bool:
@@ -163,8 +162,8 @@ def _extended(
     edges = [_edges(f) for row in rows[start:stop] for f in row]
 
     def aligned(fragment: Fragment) -> bool:
-        own = _edges(fragment)
-        return any(abs(a - b) < _ALIGNED for cell in edges for a, b in zip(own, cell, strict=True))
+        ends = _edges(fragment)
+        return any(abs(a - b) < _ALIGNED for cell in edges for a, b in zip(ends, cell, strict=True))
 
     def belongs(row: Row, beside: Row) -> bool:
         distance = abs(row[0].y - beside[0].y)
@@ -195,8 +194,6 @@ def _line(row: Row, middles: Sequence[float]) -> TableLine:
         spans = spans or bisect(middles, fragment.x1) > column
     texts = {}
     for column, fragments in cells.items():
-        if len(fragments) > 1 and reads_backwards(fragments):
-            fragments.reverse()
         texts[column] = joined(fragments)
     return TableLine(texts, row, spans)
 
@@ -234,10 +231,10 @@ def _is_contents(lines: Sequence[TableLine], heads: Sequence[Row]) -> bool:
     return leaders * 2 > len(lines) or numbered or heading
 
 
-def _entry(line: TableLine) -> TableRow:
+def _entry(line: TableLine) -> WrittenRow:
     """Returns entries of a table of contents; a tab separates those of two columns."""
     text = ""
     for cell in (line.cells[column] for column in sorted(line.cells)):
         within = not text or cell.isdecimal() or _SECTION.fullmatch(text.rpartition("\t")[2])
         text += ("" if not text else " " if within else "\t") + cell
-    return TableRow(text, line.row, line.y, line.y)
+    return WrittenRow(text, line.row, line.y, line.y)

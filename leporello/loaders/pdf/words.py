@@ -10,17 +10,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
+from leporello.loaders.pdf.objects import Handle, Visibility
 from leporello.loaders.pdf.raised import SMALLER, TOUCHING, attached, fraction, level
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage
-
-    from leporello.loaders.pdf.objects import Visibility
-
-# Pages, objects and functions of pdfium, which has no types.
-Handle: TypeAlias = Any
 
 HYPHEN = "\u00ad"  # ends a fragment if its word may continue in the next line
 
@@ -40,6 +36,7 @@ _RAISED_LINE = 0.65  # the same for smaller type
 _FLAT = 0.08  # of the type's height: larger differences are raised or lowered characters
 # Figures within a word that may be raised or lowered: beside letters or signs.
 _FIGURE = re.compile(r"\d(?:(?=[^\s\d])|(?<=[^\W\d_]\d))")
+_INITIAL = 0.45  # of a large initial's height: the type after it
 _ASLANT = 0.1  # of 90°
 _SLANTED = 4  # direction of text in other angles
 
@@ -166,6 +163,7 @@ class WordReader:
     def _add_word(self, first: int, last: int, turn: int, touches: bool) -> None:
         """Adds a word to the last fragment if it follows closely, otherwise begins a fragment."""
         x0, x1, y, height = self._place(first, last, turn)
+        touches = touches and height > _INITIAL * self._height
         before = self._before((x0, y), turn, touches, height < SMALLER * self._height)
         if before is None:
             self._height, self._tolerance = height, _FLAT * height
@@ -177,8 +175,8 @@ class WordReader:
         touches = touches and before is not None and (self._level != 0 or shifted)
         base, runs = first, [(self._text[first : last + 1], 0)]
         if turn < _SLANTED and (touches or shifted or not self._is_level(first, last, turn, y)):
-            if (own := self._turn(first)) != turn:  # it changed within a line
-                self._add_word(first, last, own, touches=False)
+            if (angle := self._turn(first)) != turn:  # it changed within a line
+                self._add_word(first, last, angle, touches=False)
                 return
             glyphs = [self._glyph(at, turn) for at in range(first, last + 1)]
             for at, (a, b) in enumerate(pairwise(glyphs), first):
