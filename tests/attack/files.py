@@ -102,11 +102,11 @@ class Exchange:
         elif self.file == "d3.txt":
             other.write_text("rain", "utf-8")
         (folder / "plug.py").write_text(_PLUG_IN, "utf-8")
-        path = "rows.jsonl" if self.file == "d3.txt" else self.file
+        data = "rows.jsonl" if self.file == "d3.txt" else self.file
         reader = {"class": "./plug.py:Reader", "file": str(folder / self.file), "how": self.way}
         config = {
             "pipelines": {"mine": {"tasks": ["rows"], "reader": reader}},
-            "tasks": {"rows": {"class": "JsonLines", "path": path}},
+            "tasks": {"rows": {"class": "JsonLines", "path": data}},
         }
         (folder / "mine.yaml").write_text(json.dumps(config), "utf-8")
         shutil.rmtree(folder / "out", ignore_errors=True)
