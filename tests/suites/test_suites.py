@@ -230,6 +230,34 @@ def test_other_splits_limits_and_rewritten_answers_are_named(home: Path, tmp_pat
     assert {cells[3] for cells in text_tables(table)[1].rows} == {"4*", "2*"}
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "limit", "whole"),
+    [
+        ("examples: 4}", "examples: 5, in_files: [3, 4]}", None, True),
+        ("examples: 4}", "examples: 5, in_files: [3, 4]}", 3, False),
+        ("examples: 4}", "examples: 5, in_files: [6, 7]}", None, False),
+        (", examples: 4}", "}", None, True),
+        (", examples: 4}", "}", 9, True),
+        (", examples: 4}", "}", 2, False),
+    ],
+)
+def test_a_complete_run_of_the_published_files_is_complete(
+    home: Path, tmp_path: Path, old: str, new: str, limit: int | None, whole: bool
+) -> None:
+    """A note has both numbers; without the paper's number, a run with a limit is not complete."""
+    for file in home.glob("*.jsonl"):
+        shutil.copy(file, tmp_path)
+    config = [tmp_path / "own.yaml"]
+    config[0].write_text(CONFIG.replace(old, new, 1), encoding="utf-8")
+    (tmp_path / "paper.yaml").write_text(PAPER, encoding="utf-8")
+    task, out = ["tiny/short"], tmp_path / "run"
+    run(["naive"], task, config=config, suite="tiny", out=out, workers=0, limit=limit)
+    [table] = suite_tables(suite_named("tiny", config), [out], files=config)
+    assert rows_of(table)["naive"].entries["short"].whole == whole
+    note = "short: the published files have 4 examples, in the paper 5"
+    assert (note in table.notes) == (whole and "in_files" in new)
+
+
 def test_two_runs_for_one_cell_are_refused(home: Path, tmp_path: Path) -> None:
     """The error names both; a run may be given twice; folders are searched for runs."""
     shutil.copytree(home / "runs" / "lead", tmp_path / "copy")
