@@ -166,19 +166,10 @@ def test_a_changed_pipeline_does_not_keep_the_name_of_a_row(
     home: Path, tmp_path: Path, setting: str, name: str, reader: str
 ) -> None:
     """The row is named after the change, beside the unchanged row, and formats name the reader."""
-    config, task = ["--config", home / "own.yaml"], ["--task", "tiny/short", "--set", setting]
     out = tmp_path / "changed"
-    run_options: tuple[str | Path, ...] = (
-        "first",
-        "--suite",
-        "tiny",
-        *config,
-        *task,
-        "--out",
-        out,
-        *HERE,
-    )
-    assert f" {reader} " in leporello("run", *run_options).stdout
+    words = ("--suite", "tiny", "--task", "tiny/short", "--set", setting, *HERE)
+    printed = leporello("run", "first", "--config", home / "own.yaml", "--out", out, *words)
+    assert f" {reader} " in printed.stdout
     [table] = tables_of(home, [home / "runs" / "whole", out])
     assert [row.name for row in table.rows] == ["Naive", "naive", name, "Big"]
     [record] = [r for r in records([table]) if r["row"] == name and r["column"] == "short"]
@@ -242,7 +233,7 @@ def test_other_splits_limits_and_rewritten_answers_are_named(home: Path, tmp_pat
     ],
 )
 def test_a_complete_run_of_the_published_files_is_complete(
-    home: Path, tmp_path: Path, old: str, new: str, limit: int | None, whole: bool
+    home: Path, tmp_path: Path, *, old: str, new: str, limit: int | None, whole: bool
 ) -> None:
     """A note has both numbers; without the paper's number, a run with a limit is not complete."""
     for file in home.glob("*.jsonl"):
