@@ -161,6 +161,24 @@ def test_the_recall_of_what_was_read_comes_before_that_of_hits(tmp_path: Path) -
     assert rows["recall_read"] < rows["recall"] == 100
 
 
+def test_check_reads_the_documents_files(tmp_path: Path) -> None:
+    """A file that is missing is an error with the line of its row."""
+    config = _project(tmp_path)
+    assert "no errors" in leporello("check", "--config", config).stdout
+    write_files(tmp_path, {"lamps.jsonl": [{"id": "a", "document_path": "a.txt"}]})
+    error = leporello("check", "--config", config, status=2).stderr
+    assert "lamps.jsonl:1: document_path:" in error
+    assert "a.txt: there is no such file" in error
+
+
+def test_a_wrong_name_is_answered_with_the_likely_one(tmp_path: Path) -> None:
+    """Of a stage in `--set`, and of a metric with two letters."""
+    stage = leporello("run", "lead", "--set", "retreiver.k=3", status=2, folder=tmp_path)
+    assert "did you mean 'retriever'" in stage.stderr
+    metric = leporello("run", "lead", "--metric", "f2", status=2, folder=tmp_path)
+    assert "did you mean 'f1'" in metric.stderr
+
+
 def test_score_computes_the_scores_of_the_run(tmp_path: Path) -> None:
     """It reads a predictions.jsonl, or a JSON object of texts."""
     config = _project(tmp_path)
