@@ -298,8 +298,8 @@ class JobGroup:
             "%s: scores the first %d of %d finished examples (--limit); %s has all of them",
             job.name, limit, result.examples, files.folder,
         )  # fmt: skip
-        kept = {name: getattr(result, name) for name in ("sees_gold", "normalised")}
-        limited = summary.result(job.pipeline.name, job.task.name, **kept)
+        facts = {name: getattr(result, name) for name in ("sees_gold", "normalised")}
+        limited = summary.result(job.pipeline.name, job.task.name, **facts)
         return replace(limited, reader=result.reader)
 
     def _result_of_all(self, index: int) -> Result:

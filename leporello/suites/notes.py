@@ -1,15 +1,12 @@
-"""Remarks below a paper's table: missing columns, unfinished runs, and unofficial scores."""
+"""Notes below a paper's table: missing columns, unfinished runs, and unofficial scores."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from leporello.config.suites import Suite, SuiteColumn, added_settings
 from leporello.suites.cells import Cell
-
-if TYPE_CHECKING:
-    from leporello.suites.tables import TableRow
+from leporello.suites.rows import TableRow
 
 
 def is_of_files(column: SuiteColumn, cell: Cell) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
@@ -21,56 +21,12 @@ from leporello.suites.cells import (
     published_of,
 )
 from leporello.suites.notes import is_of_files, notes_of
-from leporello.suites.row_names import RowNames
+from leporello.suites.rows import Entry, RowNames, TableRow
 
 # Our rows are named after a row of the suite; a changed pipeline has a row with another name.
 _Row: TypeAlias = tuple[str, str]
 _OurEntries: TypeAlias = "Mapping[_Row, Mapping[str, Entry]]"
 AVERAGE = "average"  # column of a published table with the paper's averages
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """Numbers in one column of a row.
-
-    Attributes:
-        numbers: Numbers that are shown; None is a dash.
-        entering: Number that enters an average; None if missing.
-        cells: Results behind each of our numbers; empty for published numbers.
-        whole: Whether the numbers are for the paper's complete test set.
-    """
-
-    numbers: tuple[float | None, ...]
-    entering: float | None
-    cells: tuple[Cell | None, ...] = ()
-    whole: bool = True
-
-    @property
-    def basis(self) -> tuple[str, bool]:
-        """Split, and whether it is complete; all numbers of an average have the same."""
-        cell = next(filter(None, self.cells), None)
-        return (cell.split if cell else "", self.whole)
-
-
-@dataclass(frozen=True, slots=True)
-class TableRow:
-    """A row of a table.
-
-    Attributes:
-        name: Name of the row.
-        ours: Whether the row is from runs.
-        entries: Entries by column.
-        average: Average by the paper's rule, over all columns; None if a column is missing.
-        shared: Mean of the columns that all our rows have; None without such columns.
-        parts: Our entries by the suite's columns, of which groups are the means.
-    """
-
-    name: str
-    ours: bool
-    entries: Mapping[str, Entry]
-    average: float | None = None
-    shared: float | None = None
-    parts: Mapping[str, Entry] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,23 +125,23 @@ def test_a_run_without_limit_continues_a_limited_run(tmp_path: Path) -> None:
 
 def test_a_file_that_a_command_did_not_write_is_not_replaced(tmp_path: Path) -> None:
     """A report, a table or an export replaces an earlier one, but no other file of this name."""
-    config, out, own = _project(tmp_path), tmp_path / "out", tmp_path / "own"
+    config, out, folder = _project(tmp_path), tmp_path / "out", tmp_path / "files"
     leporello("run", *HERE, "mine", "--config", config, "--out", out)
-    write_files(own, {"fields.yaml": "fields: {lamp: text}", "text.txt": "The lamp is blue."})
-    extract = ("extract", own / "text.txt", "--schema", own / "fields.yaml")
+    write_files(folder, {"fields.yaml": "fields: {lamp: text}", "text.txt": "The lamp is blue."})
+    extract = ("extract", folder / "text.txt", "--schema", folder / "fields.yaml")
     export = ("export", out, "--format")
     for file, line in {
-        "page.html": ("report", out, "--out", own / "page.html"),
-        "table.csv": (*extract, "--out", own / "table.csv"),
-        "table.parquet": (*extract, "--out", own / "table.parquet"),
-        "lamps.parquet": (*export, "parquet", "--out", own),
-        "mine/lamps.run": (*export, "trec", "--out", own),
+        "page.html": ("report", out, "--out", folder / "page.html"),
+        "table.csv": (*extract, "--out", folder / "table.csv"),
+        "table.parquet": (*extract, "--out", folder / "table.parquet"),
+        "lamps.parquet": (*export, "parquet", "--out", folder),
+        "mine/lamps.run": (*export, "trec", "--out", folder),
     }.items():
-        (own / file).parent.mkdir(exist_ok=True)
-        (own / file).write_text("years of work")
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).write_text("years of work")
         assert "is another file: move it" in leporello(*line, status=2).stderr
-        assert (own / file).read_text() == "years of work"
-        (own / file).unlink()
+        assert (folder / file).read_text() == "years of work"
+        (folder / file).unlink()
         for _ in range(2):
             leporello(*line)
     tune = ("tune", "mine", "--config", config, "--set", "chunker.size=20,30", "--budget", "10m")
@@ -172,7 +172,7 @@ def test_check_reads_the_documents_files(tmp_path: Path) -> None:
 
 
 def test_a_wrong_name_is_answered_with_the_likely_one(tmp_path: Path) -> None:
-    """Of a stage in `--set`, and of a metric with two letters."""
+    """It covers stages in `--set`, and metrics of two letters."""
     stage = leporello("run", "lead", "--set", "retreiver.k=3", status=2, folder=tmp_path)
     assert "did you mean 'retriever'" in stage.stderr
     metric = leporello("run", "lead", "--metric", "f2", status=2, folder=tmp_path)

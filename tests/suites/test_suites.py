@@ -24,7 +24,8 @@ from leporello.core.errors import ConfigError, UserError
 from leporello.core.table import csv_of, html, latex, markdown
 from leporello.suites import check_published, published_of, suite_tables
 from leporello.suites.layout import records, text_tables
-from leporello.suites.tables import SuiteTable, TableRow
+from leporello.suites.rows import TableRow
+from leporello.suites.tables import SuiteTable
 
 PAPER = """\
 paper: Author 2020, A benchmark
