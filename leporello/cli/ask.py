@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +25,7 @@ from leporello.cli.options import (
     with_options,
 )
 from leporello.core.errors import UserError
+from leporello.core.files import at_home
 from leporello.jobs.options import AskOptions
 from leporello.storage import to_path
 from leporello.storage.paths import is_there
@@ -54,7 +56,9 @@ def ask(
     ] = False,
     over: Annotated[
         bool,
-        typer.Option("--over", help=f"Print one answer from all files (--pipeline {OVER})."),
+        typer.Option(
+            "--over", help=f"Print one answer from all files, by --model (--pipeline {OVER})."
+        ),
     ] = False,
     schema: Annotated[
         Path | None,
@@ -76,14 +80,22 @@ def ask(
 
     Without a question, open a prompt. Piped input is read as one question per line.
     """
+    paths, question = _paths_and_question(files)
+    if not options.config:  # otherwise a name may be a collection of the config
+        _check_paths(paths)
     from leporello.cli.display.answer import show_answer, show_each
     from leporello.cli.prompt import Prompt
     from leporello.loaders.collection import unreadable
     from leporello.runs.ask import AskSettings, Session
 
-    paths, question = _paths_and_question(files)
     if (each or over) and (question is None or (each and over)):
         raise UserError("--each and --over need a question, and exclude each other")
+    if over and not (options.model or options.pipeline):
+        raise UserError(
+            "--over joins the answers of all files, for which the pipeline's model of 135 million"
+            " parameters is too small: name a larger one by --model (`leporello models` lists"
+            f" them), or accept the small one by --pipeline {OVER}"
+        )
     typed = _schema(schema, kind) if schema or kind else ""
     if typed and (each or question is None):
         raise UserError(
@@ -193,6 +205,13 @@ def _paths_and_question(arguments: list[str]) -> tuple[list[Path], str | None]:
     ):
         raise UserError(f"{last}: no such file; if it is a question, leave out the suffix")
     return [*map(to_path, files)], last
+
+
+def _check_paths(paths: Sequence[Path]) -> None:
+    """Raises `UserError` for a missing file, before the libraries of pipelines are imported."""
+    for path in paths:
+        if not is_there(str(at_home(path))) and not has_magic(str(path)):
+            raise UserError(f"{path}: there is no such file")
 
 
 @with_options(AskOptions, loader=None)

@@ -26,9 +26,11 @@ from leporello.core.errors import UserError
 from leporello.jobs.options import JobOptions, RunOptions
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
-    from leporello.config import PipelineSpec
+    from leporello.config import Config, PipelineSpec
     from leporello.runs.run import Run
 
 _FAILED, _USERS_MISTAKE, _INTERRUPTED = 1, 2, 130
@@ -160,11 +162,28 @@ def check(
         names = [name for tree in trees if tree for name in tree.items]
         _try_out(chosen if pipelines else loaded.select(names) if names else [])
         return
+    _check_tasks(loaded, config or ())
     points = [point for group in loaded.pipelines.ready.values() for point in group]
     check_files(points)
     if pipelines:
         typer.echo(as_yaml({"pipelines": {point.name: point.resolved() for point in chosen}}))
     typer.echo(f"no errors: {len(points)} pipelines, {len(loaded.tasks.ready)} tasks")
+
+
+def _check_tasks(loaded: Config, config: Sequence[Path]) -> None:
+    """Reads the rows and documents' files of the tasks of a user's files.
+
+    Raises:
+        ConfigError: All faults of the rows and files.
+    """
+    from leporello.core.errors import build_all
+    from leporello.core.yaml.tree import read_tree
+    from leporello.tasks.json_lines import JsonLines
+
+    trees = [read_tree(file).items.get("tasks") for file in config]
+    sources = {n: loaded.tasks[n].spec.build() for tree in trees if tree for n in tree.items}
+    rows = [source for source in sources.values() if isinstance(source, JsonLines)]
+    build_all(rows, JsonLines.check_documents)
 
 
 def _try_out(pipelines: Sequence[PipelineSpec]) -> None:

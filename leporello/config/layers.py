@@ -10,7 +10,7 @@ from leporello.config.built_in import SECTIONS, Entries, built_in_names, built_i
 from leporello.config.parameters import is_secret_name
 from leporello.config.placement import inherited
 from leporello.core.environment.input_limits import ANCESTORS
-from leporello.core.errors import ConfigError, Fault, did_you_mean, no_such
+from leporello.core.errors import ConfigError, Fault, did_you_mean, likely, no_such
 from leporello.core.files import at_home
 from leporello.core.protocols import ANSWER, KINDS
 from leporello.core.yaml.tree import ConfigSource, Tree, parse, read_tree
@@ -44,8 +44,10 @@ def parse_override(text: str) -> Override:
     secret = is_secret_name(parts[-1])
     text = f"{path}=…" if secret else text
     if not equals or not all(parts) or parts[0] not in SETTABLE:
+        hint = likely(parts[0], SETTABLE) if equals and parts[0] not in SETTABLE else ""
         keys = ", ".join(SETTABLE)
-        fault = f"--set {text}: must be PATH=VALUE with a path such as retriever.k, from: {keys}"
+        form = "must be PATH=VALUE with a path such as retriever.k"
+        fault = f"--set {text}: {form}{hint}; paths begin with: {keys}"
         raise ConfigError([Fault(None, 0, fault)])
     try:
         items = parse(f"[{values}]", None).value

@@ -13,6 +13,7 @@ _Source = TypeVar("_Source")
 _Result = TypeVar("_Result")
 _LISTED = 30  # maximum number of names in a message
 _REPORTED = 100  # maximum number of faults of a config: more are usually repetitions of one mistake
+_SHORT = 3  # letters of a short name
 _COMPARED, _LONGEST = 1_000, 100  # limits of names to compare and of letters, since this is slow
 
 
@@ -138,7 +139,8 @@ def no_such(kind: str, name: str, names: Iterable[str]) -> str:
 def likely(name: str, allowed: Iterable[str]) -> str:
     """Returns `; did you mean 'x'`, or an empty text if no allowed name is similar."""
     folded = {choice.casefold(): choice for choice in islice(allowed, _COMPARED)}
-    near = difflib.get_close_matches(name[:_LONGEST].casefold(), folded, n=1, cutoff=0.6)
+    cutoff = 0.5 if len(name) <= _SHORT else 0.6  # `f2` is half of `f1`
+    near = difflib.get_close_matches(name[:_LONGEST].casefold(), folded, n=1, cutoff=cutoff)
     return f"; did you mean {folded[near[0]]!r}" if near else ""
 
 

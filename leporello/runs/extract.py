@@ -199,11 +199,11 @@ def _with_unit(
     if isinstance(value, bool) or not isinstance(value, (int, float)) or span is None:
         return cell
     converted, unit = in_unit(value, document.text, span, column(field), field.question)
-    said = " ".join(document.text[span.start : span.end].split())
+    quoted = " ".join(document.text[span.start : span.end].split())
     if converted != value and not copied:  # the text at hand may be another number of the document
-        raise UnitError(f"the reader answers {value} {unit}, and the document says {said!r}")
+        raise UnitError(f"the answer is {value} {unit}, but {quoted!r} in the document")
     if fault := fault_of(converted, field.schema):
-        raise UnitError(f"the document says {said!r}, which is {converted:g} {unit}: {fault}")
+        raise UnitError(f"{quoted!r} in the document is {converted:g} {unit}: {fault}")
     return replace(cell, value=converted, unit=unit)
 
 

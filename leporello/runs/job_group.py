@@ -298,8 +298,8 @@ class JobGroup:
             "%s: scores the first %d of %d finished examples (--limit); %s has all of them",
             job.name, limit, result.examples, files.folder,
         )  # fmt: skip
-        kept = {name: getattr(result, name) for name in ("sees_gold", "normalised")}
-        limited = summary.result(job.pipeline.name, job.task.name, **kept)
+        facts = {name: getattr(result, name) for name in ("sees_gold", "normalised")}
+        limited = summary.result(job.pipeline.name, job.task.name, **facts)
         return replace(limited, reader=result.reader)
 
     def _result_of_all(self, index: int) -> Result:
@@ -314,7 +314,10 @@ class JobGroup:
         if not complete and not self.stopped:  # even if workers and stages report success
             self.stopped = "examples have neither a prediction nor a failure"
         complete &= not stopped
-        files.merge(summary, limit=self.context.limit, complete=complete, later=later)
+        limit, expected = self.context.limit, self._expected
+        if limit is not None and expected is not None and expected < limit:
+            limit = None  # the data have fewer examples
+        files.merge(summary, limit=limit, complete=complete, later=later)
         result = summary.result(
             job.pipeline.name,
             job.task.name,

@@ -172,6 +172,7 @@ class Cell:
         split: Name of the split; empty if the task has none.
         examples: Number of finished examples, including failed ones.
         expected: Number of examples that the run has; None if unknown.
+        limited: Whether the run may have left out examples of its data (`--limit`).
         failures: Number of examples that are scored as empty predictions.
         scores: Scores by name, 0 to 100.
         intervals: 95 % intervals (low, high) by score, for those that can be resampled.
@@ -186,6 +187,7 @@ class Cell:
     split: str
     examples: int
     expected: int | None
+    limited: bool
     failures: int
     scores: Mapping[str, float]
     intervals: Mapping[str, tuple[float, float]]
@@ -256,6 +258,7 @@ def _cell(
         split=str(task.get("split", "")),
         examples=examples,
         expected=expected,
+        limited=not JobFiles(run, *job).is_complete(None),
         failures=failures,
         scores=scores,
         intervals=ends,

@@ -8,7 +8,8 @@ from typing import Any
 from leporello.core.table import ResultTable
 from leporello.jobs.signature import readers_of
 from leporello.suites.cells import Cell
-from leporello.suites.tables import AVERAGE, Entry, SuiteTable, TableRow
+from leporello.suites.rows import Entry, TableRow
+from leporello.suites.tables import AVERAGE, SuiteTable
 
 _NO = "–"
 _OURS, _PAPER = "ours", "paper"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
@@ -20,56 +20,13 @@ from leporello.suites.cells import (
     cells_of,
     published_of,
 )
-from leporello.suites.row_names import RowNames
+from leporello.suites.notes import is_of_files, notes_of
+from leporello.suites.rows import Entry, RowNames, TableRow
 
 # Our rows are named after a row of the suite; a changed pipeline has a row with another name.
 _Row: TypeAlias = tuple[str, str]
 _OurEntries: TypeAlias = "Mapping[_Row, Mapping[str, Entry]]"
 AVERAGE = "average"  # column of a published table with the paper's averages
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """Numbers in one column of a row.
-
-    Attributes:
-        numbers: Numbers that are shown; None is a dash.
-        entering: Number that enters an average; None if missing.
-        cells: Results behind each of our numbers; empty for published numbers.
-        whole: Whether the numbers are for the paper's complete test set.
-    """
-
-    numbers: tuple[float | None, ...]
-    entering: float | None
-    cells: tuple[Cell | None, ...] = ()
-    whole: bool = True
-
-    @property
-    def basis(self) -> tuple[str, bool]:
-        """Split, and whether it is complete; all numbers of an average have the same."""
-        cell = next(filter(None, self.cells), None)
-        return (cell.split if cell else "", self.whole)
-
-
-@dataclass(frozen=True, slots=True)
-class TableRow:
-    """A row of a table.
-
-    Attributes:
-        name: Name of the row.
-        ours: Whether the row is from runs.
-        entries: Entries by column.
-        average: Average by the paper's rule, over all columns; None if a column is missing.
-        shared: Mean of the columns that all our rows have; None without such columns.
-        parts: Our entries by the suite's columns, of which groups are the means.
-    """
-
-    name: str
-    ours: bool
-    entries: Mapping[str, Entry]
-    average: float | None = None
-    shared: float | None = None
-    parts: Mapping[str, Entry] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +154,15 @@ def _entry(column: SuiteColumn, cells: Sequence[Cell | None]) -> Entry:
     # with cells marked in the same way (decision 45).
     complete = all(
         cell.split == (column.split or cell.split) and not cell.partial for cell in cells if cell
-    ) and (first is None or column.examples in (None, first.examples))
+    ) and (first is None or _is_whole(column, first))
     return Entry(tuple(numbers), entering, tuple(cells), bool(present) and complete)
+
+
+def _is_whole(column: SuiteColumn, cell: Cell) -> bool:
+    """Returns whether a cell has all examples of the paper, or of the files that it published."""
+    if column.examples is None:
+        return not cell.limited
+    return cell.examples == column.examples or is_of_files(column, cell)
 
 
 def _table(
@@ -228,7 +192,7 @@ def _table(
     rows = [replace(row, shared=_mean(row.entries, shared)) for row in rows]
     return SuiteTable(
         suite, name, table.title, published.paper, published.source, columns, tuple(rows), shared,
-        tuple(_notes(suite, filled, groups, simple, averaged=averaged)),
+        tuple(notes_of(suite, filled, groups, simple, averaged=averaged)),
     )  # fmt: skip
 
 
@@ -301,54 +265,3 @@ def _shared(rows: Sequence[TableRow], columns: Sequence[str]) -> tuple[str, ...]
     # Our rows and the published ones get the mean of the same columns, so that they are comparable.
     shared = tuple(column for column in columns if counts[column] == len(rows))
     return shared if len(shared) > 1 else ()
-
-
-def _notes(
-    suite: Suite,
-    rows: Sequence[TableRow],
-    groups: Mapping[str, Sequence[str]],
-    columns: Sequence[str],
-    *,
-    averaged: bool,
-) -> Iterator[str]:
-    """Yields remarks on missing columns, unfinished runs and unofficial scores."""
-    for row in rows:
-        missing = [column for column in columns if column not in row.entries]
-        for group in missing:
-            lacking = [column for column in groups.get(group, ()) if column not in row.parts]
-            if 0 < len(lacking) < len(groups.get(group, ())):
-                yield f"{row.name}: no {group}: {', '.join(lacking)} missing"
-        if averaged and row.average is None:
-            gaps = f"{', '.join(missing)} missing" if missing else "splits differ or are incomplete"
-            yield f"{row.name}: no average: {gaps}"
-        for column, entry in row.parts.items():
-            declared = suite.columns[column]
-            for (task, score), cell in zip(declared.parts, entry.cells, strict=True):
-                if cell is None:
-                    yield f"{row.name}: {task} missing for {column}"
-                elif score and score not in cell.scores:
-                    yield f"{cell.name} was not scored by {score}"
-            partial = dict.fromkeys(cell.name for cell in entry.cells if cell and cell.partial)
-            yield from (f"{cell} is not finished, and is not averaged" for cell in partial)
-    if any(not entry.whole for row in rows for entry in row.parts.values()):
-        yield "*: not the paper's complete test set; see splits and numbers of examples below"
-    # Normalising changes the submitted answers. The pipeline decides about it, and all tables
-    # name it (decision 45).
-    names = {cell.pipeline for row in rows for cell in _cells(row) if cell.normalised}
-    yield from (f"{name}: scores are unofficial: answers were normalised" for name in sorted(names))
-    # RULER leaves background and tokenizer to its users. Such a run has the same cell, and the
-    # table names its settings (decision 45).
-    settings = {
-        f"{cell.pipeline}: run with {more}"
-        for row in rows
-        for column, entry in row.parts.items()
-        for (task, _), cell in zip(suite.columns[column].parts, entry.cells, strict=True)
-        if cell and (more := added_settings(cell.task, task))
-    }
-    yield from sorted(settings)
-    golden = {cell.pipeline for row in rows for cell in _cells(row) if cell.sees_gold}
-    yield from (f"{name}: uses references or evidence" for name in sorted(golden))
-
-
-def _cells(row: TableRow) -> list[Cell]:
-    return [cell for entry in row.parts.values() for cell in entry.cells if cell]

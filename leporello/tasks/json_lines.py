@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, cast
 
 from leporello.core.environment.input_limits import ROW_BYTES
-from leporello.core.errors import UserError, did_you_mean
+from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.files import Stamp, at_home
 from leporello.core.protocols import Loader, MetricEntry, Positive
 from leporello.core.records import JSON, Document, DocumentRows, Example, Span
@@ -121,6 +121,26 @@ class JsonLines(LaidOut):
             UserError: The file cannot be read, or has no rows.
         """
         self._layout()
+
+    def check_documents(self) -> None:
+        """Checks all rows, and reads the documents' files without parsing them.
+
+        Raises:
+            ConfigError: All faults of rows, or all files that cannot be read, with their lines.
+            UserError: The file of rows cannot be read, or has no rows.
+        """
+        if faults := [*self._unreadable()]:
+            raise ConfigError(faults)
+
+    def _unreadable(self) -> Iterator[Fault]:
+        """Yields the files of documents that cannot be read."""
+        files = self._source
+        for place in map(_place_of, self._layout()):
+            try:
+                if "path" in place:
+                    self._hash(str(place["path"]))
+            except UserError as error:
+                yield Fault(*files.place(place["at"][0][0]), f"document_path: {error}")
 
     def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:  # noqa: ARG002 -- part of `Sharded`
         """Yields the examples on documents of the layout, reading only their rows.

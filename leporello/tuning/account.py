@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import re
 import time
 from dataclasses import dataclass, field
@@ -9,6 +11,7 @@ from dataclasses import dataclass, field
 from leporello.core.calls.budget import Budget, Ledger
 from leporello.core.errors import Stopped, UserError
 
+_log = logging.getLogger("leporello")
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)")
 _DOLLARS = re.compile(r"\$\s*(\d+(?:\.\d+)?)")
 _POINTS = re.compile(r"(\d{1,18})\s*runs?")
@@ -100,6 +103,30 @@ class Account:
         """Adds the price of reads, and the seconds of reads of earlier processes."""
         self.is_priced = self.is_priced and dollars is not None
         self._paid += Ledger(dollars=dollars or 0.0, seconds=seconds)
+
+    def check_enough(self, seconds: float) -> None:
+        """Checks before a search that the budget allows one point beside the pipeline as declared.
+
+        Args:
+            seconds: Estimated duration of the first search with a single point.
+
+        Raises:
+            UserError: The budget is too small; the message has the smallest one.
+        """
+        limit, needed = self.budget.seconds, math.ceil(seconds * self.searches)
+        several = f", as {self.searches} searches share the budget" if self.searches > 1 else ""
+        if self.points is not None and self.points < self.searches:
+            needed_text = f"{self.searches} runs"
+        elif limit is not None and limit < needed:
+            needed_text = f"about {needed}s"
+        else:
+            if limit is not None:
+                _log.info("the search needs at least about %d s%s", needed, several)
+            return
+        raise UserError(
+            f"--budget {self.text!r} is too small for one point: the search needs at least"
+            f" {needed_text}{several}; increase it, or use fewer examples with --limit"
+        )
 
     def too_small(self, what: str, documents: int, seconds: float) -> UserError:
         """Returns the error of a search that scored too little before the budget was spent.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from optuna import Study, Trial
     from optuna.trial import TrialState
 
-_SHARES, _LEAST = (1 / 8, 1 / 4, 1 / 2, 1), 4  # documents that a point is scored on, step by step
+SHARES, LEAST = (1 / 8, 1 / 4, 1 / 2, 1), 4  # documents that a point is scored on, step by step
 _RESAMPLES = 2_000  # to decide whether to stop a point
 _REPEATS = 20  # proposals of scored points in a row before a new point is enumerated
 _ENUMERATED = 100_000
@@ -143,7 +143,7 @@ class PointSearch:
 
     def _score(self, pipeline: PipelineSpec, chosen: Mapping[str, float | str]) -> ScoredPoint:
         """Scores a point on more and more documents until it is hopeless, and adds it."""
-        steps = {str(d): d for d in (leading(self.documents, share, _LEAST) for share in _SHARES)}
+        steps = {str(d): d for d in (leading(self.documents, share, LEAST) for share in SHARES)}
         for documents in steps.values():
             measured = self.evaluator.measured(pipeline, documents, self._check)
             spent = cost(measured, self.cost or "characters")

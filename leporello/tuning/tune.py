@@ -23,11 +23,11 @@ from leporello.jobs.directory import safe_name
 from leporello.jobs.options import TuneOptions, takes
 from leporello.models.locate import cache_directory
 from leporello.tuning.account import Account, parse_budget
-from leporello.tuning.documents import Round, rounds_of, tuned_task
+from leporello.tuning.documents import Round, leading, rounds_of, tuned_task
 from leporello.tuning.estimates import Estimates
 from leporello.tuning.evaluation import Evaluator, Measured
 from leporello.tuning.record import TUNED, Tuned, write_config
-from leporello.tuning.search import PointSearch, ScoredPoint
+from leporello.tuning.search import LEAST, SHARES, PointSearch, ScoredPoint
 
 
 @takes(TuneOptions)
@@ -116,6 +116,8 @@ class Searches:
             [repr(settings), *(self._identity(name) for name in tasks), self.cost, self.seed]
         )
         tried = read_json(marker).get(identity, []) if marker.exists() else []
+        account.searches = len(rounds)
+        account.check_enough(self._seconds(rounds[0]) if account.budget.seconds else 0.0)
         for number, round_ in enumerate(rounds):
             account.search, account.searches = number + 1, len(rounds)
             allowed = account.points_left(sum(search.tried for search in self.finished))
@@ -129,6 +131,18 @@ class Searches:
     def _identity(self, task: str) -> list[JSON]:
         documents = [*self.evaluator.tasks[task].documents]
         return [task, self.evaluator.identity(self.baseline, task), digest([*documents])]
+
+    def _seconds(self, round_: Round) -> float:
+        """Returns the estimated duration of a search with one point, from three documents."""
+        task, keys = next(iter(round_.chosen_on.items()))
+        self.evaluator.measured(self.baseline, {task: keys[:1]})  # also loads the models
+        began = self.evaluator.account.spent
+        self.evaluator.measured(self.baseline, {task: keys[1:3]})
+        per_document = (self.evaluator.account.spent.seconds - began.seconds) / len(keys[1:3])
+        point = leading(round_.chosen_on, SHARES[0], LEAST)
+        # The best point will cost as much as the pipeline on the documents kept apart.
+        parts = (round_.chosen_on, point, round_.apart, round_.apart)
+        return per_document * sum(len(k) for documents in parts for k in documents.values())
 
     def _search(self, round_: Round, most: int | None) -> None:
         """Searches on some documents, then scores the best point on those kept apart."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from command_line import leporello
+from command_line import ROOT, leporello
 
 FACTS = (
     "The ferry at Quern has run since 1871. Grigor Sande wrote down every soul, hoof and hatbox."
@@ -22,6 +24,23 @@ def _file(tmp_path: Path) -> Path:
     path = tmp_path / "ferry.txt"
     path.write_text(f"{filler}\n\n{FACTS}\n\n{filler}", encoding="utf-8")
     return path
+
+
+def test_a_missing_file_is_refused_before_pipelines_are_imported(tmp_path: Path) -> None:
+    """The message names the file; the modules of a pipeline's stages are not imported."""
+    code = "import sys; from leporello.cli import main\ntry: main()\nfinally: print(*sys.modules)"
+    line = [sys.executable, "-c", code, "ask", str(tmp_path / "gone.pdf"), "Who?"]
+    process = subprocess.run(line, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert "gone.pdf: there is no such file" in process.stderr
+    assert process.returncode == 2
+    assert "leporello.runs.ask" not in process.stdout.split()
+
+
+def test_one_answer_from_all_files_needs_a_model(tmp_path: Path) -> None:
+    """The model of the pipeline would repeat itself."""
+    (tmp_path / "a.txt").write_text("The mill is blue.")
+    error = leporello("ask", tmp_path / "a.txt", "What is blue?", "--over", status=2).stderr
+    assert "name a larger one by --model" in error
 
 
 def test_the_answer_is_the_first_line(file: Path) -> None:

@@ -126,23 +126,23 @@ def test_a_run_without_limit_continues_a_limited_run(tmp_path: Path) -> None:
 
 def test_a_file_that_a_command_did_not_write_is_not_replaced(tmp_path: Path) -> None:
     """A report, a table or an export replaces an earlier one, but no other file of this name."""
-    config, out, own = _project(tmp_path), tmp_path / "out", tmp_path / "own"
+    config, out, folder = _project(tmp_path), tmp_path / "out", tmp_path / "files"
     leporello("run", *HERE, "mine", "--config", config, "--out", out)
-    write_files(own, {"fields.yaml": "fields: {lamp: text}", "text.txt": "The lamp is blue."})
-    extract = ("extract", own / "text.txt", "--schema", own / "fields.yaml")
+    write_files(folder, {"fields.yaml": "fields: {lamp: text}", "text.txt": "The lamp is blue."})
+    extract = ("extract", folder / "text.txt", "--schema", folder / "fields.yaml")
     export = ("export", out, "--format")
     for file, line in {
-        "page.html": ("report", out, "--out", own / "page.html"),
-        "table.csv": (*extract, "--out", own / "table.csv"),
-        "table.parquet": (*extract, "--out", own / "table.parquet"),
-        "lamps.parquet": (*export, "parquet", "--out", own),
-        "mine/lamps.run": (*export, "trec", "--out", own),
+        "page.html": ("report", out, "--out", folder / "page.html"),
+        "table.csv": (*extract, "--out", folder / "table.csv"),
+        "table.parquet": (*extract, "--out", folder / "table.parquet"),
+        "lamps.parquet": (*export, "parquet", "--out", folder),
+        "mine/lamps.run": (*export, "trec", "--out", folder),
     }.items():
-        (own / file).parent.mkdir(exist_ok=True)
-        (own / file).write_text("years of work")
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).write_text("years of work")
         assert "is another file: move it" in leporello(*line, status=2).stderr
-        assert (own / file).read_text() == "years of work"
-        (own / file).unlink()
+        assert (folder / file).read_text() == "years of work"
+        (folder / file).unlink()
         for _ in range(2):
             leporello(*line)
     tune = ("tune", "mine", "--config", config, "--set", "chunker.size=20,30", "--budget", "10m")
@@ -160,6 +160,24 @@ def test_the_recall_of_what_was_read_comes_before_that_of_hits(tmp_path: Path) -
     rows = {row["score"]: float(row["value"]) for row in csv.DictReader(compared.splitlines())}
     assert [*rows] == ["f1", "recall_read", "recall"]
     assert rows["recall_read"] < rows["recall"] == 100
+
+
+def test_check_reads_the_documents_files(tmp_path: Path) -> None:
+    """A file that is missing is an error with the line of its row."""
+    config = _project(tmp_path)
+    assert "no errors" in leporello("check", "--config", config).stdout
+    write_files(tmp_path, {"lamps.jsonl": [{"id": "a", "document_path": "a.txt"}]})
+    error = leporello("check", "--config", config, status=2).stderr
+    assert "lamps.jsonl:1: document_path:" in error
+    assert "a.txt: there is no such file" in error
+
+
+def test_a_wrong_name_is_answered_with_the_likely_one(tmp_path: Path) -> None:
+    """It covers stages in `--set`, and metrics of two letters."""
+    stage = leporello("run", "lead", "--set", "retreiver.k=3", status=2, folder=tmp_path)
+    assert "did you mean 'retriever'" in stage.stderr
+    metric = leporello("run", "lead", "--metric", "f2", status=2, folder=tmp_path)
+    assert "did you mean 'f1'" in metric.stderr
 
 
 def test_score_computes_the_scores_of_the_run(tmp_path: Path) -> None:

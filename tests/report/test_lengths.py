@@ -18,8 +18,8 @@ def board(task: str, value: float) -> TaskComparison:
     """Returns a comparison with one pipeline on one task."""
     score = Score(value, {}, (value - 1, value), None, 9)
     entry = PipelineScores(
-        "best-sentence", Path(), "best-sentence", "BestSentence", {"string_match_all": score}, 9, 0,
-        {}, None, 0, 0, None, False, False, {},
+        "best-sentence", Path(), "best-sentence", "BestSentence", {"string_match_all": score},
+        9, 0, {}, None, 0, 0, None, False, False, {},
     )  # fmt: skip
     return TaskComparison(
         task, "best-sentence", {"string_match_all": "string_match_all"}, (entry,), (), ()

@@ -93,9 +93,9 @@ fields:
     [row] = csv.DictReader(out.open(encoding="utf-8"))
     assert (row["years"], row["years.unit"]) == ("1.5", "years")
     assert (row["days"], row["whole"], row["rent_euros"]) == ("", "", "")
-    assert "'eighteen months', which cannot be converted to days" in row["days.reason"]
-    assert "is 1.5 years: 1.5 is not of type 'integer'" in row["whole.reason"]
-    assert "'$500', which cannot be converted to euros" in row["rent_euros.reason"]
+    assert "'eighteen months' in the document cannot be converted to days" in row["days.reason"]
+    assert "' in the document is 1.5 years: 1.5 is not of type 'integer'" in row["whole.reason"]
+    assert "'$500' in the document cannot be converted to euros" in row["rent_euros.reason"]
     assert "3 failed" in printed
     assert re.search(r"years +1\.5 years +(sure|likely|unsure) \(\d+%\)", printed)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import HERE, leporello, write_files
+from command_line import HERE, command, leporello, write_files
 
 from leporello.analysis.cache_misses import why
 from leporello.cache.dependencies import _version, library_versions
@@ -194,6 +197,32 @@ def test_the_cache_is_listed_and_cleared(config: Path) -> None:
     result = run(["mine"], config=[config], out=config.parent / "again", workers=0)
     assert result.failures == 0
     assert "must be a size" in leporello(*keep, "much", status=2).stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of POSIX")
+@pytest.mark.parametrize(
+    ("words", "answer", "remains"),
+    [((), b"n\n", True), ((), b"y\n", False), (("--yes",), b"", False)],
+)
+def test_gc_asks_on_a_terminal_before_it_removes_much(
+    tmp_path: Path, words: tuple[str, ...], answer: bytes, remains: bool
+) -> None:
+    """It asks for more than 100 MB, unless `--yes` is given."""
+    import pty
+
+    entry = tmp_path / "entries" / "v1" / "index" / "ab" / "cd.safetensors"
+    entry.parent.mkdir(parents=True)
+    with entry.open("wb") as file:
+        file.truncate(101_000_000)  # without using the disk
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "LEPORELLO_CACHE": str(tmp_path)}
+    line = command("cache", "gc", "--keep", "1MB", *words)
+    with subprocess.Popen(line, stdin=theirs, stdout=-1, stderr=-1, env=environment) as process:
+        os.write(ours, answer)
+        assert b"Traceback" not in process.communicate(timeout=100)[1]
+    os.close(ours)
+    os.close(theirs)
+    assert entry.exists() == remains
 
 
 SEEING = """

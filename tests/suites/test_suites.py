@@ -24,7 +24,8 @@ from leporello.core.errors import ConfigError, UserError
 from leporello.core.table import csv_of, html, latex, markdown
 from leporello.suites import check_published, published_of, suite_tables
 from leporello.suites.layout import records, text_tables
-from leporello.suites.tables import SuiteTable, TableRow
+from leporello.suites.rows import TableRow
+from leporello.suites.tables import SuiteTable
 
 PAPER = """\
 paper: Author 2020, A benchmark
@@ -166,20 +167,10 @@ def test_a_changed_pipeline_does_not_keep_the_name_of_a_row(
     home: Path, tmp_path: Path, setting: str, name: str, reader: str
 ) -> None:
     """The row is named after the change, beside the unchanged row, and formats name the reader."""
-    config: list[str | Path] = ["--config", home / "own.yaml"]
-    task = ["--task", "tiny/short", "--set", setting]
     out = tmp_path / "changed"
-    run_options: tuple[str | Path, ...] = (
-        "first",
-        "--suite",
-        "tiny",
-        *config,
-        *task,
-        "--out",
-        out,
-        *HERE,
-    )
-    assert f" {reader} " in leporello("run", *run_options).stdout
+    words = ("--suite", "tiny", "--task", "tiny/short", "--set", setting, *HERE)
+    printed = leporello("run", "first", "--config", home / "own.yaml", "--out", out, *words)
+    assert f" {reader} " in printed.stdout
     [table] = tables_of(home, [home / "runs" / "whole", out])
     assert [row.name for row in table.rows] == ["Naive", "naive", name, "Big"]
     [record] = [r for r in records([table]) if r["row"] == name and r["column"] == "short"]
@@ -229,6 +220,34 @@ def test_other_splits_limits_and_rewritten_answers_are_named(home: Path, tmp_pat
     assert "rewritten: scores are unofficial: answers were normalised" in table.notes
     assert text_tables(table)[0].rows[-1][2].endswith("*")
     assert {cells[3] for cells in text_tables(table)[1].rows} == {"4*", "2*"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "limit", "whole"),
+    [
+        ("examples: 4}", "examples: 5, in_files: [3, 4]}", None, True),
+        ("examples: 4}", "examples: 5, in_files: [3, 4]}", 3, False),
+        ("examples: 4}", "examples: 5, in_files: [6, 7]}", None, False),
+        (", examples: 4}", "}", None, True),
+        (", examples: 4}", "}", 9, True),
+        (", examples: 4}", "}", 2, False),
+    ],
+)
+def test_a_complete_run_of_the_published_files_is_complete(
+    home: Path, tmp_path: Path, *, old: str, new: str, limit: int | None, whole: bool
+) -> None:
+    """A note has both numbers; without the paper's number, a run with a limit is not complete."""
+    for file in home.glob("*.jsonl"):
+        shutil.copy(file, tmp_path)
+    config = [tmp_path / "own.yaml"]
+    config[0].write_text(CONFIG.replace(old, new, 1), encoding="utf-8")
+    (tmp_path / "paper.yaml").write_text(PAPER, encoding="utf-8")
+    task, out = ["tiny/short"], tmp_path / "run"
+    run(["naive"], task, config=config, suite="tiny", out=out, workers=0, limit=limit)
+    [table] = suite_tables(suite_named("tiny", config), [out], files=config)
+    assert rows_of(table)["naive"].entries["short"].whole == whole
+    note = "short: the published files have 4 examples, in the paper 5"
+    assert (note in table.notes) == (whole and "in_files" in new)
 
 
 def test_two_runs_for_one_cell_are_refused(home: Path, tmp_path: Path) -> None:

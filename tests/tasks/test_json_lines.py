@@ -347,6 +347,9 @@ def test_the_fingerprint_changes_if_a_missing_file_appears(
     assert before == task.fingerprint()
     assert "2 of 3 documents' files cannot be read" in caplog.text
     assert "1.txt: there is no such file, …" in caplog.text
+    with pytest.raises(ConfigError, match=r"rows\.jsonl:\d: document_path: .*1\.txt") as error:
+        task.check_documents()
+    assert len(error.value.faults) == 2
     (tmp_path / "1.txt").write_text("text", encoding="utf-8")
     assert task.fingerprint() != before
 

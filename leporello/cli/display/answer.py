@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -14,10 +15,11 @@ from leporello.core.calls.answers import Item
 from leporello.core.coverage import loss_lines
 from leporello.core.records import Document, Span
 from leporello.runs.answer import Answer, CitedPassage
-from leporello.runs.extract import ExtractedRow, column
 from leporello.text.outline import cited
-from leporello.text.typed.fields import AnswerField
-from leporello.text.typed.parse import as_answer
+
+if TYPE_CHECKING:
+    from leporello.runs.extract import ExtractedRow
+    from leporello.text.typed.fields import AnswerField
 
 _FEW = 3  # passages that are printed if none of them contains the answer
 _AROUND = 160  # characters of the passage before and after the answer
@@ -59,6 +61,9 @@ def show_extracted(
     console: Console, fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]
 ) -> None:
     """Prints the value of each field in each document, with its unit and its confidence."""
+    from leporello.runs.extract import column
+    from leporello.text.typed.parse import as_answer
+
     table = Table("document", "field", "value", "confidence", box=None, header_style="bold")
     for row in rows:
         for field, cell in zip(fields, row.cells, strict=True):

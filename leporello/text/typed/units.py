@@ -69,7 +69,7 @@ def _words(words: Iterable[str]) -> str:
     return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
 
 
-# A unit that is asked for is a plural: `year` is more often a date, `second` an ordinal.
+# A unit that a field asks for is a plural: `year` is more often a date, `second` an ordinal.
 _ASKED = {
     word: unit
     for word, unit in _UNITS.items()
@@ -106,26 +106,24 @@ def in_unit(value: float, text: str, span: Span, field: str, question: str) -> t
     Raises:
         UnitError: The text has another quantity or currency.
     """
-    found = next((n for n in numbers(text[span.start : span.end]) if n.value == value), None)
-    if found is None:
+    number = next((n for n in numbers(text[span.start : span.end]) if n.value == value), None)
+    if number is None:
         return value, ""
-    start, end = span.start + found.start, span.start + found.end
-    asked, scale = _asked(field, question)
-    unit, length = _unit_at(text, start, end, asked)
-    said = " ".join(text[start : end + length].split())
+    start, end = span.start + number.start, span.start + number.end
+    wanted, scale = _asked(field, question)
+    unit, length = _unit_at(text, start, end, wanted)
+    quoted = " ".join(text[start : end + length].split())
     if unit and unit.size:
         total = value * unit.size + _remainder(text, end + length, unit)
         value = total / unit.size
-    if asked and unit and asked != unit and {asked.name, unit.name} != _POUNDS:
-        if asked.kind != unit.kind or not asked.size:
-            raise UnitError(
-                f"the document says {said!r}, which cannot be converted to {asked.name}"
-            )
-        value = total / asked.size
+    if wanted and unit and wanted != unit and {wanted.name, unit.name} != _POUNDS:
+        if wanted.kind != unit.kind or not wanted.size:
+            raise UnitError(f"{quoted!r} in the document cannot be converted to {wanted.name}")
+        value = total / wanted.size
     if scale and (abs(value) >= _SCALES[scale] or _SCALED.search(text[start:end])):
         value /= _SCALES[scale]
-    named = asked or unit
-    name = named.name if named else ""
+    shown = wanted or unit
+    name = shown.name if shown else ""
     value = round(value, 6)
     return int(value) if float(value).is_integer() else value, f"{scale} {name}".strip()
 
@@ -141,7 +139,7 @@ def _asked(field: str, question: str) -> tuple[Unit | None, str]:
     return next(iter(units), None), next(iter(scales), "")
 
 
-def _unit_at(text: str, start: int, end: int, asked: Unit | None) -> tuple[Unit | None, int]:
+def _unit_at(text: str, start: int, end: int, wanted: Unit | None) -> tuple[Unit | None, int]:
     """Returns the unit of a number in a text, and how many characters it takes after the number."""
     before = _BEFORE.search(text[max(0, start - _NEAR) : start])
     # The characters of a number include the sign of a currency.
@@ -154,19 +152,19 @@ def _unit_at(text: str, start: int, end: int, asked: Unit | None) -> tuple[Unit 
     unit = _UNITS[after[1].lower()]
     # A single letter may be anything, such as the name of a clause.
     is_letter = len(after[1]) == 1 and after[1].isalpha()
-    if is_letter and (asked is None or asked.kind != unit.kind):
+    if is_letter and (wanted is None or wanted.kind != unit.kind):
         return None, 0
     return unit, after.end()
 
 
 def _remainder(text: str, end: int, unit: Unit) -> float:
     """Returns the rest of a quantity, as in `1 year and 6 months`, in the smallest unit."""
-    rest = _spelled(text[end : end + _NEAR])
-    joined = re.match(r"\s+(?:and\s+)?", rest)
-    number = next(numbers(rest[joined.end() :]), None) if joined else None
+    following = _spelled(text[end : end + _NEAR])
+    joined = re.match(r"\s+(?:and\s+)?", following)
+    number = next(numbers(following[joined.end() :]), None) if joined else None
     if joined is None or number is None or number.start:
         return 0
-    further, _ = _unit_at(rest, joined.end(), joined.end() + number.end, unit)
+    further, _ = _unit_at(following, joined.end(), joined.end() + number.end, unit)
     if further is None or further.kind != unit.kind or further.size >= unit.size:
         return 0
     return float(str(number.value)) * further.size

@@ -1,0 +1,80 @@
+"""Notes below a paper's table: missing columns, unfinished runs, and unofficial scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from leporello.config.suites import Suite, SuiteColumn, added_settings
+from leporello.suites.cells import Cell
+from leporello.suites.rows import TableRow
+
+
+def is_of_files(column: SuiteColumn, cell: Cell) -> bool:
+    """Returns whether a cell has all examples of published files that differ from the paper."""
+    low, high = column.in_files or (1, 0)
+    return not cell.limited and low <= cell.examples <= high
+
+
+def notes_of(
+    suite: Suite,
+    rows: Sequence[TableRow],
+    groups: Mapping[str, Sequence[str]],
+    columns: Sequence[str],
+    *,
+    averaged: bool,
+) -> Iterator[str]:
+    """Yields remarks on missing columns, unfinished runs and unofficial scores."""
+    for row in rows:
+        missing = [column for column in columns if column not in row.entries]
+        for group in missing:
+            lacking = [column for column in groups.get(group, ()) if column not in row.parts]
+            if 0 < len(lacking) < len(groups.get(group, ())):
+                yield f"{row.name}: no {group}: {', '.join(lacking)} missing"
+        if averaged and row.average is None:
+            gaps = f"{', '.join(missing)} missing" if missing else "splits differ or are incomplete"
+            yield f"{row.name}: no average: {gaps}"
+        for column, entry in row.parts.items():
+            declared = suite.columns[column]
+            for (task, score), cell in zip(declared.parts, entry.cells, strict=True):
+                if cell is None:
+                    yield f"{row.name}: {task} missing for {column}"
+                elif score and score not in cell.scores:
+                    yield f"{cell.name} was not scored by {score}"
+            partial = dict.fromkeys(cell.name for cell in entry.cells if cell and cell.partial)
+            yield from (f"{cell} is not finished, and is not averaged" for cell in partial)
+    if any(not entry.whole for row in rows for entry in row.parts.values()):
+        yield "*: not the paper's complete test set; see splits and numbers of examples below"
+    yield from _of_files(suite, rows)
+    # Normalising changes the submitted answers. The pipeline decides about it, and all tables
+    # name it (decision 45).
+    names = {cell.pipeline for row in rows for cell in _cells(row) if cell.normalised}
+    yield from (f"{name}: scores are unofficial: answers were normalised" for name in sorted(names))
+    # RULER leaves background and tokenizer to its users. Such a run has the same cell, and the
+    # table names its settings (decision 45).
+    settings = {
+        f"{cell.pipeline}: run with {more}"
+        for row in rows
+        for column, entry in row.parts.items()
+        for (task, _), cell in zip(suite.columns[column].parts, entry.cells, strict=True)
+        if cell and (more := added_settings(cell.task, task))
+    }
+    yield from sorted(settings)
+    golden = {cell.pipeline for row in rows for cell in _cells(row) if cell.sees_gold}
+    yield from (f"{name}: uses references or evidence" for name in sorted(golden))
+
+
+def _cells(row: TableRow) -> list[Cell]:
+    return [cell for entry in row.parts.values() for cell in entry.cells if cell]
+
+
+def _of_files(suite: Suite, rows: Sequence[TableRow]) -> Iterator[str]:
+    """Yields the numbers of examples of published files that differ from the paper."""
+    counts = {
+        (name, entry.cells[0].examples): None
+        for row in rows
+        for name, entry in row.parts.items()
+        if entry.cells[0] and is_of_files(suite.columns[name], entry.cells[0])
+    }
+    for name, count in counts:
+        of_paper = suite.columns[name].examples
+        yield f"{name}: the published files have {count:,} examples, in the paper {of_paper:,}"
