@@ -46,7 +46,7 @@ _FOLDED = bytes(
     for character in bytes(range(256)).decode(BYTES, "replace")
 )
 
-# Data and code without blanks would be words of megabytes, and each a chunk. Words of prose are
+# Data and code without blanks would be words of megabytes in one chunk. Words of prose are
 # shorter.
 _LONGEST = 40  # characters of a word; a longer one counts as several
 _PART = regex.compile(r"(?s).{1,8}+[\p{M}\u200d\ufe0e\ufe0f]{0,20}+")
