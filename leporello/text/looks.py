@@ -59,6 +59,7 @@ _ESCAPES = b"\x1b$"  # with which ISO-2022 begins characters of two bytes
 # Characters beyond ASCII per undecodable byte in UTF-8 with faults, these included; texts in other
 # encodings have at most 1.4.
 _MOSTLY = 2
+_FEWEST = 20  # bytes of a text that identify an encoding
 _LIKELY = 0.9  # share of the highest confidence from which an encoding is considered
 # A symbol or a capital letter within a word: rare in a text, frequent in a wrong encoding.
 _ODD = regex.compile(
@@ -169,7 +170,7 @@ def _is_clean(text: str) -> bool:
 
 def _far(data: bytes) -> str:
     """Returns which UTF-16 bytes of a script beyond Latin are in; empty if neither."""
-    head = data[: len(data) // 2 * 2][:_SAMPLE]
+    head = data[: len(data) // 2 * 2][:_SAMPLE] if len(data) > _FEWEST else b""
     texts = {name: head.decode(name, "replace") for name in ("utf-16-le", "utf-16-be")}
     shares = {name: len(_FAR.findall(text)) / len(text) for name, text in texts.items() if text}
     best = max(shares, key=lambda name: shares[name], default="")
@@ -192,6 +193,9 @@ def _old(sample: bytes) -> str:
     """Returns the most likely encoding that predates Unicode; empty for binary data."""
     from chardet import detect_all
 
+    # An é in a few words of English, as in a row of JSON, fits most encodings.
+    if len(sample) < _FEWEST and len(_BEYOND_ASCII.findall(sample)) == 1:
+        return "cp1252"
     results = detect_all(sample, compat_names=False, include_encodings=_OLD, ignore_threshold=True)
     names = [r["encoding"] for r in results if r["confidence"] > _LIKELY * results[0]["confidence"]]
     if not names[0]:

@@ -39,8 +39,8 @@ _TERM = regex.compile(
 _LATIN_TERM = re.compile(r"\w+")
 _LONG_WORD = re.compile(r"\b\w\w+\b")
 
-# Data and code without blanks would be words of megabytes, and each a chunk. Prose has hardly any
-# longer words.
+# Data and code without blanks would be words of megabytes in one chunk. Words of prose are
+# shorter.
 _LONGEST = 40  # characters of a word; a longer one counts as several
 _PART = regex.compile(r"(?s).{1,8}+[\p{M}\u200d\ufe0e\ufe0f]{0,20}+")
 _LAST_SPACE = regex.compile(r"(?r)\s(?=\S)")

@@ -31,7 +31,7 @@ def split_reasoning(text: str) -> tuple[str, str]:
 
     Reasoning is between the marks of a model before the answer, or in the channels of OpenAI's
     harmony other than `final`. Some chat templates end with the first mark, so only the second one
-    is in the text. Without the second one there is no answer.
+    is in the text. A text without the second one has an empty answer.
     """
     if begin := _BEGIN.match(text):
         text = text[begin.end() :]

@@ -116,7 +116,7 @@ def test_sections_and_places_fit_the_text_that_is_left(tmp_path: Path) -> None:
 
 
 def test_cues_keep_the_text_around_them(tmp_path: Path) -> None:
-    """A cue's place is still a cue."""
+    """The places are cues, as in other subtitle files."""
     content = f"1\n00:00:01,000 --> 00:00:02,000\n{DATA}\n\n2\n00:00:03,000 --> 00:00:04,000\nHi\n"
     document = loaded(tmp_path, "a.srt", content)
     (cue,) = document.places[1:]

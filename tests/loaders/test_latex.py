@@ -196,8 +196,8 @@ def test_cells_of_tables_are_in_their_columns(
 def test_rows_of_tables_have_the_places_of_their_lines() -> None:
     """Each row is found at its line of the file."""
     document = read("\\begin{tabular}{ll}\na & b \\\\\nc & d \\\\\n\\end{tabular}\nEnd")
-    named = [(p.name, document.text[p.start : p.end].strip()) for p in document.places]
-    assert named == [("line 4", "a\tb"), ("line 5", "c\td"), ("line 7", "End")]
+    places = [(p.name, document.text[p.start : p.end].strip()) for p in document.places]
+    assert places == [("line 4", "a\tb"), ("line 5", "c\td"), ("line 7", "End")]
 
 
 @pytest.mark.parametrize(

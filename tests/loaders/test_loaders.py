@@ -238,7 +238,7 @@ def test_webvtt_comments_names_and_inline_times_are_not_text(tmp_path: Path) -> 
 def test_speakers_and_readings_of_cues_are_text(
     tmp_path: Path, name: str, cue: str, text: str
 ) -> None:
-    """Who speaks stands before it, also in SubRip; places have the text of their cue."""
+    """The speaker's name precedes the text, also in SubRip; places have the text of their cue."""
     blocks = (
         "WEBVTT\n\nSTYLE\n::cue(v[voice=Ann]) {}\n\nREGION\nid:x\n\n"
         f"NOTE <v Ann>not said\n\n00:01.000 --> 00:02.000\n{cue}\n\nNOTE\nmore\n\n"

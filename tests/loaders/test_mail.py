@@ -70,7 +70,7 @@ STUBS = [
 @pytest.mark.parametrize("name", ["a.eml", "a.mbox"])
 @pytest.mark.parametrize("stub", STUBS)
 def test_html_is_read_if_the_text_only_refers_to_it(name: str, stub: str) -> None:
-    """A blank text, or one with few words of the page, is no version of it."""
+    """A blank text, or one with few words of the page, is not a version of it."""
     document = loaded(multipart("alternative", plain(stub), page()), name)
     assert SHOWN in document.text
     assert not stub.strip() or stub not in document.text
@@ -124,7 +124,7 @@ def test_several_texts_are_joined() -> None:
 
 
 def test_html_declared_as_text_is_html() -> None:
-    """Some programs send a page as plain text."""
+    """The type of a part may be wrong."""
     assert SHOWN in loaded(plain(f"<html><body>{PAGE}</body></html>")).text
 
 
@@ -181,7 +181,7 @@ def test_charsets_of_parts(kind: str, transfer: str, charset: str, encoding: str
     ],
 )
 def test_attachments_that_cannot_be_read_are_losses(attached: bytes, reason: str) -> None:
-    """The loss says what they are."""
+    """The loss names their kind."""
     document = loaded(multipart("mixed", plain("See it."), attached))
     (loss,) = [loss for loss in document.losses if loss.what == "attachment"]
     assert reason in f"{loss.place} {loss.why}"

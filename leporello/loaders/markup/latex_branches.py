@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# What is searched, or skipped since it may contain the same names.
+# Names of conditions, and tokens that may contain such names without effect.
 _TOKEN = re.compile(
     r"""
     %[^\n]*

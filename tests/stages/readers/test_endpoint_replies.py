@@ -136,7 +136,7 @@ def test_legacy_completions_are_normalised_too(reply: Fields) -> None:
     ],
 )
 def test_replies_without_an_answer_fail_their_input(reply: Fields, message: str) -> None:
-    """They are paid for and not asked again; the reasoning is no answer."""
+    """They are paid for and not asked again; the reasoning is not an answer."""
     replies = []
 
     def script(request: Request) -> None:
