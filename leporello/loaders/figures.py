@@ -117,11 +117,11 @@ def _joined(texts: Iterable[str]) -> str:
     return joined
 
 
-def _fraction(above: str, below: str, *, line: str = "") -> str:
+def _fraction(parts: list[str], line: str) -> str:
     """Returns a fraction; without a line between them, one part is over the other."""
     if line in ("noBar", "0"):
-        return f"{above} over {below}"
-    return "/".join(part if _OPERAND.fullmatch(part) else f"({part})" for part in (above, below))
+        return " over ".join(parts)
+    return "/".join(part if _OPERAND.fullmatch(part) else f"({part})" for part in parts)
 
 
 def _power(text: str) -> str:
@@ -180,7 +180,7 @@ def _listed(separator: str, parts: _Parts) -> str:
 
 
 _BUILDERS: dict[str, Callable[[Any, _Parts], str]] = {
-    "mfrac": lambda e, p: _fraction(*_nth(p, 0, 1), line=e.get("linethickness", "")),
+    "mfrac": lambda e, p: _fraction(_nth(p, 0, 1), e.get("linethickness", "")),
     "msup": lambda _, p: _script(*_nth(p, 0, 9, 1)),
     "msub": lambda _, p: _script(*_nth(p, 0, 1, 9)),
     "msubsup": lambda _, p: _script(*_nth(p, 0, 1, 2)),
@@ -194,7 +194,7 @@ _BUILDERS: dict[str, Callable[[Any, _Parts], str]] = {
     "mspace": lambda *_: " ",
     "mtr": lambda _, p: _listed(" ", p),
     "mtable": lambda _, p: f"[{_listed('; ', p)}]",
-    "f": lambda e, p: _fraction(*_of(p, "num", "den"), line=_property(e, "type", "")),
+    "f": lambda e, p: _fraction(_of(p, "num", "den"), _property(e, "type", "")),
     "sSup": lambda _, p: _script(*_of(p, "e", "", "sup")),
     "sSub": lambda _, p: _script(*_of(p, "e", "sub", "")),
     "sSubSup": lambda _, p: _script(*_of(p, "e", "sub", "sup")),
