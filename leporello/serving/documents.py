@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from bisect import bisect_left, bisect_right
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,15 +16,21 @@ from starlette.concurrency import run_in_threadpool
 
 from leporello.core.coverage import Span, loss_lines
 from leporello.core.errors import UserError
+from leporello.core.members import member_at
 from leporello.core.records import Document, Member, Place
+from leporello.loaders import Pdf
 from leporello.loaders.files import load
 from leporello.runs.ask import Answer, Session
 from leporello.serving.access import limited
+from leporello.serving.blocks import Block, blocks, cells, ranges
 from leporello.serving.tools import as_utf8, name_of
 from leporello.text.outline import place_of_span
+from leporello.text.sentences import sentence_starts
 
 _PIECE = 20_000  # characters of text per response
 _PASSAGES, _EXCERPT = 200, 600  # passages per answer, characters per passage
+_AROUND = 300  # characters on either side of an answer
+_START = attrgetter("start")
 _MARGIN = re.compile(r"[\x00-\x1f\x7f/\\]+")
 
 
@@ -34,6 +42,7 @@ class DocumentEntry(BaseModel):
     length: int = Field(description="Length of its text in characters.")
     notes: list[str] = Field(description="Content of the file that is not text, and guesses.")
     follows_up: bool = Field(description="Whether the page supports follow-up questions.")
+    pdfs: list[tuple[int, int]] = Field(description="Characters (start, end) from PDF files.")
 
 
 @dataclass
@@ -44,11 +53,14 @@ class OpenDocuments:
         sessions: Conversations; the first is about the files from the command line.
         largest: Maximum size of an added file in bytes.
         room: Remaining bytes for added files.
+        originals: For each document, functions that read its PDF files, by name in the collection;
+            a single file has the empty name. Added files are in memory.
     """
 
     sessions: list[Session]
     largest: int = 64 * 2**20
     room: int = field(default=256 * 2**20)
+    originals: list[Mapping[str, Callable[[], bytes]]] = field(default_factory=lambda: [{}])
 
     async def add(self, name: str, data: AsyncIterator[bytes]) -> int:
         """Adds a file and returns its number; the copy on disk is deleted after loading.
@@ -61,11 +73,49 @@ class OpenDocuments:
             await self._write(path, data)
             try:
                 document = await run_in_threadpool(load, path)
+                data_of_pdf = path.read_bytes() if _is_pdf(path.name) else b""
             except UserError as error:
                 # The folder is deleted when the message appears.
                 raise UserError(str(error).replace(f"{folder}/", "")) from None
         self.sessions.append(self.sessions[0].about(document))
+        self.originals.append({"": lambda: data_of_pdf} if data_of_pdf else {})
         return len(self.sessions) - 1
+
+    def about(self, number: int) -> DocumentEntry:
+        """Returns the description of an open document."""
+        session, names = self.sessions[number], self.originals[number]
+        document = session.document
+        files = [(m.name, m.start, m.end) for m in document.members]
+        return DocumentEntry(
+            number=number,
+            name=as_utf8(document.id),
+            length=len(document.text),
+            notes=[*map(as_utf8, (*document.notes, *loss_lines(document.losses)))],
+            follows_up=session.follows_up,
+            pdfs=[
+                (start, end)
+                for name, start, end in files or [("", 0, len(document.text))]
+                if name in names and _is_pdf(name or document.id)
+            ],
+        )
+
+    def pdf(self, number: int, offset: int) -> tuple[bytes, int]:
+        """Returns the PDF file that contains a character, and the number of its page from 1.
+
+        Raises:
+            UserError: The character is not from a PDF file, or the file no longer exists.
+        """
+        document = self.sessions[number].document
+        name, start = "", 0
+        if document.members:
+            member = document.members[member_at(document, offset)]
+            name, start = member.name, member.start
+        read = self.originals[number].get(name)
+        data = read() if read and _is_pdf(name or document.id) else b""
+        if not Pdf.begins.match(data):
+            raise UserError("This text is not from a PDF file, or the file was replaced.")
+        first = bisect_left(document.places, start, key=_START)
+        return data, max(1, bisect_right(document.places, offset, key=_START) - first)
 
     async def _write(self, path: Path, data: AsyncIterator[bytes]) -> None:
         limit, size = min(self.largest, self.room), 0
@@ -87,37 +137,98 @@ def _file_name(name: str) -> str:
     return f"{path.stem[:50].lstrip('.') or 'file'}{path.suffix[:12]}"
 
 
-def about(number: int, session: Session) -> DocumentEntry:
-    """Returns the description of an open document."""
-    document = session.document
-    return DocumentEntry(
-        number=number,
-        name=as_utf8(document.id),
-        length=len(document.text),
-        notes=[*map(as_utf8, (*document.notes, *loss_lines(document.losses)))],
-        follows_up=session.follows_up,
-    )
+def _is_pdf(name: str) -> bool:
+    return name.lower().endswith(Pdf.suffixes)
 
 
 def turn(asked: str, answer: Answer) -> dict[str, Any]:
-    """Returns a question and its answer for the page, with excerpts of long passages."""
-    row = answer.row()
+    """Returns a question and its answer for the page, with the answer's sentence and excerpts."""
+    row, document = answer.row(), answer.document
     passages = [
-        {**passage, "text": passage["text"][:_EXCERPT]} for passage in row["passages"][:_PASSAGES]
+        {**passage, **_passage_excerpt(document, passage["span"], passage["text"], answer.spans)}
+        for passage in row["passages"][:_PASSAGES]
     ]
-    texts = {"asked": asked, "told": answer.told, "ledger": [*answer.ledger]}
-    return {**row, **texts, "passages": passages}
+    source = _excerpt(document, _sentences(document, answer.spans[0])) if answer.spans else None
+    texts = {"asked": asked, "told": answer.told, "coverage_lines": [*answer.ledger]}
+    return {**row, **texts, "found": answer.found, "source": source, "passages": passages}
+
+
+def _passage_excerpt(
+    document: Document, span: Mapping[str, int], text: str, answers: Sequence[Span]
+) -> dict[str, Any]:
+    start, end = span["start"], span["end"]
+    if document.text[start:end] != text:  # written by an enricher
+        return {"text": text[:_EXCERPT], "start": None, "ranges": []}
+    inside = next((a for a in answers if start <= a.start < end), None)
+    if inside and inside.end > start + _EXCERPT:
+        start = max(start, inside.start - _AROUND)
+    return _excerpt(document, Span(start, min(end, start + _EXCERPT)))
+
+
+def _excerpt(document: Document, span: Span) -> dict[str, Any]:
+    """Returns a range of the text with its emphasis; offsets count from the document's start."""
+    found = [
+        one
+        for block in _blocks_in(document, span.start, span.end)
+        for one in ranges(document.text, block)
+        if one[0] < span.end and span.start < one[1]
+    ]
+    return {"text": document.text[span.start : span.end], "start": span.start, "ranges": found}
+
+
+def _sentences(document: Document, span: Span) -> Span:
+    """Returns the sentences around an answer; also their neighbours if it is a whole sentence."""
+    [*_, block] = _blocks_in(document, span.start, span.start + 1)
+    low = max(block.start, span.start - _AROUND)
+    high = max(span.end, min(block.end, span.end + _AROUND))
+    ends = [low, *sentence_starts(document.text, low, high), high]
+    first = bisect_right(ends, span.start) - 1
+    last = bisect_left(ends, span.end)
+    if document.text[ends[first] : ends[last]].strip() == document.text[span.start : span.end]:
+        first, last = max(0, first - 1), min(len(ends) - 1, last + 1)
+    return Span(ends[first], ends[last])
+
+
+def _blocks_in(document: Document, start: int, end: int) -> Sequence[Block]:
+    """Returns the blocks from the block that contains `start`, at least one if there are any."""
+    found = blocks(document)
+    first = max(0, bisect_right(found, start, key=_START) - 1)
+    return found[first : max(first + 1, bisect_left(found, end, key=_START))]
 
 
 def piece(document: Document, start: int, end: int) -> dict[str, Any]:
-    """Returns a range of the text, its place, and the places that begin in it."""
-    start = max(0, min(start, len(document.text)))
-    end = max(start, min(end, start + _PIECE, len(document.text)))
+    """Returns the blocks of a range, their text, its place, and the places that begin in it.
+
+    The range is extended to complete blocks with the white space after them, so that the next piece
+    begins where this piece ends.
+    """
+    end = max(start, min(end, start + _PIECE))
+    chosen, found = _blocks_in(document, start, end), blocks(document)
+    last = bisect_right(found, chosen[-1].start, key=_START) if chosen else 0
+    start = chosen[0].start if chosen and chosen[0] is not found[0] else 0
+    end = found[last].start if last < len(found) else len(document.text)
     all_places: list[Member | Place] = [*document.members, *document.places]
-    places = [
-        {"name": name_of(document, place), "start": place.start}
-        for place in all_places
-        if start <= place.start < end
-    ]
-    text, name = document.text[start:end], place_of_span(document, Span(start, end))
-    return {"start": start, "text": text, "place": name, "places": places}
+    return {
+        "start": start,
+        "end": end,
+        "text": document.text[start:end],
+        "place": place_of_span(document, Span(start, end)),
+        "places": [
+            {"name": name_of(document, place), "start": place.start}
+            for place in all_places
+            if start <= place.start < end
+        ],
+        "blocks": [_block_fields(document.text, block) for block in chosen],
+    }
+
+
+def _block_fields(text: str, block: Block) -> dict[str, Any]:
+    return {
+        "kind": block.kind,
+        "start": block.start,
+        "end": block.end,
+        "level": block.level,
+        "ranges": ranges(text, block),
+        "rows": cells(text, block) if block.kind == "table" else [],
+        "names": block.names,
+    }

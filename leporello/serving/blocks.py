@@ -1,0 +1,304 @@
+"""Divides a text into blocks that the page shows: headings, paragraphs, items, tables and code.
+
+Blocks never change the text; they only have offsets, so that answers keep their exact place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import PurePath
+from typing import Literal
+
+from leporello.core.records import Document
+from leporello.loaders import Code, Markdown
+from leporello.text.headings import headings
+
+Kind = Literal["heading", "paragraph", "lines", "code", "quote", "item", "table", "rule"]
+
+_LONGEST = 4_000  # characters of a block; longer blocks are divided
+_ROWS = 40  # lines of a block of a table or of code
+_HEADER = 10  # first rows of a table that may name its columns
+_NARROW = 40  # characters; shorter lines are verses, addresses or lists
+_KEPT = (*Code.suffixes, ".json", ".jsonl", ".log", ".rst", ".xml")
+
+_PARAGRAPH = re.compile(r"(?:^[^\S\n]*+\S[^\n]*+(?:\n|\Z))+", re.M)
+_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
+_RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
+_PIPES = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
+_BULLET = re.compile(r"[ \t]*(?:[-*+•◦▪‣–]|[o](?=\t))[ \t]+(?=\S)")
+_MARKER = re.compile(rf"{_BULLET.pattern}|[ \t]*\d{{1,3}}[.)][ \t]+(?=\S)")
+_QUOTE = re.compile(r" {0,3}>[ \t]?")
+_TAB = re.compile(r"[^\t\n]\t+[^\s]")
+_COLUMNS = re.compile(r"\S {3,}\S")
+_INLINE = re.compile(
+    r"(?<!\\)(?:(?P<code>`+)(?!`)(?P<of_code>.{1,500}?)(?<!`)(?P=code)(?!`)"
+    r"|(?P<strong>\*\*|(?<!\w)__)(?=[^\s*_])(?P<of_strong>.{1,500}?)(?<=[^\s\\])(?P=strong)"
+    r"|(?P<em>(?<!\*)\*(?!\*)|(?<!\w)_(?!_))(?=\S)(?P<of_em>.{1,500}?)(?<=[^\s\\])(?P=em)(?![*\w])"
+    r"|(?P<link>!?\[)(?P<of_link>[^\[\]\n]{1,300})\]\([^()\s]{0,500}(?: \"[^\"\n]{0,200}\")?\)"
+    r"|(?P<break> {2,}\n))",
+    re.S,
+)
+# Marks that are not shown.
+_MARKS = {
+    "item": re.compile(rf"^(?:{_MARKER.pattern})", re.M),
+    "quote": re.compile(rf"^{_QUOTE.pattern}", re.M),
+    "rule": re.compile(r".+"),
+    "code": re.compile(r"^ {0,3}(?:`{3,}[^`\n]*|~{3,}[^\n]*)(?:\n|\Z)", re.M),
+    "heading": re.compile(r"^ {0,3}#{1,6}[ \t]*|[ \t]+#+[ \t]*\Z|\n {0,3}(?:=+|-+)[ \t]*\Z", re.M),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of a text with one shape.
+
+    Attributes:
+        kind: Shape: in `lines` and `code` line breaks are kept, elsewhere they are blanks.
+        start: First character.
+        end: End (exclusive), without the white space after the block.
+        level: Level of a heading from 1, depth of an item from 0.
+        names: Columns of a table whose cells repeat them: `Price: 3`.
+        markdown: Whether emphasis marks have a meaning.
+    """
+
+    kind: Kind
+    start: int
+    end: int
+    level: int = 0
+    names: tuple[str, ...] = ()
+    markdown: bool = False
+
+
+Ranges = list[tuple[int, int, str]]
+
+
+def blocks(document: Document) -> tuple[Block, ...]:
+    """Returns the blocks of a document, in order; only white space is between them."""
+
+    def compute() -> tuple[Block, ...]:
+        files = [(m.name, m.start, m.end) for m in document.members]
+        titles: dict[int, tuple[str, int]] = {}
+        guessed = () if document.places else headings(document)
+        for section in document.sections or guessed:
+            titles.setdefault(section.start, (section.title, section.level))
+        return tuple(
+            block
+            for name, start, end in files or [(document.id, 0, len(document.text))]
+            for block in _Scan(document.text, end, PurePath(name).suffix.lower(), titles).run(start)
+        )
+
+    return document.memo("blocks", compute)
+
+
+def ranges(text: str, block: Block) -> Ranges:
+    """Returns (start, end, kind) of marks and emphasis: `syntax` is not shown."""
+    found: Ranges = []
+    if block.kind in _MARKS and (block.markdown or block.kind == "item"):
+        marks = _MARKS[block.kind].finditer(text, block.start, block.end)
+        found += ((*mark.span(), "syntax") for mark in marks)
+    if block.kind == "table":
+        found += (mark for row in cells(text, block) for mark in _prefixes(text, block, row))
+    if block.markdown and block.kind != "code":
+        found += _inline(text, block.start, block.end)
+    return found
+
+
+def cells(text: str, block: Block) -> list[list[tuple[int, int, int]]]:
+    """Returns (start, end, column) of the cells of each row of a table."""
+    pattern = re.compile(
+        r"(?:\\.|[^|\n\\]|\\(?=\n|\Z))+" if block.markdown else r"[^\t\n]+|(?<=\t)(?=\t)"
+    )
+    rows = []
+    for line in _LINE.finditer(text, block.start, block.end):
+        if block.markdown and _PIPES.match(line[0].rstrip()):
+            continue
+        row = []
+        for column, cell in enumerate(_stripped(line, pattern, markdown=block.markdown)):
+            start, end = cell
+            name = text[start:end].partition(": ")[0]
+            row.append(
+                (start, end, block.names.index(name) if name in block.names[column:] else column)
+            )
+        rows.append(row)
+    return rows
+
+
+def _stripped(
+    line: re.Match[str], pattern: re.Pattern[str], *, markdown: bool
+) -> Iterator[tuple[int, int]]:
+    for cell in pattern.finditer(line.string, line.start(), line.end()):
+        body = cell[0].strip()
+        if body or not markdown:
+            start = cell.start() + len(cell[0]) - len(cell[0].lstrip())
+            yield start, start + len(body)
+
+
+def _prefixes(text: str, block: Block, row: Sequence[tuple[int, int, int]]) -> Ranges:
+    names = block.names
+    return [
+        (start, start + len(names[column]) + 2, "syntax")
+        for start, end, column in row
+        if column < len(names) and text.startswith(f"{names[column]}: ", start, end)
+    ]
+
+
+def _inline(text: str, start: int, end: int) -> Ranges:
+    found: Ranges = []
+    for match in _INLINE.finditer(text, start, end):
+        kind = match.lastgroup or ""
+        kind = next(k for k in ("code", "strong", "em", "link", "break") if match[k] is not None)
+        if kind == "break":
+            found.append((*match.span(), kind))
+            continue
+        inner = match.span(f"of_{kind}")
+        found += [(match.start(), inner[0], "syntax"), (inner[1], match.end(), "syntax")]
+        found.append((*inner, kind))
+        if kind != "code":
+            found += _inline(text, *inner)
+    return found
+
+
+class _Scan:
+    """Blocks of one file."""
+
+    def __init__(
+        self, text: str, end: int, suffix: str, titles: dict[int, tuple[str, int]]
+    ) -> None:
+        self.text, self.end, self.titles = text, end, titles
+        self.markdown = suffix in Markdown.suffixes
+        self.is_kept = suffix in _KEPT
+        self.last: Block | None = None
+
+    def run(self, at: int) -> Iterator[Block]:
+        while found := _PARAGRAPH.search(self.text, at, self.end):
+            block = self._kept(found.start()) if self.is_kept else self._next(found)
+            at = block.end + 1
+            yield from self._divided(block)
+
+    def _next(self, found: re.Match[str]) -> Block:
+        lines = [*_LINE.finditer(self.text, *found.span())]
+        if (heading := self._heading(lines)) is not None:
+            return heading
+        if self.markdown and (fence := _FENCE.match(lines[0][0].rstrip("\n"))):
+            return self._fenced(lines[0], fence[1])
+        cut = next((n for n, m in enumerate(lines) if n and self._is_title(m.start())), len(lines))
+        lines = lines[:cut]
+        self.last = self._table(lines) or self._other(lines)
+        return self.last
+
+    def _kept(self, start: int) -> Block:
+        lines = _LINE.finditer(self.text, start, self.end)
+        taken = [line for line, _ in zip(lines, range(_ROWS), strict=False)]
+        return self._block("code", taken)
+
+    def _block(self, kind: Kind, lines: Sequence[re.Match[str]], level: int = 0) -> Block:
+        start, end = lines[0].start(), lines[-1].end()
+        end -= lines[-1][0].endswith("\n")
+        return Block(kind, start, end, level, markdown=self.markdown)
+
+    def _is_title(self, start: int) -> bool:
+        return start in self.titles
+
+    def _heading(self, lines: Sequence[re.Match[str]]) -> Block | None:
+        title, level = self.titles.get(lines[0].start(), ("", 0))
+        for count in range(1, min(4, len(lines) + 1)):
+            text = self.text[lines[0].start() : lines[count - 1].end()]
+            bare = text.strip().strip("#").rstrip("=-\n \t") if self.markdown else text
+            if title and " ".join(bare.split()).casefold() == " ".join(title.split()).casefold():
+                underline = self.markdown and not text.lstrip().startswith("#")
+                taken = lines[: count + underline * (text.rstrip()[-1] not in "=-")]
+                return self._block("heading", taken, level)
+        return None
+
+    def _fenced(self, opening: re.Match[str], fence: str) -> Block:
+        closing = re.compile(rf"^ {{0,3}}{fence}{fence[0]}*[ \t]*$", re.M)
+        found = closing.search(self.text, opening.end(), self.end)
+        return Block("code", opening.start(), found.end() if found else self.end, markdown=True)
+
+    def _table(self, lines: Sequence[re.Match[str]]) -> Block | None:
+        has_pipes = self.markdown and len(lines) > 1 and "|" in lines[0][0]
+        if has_pipes and _PIPES.match(lines[1][0].rstrip()) and "|" in lines[1][0]:
+            return self._block("table", [line for line in lines if "|" in line[0]])
+        rows = next((n for n, m in enumerate(lines) if not _TAB.search(m[0])), len(lines))
+        last = self.last
+        follows = last is not None and last.kind == "table" and last.end + 1 == lines[0].start()
+        if self.markdown or rows < 2 - follows:  # one row may as well be prose
+            return None
+        names = last.names if last and follows else _columns([m[0] for m in lines[:_HEADER]])
+        return replace(self._block("table", lines[: min(rows, _ROWS)]), names=names)
+
+    def _other(self, lines: Sequence[re.Match[str]]) -> Block:
+        first = lines[0][0]
+        if self.markdown and _RULE.match(first.rstrip()):
+            return self._block("rule", lines[:1])
+        if self.markdown and _QUOTE.match(first):
+            return self._block("quote", self._until(lines, _FENCE))
+        if marker := _MARKER.match(first):
+            indent = marker[0].expandtabs(4)
+            level = min(4, (len(indent) - len(indent.lstrip())) // 2)
+            return self._block("item", self._until(lines, _MARKER, _FENCE), level)
+        if self.markdown:
+            return self._markdown(lines)
+        taken = self._until(lines, _TAB) if not _TAB.search(first) else lines[:1]
+        return self._block(_shape([line[0] for line in taken]), taken)
+
+    def _markdown(self, lines: Sequence[re.Match[str]]) -> Block:
+        last = self.last
+        is_inside = last is not None and (last.kind == "item" or last.level > 0)
+        indented = lines[0][0].startswith(("    ", "\t"))
+        if indented and not is_inside:
+            return replace(self._block("code", lines), markdown=False)
+        level = last.level + (last.kind == "item") if last and is_inside and indented else 0
+        return self._block("paragraph", self._until(lines, _BULLET, _FENCE, _QUOTE), level)
+
+    def _until(
+        self, lines: Sequence[re.Match[str]], *ends: re.Pattern[str]
+    ) -> Sequence[re.Match[str]]:
+        """Returns the first line and those after it, up to a line that matches a pattern."""
+        patterns = [end for end in ends if self.markdown or end not in (_FENCE, _QUOTE)]
+        for n, line in enumerate(lines[1:], 1):
+            body = line[0].rstrip("\n")
+            if any((p.search if p is _TAB else p.match)(body) for p in patterns):
+                return lines[:n]
+        return lines
+
+    def _divided(self, block: Block) -> Iterator[Block]:
+        """Yields a block in parts, at ends of lines or else at blanks."""
+        while block.end - block.start > _LONGEST:
+            most = block.start + _LONGEST
+            ends = (self.text.rfind(mark, block.start + 1, most) for mark in "\n ")
+            end = next((end + 1 for end in ends if end > 0), most)
+            yield replace(block, end=end)
+            block = replace(block, start=end)
+        yield block
+
+
+def _shape(lines: Sequence[str]) -> Kind:
+    """Returns whether a paragraph is filled text, verse, or arranged with blanks."""
+    indented = sum(line.startswith(("    ", "\t")) for line in lines)
+    arranged = sum(bool(_COLUMNS.search(line)) for line in lines)
+    if 2 * max(indented, arranged) > len(lines):
+        return "code"
+    bodies = [line.strip() for line in lines]
+    widest = max(map(len, bodies))
+    # A line of filled text ends because the first word of the next line has no room.
+    ended = sum(
+        len(line) + 1 + len(following.split(maxsplit=1)[0]) < 0.85 * widest
+        for line, following in pairwise(bodies)
+    )
+    is_verse = len(lines) > 1 and (widest < _NARROW or 3 * ended > len(lines) - 1)
+    return "lines" if is_verse else "paragraph"
+
+
+def _columns(lines: Sequence[str]) -> tuple[str, ...]:
+    """Returns the names of columns, if the cells of the row below begin with them."""
+    for row, below in pairwise(lines):
+        names = row.rstrip("\n").split("\t")
+        starts = [cell.partition(": ")[0] for cell in below.rstrip("\n").split("\t")]
+        if all(": " in cell for cell in below.rstrip("\n").split("\t")) and {*starts} <= {*names}:
+            return tuple(names)
+    return ()
