@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,8 +29,8 @@ from leporello.text.outline import place_of_span
 from leporello.text.sentences import sentence_starts
 
 _PIECE = 20_000  # characters of text per response
-_PASSAGES, _EXCERPT = 200, 600  # passages per answer, characters per passage
-_AROUND = 300  # characters on either side of an answer
+_PASSAGES, _EXCERPT = 200, 420  # passages per answer, characters per passage
+_AROUND = 200  # characters on either side of an answer
 _START = attrgetter("start")
 _MARGIN = re.compile(r"[\x00-\x1f\x7f/\\]+")
 
@@ -166,21 +167,30 @@ def _passage_excerpt(
 
 
 def _excerpt(document: Document, span: Span) -> dict[str, Any]:
-    """Returns a range of the text with its emphasis; offsets count from the document's start."""
-    found = [
-        one
-        for block in _blocks_in(document, span.start, span.end)
-        for one in ranges(document.text, block)
-        if one[0] < span.end and span.start < one[1]
-    ]
-    return {"text": document.text[span.start : span.end], "start": span.start, "ranges": found}
+    """Returns a range of the text without cut words, and its emphasis, which counts as spans do."""
+    text = document.text
+    start, end = span.start, span.end
+    if start and text[start - 1 : start + 1].isalnum():
+        start = max(start, text.find(" ", start, end) + 1)
+    if text[end - 1 : end + 1].isalnum():
+        end = max(text.rfind(" ", start, end), start + 1)
+    body = text[start:end]
+    start, end = end - len(body.lstrip()), start + len(body.rstrip())
+    near = _blocks_in(document, start, end)
+    found = [one for block in near for one in ranges(text, block)]
+    kept = [(b.start, b.end) for b in near if b.kind in ("lines", "code")]
+    kept += [(a.end, b.start) for a, b in pairwise(near)]
+    found += ((*span, "break") for span in kept)
+    within = [one for one in found if one[0] < end and start < one[1]]
+    return {"text": text[start:end], "start": start, "ranges": within}
 
 
 def _sentences(document: Document, span: Span) -> Span:
     """Returns the sentences around an answer; also their neighbours if it is a whole sentence."""
-    [*_, block] = _blocks_in(document, span.start, span.start + 1)
-    low = max(block.start, span.start - _AROUND)
-    high = max(span.end, min(block.end, span.end + _AROUND))
+    near = _blocks_in(document, max(0, span.start - _AROUND), span.end + _AROUND)
+    bounds = [at for block in near if block.kind == "heading" for at in (block.start, block.end)]
+    low = max(0, span.start - _AROUND, *(at for at in bounds if at <= span.start))
+    high = min(len(document.text), span.end + _AROUND, *(at for at in bounds if at >= span.end))
     ends = [low, *sentence_starts(document.text, low, high), high]
     first = bisect_right(ends, span.start) - 1
     last = bisect_left(ends, span.end)

@@ -4,7 +4,7 @@ import { again, go, h, listen, mark, pdfButton, segments, show as showText, sour
 
 const CLOSEST = 3, SMALL = 60; // passages that are always shown; places up to which the outline is unfolded
 const $ = id => document.getElementById(id);
-let open = null, largest = 0, places = [], links = [], current = null;
+let open = null, largest = 0, links = [], current = null;
 
 const say = text => { $("step").textContent = text; $("step").className = text ? "busy" : ""; };
 const complain = error => { $("step").textContent = error.message || String(error); $("step").className = "bad"; };
@@ -30,8 +30,9 @@ async function goTo(offset) {
 
 // ---- the outline
 
-function link(place) {
-  const node = button("entry", () => goTo(place.start), place.name.replace(/\*\*|`/g, "") || "(no title)");
+function link(place, file) {
+  const name = place.level && place.name.startsWith(`${file} `) ? place.name.slice(file.length + 1) : place.name;
+  const node = button("entry", () => goTo(place.start), name.replace(/\*\*|`/g, "") || "(no title)");
   links.push({ start: place.start, node });
   return node;
 }
@@ -47,10 +48,12 @@ function fold(item, name, isOpen) {
 
 function drawOutline({ entries, more_entries: more }) {
   const root = h("ul", {}), path = [{ level: -1, list: root }];
+  let file = "";
   links = [];
   for (const place of entries) {
+    if (place.level === 0) file = place.name;
     while (path.at(-1).level >= place.level) path.pop();
-    const parent = path.at(-1), item = h("li", {}, link(place));
+    const parent = path.at(-1), item = h("li", {}, link(place, file));
     parent.list ??= fold(parent.item, parent.name, entries.length <= SMALL);
     parent.list.append(item);
     path.push({ level: place.level, name: place.name, item, list: null });
@@ -62,8 +65,9 @@ function drawOutline({ entries, more_entries: more }) {
 
 function moved(offset, place) {
   const here = links.findLast(one => one.start <= offset), percent = Math.round(100 * offset / Math.max(1, open.length));
-  const names = [place, here && here.node.textContent !== place ? here.node.textContent : ""].filter(Boolean);
-  $("here").textContent = [...names, `character ${counted(offset)} of ${counted(open.length)}`, `${percent} %`].join(" · ");
+  const names = [place, here && !place.startsWith(here.node.textContent) ? here.node.textContent : ""].filter(Boolean);
+  $("here").textContent = [...names, `${percent} %`].join(" · ");
+  $("here").title = `character ${counted(offset)} of ${counted(open.length)}`;
   $("position").value = offset;
   $("position").setAttribute("aria-valuetext", $("here").textContent);
   for (const one of document.querySelectorAll(".entry[aria-current]")) if (one !== here?.node) one.removeAttribute("aria-current");
@@ -94,19 +98,22 @@ async function choose(turn, offset, node) {
   await go(offset);
 }
 
+// A place without the name of the only document.
+const short = name => (name.startsWith(`${open.name} `) ? name.slice(open.name.length + 1) : name);
+
 function place(turn, { start, place: name }) {
-  return button("link", event => { view("text"); return choose(turn, start, null); }, name);
+  return button("link", () => { view("text"); return choose(turn, start, null); }, short(name));
 }
 
 // A card with an excerpt, whose place leads to the text.
-function card(turn, excerpt, { start, place: name }, ...notes) {
+function card(turn, excerpt, { start, end, place: name }, ...notes) {
   const { text, start: from, ranges } = excerpt, marked = from === null ? [] : turn.spans.map(span => ({ ...span, kind: "answer" }));
-  const letters = source({ start: from ?? 0, text });
+  const letters = source({ start: from ?? 0, text }), to = letters.start + letters.letters.length;
   const node = h("div", { class: "card" });
   const show = () => { view("text"); return choose(turn, start, node); };
   node.append(
-    h("p", { class: "head" }, button("link", show, name), ...notes, pdfButton(start)),
-    h("blockquote", {}, segments(letters, letters.start, letters.start + letters.letters.length, ranges, marked)));
+    h("p", { class: "head" }, button("link", show, short(name)), ...notes, pdfButton(start)),
+    h("blockquote", {}, from > start ? "… " : null, segments(letters, letters.start, to, ranges, marked), from !== null && to < end ? " …" : null));
   node.step = () => choose(turn, start, node);
   return node;
 }
@@ -127,7 +134,7 @@ const WARNINGS = {
 
 function passages(turn) {
   const isRead = one => h("span", { class: "note" }, `score ${one.score.toPrecision(3)}${one.read ? "" : " · not read"}${one.kind === "verbatim" ? "" : ` · ${one.kind}`}`);
-  const cards = turn.passages.map(one => card(turn, one, { start: one.span.start, place: one.place }, isRead(one)));
+  const cards = turn.passages.map(one => card(turn, one, { ...one.span, place: one.place }, isRead(one)));
   const rest = cards.slice(CLOSEST);
   return [cards.length ? h("h3", {}, "Passages") : null, cards.slice(0, CLOSEST), rest.length ? details(`${rest.length} more passages`, rest) : null];
 }
