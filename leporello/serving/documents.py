@@ -25,7 +25,6 @@ from leporello.runs.ask import Answer, Session
 from leporello.serving.access import limited
 from leporello.serving.blocks import Block, blocks, cells, ranges
 from leporello.serving.tools import as_utf8, name_of
-from leporello.text.outline import place_of_span
 from leporello.text.sentences import sentence_starts
 
 _PIECE = 20_000  # characters of text per response
@@ -207,7 +206,7 @@ def _blocks_in(document: Document, start: int, end: int) -> Sequence[Block]:
 
 
 def piece(document: Document, start: int, end: int) -> dict[str, Any]:
-    """Returns the blocks of a range, their text, its place, and the places that begin in it.
+    """Returns the blocks of a range, their text, and the places that begin in it.
 
     The range is extended to complete blocks with the white space after them, so that the next piece
     begins where this piece ends.
@@ -222,7 +221,6 @@ def piece(document: Document, start: int, end: int) -> dict[str, Any]:
         "start": start,
         "end": end,
         "text": document.text[start:end],
-        "place": place_of_span(document, Span(start, end)),
         "places": [
             {"name": name_of(document, place), "start": place.start}
             for place in all_places

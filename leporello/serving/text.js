@@ -115,8 +115,9 @@ async function load(start, end) {
 }
 
 function scrollTo(offset) {
-  const nodes = [...view.querySelectorAll("[data-start]")].filter(node => node.getClientRects().length);
-  const node = nodes.findLast(one => Number(one.dataset.start) <= offset) || nodes[0];
+  const nodes = [...view.querySelectorAll("[data-start]")];
+  const first = Math.max(0, nodes.findLastIndex(one => Number(one.dataset.start) <= offset));
+  const node = nodes.slice(first).find(one => one.getClientRects().length); // marks are hidden
   if (!node) return;
   view.scrollTop += node.getBoundingClientRect().top - view.getBoundingClientRect().top - view.clientHeight / 3;
 }

@@ -17,6 +17,7 @@ from typing import Any
 import jsonschema
 import pytest
 from command_line import ROOT, command, leporello
+from reportlab.pdfgen.canvas import Canvas
 from starlette.testclient import TestClient
 
 from leporello import Document
@@ -57,11 +58,12 @@ def _client(documents: OpenDocuments) -> TestClient:
 def test_texts_need_the_token_in_a_header(documents: OpenDocuments) -> None:
     """The page itself is public and sets no cookie, which other ports of the host would receive."""
     stranger = TestClient(AccessControl(application(documents), TOKEN, 8000), OWN)
-    for path in ("/", "/page.js", "/page.css", "/docs", "/openapi.json"):
+    for path in ("/", "/page.js", "/server.js", "/text.js", "/page.css", "/docs", "/openapi.json"):
         reply = stranger.get(path)
         assert (reply.status_code, reply.headers.get("set-cookie")) == (200, None)
         assert TOKEN not in reply.text
-    for path in ("/documents", "/documents/0", "/documents/0/text?start=0&end=9", "/none"):
+    texts = ("/documents", "/documents/0", "/documents/0/text?start=0&end=9")
+    for path in (*texts, "/documents/0/pdf?at=0", "/none"):
         for headers in ({}, {"authorization": "Bearer other"}, {"cookie": f"a={TOKEN}"}):
             reply = stranger.get(path, headers=headers, params={"token": TOKEN})
             assert (reply.status_code, reply.headers["connection"]) == (403, "close")
@@ -92,7 +94,8 @@ def test_nothing_is_loaded_from_other_sites(client: TestClient) -> None:
     page = client.get("/").text
     assert "style=" not in page
     assert "onclick=" not in page
-    assert "innerHTML" not in client.get("/page.js").text
+    for name in ("page", "server", "text"):
+        assert "innerHTML" not in client.get(f"/{name}.js").text
 
 
 @pytest.mark.parametrize(
@@ -114,13 +117,49 @@ def test_other_files_are_not_served(client: TestClient, path: str, status: int) 
 
 
 def test_text_is_sent_in_pieces_with_places(client: TestClient) -> None:
-    """Offsets count characters; lone surrogates are sent; ends are clipped."""
+    """Pieces consist of blocks; offsets count characters; lone surrogates are sent."""
     [about] = client.get("/documents").json()["documents"]
     assert (about["length"], len(about["notes"])) == (len(TEXT), 1)
-    piece = client.get("/documents/0/text?start=4&end=999999999").json()
-    assert (piece["start"], piece["text"]) == (4, TEXT[4:])
+    second = TEXT.index("The ferry")
+    piece = client.get(f"/documents/0/text?start={second + 4}&end=999999999").json()
+    assert (piece["start"], piece["end"], piece["text"]) == (second, len(TEXT), TEXT[second:])
+    assert [block["kind"] for block in piece["blocks"]] == ["paragraph"]
     assert piece["places"] == [{"name": "p. 2", "start": 23}]
-    assert piece["place"] == "p. 1 to p. 2"
+    before = client.get(f"/documents/0/text?start=0&end={second}").json()
+    assert (before["start"], before["end"], before["text"]) == (0, second, TEXT[:second])
+
+
+def test_only_pdf_files_that_exist_are_sent(tmp_path: Path) -> None:
+    """The client names a character, never a path; a page counts from the file's first page."""
+    for name, texts in (("a.pdf", ["One."]), ("b.pdf", ["Two.", "Three."])):
+        canvas = Canvas(str(tmp_path / name))
+        for text in texts:
+            canvas.drawString(72, 700, text)
+            canvas.showPage()
+        canvas.save()
+    (tmp_path / "c.txt").write_text("Four.", encoding="utf-8")
+    stages, settings = Pipeline(Paragraphs(5), BM25(k=1), BestSentence(), Stuff()), AskSettings()
+    session = Session(settings.document([tmp_path]), AskSettings(cached=False), stages)
+    documents = OpenDocuments([session], originals=[settings.originals([tmp_path])])
+    client = TestClient(AccessControl(application(documents), TOKEN, 8000), OWN, headers=API)
+    text = session.document.text
+
+    def pdf(word: str) -> tuple[int, str | None, bytes]:
+        reply = client.get(f"/documents/0/pdf?at={text.index(word)}")
+        return reply.status_code, reply.headers.get("x-page"), reply.content
+
+    second = (tmp_path / "b.pdf").read_bytes()
+    assert pdf("One") == (200, "1", (tmp_path / "a.pdf").read_bytes())
+    assert (pdf("Two"), pdf("Three")) == ((200, "1", second), (200, "2", second))
+    assert pdf("Four")[0] == 404
+    [about] = client.get("/documents").json()["documents"]
+    assert [text[start:end] for start, end in about["pdfs"]] == ["One.", "Two.\n\nThree."]
+    (tmp_path / "a.pdf").write_text("a secret", encoding="utf-8")
+    (tmp_path / "b.pdf").unlink()
+    assert (pdf("One")[0], pdf("Two")[0]) == (404, 404)
+    added = client.post("/documents?name=x.pdf", content=second).json()
+    assert client.get(f"/documents/{added['number']}/pdf?at=6").headers["x-page"] == "2"
+    assert client.get("/documents/0/pdf?at=../../a").status_code == 400
 
 
 def test_an_answer_is_preceded_by_steps(client: TestClient) -> None:
@@ -130,7 +169,8 @@ def test_an_answer_is_preceded_by_steps(client: TestClient) -> None:
     assert [step["step"] for step in steps] == ["looking for passages", "reading 1 input", "1 read"]
     assert last["answer"]["told"] == "Ann 🦉 found the fax."
     assert last["answer"]["passages"][0]["place"] == "a.pdf p. 1"
-    assert " characters: " in last["answer"]["ledger"][0]
+    assert last["answer"]["source"]["text"].startswith("Ann 🦉 found the fax.")
+    assert " characters: " in last["answer"]["coverage_lines"][0]
     assert client.get("/documents/0").json() == [last["answer"]]
 
 
