@@ -6,25 +6,29 @@ Blocks never change the text; they only have offsets, so that answers keep their
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import PurePath
 from typing import Literal
 
-from leporello.core.records import Document
+from leporello.core.records import Document, Span
 from leporello.loaders import Code, Markdown
 from leporello.text.headings import headings
 
 Kind = Literal["heading", "paragraph", "lines", "code", "quote", "item", "table", "rule"]
 
+_REGION = 100_000  # characters that are divided at once, or more up to an empty line
 _LONGEST = 4_000  # characters of a block; longer blocks are divided
 _ROWS = 40  # lines of a block of a table or of code
+_LINES = 100  # lines of a block
 _HEADER = 10  # first rows of a table that may name its columns
 _NARROW = 40  # characters; shorter lines are verses, addresses or lists
 _KEPT = (*Code.suffixes, ".json", ".jsonl", ".log", ".rst", ".xml")
 
-_PARAGRAPH = re.compile(r"(?:^[^\S\n]*+\S[^\n]*+(?:\n|\Z))+", re.M)
+_FILLED = re.compile(r"^[^\S\n]*+\S", re.M)
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
@@ -60,7 +64,7 @@ class Block:
         kind: Shape: in `lines` and `code` line breaks are kept, elsewhere they are blanks.
         start: First character.
         end: End (exclusive), without the white space after the block.
-        level: Level of a heading from 1, depth of an item from 0.
+        level: Level of a heading from 1, depth of an item from 0; 1 for the first rows of a table.
         names: Columns of a table whose cells repeat them: `Price: 3`.
         markdown: Whether emphasis marks have a meaning.
     """
@@ -76,22 +80,54 @@ class Block:
 Ranges = list[tuple[int, int, str]]
 
 
-def blocks(document: Document) -> tuple[Block, ...]:
-    """Returns the blocks of a document, in order; only white space is between them."""
+def blocks(document: Document, start: int, end: int) -> tuple[tuple[Block, ...], Span]:
+    """Returns the blocks that intersect a range, and the range from the first to the next block.
 
+    Consecutive ranges contain all text. Only the regions around the range are divided into blocks,
+    since a text may have many megabytes.
+    """
+    regions: Sequence[int] = document.memo("regions", partial(_regions, document.text))
+    first = bisect_right(regions, start, hi=len(regions) - 1) - 1
+    last = max(first + 1, bisect_left(regions, end, hi=len(regions) - 1))
+    found = [b for r in range(first, last) for b in _region(document, regions, r)]
+    starts = [block.start for block in found]
+    low = max(0, bisect_right(starts, start) - 1)
+    high = max(low + 1, bisect_left(starts, end))
+    begin = starts[low] if low else regions[first]
+    stop = starts[high] if high < len(found) else regions[last]
+    return tuple(found[low:high]), Span(begin, stop)
+
+
+def _regions(text: str) -> Sequence[int]:
+    """Returns the borders of regions, which are at empty lines."""
+    borders = [0]
+    while (empty := text.find("\n\n", borders[-1] + _REGION)) >= 0:
+        borders.append(empty + 2)
+    return [*borders, len(text)]
+
+
+def _region(document: Document, regions: Sequence[int], number: int) -> tuple[Block, ...]:
     def compute() -> tuple[Block, ...]:
+        start, end = regions[number : number + 2]
         files = [(m.name, m.start, m.end) for m in document.members]
-        titles: dict[int, tuple[str, int]] = {}
-        guessed = () if document.places else headings(document)
-        for section in document.sections or guessed:
-            titles.setdefault(section.start, (section.title, section.level))
+        titles = document.memo("titles", partial(_titles, document))
         return tuple(
             block
-            for name, start, end in files or [(document.id, 0, len(document.text))]
-            for block in _Scan(document.text, end, PurePath(name).suffix.lower(), titles).run(start)
+            for name, a, b in files or [(document.id, start, end)]
+            if a < end and start < b
+            for block in _Scan(
+                document.text, min(b, end), PurePath(name).suffix.lower(), titles
+            ).run(max(a, start))
         )
 
-    return document.memo("blocks", compute)
+    return document.memo(("blocks", number), compute)
+
+
+def _titles(document: Document) -> dict[int, tuple[str, int]]:
+    """Returns the titles and levels of sections by their first characters."""
+    guessed = () if document.places else headings(document)
+    sections = reversed(document.sections or guessed)  # the outer of two at one character
+    return {section.start: (section.title, section.level) for section in sections}
 
 
 def ranges(text: str, block: Block) -> Ranges:
@@ -174,19 +210,17 @@ class _Scan:
         self.last: Block | None = None
 
     def run(self, at: int) -> Iterator[Block]:
-        while found := _PARAGRAPH.search(self.text, at, self.end):
-            block = self._kept(found.start()) if self.is_kept else self._next(found)
+        while found := _FILLED.search(self.text, at, self.end):
+            block = self._kept(found.start()) if self.is_kept else self._next(found.start())
             at = block.end + 1
             yield from self._divided(block)
 
-    def _next(self, found: re.Match[str]) -> Block:
-        lines = [*_LINE.finditer(self.text, *found.span())]
+    def _next(self, start: int) -> Block:
+        lines = self._lines(start)
         if (heading := self._heading(lines)) is not None:
             return heading
         if self.markdown and (fence := _FENCE.match(lines[0][0].rstrip("\n"))):
             return self._fenced(lines[0], fence[1])
-        cut = next((n for n, m in enumerate(lines) if n and self._is_title(m.start())), len(lines))
-        lines = lines[:cut]
         self.last = self._table(lines) or self._other(lines)
         return self.last
 
@@ -200,8 +234,15 @@ class _Scan:
         end -= lines[-1][0].endswith("\n")
         return Block(kind, start, end, level, markdown=self.markdown)
 
-    def _is_title(self, start: int) -> bool:
-        return start in self.titles
+    def _lines(self, start: int) -> list[re.Match[str]]:
+        """Returns the lines up to an empty line or a title, at most `_LINES`."""
+        lines: list[re.Match[str]] = []
+        for line in _LINE.finditer(self.text, start, self.end):
+            is_title = bool(lines) and line.start() in self.titles
+            if is_title or len(lines) == _LINES or line[0].isspace():
+                break
+            lines.append(line)
+        return lines
 
     def _heading(self, lines: Sequence[re.Match[str]]) -> Block | None:
         title, level = self.titles.get(lines[0].start(), ("", 0))
@@ -220,16 +261,21 @@ class _Scan:
         return Block("code", opening.start(), found.end() if found else self.end, markdown=True)
 
     def _table(self, lines: Sequence[re.Match[str]]) -> Block | None:
-        has_pipes = self.markdown and len(lines) > 1 and "|" in lines[0][0]
-        if has_pipes and _PIPES.match(lines[1][0].rstrip()) and "|" in lines[1][0]:
-            return self._block("table", [line for line in lines if "|" in line[0]])
-        rows = next((n for n, m in enumerate(lines) if not _TAB.search(m[0])), len(lines))
         last = self.last
         follows = last is not None and last.kind == "table" and last.end + 1 == lines[0].start()
-        if self.markdown or rows < 2 - follows:  # one row may as well be prose
+        rows = next((n for n, m in enumerate(lines) if not self._is_row(m[0])), len(lines))
+        if rows < 2 - follows:  # one row may as well be prose
             return None
+        if self.markdown:
+            is_marked = follows or ("|" in lines[1][0] and _PIPES.match(lines[1][0].rstrip()))
+            return self._block("table", lines[:rows], int(not follows)) if is_marked else None
         names = last.names if last and follows else _columns([m[0] for m in lines[:_HEADER]])
-        return replace(self._block("table", lines[: min(rows, _ROWS)]), names=names)
+        return replace(
+            self._block("table", lines[: min(rows, _ROWS)], int(not follows)), names=names
+        )
+
+    def _is_row(self, line: str) -> bool:
+        return "|" in line if self.markdown else _TAB.search(line) is not None
 
     def _other(self, lines: Sequence[re.Match[str]]) -> Block:
         first = lines[0][0]

@@ -175,7 +175,7 @@ def _excerpt(document: Document, span: Span) -> dict[str, Any]:
         end = max(text.rfind(" ", start, end), start + 1)
     body = text[start:end]
     start, end = end - len(body.lstrip()), start + len(body.rstrip())
-    near = _blocks_in(document, start, end)
+    near, _ = blocks(document, start, end)
     found = [one for block in near for one in ranges(text, block)]
     kept = [(b.start, b.end) for b in near if b.kind in ("lines", "code")]
     kept += [(a.end, b.start) for a, b in pairwise(near)]
@@ -186,7 +186,7 @@ def _excerpt(document: Document, span: Span) -> dict[str, Any]:
 
 def _sentences(document: Document, span: Span) -> Span:
     """Returns the sentences around an answer; also their neighbours if it is a whole sentence."""
-    near = _blocks_in(document, max(0, span.start - _AROUND), span.end + _AROUND)
+    near, _ = blocks(document, max(0, span.start - _AROUND), span.end + _AROUND)
     bounds = [at for block in near if block.kind == "heading" for at in (block.start, block.end)]
     low = max(0, span.start - _AROUND, *(at for at in bounds if at <= span.start))
     high = min(len(document.text), span.end + _AROUND, *(at for at in bounds if at >= span.end))
@@ -198,33 +198,22 @@ def _sentences(document: Document, span: Span) -> Span:
     return Span(ends[first], ends[last])
 
 
-def _blocks_in(document: Document, start: int, end: int) -> Sequence[Block]:
-    """Returns the blocks from the block that contains `start`, at least one if there are any."""
-    found = blocks(document)
-    first = max(0, bisect_right(found, start, key=_START) - 1)
-    return found[first : max(first + 1, bisect_left(found, end, key=_START))]
-
-
 def piece(document: Document, start: int, end: int) -> dict[str, Any]:
     """Returns the blocks of a range, their text, and the places that begin in it.
 
     The range is extended to complete blocks with the white space after them, so that the next piece
     begins where this piece ends.
     """
-    end = max(start, min(end, start + _PIECE))
-    chosen, found = _blocks_in(document, start, end), blocks(document)
-    last = bisect_right(found, chosen[-1].start, key=_START) if chosen else 0
-    start = chosen[0].start if chosen and chosen[0] is not found[0] else 0
-    end = found[last].start if last < len(found) else len(document.text)
+    chosen, span = blocks(document, start, max(start, min(end, start + _PIECE)))
     all_places: list[Member | Place] = [*document.members, *document.places]
     return {
-        "start": start,
-        "end": end,
-        "text": document.text[start:end],
+        "start": span.start,
+        "end": span.end,
+        "text": document.text[span.start : span.end],
         "places": [
             {"name": name_of(document, place), "start": place.start}
             for place in all_places
-            if start <= place.start < end
+            if span.start <= place.start < span.end
         ],
         "blocks": [_block_fields(document.text, block) for block in chosen],
     }

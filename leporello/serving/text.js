@@ -61,12 +61,12 @@ function row(letters, block, cells, places, isHeader) {
 }
 
 function table(letters, block, places, before) {
-  const rows = block.rows.map((cells, n) => row(letters, block, cells, places, n === 0 && !before));
+  const rows = block.rows.map((cells, n) => row(letters, block, cells, places, n === 0 && block.level > 0));
   if (before) {
     before.querySelector("tbody").append(...rows);
     return [];
   }
-  const parts = [h("thead", {}, rows.slice(0, 1)), h("tbody", {}, rows.slice(1))];
+  const parts = [h("thead", {}, rows.slice(0, block.level)), h("tbody", {}, rows.slice(block.level))];
   return h("div", { class: "table", tabindex: 0, role: "group", "aria-label": "Table" }, h("table", {}, parts));
 }
 
@@ -82,7 +82,7 @@ function item(letters, block, places, before) {
 }
 
 function drawn(letters, block, places, before) {
-  if (block.kind === "table") return table(letters, block, places, before?.className === "table" ? before : null);
+  if (block.kind === "table") return table(letters, block, places, before?.className === "table" && !block.level ? before : null);
   if (block.kind === "item") return item(letters, block, places, before);
   const name = block.kind === "heading" ? `h${Math.min(6, block.level + 1)}` : ELEMENTS[block.kind];
   return h(name, { class: `${block.kind} level-${block.level}` }, segments(letters, block.start, block.end, block.ranges, marks, places));

@@ -125,6 +125,7 @@ def test_text_is_sent_in_pieces_with_places(client: TestClient) -> None:
     assert (piece["start"], piece["end"], piece["text"]) == (second, len(TEXT), TEXT[second:])
     assert [block["kind"] for block in piece["blocks"]] == ["paragraph"]
     assert piece["places"] == [{"name": "p. 2", "start": 23}]
+    assert client.get("/documents/0/text?start=999999999&end=0").json() == piece
     before = client.get(f"/documents/0/text?start=0&end={second}").json()
     assert (before["start"], before["end"], before["text"]) == (0, second, TEXT[:second])
 
