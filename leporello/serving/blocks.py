@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import PurePath
 from typing import Literal
 
@@ -29,31 +29,15 @@ _NARROW = 40  # characters; shorter lines are verses, addresses or lists
 _KEPT = (*Code.suffixes, ".json", ".jsonl", ".log", ".rst", ".xml")
 
 _FILLED = re.compile(r"^[^\S\n]*+\S", re.M)
-_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
+LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
-_PIPES = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
+PIPES = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
 _BULLET = re.compile(r"[ \t]*(?:[-*+•◦▪‣–]|[o](?=\t))[ \t]+(?=\S)")
-_MARKER = re.compile(rf"{_BULLET.pattern}|[ \t]*\d{{1,3}}[.)][ \t]+(?=\S)")
-_QUOTE = re.compile(r" {0,3}>[ \t]?")
+MARKER = re.compile(rf"{_BULLET.pattern}|[ \t]*\d{{1,3}}[.)][ \t]+(?=\S)")
+QUOTE = re.compile(r" {0,3}>[ \t]?")
 _TAB = re.compile(r"[^\t\n]\t+[^\s]")
 _COLUMNS = re.compile(r"\S {3,}\S")
-_INLINE = re.compile(
-    r"(?<!\\)(?:(?P<code>`+)(?!`)(?P<of_code>.{1,500}?)(?<!`)(?P=code)(?!`)"
-    r"|(?P<strong>\*\*|(?<!\w)__)(?=[^\s*_])(?P<of_strong>.{1,500}?)(?<=[^\s\\])(?P=strong)"
-    r"|(?P<em>(?<!\*)\*(?!\*)|(?<!\w)_(?!_))(?=\S)(?P<of_em>.{1,500}?)(?<=[^\s\\])(?P=em)(?![*\w])"
-    r"|(?P<link>!?\[)(?P<of_link>[^\[\]\n]{1,300})\]\([^()\s]{0,500}(?: \"[^\"\n]{0,200}\")?\)"
-    r"|(?P<break> {2,}\n))",
-    re.S,
-)
-# Marks that are not shown.
-_MARKS = {
-    "item": re.compile(rf"^(?:{_MARKER.pattern})", re.M),
-    "quote": re.compile(rf"^{_QUOTE.pattern}", re.M),
-    "rule": re.compile(r".+"),
-    "code": re.compile(r"^ {0,3}(?:`{3,}[^`\n]*|~{3,}[^\n]*)(?:\n|\Z)", re.M),
-    "heading": re.compile(r"^ {0,3}#{1,6}[ \t]*|[ \t]+#+[ \t]*\Z|\n {0,3}(?:=+|-+)[ \t]*\Z", re.M),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +61,6 @@ class Block:
     markdown: bool = False
 
 
-Ranges = list[tuple[int, int, str]]
-
-
 def blocks(document: Document, start: int, end: int) -> tuple[tuple[Block, ...], Span]:
     """Returns the blocks that intersect a range, and the range from the first to the next block.
 
@@ -89,13 +70,13 @@ def blocks(document: Document, start: int, end: int) -> tuple[tuple[Block, ...],
     regions: Sequence[int] = document.memo("regions", partial(_regions, document.text))
     first = bisect_right(regions, start, hi=len(regions) - 1) - 1
     last = max(first + 1, bisect_left(regions, end, hi=len(regions) - 1))
-    found = [b for r in range(first, last) for b in _region(document, regions, r)]
-    starts = [block.start for block in found]
+    near = [b for r in range(first, last) for b in _region(document, regions, r)]
+    starts = [block.start for block in near]
     low = max(0, bisect_right(starts, start) - 1)
     high = max(low + 1, bisect_left(starts, end))
     begin = starts[low] if low else regions[first]
-    stop = starts[high] if high < len(found) else regions[last]
-    return tuple(found[low:high]), Span(begin, stop)
+    stop = starts[high] if high < len(near) else regions[last]
+    return tuple(near[low:high]), Span(begin, stop)
 
 
 def _regions(text: str) -> Sequence[int]:
@@ -130,74 +111,6 @@ def _titles(document: Document) -> dict[int, tuple[str, int]]:
     return {section.start: (section.title, section.level) for section in sections}
 
 
-def ranges(text: str, block: Block) -> Ranges:
-    """Returns (start, end, kind) of marks and emphasis: `syntax` is not shown."""
-    found: Ranges = []
-    if block.kind in _MARKS and (block.markdown or block.kind == "item"):
-        marks = _MARKS[block.kind].finditer(text, block.start, block.end)
-        found += ((*mark.span(), "syntax") for mark in marks)
-    if block.kind == "table":
-        found += (mark for row in cells(text, block) for mark in _prefixes(text, block, row))
-    if block.markdown and block.kind != "code":
-        found += _inline(text, block.start, block.end)
-    return found
-
-
-def cells(text: str, block: Block) -> list[list[tuple[int, int, int]]]:
-    """Returns (start, end, column) of the cells of each row of a table."""
-    pattern = re.compile(
-        r"(?:\\.|[^|\n\\]|\\(?=\n|\Z))+" if block.markdown else r"[^\t\n]+|(?<=\t)(?=\t)"
-    )
-    rows = []
-    for line in _LINE.finditer(text, block.start, block.end):
-        if block.markdown and _PIPES.match(line[0].rstrip()):
-            continue
-        row = []
-        for column, cell in enumerate(_stripped(line, pattern, markdown=block.markdown)):
-            start, end = cell
-            name = text[start:end].partition(": ")[0]
-            row.append(
-                (start, end, block.names.index(name) if name in block.names[column:] else column)
-            )
-        rows.append(row)
-    return rows
-
-
-def _stripped(
-    line: re.Match[str], pattern: re.Pattern[str], *, markdown: bool
-) -> Iterator[tuple[int, int]]:
-    for cell in pattern.finditer(line.string, line.start(), line.end()):
-        body = cell[0].strip()
-        if body or not markdown:
-            start = cell.start() + len(cell[0]) - len(cell[0].lstrip())
-            yield start, start + len(body)
-
-
-def _prefixes(text: str, block: Block, row: Sequence[tuple[int, int, int]]) -> Ranges:
-    names = block.names
-    return [
-        (start, start + len(names[column]) + 2, "syntax")
-        for start, end, column in row
-        if column < len(names) and text.startswith(f"{names[column]}: ", start, end)
-    ]
-
-
-def _inline(text: str, start: int, end: int) -> Ranges:
-    found: Ranges = []
-    for match in _INLINE.finditer(text, start, end):
-        kind = match.lastgroup or ""
-        kind = next(k for k in ("code", "strong", "em", "link", "break") if match[k] is not None)
-        if kind == "break":
-            found.append((*match.span(), kind))
-            continue
-        inner = match.span(f"of_{kind}")
-        found += [(match.start(), inner[0], "syntax"), (inner[1], match.end(), "syntax")]
-        found.append((*inner, kind))
-        if kind != "code":
-            found += _inline(text, *inner)
-    return found
-
-
 class _Scan:
     """Blocks of one file."""
 
@@ -210,8 +123,8 @@ class _Scan:
         self.last: Block | None = None
 
     def run(self, at: int) -> Iterator[Block]:
-        while found := _FILLED.search(self.text, at, self.end):
-            block = self._kept(found.start()) if self.is_kept else self._next(found.start())
+        while match := _FILLED.search(self.text, at, self.end):
+            block = self._kept(match.start()) if self.is_kept else self._next(match.start())
             at = block.end + 1
             yield from self._divided(block)
 
@@ -225,9 +138,8 @@ class _Scan:
         return self.last
 
     def _kept(self, start: int) -> Block:
-        lines = _LINE.finditer(self.text, start, self.end)
-        taken = [line for line, _ in zip(lines, range(_ROWS), strict=False)]
-        return self._block("code", taken)
+        lines = LINE.finditer(self.text, start, self.end)
+        return self._block("code", [*islice(lines, _ROWS)])
 
     def _block(self, kind: Kind, lines: Sequence[re.Match[str]], level: int = 0) -> Block:
         start, end = lines[0].start(), lines[-1].end()
@@ -237,7 +149,7 @@ class _Scan:
     def _lines(self, start: int) -> list[re.Match[str]]:
         """Returns the lines up to an empty line or a title, at most `_LINES`."""
         lines: list[re.Match[str]] = []
-        for line in _LINE.finditer(self.text, start, self.end):
+        for line in LINE.finditer(self.text, start, self.end):
             is_title = bool(lines) and line.start() in self.titles
             if is_title or len(lines) == _LINES or line[0].isspace():
                 break
@@ -251,14 +163,14 @@ class _Scan:
             bare = text.strip().strip("#").rstrip("=-\n \t") if self.markdown else text
             if title and " ".join(bare.split()).casefold() == " ".join(title.split()).casefold():
                 underline = self.markdown and not text.lstrip().startswith("#")
-                taken = lines[: count + underline * (text.rstrip()[-1] not in "=-")]
-                return self._block("heading", taken, level)
+                extra = underline and text.rstrip()[-1] not in "=-"
+                return self._block("heading", lines[: count + extra], level)
         return None
 
     def _fenced(self, opening: re.Match[str], fence: str) -> Block:
         closing = re.compile(rf"^ {{0,3}}{fence}{fence[0]}*[ \t]*$", re.M)
-        found = closing.search(self.text, opening.end(), self.end)
-        return Block("code", opening.start(), found.end() if found else self.end, markdown=True)
+        match = closing.search(self.text, opening.end(), self.end)
+        return Block("code", opening.start(), match.end() if match else self.end, markdown=True)
 
     def _table(self, lines: Sequence[re.Match[str]]) -> Block | None:
         last = self.last
@@ -267,7 +179,7 @@ class _Scan:
         if rows < 2 - follows:  # one row may as well be prose
             return None
         if self.markdown:
-            is_marked = follows or ("|" in lines[1][0] and _PIPES.match(lines[1][0].rstrip()))
+            is_marked = follows or ("|" in lines[1][0] and PIPES.match(lines[1][0].rstrip()))
             return self._block("table", lines[:rows], int(not follows)) if is_marked else None
         names = last.names if last and follows else _columns([m[0] for m in lines[:_HEADER]])
         return replace(
@@ -281,16 +193,16 @@ class _Scan:
         first = lines[0][0]
         if self.markdown and _RULE.match(first.rstrip()):
             return self._block("rule", lines[:1])
-        if self.markdown and _QUOTE.match(first):
+        if self.markdown and QUOTE.match(first):
             return self._block("quote", self._until(lines, _FENCE))
-        if marker := _MARKER.match(first):
+        if marker := MARKER.match(first):
             indent = marker[0].expandtabs(4)
             level = min(4, (len(indent) - len(indent.lstrip())) // 2)
-            return self._block("item", self._until(lines, _MARKER, _FENCE), level)
+            return self._block("item", self._until(lines, MARKER, _FENCE), level)
         if self.markdown:
             return self._markdown(lines)
-        taken = self._until(lines, _TAB) if not _TAB.search(first) else lines[:1]
-        return self._block(_shape([line[0] for line in taken]), taken)
+        lines = lines[:1] if _TAB.search(first) else self._until(lines, _TAB)
+        return self._block(_shape([line[0] for line in lines]), lines)
 
     def _markdown(self, lines: Sequence[re.Match[str]]) -> Block:
         last = self.last
@@ -299,13 +211,13 @@ class _Scan:
         if indented and not is_inside:
             return replace(self._block("code", lines), markdown=False)
         level = last.level + (last.kind == "item") if last and is_inside and indented else 0
-        return self._block("paragraph", self._until(lines, _BULLET, _FENCE, _QUOTE), level)
+        return self._block("paragraph", self._until(lines, _BULLET, _FENCE, QUOTE), level)
 
     def _until(
         self, lines: Sequence[re.Match[str]], *ends: re.Pattern[str]
     ) -> Sequence[re.Match[str]]:
         """Returns the first line and those after it, up to a line that matches a pattern."""
-        patterns = [end for end in ends if self.markdown or end not in (_FENCE, _QUOTE)]
+        patterns = [end for end in ends if self.markdown or end not in (_FENCE, QUOTE)]
         for n, line in enumerate(lines[1:], 1):
             body = line[0].rstrip("\n")
             if any((p.search if p is _TAB else p.match)(body) for p in patterns):

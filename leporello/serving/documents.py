@@ -23,7 +23,8 @@ from leporello.loaders import Pdf
 from leporello.loaders.files import load
 from leporello.runs.ask import Answer, Session
 from leporello.serving.access import limited
-from leporello.serving.blocks import Block, blocks, cells, ranges
+from leporello.serving.blocks import Block, blocks
+from leporello.serving.marks import cells, ranges
 from leporello.serving.tools import as_utf8, name_of
 from leporello.text.sentences import sentence_starts
 
@@ -176,11 +177,11 @@ def _excerpt(document: Document, span: Span) -> dict[str, Any]:
     body = text[start:end]
     start, end = end - len(body.lstrip()), start + len(body.rstrip())
     near, _ = blocks(document, start, end)
-    found = [one for block in near for one in ranges(text, block)]
-    kept = [(b.start, b.end) for b in near if b.kind in ("lines", "code")]
-    kept += [(a.end, b.start) for a, b in pairwise(near)]
-    found += ((*span, "break") for span in kept)
-    within = [one for one in found if one[0] < end and start < one[1]]
+    emphasis = [mark for block in near for mark in ranges(text, block)]
+    breaks = [(b.start, b.end) for b in near if b.kind in ("lines", "code")]
+    breaks += [(a.end, b.start) for a, b in pairwise(near)]
+    emphasis += ((*span, "break") for span in breaks)
+    within = [mark for mark in emphasis if mark[0] < end and start < mark[1]]
     return {"text": text[start:end], "start": start, "ranges": within}
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from leporello import Document
 from leporello.core.records import Section
-from leporello.serving.blocks import Block, blocks, cells, ranges
+from leporello.serving.blocks import Block, blocks
+from leporello.serving.marks import cells, ranges
 
 LINES = ["", " ", "# a", "- b", "  - c", "1. d", "| e | f |", "|---|---|", "```", "> g", "---"]
 LINES += [
@@ -27,13 +28,13 @@ LINES += [
 
 def all_blocks(document: Document) -> list[Block]:
     """Returns all blocks of a document, piece by piece."""
-    found, at = list[Block](), 0
+    pieces, at = list[Block](), 0
     while at < len(document.text):
         chosen, span = blocks(document, at, at + 500)
         assert span.start == at < span.end
-        found += chosen
+        pieces += chosen
         at = span.end
-    return found
+    return pieces
 
 
 @given(st.lists(st.sampled_from(LINES), max_size=25), st.sampled_from(["a.md", "a.txt", "a.py"]))
@@ -41,8 +42,8 @@ def test_blocks_contain_all_text_in_order(lines: list[str], name: str) -> None:
     """Only white space is between them; marks and cells are within their block."""
     document, end = Document(name, "\n".join(lines)), 0
     with mock.patch("leporello.serving.blocks._REGION", 50):
-        found = all_blocks(document)
-    for block in found:
+        pieces = all_blocks(document)
+    for block in pieces:
         assert document.text[end : block.start].strip() == ""
         assert end <= block.start < block.end <= block.start + 4_000
         rows = cells(document.text, block)
@@ -68,7 +69,7 @@ def test_blocks_contain_all_text_in_order(lines: list[str], name: str) -> None:
     ],
 )  # fmt: skip
 def test_shapes_of_plain_text(text: str, kinds: list[str]) -> None:
-    """Filled paragraphs are told from verse, scripts and tables by their lines."""
+    """The lengths of lines distinguish filled paragraphs from verse, scripts and tables."""
     sections = (Section("Costs", 0, len(text)),)
     document = Document("a.txt", text, sections=sections)
     assert [block.kind for block in all_blocks(document)] == kinds
