@@ -35,6 +35,7 @@ _RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
 PIPES = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
 _BULLET = re.compile(r"[ \t]*(?:[-*+•◦▪‣–]|[o](?=\t))[ \t]+(?=\S)")
 MARKER = re.compile(rf"{_BULLET.pattern}|[ \t]*\d{{1,3}}[.)][ \t]+(?=\S)")
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)")
 QUOTE = re.compile(r" {0,3}>[ \t]?")
 _TAB = re.compile(r"[^\t\n]\t+[^\s]")
 _COLUMNS = re.compile(r"\S {3,}\S")
@@ -160,11 +161,9 @@ class _Scan:
         title, level = self.titles.get(lines[0].start(), ("", 0))
         for count in range(1, min(4, len(lines) + 1)):
             text = self.text[lines[0].start() : lines[count - 1].end()]
-            bare = text.strip().strip("#").rstrip("=-\n \t") if self.markdown else text
-            if title and " ".join(bare.split()).casefold() == " ".join(title.split()).casefold():
-                underline = self.markdown and not text.lstrip().startswith("#")
-                extra = underline and text.rstrip()[-1] not in "=-"
-                return self._block("heading", lines[: count + extra], level)
+            if title and _bare(text) == _bare(title):
+                underlined = count < len(lines) and _UNDERLINE.fullmatch(lines[count][0].rstrip())
+                return self._block("heading", lines[: count + bool(underlined)], level)
         return None
 
     def _fenced(self, opening: re.Match[str], fence: str) -> Block:
@@ -233,6 +232,10 @@ class _Scan:
             yield replace(block, end=end)
             block = replace(block, start=end)
         yield block
+
+
+def _bare(title: str) -> str:
+    return " ".join(title.strip(" \t\n#").split()).casefold()
 
 
 def _shape(lines: Sequence[str]) -> Kind:

@@ -24,7 +24,7 @@ from leporello.loaders.files import load
 from leporello.runs.ask import Answer, Session
 from leporello.serving.access import limited
 from leporello.serving.blocks import Block, blocks
-from leporello.serving.marks import cells, ranges
+from leporello.serving.marks import cells, ranges, separators
 from leporello.serving.tools import as_utf8, name_of
 from leporello.text.sentences import sentence_starts
 
@@ -172,12 +172,13 @@ def _excerpt(document: Document, span: Span) -> dict[str, Any]:
     start, end = span.start, span.end
     if start and text[start - 1 : start + 1].isalnum():
         start = max(start, text.find(" ", start, end) + 1)
-    if text[end - 1 : end + 1].isalnum():
+    if end < len(text) and text[end - 1 : end + 1].isalnum():
         end = max(text.rfind(" ", start, end), start + 1)
     body = text[start:end]
     start, end = end - len(body.lstrip()), start + len(body.rstrip())
     near, _ = blocks(document, start, end)
-    emphasis = [mark for block in near for mark in ranges(text, block)]
+    marks_of = [separators if block.kind == "table" else ranges for block in near]
+    emphasis = [m for b, marks in zip(near, marks_of, strict=True) for m in marks(text, b)]
     breaks = [(b.start, b.end) for b in near if b.kind in ("lines", "code")]
     breaks += [(a.end, b.start) for a, b in pairwise(near)]
     emphasis += ((*span, "break") for span in breaks)
@@ -186,8 +187,15 @@ def _excerpt(document: Document, span: Span) -> dict[str, Any]:
 
 
 def _sentences(document: Document, span: Span) -> Span:
-    """Returns the sentences around an answer; also their neighbours if it is a whole sentence."""
+    """Returns the sentences around an answer, or the row of a table.
+
+    If the answer is a complete sentence, the sentences before and after it are included.
+    """
     near, _ = blocks(document, max(0, span.start - _AROUND), span.end + _AROUND)
+    for block in near:
+        for row in cells(document.text, block) if block.kind == "table" else ():
+            if row and row[0][0] <= span.start < row[-1][1]:
+                return Span(row[0][0], max(span.end, row[-1][1]))
     bounds = [at for block in near if block.kind == "heading" for at in (block.start, block.end)]
     low = max(0, span.start - _AROUND, *(at for at in bounds if at <= span.start))
     high = min(len(document.text), span.end + _AROUND, *(at for at in bounds if at >= span.end))

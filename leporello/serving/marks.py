@@ -30,7 +30,7 @@ _MARKS = {
 def ranges(text: str, block: Block) -> Ranges:
     """Returns (start, end, kind) of marks and emphasis: `syntax` is not shown."""
     marked: Ranges = []
-    if block.kind in _MARKS and (block.markdown or block.kind == "item"):
+    if block.kind in _MARKS and (block.markdown or block.kind in ("item", "heading")):
         marks = _MARKS[block.kind].finditer(text, block.start, block.end)
         marked += ((*mark.span(), "syntax") for mark in marks)
     if block.kind == "table":
@@ -58,6 +58,21 @@ def cells(text: str, block: Block) -> list[list[tuple[int, int, int]]]:
             )
         rows.append(row)
     return rows
+
+
+def separators(text: str, block: Block) -> Ranges:
+    """Returns the ranges between cells (`gap`) and rows (`row`) of a table, and its emphasis.
+
+    An excerpt shows a row as a line, with the names of columns.
+    """
+    between, at, kind = Ranges(), block.start, "syntax"
+    for row in cells(text, block):
+        for start, end, _ in row:
+            between.append((at, start, kind))
+            at, kind = end, "gap"
+        kind = "row"
+    inline = _inline(text, block.start, block.end) if block.markdown else []
+    return [*between, (at, block.end, "syntax"), *inline]
 
 
 def _stripped(

@@ -25,14 +25,14 @@ from leporello.chunkers import Paragraphs
 from leporello.combiners import Stuff
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
-from leporello.core.records import Loss, Place
+from leporello.core.records import Coverage, Loss, Place, Span
 from leporello.readers import BestSentence
 from leporello.retrievers import BM25
-from leporello.runs.ask import AskSettings, Session
+from leporello.runs.ask import Answer, AskSettings, Session
 from leporello.serving import serve
 from leporello.serving.access import AccessControl, TooLargeError
 from leporello.serving.app import application
-from leporello.serving.documents import OpenDocuments
+from leporello.serving.documents import OpenDocuments, turn
 
 TOKEN, OWN = "secret", "http://127.0.0.1:8000"
 API = {"authorization": f"Bearer {TOKEN}"}
@@ -128,6 +128,32 @@ def test_text_is_sent_in_pieces_with_places(client: TestClient) -> None:
     assert client.get("/documents/0/text?start=999999999&end=0").json() == piece
     before = client.get(f"/documents/0/text?start=0&end={second}").json()
     assert (before["start"], before["end"], before["text"]) == (0, second, TEXT[:second])
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "source"),
+    [
+        ("# Ferry\n\nIt rains. Ann paid two. It snows.\n", "two", "Ann paid two."),
+        (
+            "# Ferry\n\nIt rains. Ann paid.\n\n# Sea\n\nIt snows.",
+            "Ann paid.",
+            "It rains. Ann paid.",
+        ),
+        (
+            "Load\tToll\nLoad: cart\tToll: nine\nLoad: pig\tToll: two",
+            "nine",
+            "Load: cart\tToll: nine",
+        ),
+        ("a " * 500 + "🦉 two" + " b" * 500, "two", f"{'a ' * 99}🦉 two{' b' * 100}"),
+    ],
+)
+def test_an_answer_has_the_text_around_it(text: str, answer: str, source: str) -> None:
+    """Its sentence, more if it is a sentence, or its row of a table; no word is cut."""
+    document, start = Document("a.txt", text), text.index(answer)
+    coverage = Coverage.of(len(text), (), (), ())
+    spans = (Span(start, start + len(answer)),)
+    excerpt = turn("q", Answer("q", answer, (), coverage, document, spans=spans))["source"]
+    assert excerpt["text"] == source == text[excerpt["start"] :][: len(source)]
 
 
 def test_only_pdf_files_that_exist_are_sent(tmp_path: Path) -> None:
