@@ -61,7 +61,7 @@ def cells(text: str, block: Block) -> list[list[tuple[int, int, int]]]:
 
 
 def separators(text: str, block: Block) -> Ranges:
-    """Returns the ranges between cells (`gap`) and rows (`row`) of a table, and its emphasis.
+    """Returns the ranges between cells (`gap`) and rows (`newline`) of a table, and its emphasis.
 
     An excerpt shows a row as a line, with the names of columns.
     """
@@ -70,7 +70,7 @@ def separators(text: str, block: Block) -> Ranges:
         for start, end, _ in row:
             between.append((at, start, kind))
             at, kind = end, "gap"
-        kind = "row"
+        kind = "newline"
     inline = _inline(text, block.start, block.end) if block.markdown else []
     return [*between, (at, block.end, "syntax"), *inline]
 

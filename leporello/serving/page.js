@@ -146,7 +146,7 @@ function shown(turn) {
     turn.question !== turn.asked ? h("p", { class: "note" }, `rewritten as: ${turn.question}`) : null,
     h("p", { class: "told" }, turn.told),
     confidence(turn),
-    WARNINGS[state] ? h("p", { class: "warning" }, WARNINGS[state]) : null,
+    WARNINGS[state] && turn.passages.length ? h("p", { class: "warning" }, WARNINGS[state]) : null,
     first && turn.found ? card(turn, turn.source, first) : null,
     others.length && turn.found ? h("p", { class: "note" }, "Also at ", others.slice(0, CLOSEST).map(one => place(turn, one))) : null,
     turn.items.length ? details(`Items (${turn.items.length})`, h("ol", {}, turn.items.map(item => h("li", {}, item.text, " ", item.passages.map(one => place(turn, one)))))) : null,

@@ -41,9 +41,9 @@ export function pdfButton(offset) {
   return button;
 }
 
-function label(name, place) {
+function label(name, place, isLast = true) {
   const line = /^line (\d+)$/.exec(place.name);
-  return h(name, { class: line ? "line" : "place" }, line ? line[1] : place.name, line ? null : pdfButton(place.start));
+  return h(name, { class: line ? "line" : "place" }, line ? line[1] : place.name, isLast && !line ? pdfButton(place.start) : null);
 }
 
 // ---- blocks
@@ -96,7 +96,7 @@ function fill(piece) {
     const inside = data.places.filter(place => at <= place.start && place.start < block.end);
     const first = inside.filter(place => place.start <= block.start && !place.name.startsWith("line "));
     const ofCells = block.kind === "table" && inside.length > 1; // they are titles of cells
-    const above = ofCells ? [] : first.map(place => label("div", place));
+    const above = ofCells ? [] : first.map(place => label("div", place, place === first.at(-1)));
     const node = drawn(letters, block, ofCells ? inside : inside.filter(place => !first.includes(place)), above.length ? null : nodes.at(-1));
     nodes.push(...[above, node].flat());
     at = block.end;

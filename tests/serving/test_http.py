@@ -33,6 +33,7 @@ from leporello.serving import serve
 from leporello.serving.access import AccessControl, TooLargeError
 from leporello.serving.app import application
 from leporello.serving.documents import OpenDocuments, turn
+from leporello.serving.tools import outline
 
 TOKEN, OWN = "secret", "http://127.0.0.1:8000"
 API = {"authorization": f"Bearer {TOKEN}"}
@@ -128,6 +129,15 @@ def test_text_is_sent_in_pieces_with_places(client: TestClient) -> None:
     assert client.get("/documents/0/text?start=999999999&end=0").json() == piece
     before = client.get(f"/documents/0/text?start=0&end={second}").json()
     assert (before["start"], before["end"], before["text"]) == (0, second, TEXT[:second])
+
+
+def test_plain_text_has_an_outline_of_its_headings(documents: OpenDocuments) -> None:
+    """They are guessed if the document has neither headings nor places."""
+    text = "1. Ferry\n\nIt runs.\n\n2. Tolls\n\nOne penny.\n\n3. Keepers\n\nGrigor."
+    documents.sessions[0] = documents.sessions[0].about(Document("a.txt", text))
+    entries = outline(documents.sessions[0]).entries
+    starts = [text.index(title) for title in ("1. Ferry", "2. Tolls", "3. Keepers")]
+    assert [entry.start for entry in entries] == starts
 
 
 @pytest.mark.parametrize(
