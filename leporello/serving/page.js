@@ -1,6 +1,6 @@
 // The parts of the page around the text: documents, outline, questions, answers and keys.
 import { events, get, openPdf, post } from "/server.js";
-import { again, go, h, listen, mark, pdfButton, segments, show as showText, source } from "/text.js";
+import { again, go, h, listen, mark, pdfButton, segments, show as showText, showPosition, source } from "/text.js";
 
 const CLOSEST = 3, SMALL = 60; // passages that are always shown; places up to which the outline is unfolded
 const $ = id => document.getElementById(id);
@@ -61,6 +61,7 @@ function drawOutline({ entries, more_entries: more }) {
   $("places").replaceChildren(root);
   $("more").hidden = !more && entries.length > 0;
   $("more").textContent = more ? `${counted(more)} more places: search for them` : "No places";
+  showPosition();
 }
 
 function moved(offset, place) {
@@ -208,7 +209,6 @@ async function show(one) {
   turns.forEach(addTurn);
   $("notes").replaceChildren(...one.notes.map(note => h("p", { class: "note" }, note)));
   await find(false);
-  moved(0, "");
 }
 
 async function list(chosen) {

@@ -100,7 +100,7 @@ function fill(piece) {
     const node = drawn(letters, block, ofCells ? inside : inside.filter(place => !first.includes(place)), above.length ? null : nodes.at(-1));
     nodes.push(...[above, node].flat());
     at = block.end;
-    piece.blocks.push({ block, node: nodes.at(-1) });
+    piece.blocks.push(nodes.at(-1));
   }
   piece.node.replaceChildren(...nodes);
 }
@@ -172,12 +172,16 @@ function addBelow(piece) {
 }
 
 // Reports the character at a third of the visible height, where `go` puts its target.
-function showPosition() {
-  const { top } = view.getBoundingClientRect(), line = top + view.clientHeight / 3 + 4;
-  const isEnd = view.scrollTop + view.clientHeight >= view.scrollHeight - 2;
-  const seen = pieces.flatMap(piece => piece.blocks).findLast(({ node }) => isEnd || node.getBoundingClientRect().top <= line);
-  const place = pieces.flatMap(piece => piece.data.places).findLast(one => one.start <= (seen?.block.start ?? 0));
-  hooks.moved?.(seen?.block.start ?? 0, place?.name || "");
+export function showPosition() {
+  if (!view.clientHeight) return; // another part of the page is visible
+  const line = view.getBoundingClientRect().top + view.clientHeight / 3 + 4;
+  const isEnd = view.scrollTop > 0 && view.scrollTop + view.clientHeight >= view.scrollHeight - 2;
+  const isAbove = node => isEnd || node.getBoundingClientRect().top <= line;
+  const seen = pieces.flatMap(piece => piece.blocks).findLast(isAbove);
+  const nodes = [...seen?.querySelectorAll("[data-start]") || []].filter(node => node.getClientRects().length);
+  const at = Number((nodes.findLast(isAbove) || nodes[0])?.dataset.start ?? 0);
+  const place = pieces.flatMap(piece => piece.data.places).findLast(one => one.start <= at);
+  hooks.moved?.(at, place?.name || "");
 }
 
 export function mark(list) {
