@@ -233,7 +233,8 @@ def serve(
     from leporello.runs.ask import AskSettings, Session
     from leporello.serving import serve as serve_session
 
-    session = Session.open([*map(to_path, files)], AskSettings(**vars(options)))
+    paths, settings = [*map(to_path, files)], AskSettings(**vars(options))
+    session = Session.open(paths, settings)
 
     def ready(address: str) -> None:
         typer.echo(address)
@@ -242,7 +243,7 @@ def serve(
 
     # A process that a script starts in the background ignores Ctrl-C, so nothing is raised there.
     with suppress(KeyboardInterrupt):
-        serve_session(session, port, ready)
+        serve_session(session, port, ready, settings.originals(paths))
     stdout().print("ended")
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,8 @@ from leporello.engine.selection import document_chunks, select_document
 from leporello.engine.store import MemoryStore
 from leporello.jobs.options import AskOptions
 from leporello.loaders.collection import load_collection
-from leporello.loaders.files import load
+from leporello.loaders.files import load, read_bytes
+from leporello.loaders.finding import find_sources
 from leporello.models.locate import cache_directory
 from leporello.runs.answer import Answer, CitedPassage, Cost, typed_value
 from leporello.storage import to_path
@@ -90,6 +91,28 @@ class AskSettings(AskOptions):
         Raises:
             UserError: A file cannot be read, or the loader does not exist.
         """
+        paths, is_several = self._paths(files)
+        cache = Cache(cache_directory()) if self.cached else None
+        loader = loader_of(self.loader) if self.loader else None
+        if is_several:
+            return load_collection(paths, cache=cache, loader=loader)
+        return load(paths[0], loader=loader)
+
+    def originals(self, files: Sequence[Path]) -> dict[str, Callable[[], bytes]]:
+        """Returns functions that read the files of `document`, by their names in the collection.
+
+        A file that is not in a collection has the empty name. The functions raise `UserError`.
+
+        Raises:
+            UserError: A file does not exist.
+        """
+        paths, is_several = self._paths(files)
+        if is_several:
+            return {source.name: source.read for source in find_sources(paths).sources}
+        return {"": partial(read_bytes, paths[0])}
+
+    def _paths(self, files: Sequence[Path]) -> tuple[list[Path], bool]:
+        """Returns the paths of files and collections, and whether they are read as a collection."""
         all_exist = all(is_there(str(file)) for file in files)
         collections = {} if all_exist else self.loaded().collections
         names = {str(file) for file in files if str(file) in collections and not file.exists()}
@@ -98,11 +121,7 @@ class AskSettings(AskOptions):
             for file in files
             for path in (collections[str(file)] if str(file) in names else [file])
         ]
-        cache = Cache(cache_directory()) if self.cached else None
-        loader = loader_of(self.loader) if self.loader else None
-        if names or is_collection(paths):
-            return load_collection(paths, cache=cache, loader=loader)
-        return load(paths[0], loader=loader)
+        return paths, bool(names) or is_collection(paths)
 
 
 @dataclass

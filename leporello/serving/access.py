@@ -17,7 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from leporello.core.errors import UserError
 
-PUBLIC = ("/", "/page.js", "/page.css", "/docs", "/openapi.json")
+PUBLIC = ("/", "/page.js", "/server.js", "/text.js", "/page.css", "/docs", "/openapi.json")
 """Addresses without the token: they contain no text of documents."""
 
 _IDLE = 10.0  # seconds until a client has sent the headers of its first request

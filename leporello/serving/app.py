@@ -7,12 +7,14 @@ import json
 import secrets
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -25,13 +27,15 @@ from leporello.engine.progress import Cancellable
 from leporello.engine.reading import ReadStatistics
 from leporello.runs.ask import Session
 from leporello.serving.access import AccessControl, LimitedConnection, TooLargeError, body
-from leporello.serving.documents import OpenDocuments, about, piece, turn
+from leporello.serving.documents import OpenDocuments, piece, turn
 from leporello.serving.http_api import refused, tool_routes
 
 _HERE = Path(__file__).parent
 _ASSETS = {
     "/": ("text/html", [_HERE / "page.html"]),
     "/page.js": ("text/javascript", [_HERE / "page.js"]),
+    "/server.js": ("text/javascript", [_HERE / "server.js"]),
+    "/text.js": ("text/javascript", [_HERE / "text.js"]),
     "/page.css": ("text/css", [_HERE.parent / "report" / "page.css", _HERE / "page.css"]),
 }
 _LONGEST = 10_000  # characters of a question
@@ -47,6 +51,7 @@ def application(documents: OpenDocuments) -> Starlette:
         *tool_routes(answers.session),
         Route("/documents/{number}", answers.turns),
         Route("/documents/{number}/text", answers.text),
+        Route("/documents/{number}/pdf", answers.pdf),
         Route("/documents/{number}/ask", answers.ask, methods=["POST"]),
     ]
     return Starlette(routes=routes, exception_handlers={HTTPException: refused, Exception: refused})
@@ -66,7 +71,8 @@ class _Answers:
         self.documents = documents
 
     async def list_documents(self, _: Request) -> Response:
-        entries = [about(*entry).model_dump() for entry in enumerate(self.documents.sessions)]
+        numbers = range(len(self.documents.sessions))
+        entries = [self.documents.about(number).model_dump() for number in numbers]
         return _json({"documents": entries, "largest": self.documents.largest})
 
     async def add(self, request: Request) -> Response:
@@ -75,7 +81,7 @@ class _Answers:
             number = await self.documents.add(name, request.stream())
         except UserError as error:
             return _json({"error": str(error)}, 413 if isinstance(error, TooLargeError) else 422)
-        return _json(about(number, self.documents.sessions[number]).model_dump())
+        return _json(self.documents.about(number).model_dump())
 
     async def turns(self, request: Request) -> Response:
         return _json([turn(question, answer) for question, answer in self._session(request).turns])
@@ -84,7 +90,19 @@ class _Answers:
         start, end = (
             _number(name, request.query_params.get(name, "")) for name in ("start", "end")
         )
-        return _json(piece(self._session(request).document, start, end))
+        document = self._session(request).document
+        # In a thread, since the first piece of a document divides all of it into blocks.
+        return _json(await run_in_threadpool(piece, document, start, end))
+
+    async def pdf(self, request: Request) -> Response:
+        self._session(request)
+        number = _number("number", request.path_params["number"])
+        offset = _number("at", request.query_params.get("at", ""))
+        try:
+            data, page = await run_in_threadpool(self.documents.pdf, number, offset)
+        except UserError as error:
+            raise HTTPException(404, str(error)) from None
+        return Response(data, media_type="application/pdf", headers={"x-page": str(page)})
 
     async def ask(self, request: Request) -> Response:
         session = self._session(request)
@@ -167,13 +185,19 @@ async def _steps(session: Session, question: str) -> AsyncIterator[bytes]:
 _SECONDS = 2  # grace period of open connections when the server stops
 
 
-def serve(session: Session, port: int = 0, ready: Callable[[str], None] = print) -> None:
+def serve(
+    session: Session,
+    port: int = 0,
+    ready: Callable[[str], None] = print,
+    originals: Mapping[str, Callable[[], bytes]] = MappingProxyType({}),
+) -> None:
     """Serves a conversation until Ctrl-C or SIGTERM.
 
     Args:
         session: Conversation about the files from the command line.
         port: Port on 127.0.0.1; 0 chooses a free port.
         ready: Function that receives the address with the token when the server is ready.
+        originals: Functions that read the files; see `AskSettings.originals`.
 
     Raises:
         UserError: The port is in use, or not allowed.
@@ -190,7 +214,9 @@ def serve(session: Session, port: int = 0, ready: Callable[[str], None] = print)
     with listening:
         # Other users of this machine can connect to 127.0.0.1 too, and must not read the documents.
         port, token = listening.getsockname()[1], secrets.token_urlsafe(32)
-        app = AccessControl(application(OpenDocuments([session])), token, port)
+        app = AccessControl(
+            application(OpenDocuments([session], originals=[originals])), token, port
+        )
         config = uvicorn.Config(
             app, http=LimitedConnection, ws="none", lifespan="off", log_config=None,
             access_log=False, server_header=False, timeout_graceful_shutdown=_SECONDS,

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from bisect import bisect_left, bisect_right
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,15 +17,21 @@ from starlette.concurrency import run_in_threadpool
 
 from leporello.core.coverage import Span, loss_lines
 from leporello.core.errors import UserError
+from leporello.core.members import member_at
 from leporello.core.records import Document, Member, Place
+from leporello.loaders import Pdf
 from leporello.loaders.files import load
 from leporello.runs.ask import Answer, Session
 from leporello.serving.access import limited
+from leporello.serving.blocks import Block, blocks
+from leporello.serving.marks import cells, ranges, separators
 from leporello.serving.tools import as_utf8, name_of
-from leporello.text.outline import place_of_span
+from leporello.text.sentences import sentence_starts
 
 _PIECE = 20_000  # characters of text per response
-_PASSAGES, _EXCERPT = 200, 600  # passages per answer, characters per passage
+_PASSAGES, _EXCERPT = 200, 420  # passages per answer, characters per passage
+_AROUND = 200  # characters on either side of an answer
+_START = attrgetter("start")
 _MARGIN = re.compile(r"[\x00-\x1f\x7f/\\]+")
 
 
@@ -34,6 +43,7 @@ class DocumentEntry(BaseModel):
     length: int = Field(description="Length of its text in characters.")
     notes: list[str] = Field(description="Content of the file that is not text, and guesses.")
     follows_up: bool = Field(description="Whether the page supports follow-up questions.")
+    pdfs: list[tuple[int, int]] = Field(description="Characters (start, end) from PDF files.")
 
 
 @dataclass
@@ -44,11 +54,14 @@ class OpenDocuments:
         sessions: Conversations; the first is about the files from the command line.
         largest: Maximum size of an added file in bytes.
         room: Remaining bytes for added files.
+        originals: For each document, functions that read its PDF files, by name in the collection;
+            a single file has the empty name. Added files are in memory.
     """
 
     sessions: list[Session]
     largest: int = 64 * 2**20
     room: int = field(default=256 * 2**20)
+    originals: list[Mapping[str, Callable[[], bytes]]] = field(default_factory=lambda: [{}])
 
     async def add(self, name: str, data: AsyncIterator[bytes]) -> int:
         """Adds a file and returns its number; the copy on disk is deleted after loading.
@@ -61,11 +74,49 @@ class OpenDocuments:
             await self._write(path, data)
             try:
                 document = await run_in_threadpool(load, path)
+                data_of_pdf = path.read_bytes() if _is_pdf(path.name) else b""
             except UserError as error:
                 # The folder is deleted when the message appears.
                 raise UserError(str(error).replace(f"{folder}/", "")) from None
         self.sessions.append(self.sessions[0].about(document))
+        self.originals.append({"": lambda: data_of_pdf} if data_of_pdf else {})
         return len(self.sessions) - 1
+
+    def about(self, number: int) -> DocumentEntry:
+        """Returns the description of an open document."""
+        session, names = self.sessions[number], self.originals[number]
+        document = session.document
+        files = [(m.name, m.start, m.end) for m in document.members]
+        return DocumentEntry(
+            number=number,
+            name=as_utf8(document.id),
+            length=len(document.text),
+            notes=[*map(as_utf8, (*document.notes, *loss_lines(document.losses)))],
+            follows_up=session.follows_up,
+            pdfs=[
+                (start, end)
+                for name, start, end in files or [("", 0, len(document.text))]
+                if name in names and _is_pdf(name or document.id)
+            ],
+        )
+
+    def pdf(self, number: int, offset: int) -> tuple[bytes, int]:
+        """Returns the PDF file that contains a character, and the number of its page from 1.
+
+        Raises:
+            UserError: The character is not from a PDF file, or the file no longer exists.
+        """
+        document = self.sessions[number].document
+        name, start = "", 0
+        if document.members:
+            member = document.members[member_at(document, offset)]
+            name, start = member.name, member.start
+        read = self.originals[number].get(name)
+        data = read() if read and _is_pdf(name or document.id) else b""
+        if not Pdf.begins.match(data):
+            raise UserError("This text is not from a PDF file, or the file was replaced.")
+        first = bisect_left(document.places, start, key=_START)
+        return data, max(1, bisect_right(document.places, offset, key=_START) - first)
 
     async def _write(self, path: Path, data: AsyncIterator[bytes]) -> None:
         limit, size = min(self.largest, self.room), 0
@@ -87,37 +138,103 @@ def _file_name(name: str) -> str:
     return f"{path.stem[:50].lstrip('.') or 'file'}{path.suffix[:12]}"
 
 
-def about(number: int, session: Session) -> DocumentEntry:
-    """Returns the description of an open document."""
-    document = session.document
-    return DocumentEntry(
-        number=number,
-        name=as_utf8(document.id),
-        length=len(document.text),
-        notes=[*map(as_utf8, (*document.notes, *loss_lines(document.losses)))],
-        follows_up=session.follows_up,
-    )
+def _is_pdf(name: str) -> bool:
+    return name.lower().endswith(Pdf.suffixes)
 
 
 def turn(asked: str, answer: Answer) -> dict[str, Any]:
-    """Returns a question and its answer for the page, with excerpts of long passages."""
-    row = answer.row()
+    """Returns a question and its answer for the page, with the answer's sentence and excerpts."""
+    row, document = answer.row(), answer.document
     passages = [
-        {**passage, "text": passage["text"][:_EXCERPT]} for passage in row["passages"][:_PASSAGES]
+        {**passage, **_passage_excerpt(document, passage["span"], passage["text"], answer.spans)}
+        for passage in row["passages"][:_PASSAGES]
     ]
-    texts = {"asked": asked, "told": answer.told, "ledger": [*answer.ledger]}
-    return {**row, **texts, "passages": passages}
+    source = _excerpt(document, _sentences(document, answer.spans[0])) if answer.spans else None
+    texts = {"asked": asked, "told": answer.told, "coverage_lines": [*answer.ledger]}
+    return {**row, **texts, "found": answer.found, "source": source, "passages": passages}
+
+
+def _passage_excerpt(
+    document: Document, span: Mapping[str, int], text: str, answers: Sequence[Span]
+) -> dict[str, Any]:
+    start, end = span["start"], span["end"]
+    if document.text[start:end] != text:  # written by an enricher
+        return {"text": text[:_EXCERPT], "start": None, "ranges": []}
+    inside = next((a for a in answers if start <= a.start < end), None)
+    if inside and inside.end > start + _EXCERPT:
+        start = max(start, inside.start - _AROUND)
+    return _excerpt(document, Span(start, min(end, start + _EXCERPT)))
+
+
+def _excerpt(document: Document, span: Span) -> dict[str, Any]:
+    """Returns a range of the text without cut words, and its emphasis, which counts as spans do."""
+    text = document.text
+    start, end = span.start, span.end
+    if start and text[start - 1 : start + 1].isalnum():
+        start = max(start, text.find(" ", start, end) + 1)
+    if end < len(text) and text[end - 1 : end + 1].isalnum():
+        end = max(text.rfind(" ", start, end), start + 1)
+    body = text[start:end]
+    start, end = end - len(body.lstrip()), start + len(body.rstrip())
+    near, _ = blocks(document, start, end)
+    marks_of = [separators if block.kind == "table" else ranges for block in near]
+    emphasis = [m for b, marks in zip(near, marks_of, strict=True) for m in marks(text, b)]
+    breaks = [(b.start, b.end) for b in near if b.kind in ("lines", "code")]
+    breaks += [(a.end, b.start) for a, b in pairwise(near)]
+    emphasis += ((*span, "break") for span in breaks)
+    within = [mark for mark in emphasis if mark[0] < end and start < mark[1]]
+    return {"text": text[start:end], "start": start, "ranges": within}
+
+
+def _sentences(document: Document, span: Span) -> Span:
+    """Returns the sentences around an answer, or the row of a table.
+
+    If the answer is a complete sentence, the sentences before and after it are included.
+    """
+    near, _ = blocks(document, max(0, span.start - _AROUND), span.end + _AROUND)
+    for block in near:
+        for row in cells(document.text, block) if block.kind == "table" else ():
+            if row and row[0][0] <= span.start < row[-1][1]:
+                return Span(row[0][0], max(span.end, row[-1][1]))
+    bounds = [at for block in near if block.kind == "heading" for at in (block.start, block.end)]
+    low = max(0, span.start - _AROUND, *(at for at in bounds if at <= span.start))
+    high = min(len(document.text), span.end + _AROUND, *(at for at in bounds if at >= span.end))
+    ends = [low, *sentence_starts(document.text, low, high), high]
+    first = bisect_right(ends, span.start) - 1
+    last = bisect_left(ends, span.end)
+    if document.text[ends[first] : ends[last]].strip() == document.text[span.start : span.end]:
+        first, last = max(0, first - 1), min(len(ends) - 1, last + 1)
+    return Span(ends[first], ends[last])
 
 
 def piece(document: Document, start: int, end: int) -> dict[str, Any]:
-    """Returns a range of the text, its place, and the places that begin in it."""
-    start = max(0, min(start, len(document.text)))
-    end = max(start, min(end, start + _PIECE, len(document.text)))
+    """Returns the blocks of a range, their text, and the places that begin in it.
+
+    The range is extended to complete blocks with the white space after them, so that the next piece
+    begins where this piece ends.
+    """
+    chosen, span = blocks(document, start, max(start, min(end, start + _PIECE)))
     all_places: list[Member | Place] = [*document.members, *document.places]
-    places = [
-        {"name": name_of(document, place), "start": place.start}
-        for place in all_places
-        if start <= place.start < end
-    ]
-    text, name = document.text[start:end], place_of_span(document, Span(start, end))
-    return {"start": start, "text": text, "place": name, "places": places}
+    return {
+        "start": span.start,
+        "end": span.end,
+        "text": document.text[span.start : span.end],
+        "places": [
+            {"name": name_of(document, place), "start": place.start}
+            for place in all_places
+            if span.start <= place.start < span.end
+        ],
+        "blocks": [_block_fields(document.text, block) for block in chosen],
+    }
+
+
+def _block_fields(text: str, block: Block) -> dict[str, Any]:
+    return {
+        "kind": block.kind,
+        "start": block.start,
+        "end": block.end,
+        "level": block.level,
+        "ranges": ranges(text, block),
+        "rows": cells(text, block) if block.kind == "table" else [],
+        "names": block.names,
+    }

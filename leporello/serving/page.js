@@ -1,175 +1,174 @@
-"use strict";
-// Only the pieces of text around the visible part are loaded, for documents of any length. All texts of
-// documents and models are inserted with textContent, so they are never parsed as HTML.
-const PIECE = 8000, MOST = 6, NEAR = 600;
-const $ = id => document.getElementById(id);
-const view = $("text");
-let open = null, largest = 0, pieces = [], marks = [], target = -1, moving = false;
+// The parts of the page around the text: documents, outline, questions, answers and keys.
+import { events, get, openPdf, post } from "/server.js";
+import { again, go, h, listen, mark, pdfButton, segments, show as showText, showPosition, source } from "/text.js";
 
-function h(name, attributes, ...children) {
-  const node = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes || {})) node.setAttribute(key, value);
-  node.append(...children.flat(Infinity).filter(child => child !== null && child !== undefined));
+const CLOSEST = 3, SMALL = 60; // passages that are always shown; places up to which the outline is unfolded
+const $ = id => document.getElementById(id);
+let open = null, largest = 0, links = [], current = null;
+
+const say = text => { $("step").textContent = text; $("step").className = text ? "busy" : ""; };
+const complain = error => { $("step").textContent = error.message || String(error); $("step").className = "bad"; };
+const counted = number => number.toLocaleString("en");
+const isNarrow = () => matchMedia("(max-width: 800px)").matches;
+
+function button(name, onClick, ...children) {
+  const node = h("button", { type: "button", class: name }, children);
+  node.addEventListener("click", () => Promise.resolve(onClick()).catch(complain));
   return node;
 }
 
-// The token is in the fragment of the address, which is not sent, and then in this tab's storage.
-const address = new URLSearchParams(location.hash.slice(1)).get("token");
-if (address) sessionStorage.setItem("token", address);
-const request = (path, options) => fetch(path, { ...options, headers: { authorization: `Bearer ${sessionStorage.getItem("token")}` } });
-
-async function get(path, options) {
-  const answer = await request(path, options);
-  const value = answer.headers.get("content-type") === "application/json" ? await answer.json() : { error: await answer.text() };
-  if (!answer.ok) throw new Error(value.error);
-  return value;
+// On narrow screens only one part of the page is visible.
+function view(name) {
+  document.body.dataset.view = name;
+  for (const tab of document.querySelectorAll("[data-tab]")) tab.setAttribute("aria-pressed", tab.dataset.tab === name);
 }
 
-const say = text => { $("step").textContent = text; $("step").className = ""; };
-const complain = error => { $("step").textContent = error.message || String(error); $("step").className = "bad"; };
-const counted = number => number.toLocaleString("en");
-
-// ---- the text
-
-// Offsets count code points as in Python, although strings in JavaScript contain surrogate pairs.
-function segments(data, letters) {
-  const end = data.start + letters.length, cuts = new Set([data.start, end]);
-  const starts = new Map(data.places.map(place => [place.start, []]));
-  for (const place of data.places) starts.get(place.start).push(place.name);
-  const inside = marks.filter(mark => mark.start < end && data.start < mark.end);
-  for (const at of [target, ...starts.keys(), ...inside.flatMap(mark => [mark.start, mark.end])]) if (data.start < at && at < end) cuts.add(at);
-  const bounds = [...cuts].sort((a, b) => a - b);
-  return bounds.slice(0, -1).map((from, n) => {
-    const kinds = new Set(inside.filter(mark => mark.start <= from && from < mark.end).map(mark => mark.kind));
-    return { from, text: letters.slice(from - data.start, bounds[n + 1] - data.start).join(""), kinds: [...kinds], names: starts.get(from) || [] };
-  });
+async function goTo(offset) {
+  view("text");
+  await go(offset, true);
 }
 
-function fill(piece) {
-  const found = segments(piece.data, piece.letters);
-  piece.node.replaceChildren(...found.flatMap(({ from, text, kinds, names }) => {
-    const node = kinds.length ? h("mark", { class: kinds.join(" ") }, text) : h("span", {}, text);
-    if (from === target) node.id = "target";
-    return [...names.map(name => h("span", { class: "place" }, name)), node];
-  }));
+// ---- the outline
+
+function link(place, file) {
+  const name = place.level && place.name.startsWith(`${file} `) ? place.name.slice(file.length + 1) : place.name;
+  const node = button("entry", () => goTo(place.start), name.replace(/\*\*|`/g, "") || "(no title)");
+  links.push({ start: place.start, node });
+  return node;
 }
 
-async function piece(number) {
-  const data = await get(`/documents/${open.number}/text?start=${number * PIECE}&end=${(number + 1) * PIECE}`);
-  const made = { number, data, letters: Array.from(data.text), node: h("span", {}) };
-  fill(made);
-  return made;
+function fold(item, name, isOpen) {
+  const list = h("ul", {}), toggle = h("button", { type: "button", class: "fold", "aria-label": `Places in ${name}`, "aria-expanded": isOpen });
+  list.hidden = !isOpen;
+  toggle.addEventListener("click", () => { list.hidden = !list.hidden; toggle.setAttribute("aria-expanded", !list.hidden); });
+  item.prepend(toggle);
+  item.append(list);
+  return list;
 }
 
-const last = () => Math.max(0, Math.ceil(open.length / PIECE) - 1);
-
-async function go(offset, focus) {
-  const about = open, number = Math.min(last(), Math.floor(offset / PIECE));
-  target = offset;
-  const wanted = [number - 1, number, number + 1].filter(n => 0 <= n && n <= last());
-  const found = await Promise.all(wanted.map(piece));
-  if (about !== open || target !== offset) return; // something else was opened in the meantime
-  pieces = found;
-  view.replaceChildren(...pieces.map(one => one.node));
-  const node = $("target") || pieces[wanted.indexOf(number)].node;
-  const apart = node.getBoundingClientRect().top - view.getBoundingClientRect().top;
-  view.scrollTop += apart - view.clientHeight / 3;
-  if (focus) view.focus();
+function drawOutline({ entries, more_entries: more }) {
+  const root = h("ul", {}), path = [{ level: -1, list: root }];
+  let file = "";
+  links = [];
+  for (const place of entries) {
+    if (place.level === 0) file = place.name;
+    while (path.at(-1).level >= place.level) path.pop();
+    const parent = path.at(-1), item = h("li", {}, link(place, file));
+    parent.list ??= fold(parent.item, parent.name, entries.length <= SMALL);
+    parent.list.append(item);
+    path.push({ level: place.level, name: place.name, item, list: null });
+  }
+  $("places").replaceChildren(root);
+  $("more").hidden = !more && entries.length > 0;
+  $("more").textContent = more ? `${counted(more)} more places: search for them` : "No places";
   showPosition();
 }
 
-async function grow() {
-  if (moving || !pieces.length) return;
-  const above = view.scrollTop < NEAR && pieces[0].number > 0;
-  const below = view.scrollTop + view.clientHeight > view.scrollHeight - NEAR && pieces.at(-1).number < last();
-  if (!above && !below) return;
-  moving = true;
-  const before = pieces;
-  try {
-    const made = await piece(above ? pieces[0].number - 1 : pieces.at(-1).number + 1);
-    if (before !== pieces) return;
-    const height = view.scrollHeight, top = view.scrollTop;
-    if (above) {
-      view.prepend(made.node);
-      pieces.unshift(made);
-      view.scrollTop = top + view.scrollHeight - height;
-      if (pieces.length > MOST) pieces.pop().node.remove();
-    } else {
-      view.append(made.node);
-      pieces.push(made);
-      if (pieces.length > MOST) {
-        const full = view.scrollHeight;
-        pieces.shift().node.remove();
-        view.scrollTop = top + view.scrollHeight - full;
-      }
-    }
-  } finally { moving = false; }
+function moved(offset, place) {
+  const here = links.findLast(one => one.start <= offset), percent = Math.round(100 * offset / Math.max(1, open.length));
+  const names = [place, here && !place.startsWith(here.node.textContent) ? here.node.textContent : ""].filter(Boolean);
+  $("here").textContent = [...names, `${percent} %`].join(" · ");
+  $("here").title = `character ${counted(offset)} of ${counted(open.length)}`;
+  $("position").value = offset;
+  $("position").setAttribute("aria-valuetext", $("here").textContent);
+  for (const one of document.querySelectorAll(".entry[aria-current]")) if (one !== here?.node) one.removeAttribute("aria-current");
+  if (!here || here.node.hasAttribute("aria-current")) return;
+  here.node.setAttribute("aria-current", "location");
+  for (let list = here.node.closest("ul[hidden]"); list; list = list.parentElement.closest("ul[hidden]")) list.parentElement.querySelector(".fold").click();
+  const box = $("places").getBoundingClientRect(), row = here.node.getBoundingClientRect();
+  if (row.top < box.top || row.bottom > box.bottom) $("places").scrollTop += row.top - box.top - box.height / 3;
 }
 
-// Shows the position of the visible part: the piece in the middle, and the offset in it.
-function showPosition() {
-  const middle = view.getBoundingClientRect().top + view.clientHeight / 2;
-  const seen = pieces.findLast(one => one.node.getClientRects().length && one.node.getBoundingClientRect().top <= middle) || pieces[0];
-  if (!seen) return;
-  const box = seen.node.getBoundingClientRect();
-  const at = seen.data.start + Math.round(seen.letters.length * Math.min(1, Math.max(0, (middle - box.top) / (box.height || 1))));
-  const place = seen.data.places.findLast(one => one.start <= at);
-  const name = place ? place.name : seen.data.place;
-  const text = `${name ? `${name} · ` : ""}character ${counted(at)} of ${counted(open.length)}`;
-  $("position").value = at;
-  $("position").setAttribute("aria-valuetext", text);
-  $("here").textContent = text;
-}
-
-function mark(turn) {
-  const of = (kind, spans) => spans.map(({ start, end }) => ({ kind, start, end }));
-  marks = [...of("passage", turn.passages.map(one => one.span)), ...of("answer", turn.spans)];
-  pieces.forEach(fill);
+async function find(jump) {
+  const like = $("goto").value, found = await post("/outline", { document: open.number, like, most: like ? 100 : 2000 });
+  if (like !== $("goto").value) return; // more was typed in the meantime
+  drawOutline(found);
+  const chosen = found.entries.find(place => place.name === like) || found.entries[0];
+  if (jump && chosen) await goTo(chosen.start);
 }
 
 // ---- questions and answers
 
-function goTo(turn, { start, place }) {
-  const button = h("button", { type: "button", class: "goto" }, place);
-  button.addEventListener("click", () => { mark(turn); go(start, true).catch(complain); });
-  return button;
+// Highlights the passages and answers of a turn in the text, and shows one of them.
+async function choose(turn, offset, node) {
+  const of = (kind, spans) => spans.map(({ start, end }) => ({ kind, start, end }));
+  for (const one of document.querySelectorAll(".card[aria-current]")) one.removeAttribute("aria-current");
+  node?.setAttribute("aria-current", "true");
+  current = node?.closest(".turn") || current;
+  mark([...of("passage", turn.passages.map(one => one.span)), ...of("answer", turn.spans)]);
+  await go(offset);
 }
 
-function fold(title, ...children) {
+// A place without the name of the only document.
+const short = name => (name.startsWith(`${open.name} `) ? name.slice(open.name.length + 1) : name);
+
+function place(turn, { start, place: name }) {
+  return button("link", () => { view("text"); return choose(turn, start, null); }, short(name));
+}
+
+// A card with an excerpt, whose place leads to the text.
+function card(turn, excerpt, { start, end, place: name }, ...notes) {
+  const { text, start: from, ranges } = excerpt, marked = from === null ? [] : turn.spans.map(span => ({ ...span, kind: "answer" }));
+  const letters = source({ start: from ?? 0, text }), to = letters.start + letters.letters.length;
+  const node = h("div", { class: "card" });
+  const show = () => { view("text"); return choose(turn, start, node); };
+  node.append(
+    h("p", { class: "head" }, button("link", show, short(name)), ...notes, pdfButton(start)),
+    h("blockquote", {}, from > start ? "… " : null, segments(letters, letters.start, to, ranges, marked), from !== null && to < end ? " …" : null));
+  node.step = () => choose(turn, start, node);
+  return node;
+}
+
+function details(title, ...children) {
   return h("details", {}, h("summary", {}, title), ...children);
 }
 
-function shown(turn) {
-  const where = turn.spans[0] || (turn.passages[0] && { start: turn.passages[0].span.start, place: turn.passages[0].place });
-  const passage = one => h("li", {}, goTo(turn, { start: one.span.start, place: one.place }), h("span", { class: "note" }, `score ${one.score.toPrecision(4)}${one.read ? "" : ", not read"}`), h("blockquote", {}, one.text));
-  return h("article", { class: "turn" },
-    h("h2", {}, turn.asked),
-    turn.question !== turn.asked ? h("p", { class: "note" }, `rewritten as: ${turn.question}`) : null,
-    h("p", { class: "told" }, turn.told, turn.certainty ? h("span", { class: "note" }, ` ${turn.certainty} (${Math.round(100 * turn.confidence)} %)`) : null),
-    where ? goTo(turn, where) : null,
-    turn.items.length ? fold(`Items (${turn.items.length})`, h("ol", {}, turn.items.map(item => h("li", {}, item.text, item.passages.map(one => goTo(turn, one)))))) : null,
-    turn.notes.map(note => h("p", { class: "note" }, note)),
-    fold(`Passages (${turn.passages.length})`, h("ol", {}, turn.passages.map(passage))),
-    fold("Ledger", turn.ledger.map(line => h("p", { class: "note" }, line))));
+function confidence(turn) {
+  if (!turn.found || !turn.certainty) return null;
+  return h("p", { class: `confidence ${turn.certainty}` }, `${turn.certainty} · ${Math.round(100 * turn.confidence)} %`);
 }
 
-async function* lines(stream) {
-  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
-  let kept = "";
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    const found = (kept + value).split("\n");
-    kept = found.pop();
-    yield* found.map(line => JSON.parse(line));
-  }
+const WARNINGS = {
+  absent: "These passages are the closest.",
+  unsure: "The answer may be wrong: compare it with the closest passages.",
+};
+
+function passages(turn) {
+  const isRead = one => h("span", { class: "note" }, `score ${one.score.toPrecision(3)}${one.read ? "" : " · not read"}${one.kind === "verbatim" ? "" : ` · ${one.kind}`}`);
+  const cards = turn.passages.map(one => card(turn, one, { ...one.span, place: one.place }, isRead(one)));
+  const rest = cards.slice(CLOSEST);
+  return [cards.length ? h("h3", {}, "Passages") : null, cards.slice(0, CLOSEST), rest.length ? details(`${rest.length} more passages`, rest) : null];
+}
+
+function shown(turn) {
+  const state = turn.found ? turn.certainty || "plain" : "absent", [first, ...others] = turn.spans;
+  return h("details", { class: `turn ${state}`, open: "" },
+    h("summary", {}, h("h2", {}, turn.asked)),
+    turn.question !== turn.asked ? h("p", { class: "note" }, `rewritten as: ${turn.question}`) : null,
+    h("p", { class: "told" }, turn.told),
+    confidence(turn),
+    WARNINGS[state] && turn.passages.length ? h("p", { class: "warning" }, WARNINGS[state]) : null,
+    first && turn.found ? card(turn, turn.source, first) : null,
+    others.length && turn.found ? h("p", { class: "note" }, "Also at ", others.slice(0, CLOSEST).map(one => place(turn, one))) : null,
+    turn.items.length ? details(`Items (${turn.items.length})`, h("ol", {}, turn.items.map(item => h("li", {}, item.text, " ", item.passages.map(one => place(turn, one)))))) : null,
+    turn.notes.map(note => h("p", { class: "note" }, note)),
+    passages(turn),
+    details("Coverage", turn.coverage_lines.map(line => h("p", { class: "note" }, line))));
+}
+
+function addTurn(turn) {
+  for (const one of $("turns").children) one.open = false;
+  const node = shown(turn);
+  $("turns").prepend(node);
+  $("welcome").hidden = true;
+  current = node;
+  return node;
 }
 
 async function ask() {
-  const about = open, answer = await request(`/documents/${about.number}/ask`, { method: "POST", body: $("question").value });
-  if (!answer.ok) throw new Error(await answer.text());
+  const about = open;
   let turn = null;
-  for await (const event of lines(answer.body)) {
+  for await (const event of events(`/documents/${about.number}/ask`, $("question").value)) {
     if (event.error) throw new Error(event.error);
     if (event.step) say(event.step);
     turn = event.answer || turn;
@@ -177,25 +176,39 @@ async function ask() {
   if (!turn) throw new Error("the server has stopped");
   say("");
   if (about !== open) return; // the answer is shown when the document is opened again
-  $("turns").prepend(shown(turn));
+  const node = addTurn(turn);
   $("question").select();
-  mark(turn);
-  const where = turn.spans[0] || (turn.passages[0] && turn.passages[0].span);
-  if (where) await go(where.start);
+  await node.querySelector(".card")?.step();
+}
+
+// Goes to the next or previous passage of the last answer.
+async function step(by, focus) {
+  const cards = [...current?.querySelectorAll(".card") || []].filter(one => one.checkVisibility());
+  const at = cards.findIndex(one => one.hasAttribute("aria-current"));
+  const next = cards[at < 0 ? 0 : Math.max(0, Math.min(cards.length - 1, at + by))];
+  if (!next) return;
+  next.scrollIntoView({ block: "nearest" });
+  if (focus) next.querySelector("button").focus();
+  await next.step();
 }
 
 // ---- documents
 
 async function show(one) {
   open = one;
-  marks = [];
   $("title").textContent = document.title = one.name;
   $("position").max = Math.max(0, one.length - 1);
   $("alone").textContent = one.follows_up ? "Follow-up questions may refer to earlier questions." : "This reader does not support follow-up questions.";
-  const turns = await get(`/documents/${one.number}`);
+  $("goto").value = "";
+  links = [];
+  current = null;
+  const [turns] = await Promise.all([get(`/documents/${one.number}`), showText(one)]);
   if (open !== one) return;
-  $("turns").replaceChildren(...turns.reverse().map(shown), ...one.notes.map(note => h("p", { class: "note" }, note)));
-  await go(0);
+  $("turns").replaceChildren();
+  $("welcome").hidden = false;
+  turns.forEach(addTurn);
+  $("notes").replaceChildren(...one.notes.map(note => h("p", { class: "note" }, note)));
+  await find(false);
 }
 
 async function list(chosen) {
@@ -203,52 +216,82 @@ async function list(chosen) {
   largest = found.largest;
   $("document").replaceChildren(...found.documents.map(one => h("option", { value: one.number }, one.name)));
   $("document").value = chosen;
+  $("document").hidden = found.documents.length < 2;
   $("document").onchange = event => show(found.documents[event.target.value]).catch(complain);
   await show(found.documents[chosen]);
 }
 
-async function add(file) {
-  if (!file) return;
-  if (file.size > largest) throw new Error(`${file.name}: exceeds the limit of ${counted(largest)} bytes`);
-  say(`reading ${file.name}`);
-  const { number } = await get(`/documents?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
-  await list(number);
-  say("");
-  $("question").focus();
+async function add(files) {
+  for (const file of files) {
+    if (file.size > largest) throw new Error(`${file.name}: exceeds the limit of ${counted(largest)} bytes`);
+    say(`reading ${file.name}`);
+    const { number } = await get(`/documents?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
+    await list(number);
+    say("");
+    $("question").focus();
+  }
 }
 
-async function find(jump) {
-  const asked = JSON.stringify({ document: open.number, like: $("goto").value, most: 50 });
-  const { entries: found } = await get("/outline", { method: "POST", body: asked });
-  $("places").replaceChildren(...found.map(place => h("option", { value: place.name })));
-  const same = found.find(place => place.name === $("goto").value) || (jump && found[0]);
-  if (same) await go(same.start);
-  else if (jump) say("this place was not found");
+function takeDrops() {
+  const hasFiles = event => event.dataTransfer?.types.includes("Files");
+  document.addEventListener("dragover", event => { if (hasFiles(event)) { event.preventDefault(); $("drop").hidden = false; } });
+  document.addEventListener("dragleave", event => { if (!event.relatedTarget) $("drop").hidden = true; });
+  document.addEventListener("drop", event => {
+    $("drop").hidden = true;
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    add([...event.dataTransfer.files]).catch(complain);
+  });
 }
+
+// ---- keys
+
+function toggleOutline(isOpen = $("outline").classList.contains("closed")) {
+  $("outline").classList.toggle("closed", !isOpen);
+  $("toggle").setAttribute("aria-expanded", isOpen);
+}
+
+const KEYS = {
+  "/": () => { view("answers"); $("question").focus(); $("question").select(); },
+  "?": () => $("help").showModal(),
+  g: () => { toggleOutline(true); view("outline"); $("goto").focus(); },
+  o: () => { toggleOutline(); view("outline"); },
+  j: () => step(1),
+  k: () => step(-1),
+};
 
 function onKey(event) {
-  const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
-  if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) { $("question").focus(); event.preventDefault(); }
-  if (event.key === "Escape") view.focus();
-  const ends = { Home: 0, End: open ? open.length : 0 };
-  if (event.target === view && event.key in ends) { go(ends[event.key]).catch(complain); event.preventDefault(); }
+  const { key, target } = event;
+  if (event.ctrlKey || event.metaKey || event.altKey || $("help").open) return;
+  const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) && target.type !== "range";
+  const ends = { Home: 0, End: open ? open.length : 0 }, arrows = { ArrowDown: 1, ArrowUp: -1 };
+  let action = isTyping ? null : KEYS[key];
+  if (key === "Escape") action = () => { view("text"); $("text").focus(); };
+  if (target === $("text") && key in ends) action = () => go(ends[key], true);
+  if (target.closest(".card") && key in arrows) action = () => step(arrows[key], true);
+  if (!action) return;
+  event.preventDefault();
+  Promise.resolve(action()).catch(complain);
 }
 
 function begin() {
-  history.replaceState(null, "", "/"); // keep the token out of the address bar and bookmarks
-  let waiting = 0;
-  view.addEventListener("scroll", () => { if (!waiting) waiting = requestAnimationFrame(() => { waiting = 0; showPosition(); grow().catch(complain); }); });
+  listen({ moved, pdf: offset => openPdf(open.number, offset).catch(complain), failed: complain });
   document.addEventListener("keydown", onKey);
+  takeDrops();
   $("form").addEventListener("submit", event => {
     event.preventDefault();
     $("ask").disabled = true;
     ask().catch(complain).finally(() => { $("ask").disabled = false; });
   });
-  $("file").addEventListener("change", event => { const [file] = event.target.files; add(file).catch(complain).finally(() => { event.target.value = ""; }); });
+  $("file").addEventListener("change", event => add([...event.target.files]).catch(complain).finally(() => { event.target.value = ""; }));
   $("goto").addEventListener("input", () => find(false).catch(complain));
   $("goto").addEventListener("keydown", event => { if (event.key === "Enter") find(true).catch(complain); });
   $("position").addEventListener("change", event => go(Number(event.target.value)).catch(complain));
   $("theme").addEventListener("change", event => { document.documentElement.dataset.theme = event.target.value; });
+  $("toggle").addEventListener("click", () => toggleOutline());
+  $("keys").addEventListener("click", KEYS["?"]);
+  for (const tab of document.querySelectorAll("[data-tab]")) tab.addEventListener("click", () => { view(tab.dataset.tab); again().catch(complain); });
+  toggleOutline(innerWidth >= 1100);
   list(0).catch(complain);
 }
 

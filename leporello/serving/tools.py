@@ -19,6 +19,7 @@ from leporello.engine.progress import Silent
 from leporello.models.calibration import Certainty
 from leporello.runs.answer import CitedPassage, Cost
 from leporello.runs.ask import Session
+from leporello.text.headings import headings
 from leporello.text.outline import cited
 
 # A passage may be a complete book, and the context of an agent is small.
@@ -149,9 +150,9 @@ def outline(session: Session, like: Like = "", most: Entries = 200) -> OutlineRe
     """Lists the document's files and headings, or its pages, with their start and end."""
     document = session.document
     # Pages are listed only without headings, or if the caller searches for names.
-    headings = document.sections or document.places
+    entries = document.sections or document.places or headings(document)
     pages = document.places if like and document.sections else ()
-    items = (*document.members, *headings, *pages)
+    items = (*document.members, *entries, *pages)
     pairs = [(name_of(document, item), item) for item in items]
     matches = [(name, item) for name, item in pairs if like.casefold() in name.casefold()]
     matches.sort(key=lambda pair: (pair[1].start, -pair[1].end))

@@ -17,6 +17,7 @@ from typing import Any
 import jsonschema
 import pytest
 from command_line import ROOT, command, leporello
+from reportlab.pdfgen.canvas import Canvas
 from starlette.testclient import TestClient
 
 from leporello import Document
@@ -24,14 +25,15 @@ from leporello.chunkers import Paragraphs
 from leporello.combiners import Stuff
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
-from leporello.core.records import Loss, Place
+from leporello.core.records import Coverage, Loss, Place, Span
 from leporello.readers import BestSentence
 from leporello.retrievers import BM25
-from leporello.runs.ask import AskSettings, Session
+from leporello.runs.ask import Answer, AskSettings, Session
 from leporello.serving import serve
 from leporello.serving.access import AccessControl, TooLargeError
 from leporello.serving.app import application
-from leporello.serving.documents import OpenDocuments
+from leporello.serving.documents import OpenDocuments, turn
+from leporello.serving.tools import outline
 
 TOKEN, OWN = "secret", "http://127.0.0.1:8000"
 API = {"authorization": f"Bearer {TOKEN}"}
@@ -57,11 +59,12 @@ def _client(documents: OpenDocuments) -> TestClient:
 def test_texts_need_the_token_in_a_header(documents: OpenDocuments) -> None:
     """The page itself is public and sets no cookie, which other ports of the host would receive."""
     stranger = TestClient(AccessControl(application(documents), TOKEN, 8000), OWN)
-    for path in ("/", "/page.js", "/page.css", "/docs", "/openapi.json"):
+    for path in ("/", "/page.js", "/server.js", "/text.js", "/page.css", "/docs", "/openapi.json"):
         reply = stranger.get(path)
         assert (reply.status_code, reply.headers.get("set-cookie")) == (200, None)
         assert TOKEN not in reply.text
-    for path in ("/documents", "/documents/0", "/documents/0/text?start=0&end=9", "/none"):
+    texts = ("/documents", "/documents/0", "/documents/0/text?start=0&end=9")
+    for path in (*texts, "/documents/0/pdf?at=0", "/none"):
         for headers in ({}, {"authorization": "Bearer other"}, {"cookie": f"a={TOKEN}"}):
             reply = stranger.get(path, headers=headers, params={"token": TOKEN})
             assert (reply.status_code, reply.headers["connection"]) == (403, "close")
@@ -92,7 +95,8 @@ def test_nothing_is_loaded_from_other_sites(client: TestClient) -> None:
     page = client.get("/").text
     assert "style=" not in page
     assert "onclick=" not in page
-    assert "innerHTML" not in client.get("/page.js").text
+    for name in ("page", "server", "text"):
+        assert "innerHTML" not in client.get(f"/{name}.js").text
 
 
 @pytest.mark.parametrize(
@@ -114,13 +118,85 @@ def test_other_files_are_not_served(client: TestClient, path: str, status: int) 
 
 
 def test_text_is_sent_in_pieces_with_places(client: TestClient) -> None:
-    """Offsets count characters; lone surrogates are sent; ends are clipped."""
+    """Pieces consist of blocks; offsets count characters; lone surrogates are sent."""
     [about] = client.get("/documents").json()["documents"]
     assert (about["length"], len(about["notes"])) == (len(TEXT), 1)
-    piece = client.get("/documents/0/text?start=4&end=999999999").json()
-    assert (piece["start"], piece["text"]) == (4, TEXT[4:])
+    second = TEXT.index("The ferry")
+    piece = client.get(f"/documents/0/text?start={second + 4}&end=999999999").json()
+    assert (piece["start"], piece["end"], piece["text"]) == (second, len(TEXT), TEXT[second:])
+    assert [block["kind"] for block in piece["blocks"]] == ["paragraph"]
     assert piece["places"] == [{"name": "p. 2", "start": 23}]
-    assert piece["place"] == "p. 1 to p. 2"
+    assert client.get("/documents/0/text?start=999999999&end=0").json() == piece
+    before = client.get(f"/documents/0/text?start=0&end={second}").json()
+    assert (before["start"], before["end"], before["text"]) == (0, second, TEXT[:second])
+
+
+def test_plain_text_has_an_outline_of_its_headings(documents: OpenDocuments) -> None:
+    """They are guessed if the document has neither headings nor places."""
+    text = "1. Ferry\n\nIt runs.\n\n2. Tolls\n\nOne penny.\n\n3. Keepers\n\nGrigor."
+    documents.sessions[0] = documents.sessions[0].about(Document("a.txt", text))
+    entries = outline(documents.sessions[0]).entries
+    starts = [text.index(title) for title in ("1. Ferry", "2. Tolls", "3. Keepers")]
+    assert [entry.start for entry in entries] == starts
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "source"),
+    [
+        ("# Ferry\n\nIt rains. Ann paid two. It snows.\n", "two", "Ann paid two."),
+        (
+            "# Ferry\n\nIt rains. Ann paid.\n\n# Sea\n\nIt snows.",
+            "Ann paid.",
+            "It rains. Ann paid.",
+        ),
+        (
+            "Load\tToll\nLoad: cart\tToll: nine\nLoad: pig\tToll: two",
+            "nine",
+            "Load: cart\tToll: nine",
+        ),
+        ("a " * 500 + "🦉 two" + " b" * 500, "two", f"{'a ' * 99}🦉 two{' b' * 100}"),
+    ],
+)
+def test_an_answer_has_the_text_around_it(text: str, answer: str, source: str) -> None:
+    """Its sentence, more if it is a sentence, or its row of a table; no word is cut."""
+    document, start = Document("a.txt", text), text.index(answer)
+    coverage = Coverage.of(len(text), (), (), ())
+    spans = (Span(start, start + len(answer)),)
+    excerpt = turn("q", Answer("q", answer, (), coverage, document, spans=spans))["source"]
+    assert excerpt["text"] == source == text[excerpt["start"] :][: len(source)]
+
+
+def test_only_pdf_files_that_exist_are_sent(tmp_path: Path) -> None:
+    """The client names a character, never a path; a page counts from the file's first page."""
+    for name, texts in (("a.pdf", ["One."]), ("b.pdf", ["Two.", "Three."])):
+        canvas = Canvas(str(tmp_path / name))
+        for text in texts:
+            canvas.drawString(72, 700, text)
+            canvas.showPage()
+        canvas.save()
+    (tmp_path / "c.txt").write_text("Four.", encoding="utf-8")
+    stages, settings = Pipeline(Paragraphs(5), BM25(k=1), BestSentence(), Stuff()), AskSettings()
+    session = Session(settings.document([tmp_path]), AskSettings(cached=False), stages)
+    documents = OpenDocuments([session], originals=[settings.originals([tmp_path])])
+    client = TestClient(AccessControl(application(documents), TOKEN, 8000), OWN, headers=API)
+    text = session.document.text
+
+    def pdf(word: str) -> tuple[int, str | None, bytes]:
+        reply = client.get(f"/documents/0/pdf?at={text.index(word)}")
+        return reply.status_code, reply.headers.get("x-page"), reply.content
+
+    second = (tmp_path / "b.pdf").read_bytes()
+    assert pdf("One") == (200, "1", (tmp_path / "a.pdf").read_bytes())
+    assert (pdf("Two"), pdf("Three")) == ((200, "1", second), (200, "2", second))
+    assert pdf("Four")[0] == 404
+    [about] = client.get("/documents").json()["documents"]
+    assert [text[start:end] for start, end in about["pdfs"]] == ["One.", "Two.\n\nThree."]
+    (tmp_path / "a.pdf").write_text("a secret", encoding="utf-8")
+    (tmp_path / "b.pdf").unlink()
+    assert (pdf("One")[0], pdf("Two")[0]) == (404, 404)
+    added = client.post("/documents?name=x.pdf", content=second).json()
+    assert client.get(f"/documents/{added['number']}/pdf?at=6").headers["x-page"] == "2"
+    assert client.get("/documents/0/pdf?at=../../a").status_code == 400
 
 
 def test_an_answer_is_preceded_by_steps(client: TestClient) -> None:
@@ -130,7 +206,8 @@ def test_an_answer_is_preceded_by_steps(client: TestClient) -> None:
     assert [step["step"] for step in steps] == ["looking for passages", "reading 1 input", "1 read"]
     assert last["answer"]["told"] == "Ann 🦉 found the fax."
     assert last["answer"]["passages"][0]["place"] == "a.pdf p. 1"
-    assert " characters: " in last["answer"]["ledger"][0]
+    assert last["answer"]["source"]["text"].startswith("Ann 🦉 found the fax.")
+    assert " characters: " in last["answer"]["coverage_lines"][0]
     assert client.get("/documents/0").json() == [last["answer"]]
 
 
