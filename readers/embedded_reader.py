@@ -178,11 +178,11 @@ class Embedded(TakesCalibration):
         self, read: Read, answered: Answered, rank: int, place: tuple[int, int, int], text: str
     ) -> Output:
         """Returns the output with a candidate: its passage, start and end, and its text."""
-        rest = answered.candidates[rank:]
-        probability = self._confidence(rest, answered.odds) if self._confidence else None
+        candidates = answered.candidates[rank:]
+        probability = self._confidence(candidates, answered.odds) if self._confidence else None
         return Output(
             " ".join(text.split()),
-            rest[0].score,
+            candidates[0].score,
             read=spans_of(read.passages),
             span=_span(read, *place),
             probability=probability,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from leporello.readers.embedded.spans import Candidate
 from leporello.text.squad import normalise, token_f1
 
-_FURTHEST = 12.0  # limit of a distance: greater ones say nothing more
+_FURTHEST = 12.0  # limit of a distance, beyond which answers are equally certain
 _SAME = 0.5  # least F1 of words of two candidates that are variants of one answer
 
 

@@ -207,11 +207,11 @@ def validate(judged: Sequence[Judged]) -> dict[str, float]:
         confidence = fit([answer for answer in judged if folds[answer.document] != fold])
         held_out = (answer for answer in judged if folds[answer.document] == fold)
         rows += [(confidence.probability(answer.signals), answer.f1) for answer in held_out]
-    sure = [f1 for probability, f1 in rows if certainty(probability) == "sure"]
+    trusted = [f1 for probability, f1 in rows if certainty(probability) == "sure"]
     probabilities, scores = zip(*rows, strict=True)
     return {
         "ece": selectivity([(probability, _FULL * f1) for probability, f1 in rows])["ece"],
         "auc": float(roc_auc_score([f1 >= _RIGHT for f1 in scores], probabilities)),
-        "sure": fmean(sure) if sure else 0.0,
-        "sure_share": len(sure) / len(rows),
+        "sure": fmean(trusted) if trusted else 0.0,
+        "sure_share": len(trusted) / len(rows),
     }

@@ -199,13 +199,13 @@ def matching(
         bags: Terms of each question.
         name: Class of the retriever, for the note on questions without hits.
     """
-    found = [
+    matches = [
         [hit for hit in hits if hit.score > 0 or not bag]
         for hits, bag in zip(rankings, bags, strict=True)
     ]
-    if any(hits and not left for hits, left in zip(rankings, found, strict=True)):
+    if any(hits and not positive for hits, positive in zip(rankings, matches, strict=True)):
         note(f"{name} found no passage with a word of a question on this document")
-    return found
+    return matches
 
 
 def _best(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.intp]:

@@ -518,7 +518,7 @@ def test_settings_of_layers_may_be_packed() -> None:
 
 
 def test_a_page_with_only_invisible_text_is_read_with_a_note(tmp_path: Path) -> None:
-    """Letters that are drawn, or nothing at all, have a text layer that is told."""
+    """Letters that are drawn, or nothing at all, have a text layer, which a note reports."""
     document = read(tmp_path, pdf([rendered(3), "Typed."]))
     assert document.text == "SECRET\n\nTyped."
     assert document.notes == ("1 of 2 pages have only invisible text, which was read",)

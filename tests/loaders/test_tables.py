@@ -589,13 +589,13 @@ def test_long_numbers_of_a_file_keep_their_digits(
 
 @pytest.mark.parametrize("change", [(b"</table:table>", b""), (b"</table:table-row>", b"</row>")])
 def test_a_corrupt_spreadsheet_of_libreoffice_is_refused(change: tuple[bytes, bytes]) -> None:
-    """The error says where the XML is corrupt."""
+    """The error names the place of the corrupt XML."""
     with pytest.raises(UserError, match=r"a\.ods: is corrupt \(mismatched tag: line 1, column"):
         read(changed(SHEETS[".ods"](grid("a,b")), "content.xml", change), "a.ods")
 
 
 def test_locked_spreadsheets_are_refused() -> None:
-    """The error says that a password locks the file, also one of Excel before 2007."""
+    """The error names the password that locks the file, also one of Excel before 2007."""
     data = bytearray(SHEETS[".xls"](grid("a,b")))
     assert data[532:534] == b"\xe1\0"  # the record after the beginning of the file
     data[532:534] = b"\x2f\0"
@@ -621,7 +621,7 @@ CELLS = st.lists(
 def test_every_cell_is_in_the_text_at_its_place(
     rows: list[list[str]], merged: tuple[int, int, int, int]
 ) -> None:
-    """Whatever tables are found, no cell is lost, and places are in order."""
+    """No cell is lost, in any division into tables, and places are in order."""
     top, first, height, width = merged
     table = written(
         rows,

@@ -103,7 +103,7 @@ def test_nothing_is_loaded_from_other_sites(client: TestClient) -> None:
     ("path", "status"),
     [
         ("/documents/1", 404),
-        ("/documents/-1", 404),
+        ("/documents/-1", 400),
         ("/documents/0/text?start=x&end=2", 400),
         ("/documents/0/text?start=-1&end=2", 400),
         ("/documents/../../etc/passwd", 404),

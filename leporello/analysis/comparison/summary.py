@@ -18,7 +18,7 @@ _NO = "–"
 
 
 def summary_of(comparison: Comparison) -> list[ResultTable]:
-    """Returns a table per task, whose title says which pipeline is best and by how much."""
+    """Returns a table per task; its title names the best pipeline and its lead."""
     notes = (explained(comparison), "`--all` shows all differences, confidence, coverage and cost")
     share = f"{comparison.draws.confidence:.0%}"
     *tables, last = [_table(task, share) for task in comparison.boards]
@@ -35,8 +35,8 @@ def _table(task: TaskComparison, share: str) -> ResultTable:
     for entry, label in zip(task.entries, labels, strict=True):
         marked, *numbers = scores_row(entry, task)
         suffix = marked.removeprefix(entry.label)
-        value, *rest = (_value(entry, metric) for metric in (first, *others))
-        cells = (*numbers[: len(counts)], value, _difference(entry, first), *rest)
+        value, *values = (_value(entry, metric) for metric in (first, *others))
+        cells = (*numbers[: len(counts)], value, _difference(entry, first), *values)
         rows.append((label[0] + suffix, *label[1:], *cells))
     # With blanks, so that long names of metrics are folded between words.
     plain = (task.metrics[metric].replace("_", " ") for metric in others)
@@ -60,18 +60,18 @@ def verdict(task: TaskComparison) -> str:
     if not honest:
         return "no pipeline has a score"
     best, *others = sorted(honest, key=lambda entry: -entry.scores[metric].value)
-    found = f"{best.label} has {'the best ' * bool(others)}{score}, {best.scores[metric].value:.2f}"
-    other = others[0] if others and best.label == task.baseline else best
-    difference = other.scores[metric].difference
+    leader = f"{best.label} has {'the best ' * bool(others)}{score}, {best.scores[metric].value:.2f}"
+    tested = others[0] if others and best.label == task.baseline else best
+    difference = tested.scores[metric].difference
     if not difference:
-        return found
-    name = other.label if other is not best else task.baseline
+        return leader
+    name = tested.label if tested is not best else task.baseline
     low, high = sorted(map(abs, (difference.low, difference.high)))
     is_certain = difference.p_corrected < LEVEL
     interval = f" [{low:.1f}, {high:.1f}]" if is_certain else ""
     chance = "more than chance" if is_certain else "which may be chance"
     return (
-        f"{found}; {abs(difference.value):.2f}{interval} above {name}, {chance}"
+        f"{leader}; {abs(difference.value):.2f}{interval} above {name}, {chance}"
         f" (p = {difference.p_corrected:.4f})"
     )
 

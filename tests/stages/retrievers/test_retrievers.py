@@ -205,7 +205,7 @@ def test_scores_of_bm25_follow_the_formula_with_the_idf_of_lucene(
 @pytest.mark.parametrize("count", [3, 30])
 @pytest.mark.parametrize("retriever", [BM25(), TfIdf()])
 def test_passages_without_a_word_of_the_question_are_not_hits(retriever: Any, count: int) -> None:
-    """A word in half of the chunks finds these; a word of none finds nothing, with a note."""
+    """A word in half of the chunks finds these; a word in no chunk finds nothing, with a note."""
     chunks = joined(["Nets are mended."] * count + ["The boiler hisses."] * count)
     [hits] = lists_of(retriever, ["boiler"], chunks)
     assert [hit.chunk for hit in hits] == chunks[count : count + 10]
