@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from time import monotonic
 from typing import Any
 
 from leporello.executors.pickling import dump, load
@@ -12,6 +13,7 @@ _HEADER = struct.Struct("!4sI")
 _MARK = b"\xf0LEP"  # begins each message, so that other bytes are noticed at once
 _LARGEST = 2**28  # bytes of a message
 _BLOCK = 2**16
+_TO_ARRIVE = 5.0  # seconds from the beginning of a message to its end
 
 
 class InvalidMessageError(Exception):
@@ -21,7 +23,7 @@ class InvalidMessageError(Exception):
 class Channel:
     """Connection to another process, which transfers pickled messages.
 
-    It uses no function of a module, since a stage of the process may have replaced it.
+    Functions are imported by name: a stage may replace the functions of modules.
     """
 
     def __init__(self, connected: socket.socket, to_send: int = 0) -> None:
@@ -35,7 +37,7 @@ class Channel:
             limit = struct.pack("@ll", to_send, 0)
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
         self._socket, self._received = connected, bytearray()
-        self._no_wait = socket.MSG_DONTWAIT
+        self._no_wait, self._since = socket.MSG_DONTWAIT, 0.0  # since the beginning of a message
 
     def fileno(self) -> int:
         """Returns the number of the socket, for functions that wait for several ones."""
@@ -71,10 +73,20 @@ class Channel:
             try:
                 self._read(self._no_wait)
             except BlockingIOError:
+                self._check_rest()
                 return None
+        self._since = 0.0
         message = bytes(self._received[_HEADER.size : end])
         del self._received[:end]
         return message
+
+    def _check_rest(self) -> None:
+        """Raises an error if the rest of a message is late: a stage wrote the beginning."""
+        if not self._received:
+            return
+        self._since = self._since or monotonic()
+        if monotonic() - self._since > _TO_ARRIVE:
+            raise InvalidMessageError
 
     def _end(self) -> int | None:
         """Returns where the next message ends; None if it has not arrived completely."""
