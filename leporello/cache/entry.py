@@ -9,7 +9,6 @@ import json
 import mmap
 import os
 import secrets
-import stat
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -62,8 +61,10 @@ def read(path: Path, key: str) -> tuple[Index, float]:
 
 def read_key(path: Path) -> dict[str, JSON] | None:
     """Returns the recipe in a file; None if it cannot be read."""
+    if not path.is_file():
+        return None
     try:
-        with path.open("rb", opener=_without_waiting) as file:
+        with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             header = file.read(min(length, path.stat().st_size))
         key = json.loads(json.loads(header)["__metadata__"]["recipe"])
@@ -74,20 +75,16 @@ def read_key(path: Path) -> dict[str, JSON] | None:
 
 def _contents(path: Path) -> tuple[Buffer, float]:
     """Returns the bytes of a file, mapped if it is large, and the time of its last use."""
-    with path.open("rb", buffering=0, opener=_without_waiting) as file:
+    if path.exists() and not path.is_file():  # opening a pipe would block
+        raise DamagedEntryError("it is not a file")
+    with path.open("rb", buffering=0) as file:
         status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise DamagedEntryError("it is a pipe or a device")
         if status.st_size >= _MAPPED:
             try:
                 return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), status.st_mtime
             except OSError as error:  # too many open files: read it instead
                 raise_interruption(error)
         return file.read(), status.st_mtime
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _value(content: Buffer, key: str) -> Index:
