@@ -61,6 +61,8 @@ def read(path: Path, key: str) -> tuple[Index, float]:
 
 def read_key(path: Path) -> dict[str, JSON] | None:
     """Returns the recipe in a file; None if it cannot be read."""
+    if not path.is_file():
+        return None
     try:
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
@@ -73,6 +75,8 @@ def read_key(path: Path) -> dict[str, JSON] | None:
 
 def _contents(path: Path) -> tuple[Buffer, float]:
     """Returns the bytes of a file, mapped if it is large, and the time of its last use."""
+    if path.exists() and not path.is_file():  # opening a pipe would block
+        raise DamagedEntryError("it is not a file")
     with path.open("rb", buffering=0) as file:
         status = os.fstat(file.fileno())
         if status.st_size >= _MAPPED:

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -160,6 +161,7 @@ def main() -> None:
 def _run() -> NoReturn:
     try:
         with _reported_exits():
+            _check_folder()
             application(sys.argv[1:])()
     except KeyboardInterrupt:
         stderr().print("interrupted")
@@ -167,9 +169,23 @@ def _run() -> NoReturn:
     except UserError as error:
         stderr().print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
         _leave(_USERS_MISTAKE)
+    except (MemoryError, OSError, ImportError) as error:
+        # Without the libraries of `stderr()`, for which memory or files may be missing too.
+        reason = str(error) or "there is not enough memory"
+        sys.stderr.write(visible(f"the command cannot continue: {reason}\n"))
+        _leave(_FAILED)
     except SystemExit as end:
         _leave(signals.status() if end.code == _INTERRUPTED else end.code)
     _leave(0)
+
+
+def _check_folder() -> None:
+    try:
+        Path.cwd()
+    except OSError as error:
+        raise UserError(
+            f"the current folder is not available: {error.strerror}; change to another one"
+        ) from None
 
 
 def _leave(status: object) -> NoReturn:

@@ -117,7 +117,7 @@ class CombinerRunner:
             text = self.stages.no_answer
             return dataclasses.replace(prediction, prediction=text, abstained=True)
         if self.normalise:
-            with stage_errors("task"):
+            with stage_errors("task"), time_limit(self.timeout):
                 text = self.normalise(prediction.prediction, active.example)
                 prediction = dataclasses.replace(prediction, prediction=text)
         return prediction

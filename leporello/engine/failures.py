@@ -5,7 +5,7 @@ The process that makes a call enforces its time limit. A call that never returns
 
 from __future__ import annotations
 
-import faulthandler
+# Functions by name, where a stage that replaces them must not affect the limits.
 import os
 import threading
 import traceback
@@ -13,15 +13,18 @@ from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from faulthandler import cancel_dump_traceback_later, dump_traceback_later
+from os import _exit, utime
 from pathlib import Path
-from time import monotonic  # by name: a stage may replace functions of `time`
+from time import monotonic
 from types import FrameType, TracebackType
 from typing import IO, TypeAlias
 
 from leporello.core.environment import signals
 from leporello.core.environment.classes import REMAPPED_PATHS
+from leporello.core.environment.input_limits import SECONDS
 from leporello.core.environment.platform import alarm
-from leporello.core.errors import ReadError, Stopped, UserError
+from leporello.core.errors import ReadError, UserError
 from leporello.core.files import in_utf8
 from leporello.core.secrets import redact
 
@@ -38,8 +41,9 @@ Phase: TypeAlias = tuple[str | int, ...]
 # An alarm interrupts Python code. If the call never returns to the interpreter, faulthandler ends
 # the process; if a stage cancelled both, or the process is stopped, the driver kills it. Each waits
 # for the one before it (decision 40).
-_GRACE = 10.0  # seconds beyond twice the limit after which the process ends itself
-_OUTSIDE = 2.0  # further seconds after which the watching process ends it
+_GRACE = 4.0  # seconds beyond twice the limit after which the process ends itself
+_IMPORTS = 60.0  # seconds for which imports in a call put off both
+_OUTSIDE = 1.0  # further seconds after which the watching process ends it
 # Libraries that retry on any exception swallow the first one.
 _AGAIN = 1.0  # seconds after which a call that swallowed the TimeoutError is interrupted again
 
@@ -116,7 +120,7 @@ class stage_errors:  # noqa: N801 -- called like a function; a generator takes t
 def is_passed_on(error: BaseException) -> bool:
     """Returns whether an error is not a failure of a stage, but a user's mistake or interrupt."""
     return signals.is_interrupt(error) or isinstance(
-        error, (UserError, ExampleError, GeneratorExit, Stopped)
+        error, (UserError, ExampleError, GeneratorExit)
     )
 
 
@@ -234,7 +238,7 @@ class time_limit:  # noqa: N801 -- called like a function; a generator takes twi
                 self._limit.__exit__(kind, error, trace)
         finally:
             if os.getpid() != self._process:  # a stage has forked: the copy is not a worker
-                os._exit(0)
+                _exit(0)
 
 
 @contextmanager
@@ -243,34 +247,41 @@ def _limited(seconds: float) -> Generator[None]:
     if threading.current_thread() is not threading.main_thread():
         raise UserError("a time-out for examples requires the main thread; run without one here")
 
-    over = False
+    over, started = False, monotonic()
 
     def ring(_: int, frame: FrameType | None) -> None:
-        # An interrupted import leaves a broken module; the next alarm follows soon.
-        if not over and not _is_importing(frame):
+        if over:
+            return
+        if not _is_importing(frame):
             raise TimeoutError(f"took longer than {seconds:g} s")
+        # An interrupted import leaves a broken module; the next alarm follows soon.
+        if monotonic() - started < _IMPORTS:
+            arm()
 
-    with alarm(seconds, _AGAIN, ring):
+    def arm() -> None:
         if _deadline is not None:
             # Twice the limit: the exception of the alarm comes first, and costs only one example,
             # whereas this ends the worker and its model.
-            delay = 2 * seconds + _GRACE
-            faulthandler.dump_traceback_later(delay, exit=True, file=_deadline)
+            delay = min(2 * seconds + _GRACE, SECONDS)
+            dump_traceback_later(delay, exit=True, file=_deadline)
             # The time of a file, not a message: one system call per limited call, and the driver
             # can read it even if this process is stopped (decision 40).
             _set_deadline(_deadline, monotonic() + delay + _OUTSIDE)
+
+    with alarm(seconds, _AGAIN, ring):
+        arm()
         try:
             yield
         finally:
             over = True  # a late alarm is ignored
-            faulthandler.cancel_dump_traceback_later()
+            cancel_dump_traceback_later()
             if _deadline is not None:
                 _set_deadline(_deadline, None)
 
 
 def _set_deadline(file: IO[str], deadline: float | None) -> None:
     with suppress(OSError):  # a stage may have closed the file
-        os.utime(file.fileno(), (deadline, deadline) if deadline else None)
+        utime(file.fileno(), (deadline, deadline) if deadline else None)
 
 
 def _is_importing(frame: FrameType | None) -> bool:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from time import monotonic_ns  # by name: a stage may replace functions of `time`
 
 from leporello.core.records import JSON
 
 _TIMEOUT = "example_timeout"  # affects only failures, so a run may resume with another value
+_SILENCE = 5.0  # seconds beyond twice the limit without an operation, after which a worker ends
+_CLOCK_TIMES = 10**18  # nanoseconds: later file times are times of day, not of `monotonic_ns`
+# Operations without a limit: files and models may be huge, and connections slow.
+_UNLIMITED = ("open", "load", "publish")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class Limits:
         """Returns the differences from an earlier run's limits, as its manifest contains them."""
         # Other sizes form other batches, in which the same prompt can decode to another text
         # (decision 3).
-        names = [field.name for field in fields(self) if field.name != _TIMEOUT]
+        names = [f.name for f in fields(self) if f.name != _TIMEOUT]
         return tuple(
             f"limits.{name}: {earlier[name]!r} -> {getattr(self, name)!r}"
             for name in names
@@ -60,6 +64,58 @@ def is_overdue(file: Path) -> bool:
     except FileNotFoundError:  # no process works on the shard
         return False
     return True
+
+
+@dataclass
+class Clock:
+    """Clock of a worker in its driver, which no stage can stop.
+
+    A call has a deadline, but a stage may have replaced functions that the worker uses between the
+    calls. So a worker that logs no operation and sets no deadline for some time is ended too.
+
+    Attributes:
+        timeout: Seconds that an example may take in a call; None sets no limit.
+    """
+
+    timeout: float | None
+    _seen: list[tuple[int, int]] = field(default_factory=list)
+    _since: float = 0.0
+
+    def is_over(self, logs: Sequence[Path]) -> bool:
+        """Returns whether the worker must be ended; then records it beside its logs.
+
+        Args:
+            logs: Logs of the attempts on the worker's shards.
+        """
+        if self.timeout is None:
+            return False
+        if any(is_overdue(deadline_of(log)) for log in logs):
+            return True
+        now, seen = monotonic_ns() / 1e9, [*map(_state, logs)]
+        if seen != self._seen:
+            self._seen, self._since = seen, now
+        is_silent = logs and now - self._since > 2 * self.timeout + _SILENCE
+        # An old deadline is that of a call which still has time.
+        if not is_silent or any(0 < time < _CLOCK_TIMES for _, time in seen):
+            return False
+        if any(map(_is_unlimited, logs)):
+            return False
+        for log in logs:
+            deadline_of(log).write_text("ended from outside: no sign of work\n")
+        return True
+
+
+def _state(log: Path) -> tuple[int, int]:
+    """Returns the size of a log and the time of its deadline; 0 without a file."""
+    size = log.stat().st_size if log.exists() else 0
+    deadline = deadline_of(log)
+    return size, deadline.stat().st_mtime_ns if deadline.exists() else 0
+
+
+def _is_unlimited(log: Path) -> bool:
+    """Returns whether the last operation in a log may take any time, or no operation began."""
+    lines = log.read_bytes().splitlines() if log.exists() else []
+    return not lines or any(lines[-1].startswith(f'["{kind}"'.encode()) for kind in _UNLIMITED)
 
 
 def forget_deadline(file: Path) -> None:

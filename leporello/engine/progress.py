@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import monotonic  # by name: a stage may replace functions of `time`
 from typing import TYPE_CHECKING, Protocol
 
 from leporello.core.errors import Stopped
@@ -84,7 +84,7 @@ class Progress:
     failed: int = 0
     read_tokens: int = 0
     _waiting: int = 0
-    _started: float = field(default_factory=time.monotonic)
+    _started: float = field(default_factory=monotonic)
 
     def __post_init__(self) -> None:
         self._display = _make_display(self.title, self.examples)
@@ -137,7 +137,7 @@ class Progress:
     def _update(self, advance: int) -> None:
         if not self._display:
             return
-        seconds = time.monotonic() - self._started
+        seconds = monotonic() - self._started
         counts = f"{self.documents} documents, {self.read_tokens / seconds:,.0f} tokens/s"
         if self._waiting:
             counts += f", reading {self._waiting} inputs"

@@ -8,9 +8,9 @@ import json
 import math
 import sys
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from time import monotonic  # by name: a stage may replace functions of `time`
 from typing import Any
 
 from leporello.cache.fingerprint import fingerprint
@@ -180,10 +180,10 @@ class BatchReader:
             return [output_from_row(row) for row in rows]
         # Before the clock starts, so that tokens per second do not depend on the time to load.
         self.load()
-        started, before, self._halved = time.monotonic(), self._packed(), False
+        started, before, self._halved = monotonic(), self._packed(), False
         replies = self._read(batch)
         packed = self._packed().since(before)
-        self._count(replies, time.monotonic() - started, packed)
+        self._count(replies, monotonic() - started, packed)
         # A smaller batch can change the last digits, so its outputs are not cached (decision 10).
         if key and self.cache and not self._halved and not packed.halvings:
             self.cache.put("outputs", key, {"outputs": list(map(output_row, replies))})
@@ -201,7 +201,7 @@ class BatchReader:
             self.statistics.cached += 1
             rows: Any = entry["outputs"]
             return output_from_row(rows[0])
-        started = time.monotonic()
+        started = monotonic()
         try:
             reply: Reply = _rounded(call_reader(self.reader, [read])[0])
         except UserError:
@@ -209,7 +209,7 @@ class BatchReader:
         except BaseException as error:  # a plug-in may call `sys.exit`
             reply = read_error(error)
         with self._lock:
-            self._count([reply], time.monotonic() - started, BatchStatistics())
+            self._count([reply], monotonic() - started, BatchStatistics())
         # Errors are not cached, because those of a server are often temporary.
         if key and self.cache and isinstance(reply, Output):
             self.cache.put("outputs", key, {"outputs": [output_row(reply)]})

@@ -10,12 +10,12 @@ instead: every read is sent separately as soon as a slot is free.
 from __future__ import annotations
 
 import sys
-import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
+from time import monotonic  # by name: a stage may replace functions of `time`
 from typing import TypeAlias
 
 from leporello.core.errors import ReadError
@@ -63,7 +63,7 @@ class Rounds:
         self._active: dict[int, ActiveExample] = {}
         self._batches: deque[tuple[BatchReader, list[_Place]]] = deque()
         self._finished: deque[FinishedExample] = deque()
-        self._committed = time.monotonic()
+        self._committed = monotonic()
         self._in_group = 0
         self._group = self.limits.max_active
         # An engine that forms its own batches runs best with all reads of the shard; groups would
@@ -163,7 +163,7 @@ class Rounds:
         self._set_state(state)
         # One transaction per example would cost more than an example without reads. A kill loses
         # only the examples since the last commit.
-        if time.monotonic() - self._committed > _COMMIT:
+        if monotonic() - self._committed > _COMMIT:
             self._commit()
 
     def _set_state(self, state: ActiveExample | FinishedExample) -> None:
@@ -184,7 +184,7 @@ class Rounds:
 
     def _commit(self) -> None:
         self.store.commit()
-        self._committed = time.monotonic()
+        self._committed = monotonic()
 
     def _deliver(
         self, places: Sequence[_Place], replies: Sequence[Reply], notes: Sequence[str]
@@ -242,13 +242,13 @@ class Rounds:
 
     def _read(self, reader: BatchReader, places: Sequence[_Place]) -> list[Reply]:
         """Reads a batch; outputs contain its seconds if the budget limits seconds."""
-        start = time.monotonic()
+        start = monotonic()
         replies = self._read_safely(reader, places)
         if self.runner.stages.budget.seconds is None:
             return replies
         # Stored with each output: a resumed shard then refuses the same reads for lack of seconds.
         # Each read of a batch is charged an equal share (decision 47).
-        seconds = (time.monotonic() - start) / len(places)
+        seconds = (monotonic() - start) / len(places)
         return [replace(r, seconds=seconds) if isinstance(r, Output) else r for r in replies]
 
     def _read_safely(self, reader: BatchReader, places: Sequence[_Place]) -> list[Reply]:
@@ -297,11 +297,11 @@ class Rounds:
 
     def _timed(self, reader: BatchReader, read: Read) -> Reply:
         """Reads in a thread; the output contains its seconds if the budget limits seconds."""
-        start = time.monotonic()
+        start = monotonic()
         reply = reader.read_one(read)
         if self.runner.stages.budget.seconds is None or not isinstance(reply, Output):
             return reply
-        return replace(reply, seconds=time.monotonic() - start)
+        return replace(reply, seconds=monotonic() - start)
 
     def _deliver_one(self, example: ActiveExample, index: int, reply: Reply) -> None:
         self._deliver([(example, index)], [reply], [""])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
+from time import monotonic  # by name: a stage may replace functions of `time`
 
 from leporello.config import Pipeline
 from leporello.core.calls import derived, segments
@@ -62,13 +62,13 @@ def select_document(
     Raises:
         UserError: The user made a mistake.
     """
-    started = time.monotonic()
+    started = monotonic()
     valid = [example for example in examples if not example.fault]
     selections = iter(select_apart(stages, valid, timeout) if valid else ())
     selected = tuple(
         ExampleError("task", e.fault) if e.fault else next(selections) for e in examples
     )
-    return TimedSelections(selected, time.monotonic() - started)
+    return TimedSelections(selected, monotonic() - started)
 
 
 def select(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:

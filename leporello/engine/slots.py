@@ -7,11 +7,11 @@ longest answer of each batch. A free slot receives the next waiting read of any 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
+from time import monotonic  # by name: a stage may replace functions of `time`
 
 from leporello.core.errors import ReadError, UserError
 from leporello.core.records import Reply
@@ -115,7 +115,7 @@ class Slots:
 
     def _is_overdue(self, pending: _PendingRead) -> bool:
         start = pending.started_at
-        return bool(self.timeout and start and time.monotonic() - start > self.timeout)
+        return bool(self.timeout and start and monotonic() - start > self.timeout)
 
     def _cancel(self) -> None:
         """Discards reads that have not started."""
@@ -134,7 +134,7 @@ class Slots:
 
     def _work(self) -> None:
         while pending := self._queue.get():
-            pending.started_at = time.monotonic()
+            pending.started_at = monotonic()
             self._started.add(pending)
             reply: Reply | BaseException
             try:

@@ -15,13 +15,14 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 from leporello.core.environment.platform import die_with_parent
 from leporello.core.environment.streams import open_standard_streams
+from leporello.executors.channel import Channel
 
 _INTERVAL = 1.0  # seconds between checks whether the parent is alive
+_TO_SEND = 30  # seconds in which a process must take a message
 _TO_STOP = 5.0  # seconds that a process may take to end its own processes
 # The socket closes shortly before the status exists, and the status names the signal.
 _PATIENCE = 0.2  # seconds to wait for a process that has closed its socket
@@ -31,7 +32,7 @@ class ChildProcess:
     """Child process.
 
     Attributes:
-        connection: Connection to the process; its first message contains the module paths.
+        channel: Connection to the process; its first message contains the module paths.
     """
 
     def __init__(self, main: str, environment: dict[str, str] | None = None) -> None:
@@ -60,9 +61,9 @@ class ChildProcess:
                 start_new_session=True,  # the parent handles Ctrl-C
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **(environment or {})},
             )
-        self.connection = Connection(parent_socket.detach())
-        with suppress(ConnectionError):  # the process has ended; the next read reports it
-            self.connection.send(paths)
+        self.channel = Channel(parent_socket, _TO_SEND)
+        with suppress(OSError):  # the process has ended; the next read reports it
+            self.channel.send(paths)
 
     @property
     def pid(self) -> int:
@@ -96,7 +97,7 @@ class ChildProcess:
         return f"ended with status {status}"
 
 
-def connected() -> Connection:
+def connected() -> Channel:
     """Returns the connection of this child process to its parent.
 
     After this call the process ends when the parent ends.
@@ -104,9 +105,9 @@ def connected() -> Connection:
     open_standard_streams()
     end_with_parent()
     show_log()
-    connection = Connection(int(sys.argv[1]))
-    sys.path[:] = connection.recv()
-    return connection
+    channel = Channel(socket.socket(fileno=int(sys.argv[1])))
+    sys.path[:] = channel.receive()
+    return channel
 
 
 def end_with_parent() -> None:

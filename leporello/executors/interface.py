@@ -13,7 +13,7 @@ from leporello.core.calls.budget import Ledger, SharedBudget
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
 from leporello.engine.database import StoreCounts
-from leporello.engine.limits import Limits, deadline_of
+from leporello.engine.limits import Limits
 from leporello.engine.reading import ReadStatistics
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
@@ -63,11 +63,10 @@ class JobGroupSpec:
         for root in (self.task.spec, *own_metrics(self.metrics)):
             yield from root.all_specs()
 
-    def deadline(self, shard: int) -> Path:
-        """Returns the file with the deadline of a shard, which a worker writes for its driver."""
+    def attempts(self, shard: int) -> Path:
+        """Returns the log of the attempts on a shard, which a worker writes for its driver."""
         directory = RunDirectory(self.directory)
-        files = JobFiles(directory, self.pipelines[0].name, self.task.name)
-        return deadline_of(files.attempts(shard))
+        return JobFiles(directory, self.pipelines[0].name, self.task.name).attempts(shard)
 
     def reason_to_supervise(self) -> str:
         """Returns why the batch requires a process that can be killed; empty if it does not."""

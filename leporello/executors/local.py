@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from multiprocessing.connection import wait
 
 from leporello.config.placement import Placement, visible_gpus
 from leporello.core.errors import Stopped, UserError
 from leporello.engine.failures import TRIES
-from leporello.engine.limits import is_overdue
 from leporello.engine.progress import ProgressCounts
+from leporello.executors.channel import InvalidMessageError
 from leporello.executors.child_process import ChildProcess
 from leporello.executors.interface import JobGroupSpec, ShardOrder, ShardResult
 from leporello.executors.pickling import dump
@@ -51,7 +50,7 @@ class WorkerProcess:
     """A worker process on this machine; see `WorkerLink`.
 
     Attributes:
-        connection: Connection to the process.
+        channel: Connection to the process.
         end: Function that kills the process.
     """
 
@@ -80,20 +79,35 @@ class WorkerProcess:
         threading = {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "PASSIVE"}
         variables = {**threading, **variables}
         self._process = ChildProcess("leporello.executors.pool_worker:main", variables)
-        self.connection, self.end = self._process.connection, self._process.end
+        self.channel, self.end = self._process.channel, self._process.end
+        self._message: bytes | None = None
         self.send(dump((memory, remapped or {}, spec)))
 
     def send(self, message: bytes) -> None:
-        """Sends a pickled message; ignores that the process has ended."""
-        with suppress(ConnectionError):  # `receive` reports the death
-            self.connection.send_bytes(message)
+        """Sends a pickled message; ends a process that does not take it."""
+        try:
+            self.channel.send_bytes(message)
+        except OSError:
+            self.end()  # `receive` reports the death
+
+    def has_message(self) -> bool:
+        """Returns whether `receive` has a message, without waiting for one."""
+        if self._message is None:
+            try:
+                self._message = self.channel.take()
+            except InvalidMessageError:
+                self._message = dump(("died", "sent an invalid message"))
+            except (EOFError, OSError):
+                self._message = dump(("died", self._process.cause()))
+        return self._message is not None
 
     def receive(self) -> bytes:
         """Returns the next pickled message; if the process has ended, the cause of its death."""
-        try:
-            return self.connection.recv_bytes()
-        except (EOFError, OSError):
-            return dump(("died", self._process.cause()))
+        while not self.has_message():
+            wait([self.channel.fileno()])
+        message, self._message = self._message, None
+        assert message is not None
+        return message
 
 
 class LocalWorkers:
@@ -105,7 +119,6 @@ class LocalWorkers:
     def __init__(self, spec: JobGroupSpec, placement: Placement, count: int) -> None:
         """Prepares up to `count` workers; starts none."""
         self._spec, self._placement, self.workers = dump(spec), placement, count
-        self._deadline = spec.deadline
         self._gpus: dict[WorkerLink, str | None] = {}
 
     def __enter__(self) -> LocalWorkers:
@@ -133,12 +146,10 @@ class LocalWorkers:
 
     def ready(self, links: Sequence[WorkerLink]) -> Sequence[WorkerLink]:
         """Returns the links with a message; waits for one, but only for a short time."""
-        by_connection = {link.connection: link for link in links if isinstance(link, WorkerProcess)}
-        return [by_connection[c] for c in wait([*by_connection], INTERVAL) if c in by_connection]
+        processes = [link for link in links if isinstance(link, WorkerProcess)]
+        if not any(process.has_message() for process in processes):
+            wait([process.channel.fileno() for process in processes], INTERVAL)
+        return [process for process in processes if process.has_message()]
 
     def watch(self, workers: Sequence[PoolWorker]) -> None:
-        """Kills workers that have exceeded their deadline; `receive` reports their death."""
-        for worker in workers:
-            if any(is_overdue(self._deadline(shard)) for shard in worker.orders):
-                # From outside: a stopped process runs neither its alarm nor faulthandler's thread.
-                worker.link.end()
+        """See `Workplace`; this machine always has room."""

@@ -9,12 +9,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from leporello.core.errors import Stopped, UserError
-from leporello.engine.limits import forget_deadline
+from leporello.engine.limits import Clock, deadline_of, forget_deadline
 from leporello.engine.progress import ProgressCounts
 from leporello.executors.interface import JobGroupSpec, ShardOrder, ShardResult
 from leporello.executors.pickling import dump, load
 
 INTERVAL = 0.2  # seconds that a workplace waits for messages, between checks of the pool
+
+
+_CONTENTS: Mapping[str, type] = {
+    "more": str, "progress": ProgressCounts, "sizes": Mapping, "result": ShardResult,
+    "failed": str, "died": str,
+}  # fmt: skip
 
 
 class WorkerLink(Protocol):
@@ -39,12 +45,14 @@ class PoolWorker:
 
     Attributes:
         link: Connection to the worker.
+        clock: Clock of the worker.
         name: Process and machine; empty until the worker has requested an order.
         orders: Orders without a result, by shard.
         waits: Whether the worker waits for an order.
     """
 
     link: WorkerLink
+    clock: Clock
     name: str = ""
     orders: dict[int, ShardOrder] = field(default_factory=dict)
     waits: bool = False
@@ -63,7 +71,10 @@ class PoolWorker:
         """Returns the kind and content of the next message, or the cause of the worker's death."""
         try:
             kind, answer = load(self.link.receive())
+            is_valid = isinstance(answer, _CONTENTS[kind])
         except Exception:  # a stage may write to the socket
+            is_valid = False
+        if not is_valid or (kind == "result" and answer.shard not in self.orders):
             return "died", "sent an invalid message"
         self.waits = kind == "more"
         if self.waits:
@@ -121,7 +132,8 @@ class Pool:
 
     def __init__(self, spec: JobGroupSpec, place: Workplace, check: Callable[[], None]) -> None:
         """Prepares the pool; workers start with the first orders. See `executor_for`."""
-        self._deadline, self._place, self._check = spec.deadline, place, check
+        self._log, self._place, self._check = spec.attempts, place, check
+        self._timeout = spec.limits.example_timeout
         self._workers: list[PoolWorker] = []
         self._orders: Iterator[ShardOrder] = iter(())
         self._queue: deque[ShardOrder] = deque()
@@ -197,7 +209,7 @@ class Pool:
             if worker.waits and self._has_orders(1):
                 order = self._queue.popleft()
                 # The deadline of a worker that died would end its successor at once.
-                forget_deadline(self._deadline(order.shard.number))
+                forget_deadline(deadline_of(self._log(order.shard.number)))
                 worker.give(order)
             elif worker.waits and worker.orders:
                 # A worker with slots keeps shards open and would wait for the next order without
@@ -217,7 +229,8 @@ class Pool:
         return len(self._queue) >= count
 
     def _start(self) -> PoolWorker:
-        worker = PoolWorker(self._place.start([worker.link for worker in self._workers]))
+        link = self._place.start([worker.link for worker in self._workers])
+        worker = PoolWorker(link, Clock(self._timeout))
         self._workers.append(worker)
         return worker
 
@@ -236,6 +249,10 @@ class Pool:
                 yield from self._replace(worker, answer)
             elif kind == "failed":
                 self._end(UserError(answer))
+        for worker in self._workers:
+            # From outside: a stopped process runs neither its alarm nor faulthandler's thread.
+            if worker.clock.is_over([*map(self._log, worker.orders)]):
+                worker.link.end()
         self._call(lambda: self._place.watch(self._workers))
         self._call(self._check)
 

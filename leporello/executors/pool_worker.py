@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import threading
 from collections.abc import Iterator
 from functools import partial
 from io import TextIOWrapper
-from multiprocessing.connection import Connection
+from os import _exit  # by name: a stage may replace functions of `os`
 from pathlib import Path
 from traceback import walk_tb
 from typing import Any
@@ -19,9 +18,10 @@ from leporello.core.environment.platform import limit_memory
 from leporello.core.errors import Stopped, UserError
 from leporello.core.secrets import redact
 from leporello.engine.failures import error_text
+from leporello.executors.channel import Channel
 from leporello.executors.child_process import connected
 from leporello.executors.interface import JobGroupSpec, ShardOrder
-from leporello.executors.pickling import dump, load
+from leporello.executors.pickling import load
 from leporello.executors.pipelines import this_worker
 from leporello.executors.worker import Reporter, ShardWorker
 from leporello.jobs.directory import RunDirectory
@@ -33,13 +33,13 @@ def main() -> None:
     """Runs orders until the driver closes the connection."""
     sys.unraisablehook = threading.excepthook = _log_ignored
     try:
-        connection = connected()
-        memory, remapped, spec = load(connection.recv_bytes())
+        channel = connected()
+        memory, remapped, spec = channel.receive()
         REMAPPED_PATHS.update(remapped)
         # Before any stage runs: a failed allocation is an error of one example, but the kernel's
         # killer may choose any process of the machine.
         limit_memory(memory)
-        _DriverConnection(connection).run(spec)
+        _DriverConnection(channel).run(spec)
     except (EOFError, ConnectionError):  # the driver has ended
         pass
     except BaseException as error:
@@ -47,7 +47,7 @@ def main() -> None:
         name, line = place[0].f_code.co_filename, place[1]
         _log.error("a worker failed: %s (%s:%d)", error_text(error), name, line)
         # `sys.exit` would wait for threads that a stage has started.
-        os._exit(1)
+        _exit(1)
 
 
 def _log_ignored(raised: sys.UnraisableHookArgs | threading.ExceptHookArgs) -> None:
@@ -80,8 +80,8 @@ class _WithoutKeys(logging.Formatter):
 class _DriverConnection:
     """Messages between this worker and its driver."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
         self._worker: ShardWorker | None = None
 
     def run(self, data: bytes) -> None:
@@ -102,7 +102,7 @@ class _DriverConnection:
     def _orders(self) -> Iterator[ShardOrder]:
         while True:
             self._send("more", this_worker())
-            message = load(self._connection.recv_bytes())
+            message = self._channel.receive()
             if isinstance(message, ShardOrder):
                 yield message
             elif message == "sizes":
@@ -120,8 +120,8 @@ class _DriverConnection:
             self._send("failed", str(error))
 
     def _check(self) -> None:
-        if self._connection.poll() and load(self._connection.recv_bytes()) == "stop":
+        if (message := self._channel.take()) is not None and load(message) == "stop":
             raise Stopped("")
 
     def _send(self, kind: str, content: Any) -> None:  # noqa: ANN401 -- any object
-        self._connection.send_bytes(dump((kind, content)))
+        self._channel.send((kind, content))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
+from pathlib import Path
 from typing import TypeAlias
 
 from leporello.cache.store import collect_reuse, collected
 from leporello.core.records import Document, Example, Hit
-from leporello.engine.failures import ExampleError
+from leporello.engine.failures import ExampleError, enforce_deadlines
 from leporello.engine.selection import Selection, TimedSelections, select_document
 from leporello.executors.child_process import end_with_parent
 from leporello.executors.interface import JobGroupSpec
@@ -128,6 +130,7 @@ def _initialize(spec: bytes) -> None:
     # Otherwise a killed worker would leave this process behind, with its indexes in memory.
     end_with_parent()
     _pipelines = Pipelines(load(spec))
+    enforce_deadlines(Path(os.devnull))  # without it, a call that cannot be interrupted would hang
 
 
 def _select(work: bytes) -> bytes:

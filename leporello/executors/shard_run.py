@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from time import monotonic  # by name: a stage may replace functions of `time`
 
 from leporello.core.environment.platform import peak_memory
 from leporello.core.errors import UserError
@@ -77,7 +77,7 @@ class ShardRun:
         """
         self.order, self.log = order, log
         self._pipelines, self._listener, self._slots = pipelines, listener, slots
-        self._started = time.monotonic()
+        self._started = monotonic()
         if log:
             log.open()
             if pipelines.spec.limits.example_timeout is not None:
@@ -202,14 +202,14 @@ class ShardRun:
         attempts = lane.rounds.attempts
         valid = next((example for example in document.examples if not example.fault), None)
         if lane.enricher and valid:
-            started = time.monotonic()
+            started = monotonic()
             try:
                 prepare_passages(lane.store, lane.enricher, document.number, valid)
             except ExampleError as error:
                 failed = (
                     ExampleError("task", e.fault) if e.fault else error for e in document.examples
                 )
-                return TimedSelections((*failed,), time.monotonic() - started)
+                return TimedSelections((*failed,), monotonic() - started)
         if attempts.begin("select", document.number) < TRIES:
             return select_document(stages, document.examples, timeout)
         selections: list[Selection | ExampleError] = []
@@ -250,6 +250,7 @@ class ShardRun:
         # Only whole files: an object store cannot append, and a lost machine repeats at most a
         # shard.
         if remote := self._pipelines.remote:
+            self._task_attempts.begin("publish")
             paths = (lane.store.path for lane in self._lanes)
             remote.put(*map(self._pipelines.directory.name_of, paths))
 
@@ -271,7 +272,7 @@ class ShardRun:
             attempt=self.log.attempt if self.log else 1,
             outcome=outcome,
             worker=self._pipelines.worker,
-            seconds=time.monotonic() - self._started,
+            seconds=monotonic() - self._started,
             pipelines={lane.place: lane.share for lane in self._lanes},
             peak_bytes=peak_memory(),
             error=error,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from time import monotonic  # by name: a stage may replace functions of `time`
 
 from leporello.cache.store import collected
 from leporello.core.calls.budget import Ledger
@@ -76,7 +76,7 @@ class Reporter:
 
     def flush(self, after: float = 0.0) -> None:
         """Sends a report if the last one is at least `after` seconds old."""
-        if (now := time.monotonic()) - self._reported >= after:
+        if (now := monotonic()) - self._reported >= after:
             self._reported = now
             counts, self._counts = self._counts, ProgressCounts()
             self.report(counts)

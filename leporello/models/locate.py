@@ -74,12 +74,22 @@ _EXPANDED = 5  # memory of a loaded model divided by the size of its quantised w
 
 
 def cache_directory() -> Path:
-    """Returns the folder of Leporello's cache: `LEPORELLO_CACHE`, or the user's cache folder."""
+    """Returns the folder of Leporello's cache: `LEPORELLO_CACHE`, or the user's cache folder.
+
+    Raises:
+        UserError: The user has no home directory.
+    """
     if folder := os.environ.get("LEPORELLO_CACHE"):
         return at_home(folder).absolute()
     from platformdirs import user_cache_path
 
-    return user_cache_path("leporello")
+    try:
+        return user_cache_path("leporello")
+    except RuntimeError:
+        raise UserError(
+            "the home directory of this user is unknown: set HOME, or set LEPORELLO_CACHE to a"
+            " folder for the cache"
+        ) from None
 
 
 def locate(model: str) -> str:

@@ -10,6 +10,7 @@ import json
 import signal
 import sys
 from collections.abc import Iterator, Mapping
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ from leporello.core.records import Document, Example, Prediction
 from leporello.engine.progress import Progress
 from leporello.engine.results.serialization import empty_prediction
 from leporello.engine.task_examples import checked
+from leporello.executors.channel import InvalidMessageError
 from leporello.executors.child_process import ChildProcess, connected
+from leporello.executors.pickling import load
 from leporello.jobs.files import JobFiles
 from leporello.jobs.jobs import Job, RunContext
 from leporello.metrics import GoldError, Statistics
@@ -117,7 +120,7 @@ class _Process:
 
     def __init__(self, metrics: Any, names: list[str]) -> None:  # noqa: ANN401 -- as a task lists them
         self._child = ChildProcess(f"{__name__}:work")
-        self._child.connection.send(([*metrics], names))
+        self._child.channel.send(([*metrics], names))
 
     def __enter__(self) -> _Process:
         return self
@@ -132,13 +135,19 @@ class _Process:
         check: Any,  # noqa: ANN401 -- takes nothing
     ) -> Mapping[str, Statistics | None]:
         """Returns the statistics of all metrics; checks meanwhile whether the run must stop."""
-        connection = self._child.connection
+        channel = self._child.channel
         try:
-            connection.send((prediction, example))
-            while not connection.poll(_LOOK):
+            channel.send((prediction, example))
+            while (message := channel.take()) is None:
+                wait([channel.fileno()], _LOOK)
                 check()
-            reply, fault = connection.recv()
-        except (EOFError, ConnectionError):
+            reply, fault = load(message)
+        except InvalidMessageError:
+            raise UserError(
+                "the process that computes metrics sent an invalid message: a metric wrote to a"
+                " file that it did not open"
+            ) from None
+        except (EOFError, OSError):
             cause = self._child.cause()
             raise UserError(f"the process that computes metrics {cause}; run again") from None
         if fault:
@@ -149,20 +158,20 @@ class _Process:
 
 def work() -> None:
     """Answers the requests of `_Process` until it closes the connection."""
-    connection = connected()
+    channel = connected()
     # A normal exit of Python also ends the programs that a metric has started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    entries, names = connection.recv()
+    entries, names = channel.receive()
     metrics = {name: metric for name, metric in metrics_of(entries).items() if name in names}
     while True:
         try:
-            prediction, example = connection.recv()
+            prediction, example = channel.receive()
         except EOFError:
             return
         try:
             rows = {n: metric.statistics(prediction, example) for n, metric in metrics.items()}
-            connection.send((rows, ""))
+            channel.send((rows, ""))
         except GoldError:
-            connection.send((dict.fromkeys(names), ""))
+            channel.send((dict.fromkeys(names), ""))
         except Exception as error:  # metrics may run programs in other languages
-            connection.send(({}, f"{type(error).__name__}: {error}"))
+            channel.send(({}, f"{type(error).__name__}: {error}"))

@@ -27,6 +27,7 @@ from typing import IO, Any, Generic, TypeVar
 from pydantic_core import from_json, to_json
 
 from leporello.core.errors import UserError
+from leporello.core.files import opened
 from leporello.core.records import JSON, DocumentRows, Example
 from leporello.models.locate import cache_directory
 
@@ -141,7 +142,7 @@ def _path(key: JSON) -> Path | None:
 
 def _read(path: Path) -> Layout | None:
     """Returns the layout in a file; None if the file is missing or damaged."""
-    with suppress(OSError, ValueError, KeyError), path.open("rb") as file:
+    with suppress(OSError, ValueError, KeyError, UserError), opened(path) as file:
         layout = Layout(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         with suppress(OSError):  # the folder may be read-only
             os.utime(path)
@@ -176,7 +177,8 @@ def _new(path: Path | None) -> Iterator[IO[bytes]]:
                 stack.callback(partial.unlink, missing_ok=True)
         yield file or stack.enter_context(TemporaryFile())
         if file and partial and path:
-            partial.replace(path)
+            with suppress(OSError):  # another program has put a folder there
+                partial.replace(path)
 
 
 def _append(file: IO[bytes], line: bytes) -> None:

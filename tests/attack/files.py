@@ -89,11 +89,11 @@ class Exchange:
         """Runs the command; returns a line on the fault, or None."""
         documents = {"document_path": "d3.txt"} if self.file == "d3.txt" else {"document": "Lamp"}
         for name, letter in (("rows", "a"), ("other", "b")):
-            rows = (
+            lines = (
                 json.dumps({"id": f"q{n}", "question": f"{letter}{n}?", **documents}) + "\n"
                 for n in range(_EXAMPLES)
             )
-            (folder / f"{name}.jsonl").write_text("".join(rows), "utf-8")
+            (folder / f"{name}.jsonl").write_text("".join(lines), "utf-8")
         (folder / "d3.txt").write_text("lamp", "utf-8")
         other = (folder / "other.jsonl").rename(folder / "other")
         if self.file == "rows.jsonl.gz":

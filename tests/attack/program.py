@@ -20,7 +20,7 @@ from typing import Protocol
 
 from tests.attack.command import keep_scratch
 
-FAMILIES = ("files", "numbers", "stores", "streams", "yaml")
+FAMILIES = ("environments", "files", "numbers", "plug_ins", "stores", "streams", "yaml")
 
 
 class Case(Protocol):

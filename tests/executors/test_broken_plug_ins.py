@@ -14,7 +14,8 @@ from leporello.core.environment.platform import is_alive
 from leporello.engine import active_example, failures
 
 PLUG_IN = """
-import faulthandler, os, signal, subprocess, sys, threading, time
+import faulthandler, os, signal, stat, subprocess, sys, threading, time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 import numpy as np
@@ -144,6 +145,12 @@ class Combiner:
                 while True: [output] = yield [Read(("on",), "on?")]
             case "text": object.__setattr__(example.document, "text", "mine")
             case "loops": forever()
+            case "clocks": time.monotonic = time.time = lambda: 0.0
+            case "junk" if not Path("wrote").exists():
+                Path("wrote").touch()
+                for number in range(256):
+                    with suppress(OSError):
+                        if stat.S_ISSOCK(os.fstat(number).st_mode): os.write(number, b"junk")
             case "stops": os.kill(os.getpid(), signal.SIGSTOP)
             case "calls off":
                 faulthandler.cancel_dump_traceback_later()
@@ -282,6 +289,7 @@ def _config(folder: Path) -> Path:
     for kind, how in [
         *CASES,
         *(("reader", how) for how in ("flaky", "memory", "forks", "leaves", "drops")),
+        *(("combiner", how) for how in ("clocks", "junk")),
     ]:
         broken = {"class": f"./plug.py:{kind.title()}", "how": how}
         if kind == "loader":
@@ -361,6 +369,17 @@ def test_processes_of_stages_end_with_the_run(tmp_path: Path, how: str) -> None:
     if how == "leaves":
         pid = int((tmp_path / "left").read_text())
         until(lambda: not is_alive(pid) or "Z" in Path(f"/proc/{pid}/stat").read_text())
+
+
+@pytest.mark.parametrize("how", ["clocks", "junk"])
+def test_a_plug_in_that_disturbs_its_worker_does_not_stop_the_run(tmp_path: Path, how: str) -> None:
+    """It replaces clocks, or writes into the socket, so that the worker is started again."""
+    options = ("--config", _config(tmp_path), "--no-cache", "--out", tmp_path / "out")
+    leporello("run", f"combiner-{how}", *options, folder=tmp_path)
+    rows = tmp_path / "out" / f"combiner-{how}" / "rows"
+    assert len(read_lines(rows / "predictions.jsonl")) == 3
+    attempts = [row["outcome"] for row in read_lines(tmp_path / "out" / "workers.jsonl")]
+    assert attempts == (["died", "finished"] if how == "junk" else ["finished"])
 
 
 def test_a_run_with_a_missing_example_has_status_1(tmp_path: Path) -> None:

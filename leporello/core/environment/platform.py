@@ -12,6 +12,10 @@ from types import FrameType
 
 from leporello.core.errors import UserError
 
+# By name: a stage may replace functions of `signal`.
+_handle = signal.signal
+if sys.platform != "win32":
+    _set_timer = signal.setitimer
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 _PROCESS_QUERY_LIMITED_INFORMATION = 0x1000  # OpenProcess
 
@@ -101,10 +105,10 @@ def alarm(
     """
     if sys.platform == "win32":
         raise UserError("a time-out for examples needs a signal that Windows does not have")
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds, again)
+    before = _handle(signal.SIGALRM, ring)
+    _set_timer(signal.ITIMER_REAL, seconds, again)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        _set_timer(signal.ITIMER_REAL, 0)
+        _handle(signal.SIGALRM, before)

@@ -1,0 +1,108 @@
+"""Messages between a process and its child, in which stages may write anything to any file."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from time import monotonic
+from typing import Any
+
+from leporello.executors.pickling import dump, load
+
+_HEADER = struct.Struct("!4sI")
+_MARK = b"\xf0LEP"  # begins each message, so that other bytes are noticed at once
+_LARGEST = 2**28  # bytes of a message
+_BLOCK = 2**16
+_TO_ARRIVE = 5.0  # seconds from the beginning of a message to its end
+
+
+class InvalidMessageError(Exception):
+    """The other process sent something other than a message."""
+
+
+class Channel:
+    """Connection to another process, which transfers pickled messages.
+
+    Functions are imported by name: a stage may replace the functions of modules.
+    """
+
+    def __init__(self, connected: socket.socket, to_send: int = 0) -> None:
+        """Takes a connected socket.
+
+        Args:
+            connected: The socket.
+            to_send: Seconds in which the other process must take a message; 0 sets no limit.
+        """
+        if to_send:
+            limit = struct.pack("@ll", to_send, 0)
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        self._socket, self._received = connected, bytearray()
+        self._no_wait, self._since = socket.MSG_DONTWAIT, 0.0  # since the beginning of a message
+
+    def fileno(self) -> int:
+        """Returns the number of the socket, for functions that wait for several ones."""
+        return self._socket.fileno()
+
+    def send(self, message: object) -> None:
+        """Sends an object.
+
+        Raises:
+            OSError: The other process has ended, or does not read its messages.
+        """
+        self.send_bytes(dump(message))
+
+    def send_bytes(self, message: bytes) -> None:
+        """Sends a pickled message; see `send`."""
+        self._socket.sendall(_HEADER.pack(_MARK, len(message)) + message)
+
+    def receive(self) -> Any:  # noqa: ANN401 -- any object
+        """Waits for a message, and returns the object; see `take` for errors."""
+        while (message := self.take()) is None:
+            self._read(0)
+        return load(message)
+
+    def take(self) -> bytes | None:
+        """Returns the next pickled message; None if it has not arrived, without waiting for it.
+
+        Raises:
+            EOFError: The other process has closed its connection.
+            OSError: The other process has ended.
+            InvalidMessageError: It sent something else; no further message can be found.
+        """
+        while (end := self._end()) is None:
+            try:
+                self._read(self._no_wait)
+            except BlockingIOError:
+                self._check_rest()
+                return None
+        self._since = 0.0
+        message = bytes(self._received[_HEADER.size : end])
+        del self._received[:end]
+        return message
+
+    def _check_rest(self) -> None:
+        """Raises an error if the rest of a message is late: a stage wrote the beginning."""
+        if not self._received:
+            return
+        self._since = self._since or monotonic()
+        if monotonic() - self._since > _TO_ARRIVE:
+            raise InvalidMessageError
+
+    def _end(self) -> int | None:
+        """Returns where the next message ends; None if it has not arrived completely."""
+        start = bytes(self._received[: len(_MARK)])
+        if start != _MARK[: len(start)]:
+            raise InvalidMessageError
+        if len(self._received) < _HEADER.size:
+            return None
+        _, size = _HEADER.unpack_from(self._received)
+        if size > _LARGEST:
+            raise InvalidMessageError
+        end = _HEADER.size + int(size)
+        return end if end <= len(self._received) else None
+
+    def _read(self, flags: int) -> None:
+        received = self._socket.recv(_BLOCK, flags)
+        if not received:
+            raise EOFError
+        self._received += received
