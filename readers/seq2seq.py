@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from leporello.core.records import Read
 from leporello.readers.backends.pretrained import check_positions
+from leporello.readers.backends.registry import Form
 from leporello.readers.batching.micro_batches import ModelInput
 from leporello.readers.prompting.prompted_model import PromptedModel
 from leporello.readers.prompting.template import passage_text
@@ -40,7 +42,7 @@ class Seq2Seq(PromptedModel):
             template; they are never cut.
     """
 
-    _form = "seq2seq"
+    _form: ClassVar[Form] = "seq2seq"
 
     # T5 was pretrained on this form. The question is in front, where it is never cut (decision 17).
     prompt: str = PROMPT

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from leporello.readers.batching.micro_batches import MASKED, ModelInput, Segment
+
 if TYPE_CHECKING:
     import torch
 
@@ -25,3 +27,34 @@ def padded(
         ids[i, start : start + len(row)] = torch.tensor(row)
         mask[i, start : start + len(row)] = 1
     return ids.to(device), mask.to(device)
+
+
+def encoder_rows(
+    segments: Sequence[Segment], filler: int, device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns the segments and their mask, both of shape (segments, longest)."""
+    ids, mask = padded([segment.tokens for segment in segments], MASKED, device)
+    masked = ids == MASKED
+    return ids.masked_fill(masked, filler), mask.masked_fill(masked, 0)
+
+
+def decoder_places(
+    prompts: Sequence[ModelInput], starts: Sequence[int], device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns which states the decoder sees, and their mask, both of shape (prompts, longest).
+
+    Args:
+        prompts: Prompts.
+        starts: Index of the first state of each segment of all prompts.
+        device: Device of the tensors.
+    """
+    rest = iter(starts)
+    rows = [
+        [
+            place
+            for segment, start in zip(prompt.encoded, rest, strict=False)
+            for place in range(start + segment.start, start + segment.end)
+        ]
+        for prompt in prompts
+    ]
+    return padded(rows, 0, device)

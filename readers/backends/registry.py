@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from leporello.core.environment.classes import find_class
 from leporello.core.protocols import BACKEND
@@ -13,6 +13,8 @@ from leporello.readers.backends.backend import Backend
 from leporello.readers.backends.ctranslate2 import causal as ctranslate2_causal
 from leporello.readers.backends.ctranslate2 import seq2seq as ctranslate2_seq2seq
 
+Form: TypeAlias = Literal["causal", "seq2seq", "fusion"]
+
 
 # The values are modules, since a backend has four functions and no state (decision 18).
 class Transformers:
@@ -20,6 +22,7 @@ class Transformers:
 
     causal: ClassVar[Backend] = transformers_causal
     seq2seq: ClassVar[Backend] = transformers_seq2seq
+    fusion: ClassVar[Backend] = transformers_seq2seq
 
 
 class CTranslate2:
@@ -47,7 +50,7 @@ def packs(name: str) -> bool:
 
 
 @cache
-def backend_of(name: str, form: Literal["causal", "seq2seq"]) -> Backend:
+def backend_of(name: str, form: Form) -> Backend:
     """Returns the backend of this name; a user's backend is created once per process.
 
     Raises:

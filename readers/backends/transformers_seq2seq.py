@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from leporello.readers.backends.backend import Precision, torch_dtype
 from leporello.readers.backends.decoding import Decoding
-from leporello.readers.backends.padding import padded
+from leporello.readers.backends.padding import decoder_places, encoder_rows
 from leporello.readers.backends.pretrained import Tokens, load_model
 from leporello.readers.backends.scoring import choice_rows, scored
-from leporello.readers.batching.micro_batches import Generation, ModelInput
+from leporello.readers.batching.micro_batches import Generation, ModelInput, Segment
 
 if TYPE_CHECKING:
     import torch
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 # Least length in relation to the longest prompt: padding costs as much as text (decision 18).
 _SIMILAR = 0.85
+# Tokens that are encoded at once if prompts have segments: their number is in no budget, and a
+# document of 16,000 tokens has overlapping segments of three times as many.
+_SEGMENT_TOKENS = 4096
 
 
 def check(model: str, dtype: Precision, decoding: Decoding) -> None:  # noqa: ARG001 -- the protocol of backends
@@ -68,42 +71,52 @@ def _encoded(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Returns the encoder's states, shape (prompts, tokens, width), and their mask.
 
-    Encoding padding wastes time, so prompts are encoded with those of similar length, although all
-    are decoded together.
+    Encoding padding wastes time, so segments are encoded with those of similar length, although all
+    prompts are decoded together.
     """
     import torch
-    from torch.nn.functional import pad
 
-    parts = [_states(model, tokens, part) for part in _similar(prompts)]
-    longest = max(mask.shape[1] for _, mask in parts)
-    padded_states = [pad(s, (0, 0, 0, longest - s.shape[1])) for s, _ in parts]
-    padded_masks = [pad(mask, (0, longest - mask.shape[1])) for _, mask in parts]
-    return torch.cat(padded_states), torch.cat(padded_masks)
+    segments = [segment for prompt in prompts for segment in prompt.encoded]
+    longest_first = sorted(range(len(segments)), key=lambda i: -len(segments[i].tokens))
+    most = _SEGMENT_TOKENS if any(prompt.segments for prompt in prompts) else None
+    states: list[torch.Tensor] = []
+    starts, count = [0] * len(segments), 0
+    for part in _similar(segments, longest_first, most):
+        encoded = _states(model, tokens, [segments[i] for i in part])
+        for row, i in enumerate(part):
+            starts[i] = count + row * encoded.shape[1]
+        states.append(encoded.flatten(0, 1))
+        count += len(states[-1])
+    places, mask = decoder_places(prompts, starts, model.device)
+    return torch.cat(states)[places], mask
 
 
-def _similar(prompts: Sequence[ModelInput]) -> Iterator[list[ModelInput]]:
-    """Yields consecutive prompts of similar length; the first of a group is the longest."""
-    part: list[ModelInput] = []
-    for prompt in prompts:
-        # A ratio, since the cost of padding grows with the length of the longest prompt.
-        if part and len(prompt.tokens) < _SIMILAR * len(part[0].tokens):
+def _similar(
+    segments: Sequence[Segment], longest_first: Sequence[int], most: int | None
+) -> Iterator[list[int]]:
+    """Yields groups of segments of similar length, with at most so many tokens."""
+    part: list[int] = []
+    for index in longest_first:
+        longest = len(segments[part[0]].tokens) if part else 0
+        # A ratio, since the cost of padding grows with the length of the longest segment.
+        is_short = len(segments[index].tokens) < _SIMILAR * longest
+        if part and (is_short or (most and (len(part) + 1) * longest > most)):
             yield part
             part = []
-        part.append(prompt)
+        part.append(index)
     yield part
 
 
-def _states(
-    model: PreTrainedModel, tokens: Tokens, prompts: Sequence[ModelInput]
-) -> tuple[torch.Tensor, torch.Tensor]:
-    ids, mask = padded([prompt.tokens for prompt in prompts], tokens.padding, model.device)
+def _states(model: PreTrainedModel, tokens: Tokens, segments: Sequence[Segment]) -> torch.Tensor:
+    ids, mask = encoder_rows(segments, tokens.padding, model.device)
     inputs = {"input_ids": ids, "attention_mask": mask}
     if "global_attention_mask" in inspect.signature(model.forward).parameters:
         # LED: only the first token attends globally, as in the official SCROLLS code.
         inputs["global_attention_mask"] = (
             mask.clone().fill_(0).index_fill_(1, mask.new_tensor(0), 1)
         )
-    return model.get_encoder()(**inputs).last_hidden_state, mask
+    states: torch.Tensor = model.get_encoder()(**inputs).last_hidden_state
+    return states
 
 
 def _as_output(states: torch.Tensor) -> Any:  # noqa: ANN401 -- a record of transformers

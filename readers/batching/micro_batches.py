@@ -10,6 +10,24 @@ from itertools import groupby
 _STEP = 16
 
 
+MASKED = -1  # padding within a segment, which the encoder does not attend to
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Tokens that an encoder reads at once, of whose states the decoder sees a range.
+
+    Attributes:
+        tokens: Tokens, including special tokens; `MASKED` is padding.
+        start: Position of the first state that the decoder sees.
+        end: Position after the last state that the decoder sees.
+    """
+
+    tokens: tuple[int, ...]
+    start: int
+    end: int
+
+
 @dataclass(frozen=True, slots=True)
 class ModelInput:
     """The model's input for one read; equal inputs have equal replies.
@@ -18,11 +36,19 @@ class ModelInput:
         tokens: Tokens of the rendered prompt, including special tokens.
         choices: Tokens of each answer to score; empty if the model generates the answer.
         schema: JSON Schema of the generated answer; empty for any text.
+        segments: Segments that an encoder reads apart, of whose states the decoder sees as many as
+            there are tokens; empty if it reads the tokens at once.
     """
 
     tokens: tuple[int, ...]
     choices: tuple[tuple[int, ...], ...] = ()
     schema: str = ""
+    segments: tuple[Segment, ...] = ()
+
+    @property
+    def encoded(self) -> tuple[Segment, ...]:
+        """Segments for the encoder; one with all tokens if they are read at once."""
+        return self.segments or (Segment(self.tokens, 0, len(self.tokens)),)
 
     def cost(self, rows: int, new_tokens: int) -> tuple[int, int]:
         """Returns the number of rows (beams or choices), and the new tokens of each row."""

@@ -16,7 +16,7 @@ from leporello.models.calibration import calibrated
 from leporello.readers.backends.backend import Backend, Precision
 from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import Tokens
-from leporello.readers.backends.registry import backend_of, packs
+from leporello.readers.backends.registry import Form, backend_of, packs
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens, TokenBudget, memory_budget
 from leporello.readers.prompting.prompted_reader import PROMPT, PromptedReader
@@ -49,7 +49,7 @@ class PromptedModel(PromptedReader):
 
     window_size: ClassVar[int] = 64  # so that batches are even
     generates: ClassVar[bool] = True
-    _form: ClassVar[Literal["causal", "seq2seq"]]
+    _form: ClassVar[Form]
 
     model: ModelSource
     prompt: str = PROMPT
@@ -121,9 +121,13 @@ class PromptedModel(PromptedReader):
         return None if self.schedules_itself else TokenBudget(self.batch_tokens, self._budget)
 
     def _budget(self) -> int:
-        prompt = ModelInput((self._tokens.padding,) * self.max_input_tokens)
+        prompt = self._longest(self._tokens.padding)
         most, rows, new = self.window_size, self.num_beams, self.max_new_tokens
         return memory_budget(prompt, self._write, self.device, most, rows=rows, new_tokens=new)
+
+    def _longest(self, token: int) -> ModelInput:
+        """Returns a prompt of the greatest length, made of one token."""
+        return ModelInput((token,) * self.max_input_tokens)
 
     @cached_property
     def _decoding(self) -> Decoding:

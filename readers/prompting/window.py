@@ -13,7 +13,7 @@ rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, takewhile
 from typing import Literal, TypeAlias
@@ -55,7 +55,7 @@ class Window:
 
     def leading(self, read: Read) -> int:
         """Returns how many leading passages fit."""
-        lengths = accumulate(map(_length, read.passages))
+        lengths = accumulate(map(passage_length, read.passages))
         short = takewhile(lambda length: length <= _CHARACTERS_PER_TOKEN * self.limit, lengths)
         guess = sum(1 for _ in short)
         return _largest(lambda n: self._fits(_first(read, n)), len(read.passages), guess)
@@ -102,12 +102,9 @@ class Window:
         return self.slice(head, last, self.limit)
 
     def _sliced(self, read: Read) -> Read:
-        characters, slices = self.sliced(read)[1], []
-        for passage in read.passages[:-1]:
-            slices.append(_slice(passage, 0, min(characters, _length(passage))))
-            characters -= _length(slices[-1])
-        passages = [passage for passage in (*slices, read.passages[-1]) if _length(passage)]
-        return replace(read, passages=tuple(passages))
+        *first, last = read.passages
+        passages = (*first_characters(first, self.sliced(read)[1]), last)
+        return replace(read, passages=tuple(filter(passage_length, passages)))
 
     def _fits(self, read: Read) -> bool:
         far = _FAR_TOO_LONG * self.limit
@@ -139,7 +136,7 @@ class Window:
 
         guess = _CHARACTERS_PER_TOKEN * self.limit - len(self.render(start))
         # Half a chunk ends in half a sentence, so `fit` cuts only a single passage (decision 17).
-        length = _length(last)
+        length = passage_length(last)
         return shortened(_largest(lambda n: self._fits(shortened(n)), length, guess))
 
     def _split(self, read: Read) -> list[Read]:
@@ -169,16 +166,28 @@ def _beginning(read: Read, characters: int) -> Read:
     beginning: list[Chunk | str] = []
     remaining = characters
     for passage in read.passages:
-        beginning.append(_slice(passage, 0, min(remaining, _length(passage))))
-        remaining -= _length(passage)
+        beginning.append(_slice(passage, 0, min(remaining, passage_length(passage))))
+        remaining -= passage_length(passage)
         if remaining < 0:
             break
     has_text = remaining < 0 and any(passage_text(passage).strip() for passage in beginning)
     return replace(read, passages=tuple(beginning)) if has_text else read
 
 
-def _length(passage: Chunk | str) -> int:
+def passage_length(passage: Chunk | str) -> int:
+    """Returns the number of characters of a passage."""
     return len(passage) if isinstance(passage, str) else passage.end - passage.start
+
+
+def first_characters(
+    passages: Iterable[Chunk | str], characters: int, gap: int = 0
+) -> Iterator[Chunk | str]:
+    """Yields the passages up to a number of characters; there is a gap between any two of them."""
+    for passage in filter(passage_length, passages):
+        length = min(max(characters, 0), passage_length(passage))
+        if length:
+            yield _slice(passage, 0, length)
+        characters -= passage_length(passage) + gap
 
 
 def _slice(passage: Chunk | str, start: int, end: int) -> Chunk | str:
@@ -192,7 +201,7 @@ def _after(
 ) -> tuple[Chunk | str, ...]:
     """Returns the passages after a beginning of them, whose last passage may be shortened."""
     last = passages[len(beginning) - 1]
-    end, length = _length(beginning[-1]), _length(last)
+    end, length = passage_length(beginning[-1]), passage_length(last)
     remainder = (_slice(last, end, length),) if end < length else ()
     return (*remainder, *passages[len(beginning) :])
 

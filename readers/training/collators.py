@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
-from leporello.readers.backends.padding import padded
+from leporello.readers.backends.padding import decoder_places, encoder_rows, padded
 from leporello.readers.backends.scoring import IGNORED
 from leporello.readers.encoders import batched_model
 from leporello.readers.training.examples import TrainingExample
@@ -26,8 +26,10 @@ _CPU = torch.device("cpu")  # the Trainer moves tensors to the device
 def translations(
     network: PreTrainedModel, padding: int, examples: Sequence[TrainingExample]
 ) -> Tensors:
-    """Returns the tensors for an encoder-decoder."""
-    ids, mask = padded([example.prompt.tokens for example in examples], padding, _CPU)
+    """Returns the tensors for an encoder-decoder; `BatchTrainer` fuses the states of segments."""
+    prompts = [example.prompt for example in examples]
+    segments = [segment for prompt in prompts for segment in prompt.encoded]
+    ids, mask = encoder_rows(segments, padding, _CPU)
     labels, counted = padded([example.labels for example in examples], IGNORED, _CPU)
     # By the mask for the same reason: a label may equal the padding value.
     labels = labels.masked_fill(counted == 0, IGNORED)
@@ -39,6 +41,9 @@ def translations(
         # LED attends globally as in `backends.transformers_seq2seq`.
         tensors["global_attention_mask"] = torch.zeros_like(mask)
         tensors["global_attention_mask"][:, 0] = 1
+    if any(prompt.segments for prompt in prompts):
+        starts = range(0, ids.numel(), ids.shape[1])
+        tensors["places"], tensors["places_mask"] = decoder_places(prompts, starts, _CPU)
     return tensors
 
 

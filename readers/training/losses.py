@@ -8,10 +8,12 @@ from typing import Any, TypeAlias
 
 import torch
 from transformers import Trainer
+from transformers.modeling_outputs import BaseModelOutput
 
 from leporello.readers.backends.scoring import IGNORED
 
 Tensors: TypeAlias = "Mapping[str, torch.Tensor]"
+_ENCODER = ("input_ids", "attention_mask", "global_attention_mask")  # inputs of an encoder
 
 
 class BatchTrainer(Trainer):
@@ -45,11 +47,24 @@ class BatchTrainer(Trainer):
             parts, total = self.accelerator.num_processes, num_items_in_batch
         else:
             parts, total = len(self._validation), self._validation_items
+        if "places" in inputs:
+            inputs = self._fused(model, inputs)
         # The Trainer adds means: of two micro-batches, loss and gradient were twice too large, and
         # `max_grad_norm` then cut the gradient. So each mean is weighted (decision 26).
         share = _items(inputs) * parts / total
         loss, outputs = super().compute_loss(model, inputs, return_outputs=True)
         return (loss * share, outputs) if return_outputs else loss * share
+
+    def _fused(self, model: Any, inputs: Tensors) -> dict[str, Any]:  # noqa: ANN401 -- as in Trainer
+        """Returns the inputs with the states of each example's segments in a row."""
+        network = self.accelerator.unwrap_model(model)
+        rest = dict(inputs)
+        places, mask = rest.pop("places"), rest.pop("places_mask")
+        encoder = {name: rest.pop(name) for name in _ENCODER if name in rest}
+        with self.accelerator.autocast():
+            states = network.get_encoder()(**encoder).last_hidden_state.flatten(0, 1)
+        outputs = BaseModelOutput(last_hidden_state=states[places])
+        return {**rest, "encoder_outputs": outputs, "attention_mask": mask}
 
     def _get_num_items_in_batch(
         self,

@@ -12,7 +12,7 @@ from command_line import leporello
 
 from leporello.chunkers import Sentences
 from leporello.combiners import Stuff
-from leporello.config import Pipeline
+from leporello.config import Pipeline, load_pipelines
 from leporello.config.metrics import metrics_of
 from leporello.core.calls.budget import Budget
 from leporello.core.protocols import MetricEntry
@@ -109,3 +109,16 @@ def test_a_missing_judge_is_reported_before_any_work(tmp_path: Path) -> None:
     entry = json.dumps({"class": "judge", "mode": "pairwise", "against": str(tmp_path / "no")})
     assert str(tmp_path / "no") in leporello("run", "alone", *options, entry, status=2).stderr
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("task", ["narrative_qa", "qmsum"])
+def test_judged_tasks_keep_opinions_away_from_official_scores(task: str) -> None:
+    """The judge comes after the official metric, and no suite has the task."""
+    config = load_pipelines([])
+    judged, plain = (config.tasks_named([f"{kind}/{task}"])[0] for kind in ("judged", "scrolls"))
+    official = [*metrics_of(plain.metrics_of(plain.spec.build()))]
+    assert [*metrics_of(judged.metrics_of(judged.spec.build()))] == [*official, "judge"]
+    columns = [column for suite in config.suites.values() for column in suite.columns.values()]
+    named = {name for column in columns for name, _ in column.parts}
+    assert f"scrolls/{task}" in named
+    assert f"judged/{task}" not in named

@@ -43,6 +43,10 @@ NETWORKS: Mapping[str, Callable[[Callable[[str], str]], Any]] = {
     "CausalLM, beams": lambda at: readers.CausalLM(
         at("chat"), num_beams=3, max_new_tokens=8, **{**ON_CPU, "max_input_tokens": 160}
     ),
+    "FusionInDecoder": lambda at: readers.FusionInDecoder(at("t5"), max_new_tokens=8, **ON_CPU),
+    "FusionInDecoder, chunks": lambda at: readers.FusionInDecoder(
+        at("bart"), max_new_tokens=8, on_overflow="slice", chunk_tokens=20, **ON_CPU
+    ),
     "LateInteractionClassifier": lambda at: readers.LateInteractionClassifier(
         at("late"), at("classifier"), 100
     ),

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from command_line import GOLDEN
+from needle_rows import conversation, graph_walks, mrcr, needles, walk
 from official_rows import scrolls_row, sorting_row, zero_scrolls_row
 from row_files import write_rows
 
@@ -81,6 +82,12 @@ def official(folder: Path, name: str) -> Path:
     return rows(folder, f"{name.replace('longbench/', 'longbench/data/')}.jsonl", row)
 
 
+def instructions(folder: Path) -> Path:
+    """Writes a row of L-Eval."""
+    row = {"input": STORY, "instructions": ["Who? A. Ina", "When?"], "outputs": ["A", "B"]}
+    return rows(folder, "leval/tpo.jsonl", row)
+
+
 def problems(folder: Path) -> Path:
     """Writes two problems of authorship, one of them with its truth."""
     for number in (1, 2):
@@ -102,14 +109,18 @@ def tar(folder: Path) -> Path:
 
 MAKERS: Mapping[str, Callable[[Path], Any]] = {
     "Babilong": lambda _: tasks.Babilong("qa3", samples=3, facts="made"),
+    "GraphWalks": lambda at: graph_walks(at, walk()),
     "InfiniteBench": lambda at: tasks.InfiniteBench(
         "code_run", data=official(at, "infinite_bench/code_run")
     ),
     "JsonLines": lambda at: tasks.JsonLines(rows(at, "rows.jsonl") / "rows.jsonl"),
+    "LEval": lambda at: tasks.LEval("tpo", data=instructions(at)),
     "LongBench": lambda at: tasks.LongBench("qasper", data=official(at, "longbench/qasper")),
     "LongBenchV2": lambda at: tasks.LongBenchV2(data=official(at, "longbench_v2")),
     "LooGLE": lambda at: tasks.LooGLE("longdep_qa", data=official(at, "loogle/longdep_qa")),
+    "Mrcr": lambda at: mrcr(at, conversation()),
     "Muld": lambda at: tasks.Muld("vlsp", data=talks(at)),
+    "NoLiMa": needles,
     "Pan21": lambda at: tasks.Pan21(problems(at)),
     "ReportSumSort": lambda at: tasks.ReportSumSort(ordered(at) / "rows.jsonl"),
     "Ruler": lambda _: tasks.Ruler("niah_multivalue", length=1024, samples=3),

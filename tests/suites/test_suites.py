@@ -368,7 +368,7 @@ def test_a_built_in_suite_is_complete(name: str, built_in: Config) -> None:
         row.name for table in published.tables.values() for row in table.rows
     }
     tables = suite_tables(suite)
-    assert [table.name for table in tables] == [*published.tables]
+    assert [table.name for table in tables] == ([*published.tables] or ["results"])
     texts = [text for table in tables for text in text_tables(table)]
     for form, end in ((markdown(texts), "\n"), (latex(texts), "\n"), (html(texts), "<tr>")):
         assert form.count(end) >= sum(len(table.rows) for table in tables)

@@ -73,9 +73,11 @@ class ArrowRows(FileRows):
     def _explained(self) -> Iterator[None]:
         import pyarrow
 
+        # Named before, since a generator that is open at exit outlives the module's contents.
+        faults = (pyarrow.ArrowException, OSError)
         try:
             yield
-        except (pyarrow.ArrowException, OSError) as error:
+        except faults as error:
             text = str(error).partition("\n")[0]
             raise UserError(f"{self.path}: is damaged, or is not a table: {text}") from None
 

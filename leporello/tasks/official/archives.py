@@ -1,9 +1,10 @@
-"""Reads benchmarks' files row by row: JSON, or JSON Lines, also in a zip or as bz2."""
+"""Reads benchmarks' files row by row: JSON, JSON Lines, also in a zip or as bz2, and Parquet."""
 
 from __future__ import annotations
 
 import bz2
 import io
+import json
 import os
 import re
 import zipfile
@@ -20,6 +21,7 @@ from leporello.core.environment.input_limits import ROW_BYTES
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import at_home, opened
 from leporello.storage import RemotePath, to_path
+from leporello.tasks.jsonl.tables import ParquetRows
 
 _BLOCK = 1 << 20  # bytes of rows that are decompressed at once
 # Parts of a JSON list: an object without inner objects, and the end.
@@ -42,7 +44,8 @@ class Archive:
     """The rows of a split, in their file.
 
     Attributes:
-        path: A zip, a bz2 file, plain JSON Lines, or a JSON list of objects without inner ones.
+        path: A zip, a bz2 file, plain JSON Lines, a Parquet file (whose rows are its lines), or a
+            JSON list of objects without inner ones.
         members: Possible names of the member of a zip; the first that exists is read.
     """
 
@@ -59,6 +62,12 @@ class Archive:
             UserError: The file cannot be read, is truncated or damaged, or has no such member.
         """
         number = 0
+        if self.path.suffix == ".parquet":
+            for number, _, _, fields, _ in ParquetRows(self.path, self.path, ROW_BYTES, ()).rows():
+                if fields is None:
+                    raise UserError(f"{self}: row {number} has more than {ROW_BYTES} bytes")
+                yield number, json.dumps(fields, ensure_ascii=False).encode()
+            return
         with opened(self.path) as file:
             try:
                 if self.path.suffix == ".json" and file.peek(64).lstrip()[:1] == b"[":

@@ -1,0 +1,95 @@
+"""Scores of OpenAI-MRCR, GraphWalks and NoLiMa, as in the data cards and in NoLiMa's code."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import ClassVar
+
+from leporello.core.records import Example, Prediction
+from leporello.metrics.protocol import Averaged, GoldError, Statistics
+
+_NODES = re.compile(r"Final Answer: ?\[(.*)\]")
+
+
+@dataclass(frozen=True)
+class MrcrRatio(Averaged):
+    """Ratio of difflib's `SequenceMatcher` between answer and reference (OpenAI-MRCR).
+
+    Both begin with random letters that the question asks for, `prefix` under `gold` in the
+    metadata; an answer that does not begin with them scores 0.
+    """
+
+    name: ClassVar[str] = "mrcr"
+    signature: ClassVar[str] = "mrcr|ratio:difflib|prefix:required|average:mean|version:1"
+
+    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
+        """Returns `mrcr`, 0 to 100; None without references or prefix."""
+        gold = example.metadata.get("gold")
+        prefix = gold.get("prefix") if isinstance(gold, dict) else None
+        if not example.references or not isinstance(prefix, str):
+            return None
+        if not prediction.prediction.startswith(prefix):
+            return {self.name: 0.0}
+        texts = (prediction.prediction, example.references[0])
+        answer, reference = (text.removeprefix(prefix) for text in texts)
+        return {self.name: 100 * SequenceMatcher(None, answer, reference).ratio()}
+
+
+@dataclass(frozen=True)
+class GraphWalksF1(Averaged):
+    """F1 of the set of nodes in the last line of an answer, `Final Answer: [a, b]` (GraphWalks).
+
+    The reference is a JSON list of nodes. Two empty sets score 100, an answer without the list 0.
+    """
+
+    name: ClassVar[str] = "graphwalks"
+    signature: ClassVar[str] = "graphwalks|nodes:last-line|empty:100|average:mean|version:1"
+
+    def value(self, text: str, example: Example) -> float:
+        """Returns the score.
+
+        Raises:
+            GoldError: The reference is not a JSON list of texts.
+        """
+        gold = _gold_nodes(example)
+        if (nodes := _nodes(text)) is None:
+            return 0.0
+        if not gold and not nodes:
+            return 100.0
+        # Precision and recall have the same numerator, so F1 needs no division by either.
+        return 200 * len(gold & nodes) / (len(gold) + len(nodes))
+
+    def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- required by the protocol
+        """Returns whether the last line has a list of nodes."""
+        return _nodes(text) is not None
+
+
+@dataclass(frozen=True)
+class NoLiMaContains(Averaged):
+    """Whether the answer contains a reference, in the same case (NoLiMa's metric `contains`)."""
+
+    name: ClassVar[str] = "nolima"
+    signature: ClassVar[str] = "nolima|case:exact|references:max|average:mean|version:1"
+
+    def value(self, text: str, example: Example) -> float:
+        """Returns 100 or 0."""
+        return 100.0 * any(reference in text for reference in example.references)
+
+
+def _nodes(text: str) -> set[str] | None:
+    match = _NODES.search(text.rsplit("\n", maxsplit=1)[-1])
+    return {node.strip() for node in match[1].strip("[]").split(",")} - {""} if match else None
+
+
+def _gold_nodes(example: Example) -> set[str]:
+    try:
+        nodes = json.loads(example.references[0])
+    except ValueError:
+        nodes = None
+    if not isinstance(nodes, list) or not all(isinstance(node, str) for node in nodes):
+        reference = example.references[0]
+        raise GoldError(example, f"the reference {reference!r:.80} is not a JSON list of nodes")
+    return set(nodes)

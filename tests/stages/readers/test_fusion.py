@@ -1,0 +1,259 @@
+"""Tests of the reader that fuses passages in the decoder, with tiny models."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from lookup_task import COLOURS, NAMES, PROMPT, save_t5, tuned
+from tiny_models import STORY, save, save_waves
+
+from leporello.combiners import Truncate
+from leporello.core.errors import UserError
+from leporello.core.official_prompt import OfficialPrompt
+from leporello.core.records import Document, Example, Fit, Read
+from leporello.core.training import Training, TrainingPairs
+from leporello.readers import FusionInDecoder, Seq2Seq
+from leporello.readers.backends import transformers_seq2seq
+from leporello.readers.prompting.fused import FusedChunks
+from leporello.readers.training import collators
+from leporello.readers.training.examples import TrainingExample
+
+DOCUMENT = Document("story", " ".join([STORY] * 3))
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden/fusion.json").read_text())
+CHUNKS: dict[str, Any] = {"on_overflow": "slice", "chunk_tokens": 32, "max_input_tokens": 100}
+CHUNKS |= {"prompt": "{context}", "separator": "", "max_fused_tokens": 150}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Returns a function that returns the path of a tiny model, and creates it when needed."""
+    base = tmp_path_factory.mktemp("models")
+
+    def model_path(name: str) -> str:
+        if not (base / name).exists():
+            (save_waves if name in ("t5", "bart") else save)(name, base / name)
+        return str(base / name)
+
+    return model_path
+
+
+@pytest.fixture(scope="module")
+def reader(folder: Callable[[str], str]) -> Callable[..., FusionInDecoder]:
+    """Returns a function that returns a reader with a tiny model."""
+
+    def reader_with(name: str, **parameters: Any) -> FusionInDecoder:
+        defaults = {"max_input_tokens": 100, "max_new_tokens": 6, "device": "cpu"}
+        return FusionInDecoder(folder(name), **{**defaults, **parameters})
+
+    return reader_with
+
+
+def story(prefix: str = "") -> Read:
+    """Returns a read of the story after a text."""
+    return Read((*filter(None, [prefix]), DOCUMENT.chunk(0, len(DOCUMENT.text))))
+
+
+@pytest.mark.parametrize("case", GOLDEN)
+def test_logits_equal_those_of_the_authors_code(
+    case: dict[str, Any], reader: Callable[..., FusionInDecoder]
+) -> None:
+    """Every 80th logit of four tokens, from SLED's and FiD's code on the same weights."""
+    tiny = reader(case["model"], **case["parameters"])
+    read = Read(tuple(case["passages"]), case.get("question", ""))
+    if tiny.on_overflow == "slice":
+        read = story("".join(case["passages"]))
+    [prompt] = tiny._model_inputs(read, [read])
+    with torch.inference_mode():
+        states, mask = transformers_seq2seq._encoded(tiny._model, tiny.tokens, [prompt])
+        outputs = transformers_seq2seq._as_output(states)
+        start = 0 if case["model"] == "t5" else 1
+        target = torch.tensor([[start, 20, 30, 40]])
+        logits = tiny._model(
+            encoder_outputs=outputs, attention_mask=mask, decoder_input_ids=target
+        ).logits
+    assert logits[0, :, ::80].tolist() == [pytest.approx(row, abs=2e-4) for row in case["logits"]]
+
+
+@given(st.integers(1, 300), st.integers(1, 60), st.floats(0.01, 1), st.integers(0, 5))
+def test_the_decoder_sees_every_token_once(
+    count: int, chunk: int, fraction: float, head: int
+) -> None:
+    """In order, with the prefix first; all chunks of a long text are complete."""
+    margin = int(chunk * (1 - fraction) / 2)
+    window = FusedChunks(
+        lambda _: "", len, 512, "slice", encode=lambda _: (), fused=512, separator="",
+        chunk=chunk, margin=margin, padded=8,
+    )  # fmt: skip
+    prefix, ids = tuple(range(1000, 1000 + head)), tuple(range(count))
+    segments = list(window.overlapping(prefix, ids))
+    seen = [segment.tokens[segment.start : segment.end] for segment in segments]
+    assert tuple(chain.from_iterable(seen)) == (*prefix, *ids)
+    sizes = {len(segment.tokens) for segment in segments[bool(head) :]}
+    assert sizes == {min(count, chunk) + (8 if head else 0)}
+
+
+@pytest.mark.parametrize("name", ["t5", "bart"])
+@pytest.mark.parametrize("parameters", [{}, CHUNKS])
+def test_an_answer_does_not_depend_on_its_batch(
+    name: str, parameters: dict[str, Any], reader: Callable[..., FusionInDecoder]
+) -> None:
+    """Of reads with different numbers of segments, also with choices."""
+    tiny = reader(name, **parameters)
+    half = DOCUMENT.chunk(0, 200)
+    reads = [story("Who?\n"), Read((half,)), Read(("Why?\n", half), choices=("yes", "a cat"))]
+    together = tiny.read(reads)
+    for output, read in zip(together, reads, strict=True):
+        [alone] = tiny.read([read])
+        assert output.text == alone.text
+        assert (output.score, *output.scores) == pytest.approx(
+            (alone.score, *alone.scores), abs=1e-4
+        )
+
+
+def test_training_and_reading_see_the_same_states(reader: Callable[..., FusionInDecoder]) -> None:
+    """The tensors of a micro-batch give the states that the reader's answers are made of."""
+    tiny = reader("t5", **CHUNKS)
+    prompts = [tiny.training_examples(read, "a cat")[0][0] for read in (story("Who?"), story())]
+    examples = [TrainingExample(prompt, (5, 6, 1)) for prompt in prompts]
+    tensors = collators.translations(tiny._model, 0, examples)
+    with torch.inference_mode():
+        encoded = tiny._model.get_encoder()(
+            input_ids=tensors["input_ids"], attention_mask=tensors["attention_mask"]
+        ).last_hidden_state.flatten(0, 1)[tensors["places"]]
+        states, mask = transformers_seq2seq._encoded(tiny._model, tiny.tokens, prompts)
+    assert mask.equal(tensors["places_mask"])
+    kept = mask.bool()
+    assert torch.allclose(encoded[kept], states[kept], atol=1e-4)
+
+
+def test_passages_are_fused_up_to_the_limit(reader: Callable[..., FusionInDecoder]) -> None:
+    """The others count as cut; `fit` says how many passages there is room for."""
+    passages = tuple(DOCUMENT.chunk(i, i + 50) for i in range(0, 200, 50))
+    read = Read(passages, "Who had a cat?")
+    tiny = reader("t5", max_fused_tokens=110)
+    [output] = tiny.read([read])
+    count = tiny.fit(read)
+    assert 0 < count < 4
+    assert output.read == tuple(passage.span for passage in passages[:count])
+    assert output.cut == 50 * (4 - count)
+    assert output.input_tokens <= 110
+    assert reader("t5").fit(read) == 4
+    with pytest.raises(ValueError, match=f"only {count} of the 4 passages fit in max_fused_tokens"):
+        reader("t5", max_fused_tokens=110, on_overflow="error").read([read])
+
+
+def test_a_passage_that_is_split_is_fused(reader: Callable[..., FusionInDecoder]) -> None:
+    """A long passage is read completely in one answer, where `Seq2Seq` joins several."""
+    [output] = reader("t5", on_overflow="split").read([story()])
+    assert output.cut == 0
+    assert "\n" not in output.text
+
+
+def test_truncate_reads_what_fits(reader: Callable[..., FusionInDecoder]) -> None:
+    """The official input is cut between two tokens; the ledger has what was read."""
+    tiny = reader("bart", **CHUNKS)
+    prompt = OfficialPrompt(before="Who?\n\n")
+    example = Example("1", DOCUMENT, "Who?", metadata=prompt.metadata())
+    combination = Truncate().combine(example, [])
+    [fit] = next(combination)
+    assert isinstance(fit, Fit)
+    [cut] = combination.send([tiny.fit(fit.read)])
+    assert isinstance(cut, Fit)
+    [read] = combination.send([tiny.sliced(cut.read, cut.behind or "")])
+    assert isinstance(read, Read)
+    [output] = tiny.read([read])
+    assert output.input_tokens == 150
+    assert output.read
+    assert output.read[0].start == 0
+    assert output.read[0].end + output.cut == len(DOCUMENT.text)
+    assert tiny.render(read).startswith("Who?\n\nThe miller")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "read", "message"),
+    [
+        ({"max_input_tokens": 8}, Read(("a",), "Who had the cat?"), "raise max_input_tokens"),
+        (
+            {**CHUNKS, "max_input_tokens": 40},
+            story(STORY),
+            "raise max_input_tokens, or lower chunk",
+        ),
+        ({**CHUNKS, "prompt": "{context} why?"}, story(), "a prompt that ends with {context}"),
+        (CHUNKS, Read((*story().passages, "Why?")), "max_fused_tokens would cut the text after"),
+    ],
+)
+def test_an_input_that_does_not_fit_names_the_parameter(
+    parameters: dict[str, Any], read: Read, message: str, reader: Callable[..., FusionInDecoder]
+) -> None:
+    """For a question that leaves no room for a chunk, and for text that may not be cut."""
+    with pytest.raises(ValueError, match=message):
+        reader("t5", **parameters).read([read])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"max_fused_tokens": 64}, "max_fused_tokens .64. is below max_input_tokens .100."),
+        ({"window_fraction": 0.0}, "window_fraction must be above 0"),
+        ({"backend": "ctranslate2"}, "backend 'ctranslate2' does not run such models"),
+    ],
+)
+def test_impossible_parameters_are_rejected(
+    parameters: dict[str, Any], message: str, reader: Callable[..., FusionInDecoder]
+) -> None:
+    """Before any model is loaded."""
+    with pytest.raises(ValueError, match=message):
+        reader("t5", **parameters)
+
+
+def test_a_model_without_cross_attention_is_rejected(
+    reader: Callable[..., FusionInDecoder],
+) -> None:
+    """A decoder-only model has no states to fuse."""
+    with pytest.raises(UserError, match=r"without cross-attention.*set model to a T5 or BART"):
+        reader("llama").read([story()])
+
+
+def lessons(count: int, seed: int) -> TrainingPairs:
+    """Returns reads of six passages, of which one has the answer."""
+    chance, inputs, targets = random.Random(seed), [], []
+    for _ in range(count):
+        lines = [(name, chance.choice(COLOURS)) for name in chance.sample(NAMES, 6)]
+        place = chance.randrange(6)
+        passages = [
+            f"the {'ball' if i == place else 'context'} of {name} is {colour}"
+            for i, (name, colour) in enumerate(lines)
+        ]
+        inputs.append(Read(tuple(passages), "ball"))
+        targets.append(lines[place][1])
+    return TrainingPairs(inputs, targets)
+
+
+def test_training_makes_fusion_better_than_one_input_window(tmp_path: Path) -> None:
+    """After 200 steps of the same T5: the window holds two of six passages, fusion reads all."""
+    save_t5(tmp_path / "t5")
+    test, correct = lessons(100, seed=2), {}
+    for kind in (FusionInDecoder, Seq2Seq):
+        tiny = kind(
+            str(tmp_path / "t5"), prompt=PROMPT, separator=" ", max_input_tokens=24,
+            on_overflow="truncate", max_new_tokens=4, device="cpu",
+        )  # fmt: skip
+        settings = Training(epochs=4, batch_size=16, learning_rate=0.003, seed=1)
+        result = tuned(tiny, tmp_path / kind.__name__, settings, lessons=lessons(800, seed=1))
+        assert result.candidates[0].step == 200
+        result.candidates[0].save(tmp_path / "tuned")
+        outputs = replace(tiny, model=str(tmp_path / "tuned")).read(test.inputs)
+        texts = [output.text for output in outputs]
+        correct[kind] = sum(map(str.__eq__, texts, test.targets))
+    assert correct[FusionInDecoder] > 80
+    assert correct[Seq2Seq] < 60
