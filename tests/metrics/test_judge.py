@@ -12,7 +12,7 @@ from command_line import leporello
 
 from leporello.chunkers import Sentences
 from leporello.combiners import Stuff
-from leporello.config import Pipeline, load_pipelines
+from leporello.config import Pipeline, load_config
 from leporello.config.metrics import metrics_of
 from leporello.core.calls.budget import Budget
 from leporello.core.protocols import MetricEntry
@@ -114,7 +114,7 @@ def test_a_missing_judge_is_reported_before_any_work(tmp_path: Path) -> None:
 @pytest.mark.parametrize("task", ["narrative_qa", "qmsum"])
 def test_judged_tasks_keep_opinions_away_from_official_scores(task: str) -> None:
     """The judge comes after the official metric, and no suite has the task."""
-    config = load_pipelines([])
+    config = load_config([])
     judged, plain = (config.tasks_named([f"{kind}/{task}"])[0] for kind in ("judged", "scrolls"))
     official = [*metrics_of(plain.metrics_of(plain.spec.build()))]
     assert [*metrics_of(judged.metrics_of(judged.spec.build()))] == [*official, "judge"]

@@ -60,7 +60,8 @@ def verdict(task: TaskComparison) -> str:
     if not honest:
         return "no pipeline has a score"
     best, *others = sorted(honest, key=lambda entry: -entry.scores[metric].value)
-    leader = f"{best.label} has {'the best ' * bool(others)}{score}, {best.scores[metric].value:.2f}"
+    adjective = "the best " if others else ""
+    leader = f"{best.label} has {adjective}{score}, {best.scores[metric].value:.2f}"
     tested = others[0] if others and best.label == task.baseline else best
     difference = tested.scores[metric].difference
     if not difference:
