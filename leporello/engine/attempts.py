@@ -10,12 +10,13 @@ item that kills its worker alone fails. The file is removed when its shard is fi
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from json import dumps, loads  # by name: a stage may replace functions of modules
+from os import write
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ class AttemptLog:
     def _write(self, row: object) -> None:
         assert self._file is not None
         # Unbuffered and before the operation: after a crash, only written lines remain.
-        os.write(self._file, json.dumps(row, separators=(",", ":")).encode() + b"\n")
+        write(self._file, dumps(row, separators=(",", ":")).encode() + b"\n")
 
     def _load(self) -> tuple[Mapping[str, Any] | None, Phase]:
         """Returns the last attempt, and the operation that it started last."""
@@ -95,7 +96,7 @@ class AttemptLog:
             os.truncate(self.path, len(data) - len(lines.pop()))
         for line in lines:
             with suppress(ValueError):
-                row = json.loads(line)
+                row = loads(line)
                 if isinstance(row, dict):
                     last, phase = row, ()
                 else:
