@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from command_line import leporello
 
+from leporello.api import load_pipelines
 from leporello.chunkers import Sentences
 from leporello.combiners import Stuff
-from leporello.config import Pipeline, load_pipelines
+from leporello.config import Pipeline
 from leporello.config.metrics import metrics_of
 from leporello.core.calls.budget import Budget
 from leporello.core.protocols import MetricEntry
@@ -119,6 +120,6 @@ def test_judged_tasks_keep_opinions_away_from_official_scores(task: str) -> None
     official = [*metrics_of(plain.metrics_of(plain.spec.build()))]
     assert [*metrics_of(judged.metrics_of(judged.spec.build()))] == [*official, "judge"]
     columns = [column for suite in config.suites.values() for column in suite.columns.values()]
-    named = {name for column in columns for name, _ in column.parts}
-    assert f"scrolls/{task}" in named
-    assert f"judged/{task}" not in named
+    in_suites = {name for column in columns for name, _ in column.parts}
+    assert f"scrolls/{task}" in in_suites
+    assert f"judged/{task}" not in in_suites
