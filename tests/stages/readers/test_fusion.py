@@ -81,7 +81,7 @@ def test_logits_equal_those_of_the_authors_code(
         logits = tiny._model(
             encoder_outputs=outputs, attention_mask=mask, decoder_input_ids=target
         ).logits
-    assert logits[0, :, ::80].tolist() == [pytest.approx(row, abs=2e-4) for row in case["logits"]]
+    assert logits[0, :, ::80].tolist() == [pytest.approx(row, abs=5e-5) for row in case["logits"]]
 
 
 @given(st.integers(1, 300), st.integers(1, 60), st.floats(0.01, 1), st.integers(0, 5))
