@@ -101,5 +101,7 @@ class FusionInDecoder(Seq2Seq):
 def _fused(
     segments: tuple[Segment, ...], choices: tuple[tuple[int, ...], ...] = (), schema: str = ""
 ) -> ModelInput:
-    seen = chain.from_iterable(segment.tokens[segment.start : segment.end] for segment in segments)
-    return ModelInput(tuple(seen), choices, schema, segments)
+    visible = chain.from_iterable(
+        segment.tokens[segment.start : segment.end] for segment in segments
+    )
+    return ModelInput(tuple(visible), choices, schema, segments)

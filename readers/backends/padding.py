@@ -48,11 +48,11 @@ def decoder_places(
         starts: Index of the first state of each segment of all prompts.
         device: Device of the tensors.
     """
-    rest = iter(starts)
+    remaining = iter(starts)
     rows = [
         [
             place
-            for segment, start in zip(prompt.encoded, rest, strict=False)
+            for segment, start in zip(prompt.encoded, remaining, strict=False)
             for place in range(start + segment.start, start + segment.end)
         ]
         for prompt in prompts

@@ -36,8 +36,8 @@ class ModelInput:
         tokens: Tokens of the rendered prompt, including special tokens.
         choices: Tokens of each answer to score; empty if the model generates the answer.
         schema: JSON Schema of the generated answer; empty for any text.
-        segments: Segments that an encoder reads apart, of whose states the decoder sees as many as
-            there are tokens; empty if it reads the tokens at once.
+        segments: Segments that an encoder reads apart; the decoder sees a state of them for each
+            token. Empty if the encoder reads the tokens at once.
     """
 
     tokens: tuple[int, ...]

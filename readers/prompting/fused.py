@@ -145,10 +145,10 @@ class FusedChunks(Fused):
         starts = [*range(0, last, self.chunk - 2 * self.margin), last]
         # The last chunk is complete too, so it may overlap the one before by more.
         ends = [0, *(start + self.chunk - self.margin for start in starts[:-1]), len(ids)]
-        for start, (seen, end) in zip(starts, pairwise(ends), strict=True):
+        for start, (begin, end) in zip(starts, pairwise(ends), strict=True):
             chunk = ids[start : start + self.chunk]
             shift = len(head) - start
-            yield Segment((*head, *chunk), shift + seen, shift + end)
+            yield Segment((*head, *chunk), shift + begin, shift + end)
 
     def _prefixed(self, read: Read) -> tuple[str, str, int]:
         """Returns the prefix, the text after it, and how many passages are in the prefix."""

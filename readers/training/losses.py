@@ -58,13 +58,13 @@ class BatchTrainer(Trainer):
     def _fused(self, model: Any, inputs: Tensors) -> dict[str, Any]:  # noqa: ANN401 -- as in Trainer
         """Returns the inputs with the states of each example's segments in a row."""
         network = self.accelerator.unwrap_model(model)
-        rest = dict(inputs)
-        places, mask = rest.pop("places"), rest.pop("places_mask")
-        encoder = {name: rest.pop(name) for name in _ENCODER if name in rest}
+        remaining = dict(inputs)
+        places, mask = remaining.pop("places"), remaining.pop("places_mask")
+        encoder = {name: remaining.pop(name) for name in _ENCODER if name in remaining}
         with self.accelerator.autocast():
             states = network.get_encoder()(**encoder).last_hidden_state.flatten(0, 1)
         outputs = BaseModelOutput(last_hidden_state=states[places])
-        return {**rest, "encoder_outputs": outputs, "attention_mask": mask}
+        return {**remaining, "encoder_outputs": outputs, "attention_mask": mask}
 
     def _get_num_items_in_batch(
         self,

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from command_line import leporello
 
+from leporello.api import load_pipelines
 from leporello.chunkers import Sentences
 from leporello.combiners import Stuff
-from leporello.config import Pipeline, load_config
+from leporello.config import Pipeline
 from leporello.config.metrics import metrics_of
 from leporello.core.calls.budget import Budget
 from leporello.core.protocols import MetricEntry
@@ -114,11 +115,11 @@ def test_a_missing_judge_is_reported_before_any_work(tmp_path: Path) -> None:
 @pytest.mark.parametrize("task", ["narrative_qa", "qmsum"])
 def test_judged_tasks_keep_opinions_away_from_official_scores(task: str) -> None:
     """The judge comes after the official metric, and no suite has the task."""
-    config = load_config([])
+    config = load_pipelines([])
     judged, plain = (config.tasks_named([f"{kind}/{task}"])[0] for kind in ("judged", "scrolls"))
     official = [*metrics_of(plain.metrics_of(plain.spec.build()))]
     assert [*metrics_of(judged.metrics_of(judged.spec.build()))] == [*official, "judge"]
     columns = [column for suite in config.suites.values() for column in suite.columns.values()]
-    named = {name for column in columns for name, _ in column.parts}
-    assert f"scrolls/{task}" in named
-    assert f"judged/{task}" not in named
+    in_suites = {name for column in columns for name, _ in column.parts}
+    assert f"scrolls/{task}" in in_suites
+    assert f"judged/{task}" not in in_suites

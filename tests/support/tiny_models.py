@@ -159,11 +159,13 @@ def save_sparse(place: Path) -> None:
 
 
 def save_waves(name: str, place: Path) -> None:
-    """Saves a tiny model whose weights are sines, equal with all versions of the libraries."""
+    """Saves a tiny model with rough waves as weights, equal with all versions of the libraries."""
     save(name, place)
     model = type(network(name, 1)).from_pretrained(place)
     with torch.no_grad():
         for number, (_, weight) in enumerate(sorted(model.named_parameters())):
-            angles = torch.arange(weight.numel(), dtype=torch.float64) * (0.37 + 0.013 * number)
-            weight.copy_((0.4 * angles.sin()).reshape(weight.shape))
+            angles = torch.arange(weight.numel(), dtype=torch.float64) * 12.9898 + number
+            # The digits after the first four look random, so that every input counts.
+            noise = (angles.sin() * 43758.5453).frac().reshape(weight.shape)
+            weight.copy_(1 + 0.5 * noise if weight.dim() == 1 else 0.6 * noise)
     model.save_pretrained(place)

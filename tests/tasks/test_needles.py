@@ -27,7 +27,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES)
 def test_scores_equal_those_of_the_official_definitions(case: dict[str, Any]) -> None:
-    """Of the data cards' code, NoLiMa's and L-Eval's; GraphWalks' card without its two faults."""
+    """As in the data cards and the authors' code; GraphWalks' card without its two faults."""
     [metric] = metrics_of([case["metric"]]).values()
     gold = case.get("reference")
     references = (gold,) if gold is not None else tuple(case["references"])
@@ -84,10 +84,10 @@ def test_a_row_of_another_version_names_file_and_field(
 
 def test_a_row_without_gold_fails_alone(tmp_path: Path) -> None:
     """An answer without its random letters cannot be scored; the message names the row."""
-    faulty, sound = mrcr(tmp_path, conversation(answer="Lone."), conversation()).examples()
+    faulty, valid = mrcr(tmp_path, conversation(answer="Lone."), conversation()).examples()
     assert "2needle_0.parquet:1: `answer` does not begin" in faulty.fault
     assert not faulty.references
-    assert not sound.fault
+    assert not valid.fault
 
 
 def test_a_graph_without_edges_names_the_field(tmp_path: Path) -> None:

@@ -89,13 +89,13 @@ def _options(text: str, *, several: bool) -> str:
         return text
     if not several and (letters := _NOT_LETTERS.sub("", text)):
         return letters[0]
-    rest = text.lstrip(_LETTERS)
-    leading = text[: len(text) - len(rest)]
+    remaining = text.lstrip(_LETTERS)
+    leading = text[: len(text) - len(remaining)]
     if len(leading) > 1:
         return "".join(sorted({*leading}))
-    rest = rest.partition("Question")[0]
-    marked = _NOT_LETTERS.sub("", leading + "".join(_OPTION.findall(rest)))
-    first = re.search(r"[A-D]+", rest)
+    remaining = remaining.partition("Question")[0]
+    marked = _NOT_LETTERS.sub("", leading + "".join(_OPTION.findall(remaining)))
+    first = re.search(r"[A-D]+", remaining)
     return "".join(sorted({*marked})) or (first[0] if first else "A")
 
 

@@ -74,9 +74,9 @@ class NoLiMa(Generated):
         import numpy as np
 
         tests = self._tests
-        book, rest = divmod(number, len(tests) * _DEPTHS)
-        step = rest % _DEPTHS
-        name, needle, question, answers, characters, seed = tests[rest // _DEPTHS]
+        book, remainder = divmod(number, len(tests) * _DEPTHS)
+        step = remainder % _DEPTHS
+        name, needle, question, answers, characters, seed = tests[remainder // _DEPTHS]
         if characters:
             # Seeded as in the authors' code, which draws a name at each depth in turn.
             chance = np.random.RandomState(_SEED + seed + book)

@@ -81,7 +81,7 @@ def test_logits_equal_those_of_the_authors_code(
         logits = tiny._model(
             encoder_outputs=outputs, attention_mask=mask, decoder_input_ids=target
         ).logits
-    assert logits[0, :, ::80].tolist() == [pytest.approx(row, abs=2e-4) for row in case["logits"]]
+    assert logits[0, :, ::80].tolist() == [pytest.approx(row, abs=5e-5) for row in case["logits"]]
 
 
 @given(st.integers(1, 300), st.integers(1, 60), st.floats(0.01, 1), st.integers(0, 5))
@@ -96,8 +96,8 @@ def test_the_decoder_sees_every_token_once(
     )  # fmt: skip
     prefix, ids = tuple(range(1000, 1000 + head)), tuple(range(count))
     segments = list(window.overlapping(prefix, ids))
-    seen = [segment.tokens[segment.start : segment.end] for segment in segments]
-    assert tuple(chain.from_iterable(seen)) == (*prefix, *ids)
+    visible = [segment.tokens[segment.start : segment.end] for segment in segments]
+    assert tuple(chain.from_iterable(visible)) == (*prefix, *ids)
     sizes = {len(segment.tokens) for segment in segments[bool(head) :]}
     assert sizes == {min(count, chunk) + (8 if head else 0)}
 
@@ -107,7 +107,7 @@ def test_the_decoder_sees_every_token_once(
 def test_an_answer_does_not_depend_on_its_batch(
     name: str, parameters: dict[str, Any], reader: Callable[..., FusionInDecoder]
 ) -> None:
-    """Of reads with different numbers of segments, also with choices."""
+    """Reads with different numbers of segments, also with choices."""
     tiny = reader(name, **parameters)
     half = DOCUMENT.chunk(0, 200)
     reads = [story("Who?\n"), Read((half,)), Read(("Why?\n", half), choices=("yes", "a cat"))]
@@ -132,12 +132,12 @@ def test_training_and_reading_see_the_same_states(reader: Callable[..., FusionIn
         ).last_hidden_state.flatten(0, 1)[tensors["places"]]
         states, mask = transformers_seq2seq._encoded(tiny._model, tiny.tokens, prompts)
     assert mask.equal(tensors["places_mask"])
-    kept = mask.bool()
-    assert torch.allclose(encoded[kept], states[kept], atol=1e-4)
+    is_real = mask.bool()
+    assert torch.allclose(encoded[is_real], states[is_real], atol=1e-4)
 
 
 def test_passages_are_fused_up_to_the_limit(reader: Callable[..., FusionInDecoder]) -> None:
-    """The others count as cut; `fit` says how many passages there is room for."""
+    """The others count as cut; `fit` returns how many passages fit."""
     passages = tuple(DOCUMENT.chunk(i, i + 50) for i in range(0, 200, 50))
     read = Read(passages, "Who had a cat?")
     tiny = reader("t5", max_fused_tokens=110)
