@@ -39,7 +39,6 @@ _MODULES = {
     "graphwalks": "long_context.needles:GraphWalksF1",
     "infinite_bench": "long_context.infinite_bench:InfiniteBenchScore",
     "judge": "judging.judge:Judge",
-    "leval": "long_context.leval:LEvalExam",
     "longbench": "long_context.longbench:LongBenchScore",
     "longbench_v2": "long_context.longbench:LongBenchV2Accuracy",
     "loogle": "long_context.loogle:LooGLESimilarity",

@@ -4,7 +4,6 @@ from .generated.babilong import Babilong as Babilong
 from .generated.ruler import Ruler as Ruler
 from .json_lines import JsonLines as JsonLines
 from .long_context.infinite_bench import InfiniteBench as InfiniteBench
-from .long_context.leval import LEval as LEval
 from .long_context.longbench import LongBench as LongBench
 from .long_context.longbench import LongBenchV2 as LongBenchV2
 from .long_context.loogle import LooGLE as LooGLE

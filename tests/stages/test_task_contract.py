@@ -82,12 +82,6 @@ def official(folder: Path, name: str) -> Path:
     return rows(folder, f"{name.replace('longbench/', 'longbench/data/')}.jsonl", row)
 
 
-def instructions(folder: Path) -> Path:
-    """Writes a row of L-Eval."""
-    row = {"input": STORY, "instructions": ["Who? A. Ina", "When?"], "outputs": ["A", "B"]}
-    return rows(folder, "leval/tpo.jsonl", row)
-
-
 def problems(folder: Path) -> Path:
     """Writes two problems of authorship, one of them with its truth."""
     for number in (1, 2):
@@ -114,7 +108,6 @@ MAKERS: Mapping[str, Callable[[Path], Any]] = {
         "code_run", data=official(at, "infinite_bench/code_run")
     ),
     "JsonLines": lambda at: tasks.JsonLines(rows(at, "rows.jsonl") / "rows.jsonl"),
-    "LEval": lambda at: tasks.LEval("tpo", data=instructions(at)),
     "LongBench": lambda at: tasks.LongBench("qasper", data=official(at, "longbench/qasper")),
     "LongBenchV2": lambda at: tasks.LongBenchV2(data=official(at, "longbench_v2")),
     "LooGLE": lambda at: tasks.LooGLE("longdep_qa", data=official(at, "loogle/longdep_qa")),

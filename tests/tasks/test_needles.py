@@ -10,19 +10,13 @@ from typing import Any
 import pytest
 from command_line import GOLDEN
 from needle_rows import GRAPH, TURNS, conversation, graph_walks, mrcr, needles, walk
-from row_files import write_rows
 
 from leporello import Coverage, Document, Example, Prediction
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.official_prompt import OfficialPrompt
-from leporello.tasks import LEval
 
-CASES = [
-    case
-    for name in ("needles", "leval")
-    for case in json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
-]
+CASES = list(json.loads((GOLDEN / "needles.json").read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -140,23 +134,3 @@ def test_a_book_that_is_too_short_names_the_length(tmp_path: Path) -> None:
     (tmp_path / "nolima/haystack/rand_shuffle/rand_book_5.txt").unlink()
     with pytest.raises(UserError, match=r"no .*rand_book_5.txt.*amodaresi/NoLiMa"):
         task.fingerprint()
-
-
-def test_the_instructions_of_a_row_share_its_document(tmp_path: Path) -> None:
-    """L-Eval's question has its options; a missing answer fails its example alone."""
-    row = {
-        "input": "A book.",
-        "instructions": ["Who?\n(A) Ina", "Why?"],
-        "outputs": ["(A) Ina", ""],
-    }
-    write_rows(tmp_path / "leval/quality.jsonl", row)
-    first, second = LEval("quality", data=tmp_path).examples()
-    assert first.document is second.document
-    assert (first.question, first.references) == ("Who?\n(A) Ina", ("(A) Ina",))
-    assert second.fault == "quality.jsonl:1: `outputs` has no answer 2"
-    prompt = OfficialPrompt.of(first)
-    assert prompt
-    assert "\n\nDocument is as follows. A book. Question: Who?" in prompt.around("A book.")
-    write_rows(tmp_path / "leval/quality.jsonl", {**row, "outputs": ["A"]})
-    with pytest.raises(ConfigError, match="'instructions' and 'outputs' must be equally long"):
-        [*LEval("quality", data=tmp_path).examples()]

@@ -12,6 +12,8 @@ from rich.segment import Segment
 
 from leporello.core.errors import visible
 
+_EXCERPT = 360  # characters
+
 
 class SafeConsole(Console):
     """Console that escapes control characters of all texts; only rich itself sends any."""
@@ -23,3 +25,9 @@ class SafeConsole(Console):
         for segment in super().render(renderable, options):
             text, style, control = segment
             yield segment if control else Segment(visible(text), style)
+
+
+def excerpt(text: str) -> str:
+    """Returns the beginning of a text, on one line."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _EXCERPT else f"{flat[:_EXCERPT]} …"

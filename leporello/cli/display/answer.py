@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from leporello.cli.display.tables import excerpt
+from leporello.cli.display import excerpt
 from leporello.core.calls.answers import Item
 from leporello.core.coverage import loss_lines
 from leporello.core.records import Document, Span

@@ -13,8 +13,8 @@ from rich.panel import Panel
 
 from leporello.analysis.explain import Explanation, ReadInput
 from leporello.analysis.funnel.example_trace import Gold, gold_of
+from leporello.cli.display import excerpt
 from leporello.cli.display.answer import show_items
-from leporello.cli.display.tables import excerpt
 from leporello.core.calls.answers import items_of, way_of
 from leporello.core.coverage import ledger_line, loss_lines
 from leporello.core.passages import Passage, derivation, reading_text

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from leporello.cli.display.tables import comparison, excerpt, new_table
+from leporello.cli.display import excerpt
+from leporello.cli.display.tables import comparison, new_table
 from leporello.core.coverage import shown
 from leporello.core.records import Example, Failure, Prediction, Span
 from leporello.core.table import swept_columns

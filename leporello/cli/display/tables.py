@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _BAR = 40  # characters of the longest bar
 _COLUMNS = ("", "count", "mean", "5 %", "median", "95 %", "largest")
-_EXCERPT = 360  # characters
 _TUNED = ("tuned", "as it is")  # keys of the scores
 _WIDEST = 10_000  # characters
 
@@ -38,12 +37,6 @@ def new_table(title: str, *headers: str) -> Table:
     for position, header in enumerate(headers):
         table.add_column(header, justify="right" if position else "left", overflow="fold")
     return table
-
-
-def excerpt(text: str) -> str:
-    """Returns the beginning of a text, on one line."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _EXCERPT else f"{flat[:_EXCERPT]} …"
 
 
 def cache_contents(console: Console, root: Path, kinds: Mapping[str, Sequence[CacheEntry]]) -> None:
