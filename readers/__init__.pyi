@@ -7,7 +7,6 @@ from .classifier import Classifier as Classifier
 from .embedded_reader import Embedded as Embedded
 from .endpoint import Endpoint as Endpoint
 from .extractive import Extractive as Extractive
-from .fusion_in_decoder import FusionInDecoder as FusionInDecoder
 from .late_interaction_classifier import LateInteractionClassifier as LateInteractionClassifier
 from .log_likelihood import LogLikelihood as LogLikelihood
 from .naive import FixedAnswer as FixedAnswer
@@ -22,5 +21,6 @@ from .pair_classifier import PairClassifier as PairClassifier
 from .polarity import Polarity as Polarity
 from .precedence import Precedence as Precedence
 from .presence import Presence as Presence
+from .prompting.fusion_in_decoder import FusionInDecoder as FusionInDecoder
 from .pseudo_log_likelihood import PseudoLogLikelihood as PseudoLogLikelihood
 from .seq2seq import Seq2Seq as Seq2Seq

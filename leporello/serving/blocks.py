@@ -97,7 +97,7 @@ def _region(document: Document, regions: Sequence[int], number: int) -> tuple[Bl
             block
             for name, a, b in files or [(document.id, start, end)]
             if a < end and start < b
-            for block in _Scan(
+            for block in _BlockScan(
                 document.text, min(b, end), PurePath(name).suffix.lower(), titles
             ).run(max(a, start))
         )
@@ -112,7 +112,7 @@ def _titles(document: Document) -> dict[int, tuple[str, int]]:
     return {section.start: (section.title, section.level) for section in sections}
 
 
-class _Scan:
+class _BlockScan:
     """Blocks of one file."""
 
     def __init__(

@@ -68,7 +68,7 @@ class TextContract(PlugInContract):
         """Returns a pipeline with the stage in it."""
         default = {
             "chunker": _built_in("chunker", "Sentences")(size=30),
-            "retriever": _built_in("retriever", "BM25")(k=4),
+            "retriever": _built_in("retriever", "First")(k=4),
             "reader": Echo(),
             "combiner": _built_in("combiner", "Stuff")(),
         }

@@ -66,6 +66,8 @@ def read_word_classifier(path: Path) -> WordClassifier:
     """
     try:
         return _read(path, stamp(path))
+    except UserError as error:
+        raise UserError(f"{error}; docs/deciding.md shows how to create the file") from None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise UserError(f"{path}: {error}; docs/deciding.md shows how to create the file") from None
 

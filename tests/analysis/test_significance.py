@@ -122,6 +122,7 @@ ANSWERS = ["the mill", "a cat", "a mill and a donkey", "nothing at all", "", "B"
 GOLD = {
     "concordance_index": ["2, 1, 3", "1, 2, 3"],
     "exponential_similarity": ["60%", "35%"],
+    "graphwalks": ['["a", "b"]', '["c"]'],
     "longbench_v2": ["B", "A"],
     "loogle_cloze": ['{"<mask-0>": "Ann", "<mask-1>": "Bo"}', '{"<mask-0>": "Bo"}'],
     "no_answer": ["unanswerable", "a cat"],
@@ -151,7 +152,7 @@ def statistics(name: str, count: int) -> tuple[Resampled, Sequence[Any]]:
             "x",
             Document("d", "a"),
             references=(gold[number % len(gold)],),
-            metadata={"gold": {"labels": ["the mill", "a cat", "a donkey"]}},
+            metadata={"gold": {"labels": ["the mill", "a cat", "a donkey"], "prefix": "a "}},
         )
         rows.append(metric.statistics(prediction, example))
     return metric, rows

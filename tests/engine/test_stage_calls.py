@@ -16,7 +16,7 @@ from leporello.core.calls.contracts import StageError
 from leporello.core.calls.stage_calls import read, retrieve
 from leporello.core.errors import Stopped
 from leporello.core.records import Output, Read
-from leporello.engine.failures import stage_errors
+from leporello.engine.failures import ExampleError, stage_errors
 from leporello.engine.results.serialization import output_from_row, output_row
 from leporello.retrievers import Fusion, Neighbours
 
@@ -169,7 +169,7 @@ def test_unpaired_surrogates_are_replaced() -> None:
     assert [output.text for output in read(Odd(Output("")), [Read(())])] == ["a\ufffdb"]
 
 
-def test_stopped_is_not_a_failure_of_a_stage() -> None:
-    """For example of an enricher that waits for its reads."""
-    with pytest.raises(Stopped), stage_errors("enricher"):
+def test_a_stage_cannot_stop_the_run() -> None:
+    """A plug-in that raises `Stopped` fails its example like any other error."""
+    with pytest.raises(ExampleError, match="interrupted"), stage_errors("enricher"):
         raise Stopped("interrupted")

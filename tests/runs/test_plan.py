@@ -60,7 +60,9 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows: list[dict[str, Any]] = []
     for d in range(10):
         text = " ".join(f"word{n} of document{d}" for n in range(200))
-        rows += [{"id": f"{d}-{q}", "document_id": f"d{d}", "question": f"word{q}"} for q in "123"]
+        rows += [
+            {"id": f"{d}-{q}", "document_id": f"d{d}", "question": f"word{q} of"} for q in "123"
+        ]
         rows[-3]["document"] = text
     config = """
 pipelines:

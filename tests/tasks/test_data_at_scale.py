@@ -119,9 +119,9 @@ def test_faults_name_the_file_and_line(tmp_path: Path) -> None:
         JsonLines(tmp_path).check()
     assert [str(fault) for fault in raised.value.faults] == [
         f"{tmp_path}/b.jsonl:2: id '0' is a duplicate of line 1 of a.jsonl.gz",
-        f"{tmp_path}/b.jsonl:3: unknown field 'doc'; allowed: answer, choices, collection,"
-        " document, document_id, document_path, documents, evidence, group, id, metadata, question,"
-        " references, title; add it to `ignore` to skip it",
+        f"{tmp_path}/b.jsonl:3: unknown field 'doc'; did you mean 'document'; allowed:"
+        " answer, choices, collection, document, document_id, document_path, documents, evidence,"
+        " group, id, metadata, question, references, title; add it to `ignore` to skip it",
     ]
 
 

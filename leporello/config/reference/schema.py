@@ -130,7 +130,10 @@ def _kind(kind: Kind, values: dict[Any, tuple[str, JSON]]) -> JSON:
     for plug_in_name in plug_ins().get(kind.group, ()):
         with suppress(ClassError):  # reported by `list`
             classes[plug_in_name] = find_class(plug_in_name, kind, Path())
-    built_in = [_class(name, cls, values) for name, cls in classes.items()]
+    metrics: JSON = {"type": "array", "items": {"$ref": "#/$defs/metric"}}
+    text = "Metrics in place of the task's own"
+    extra = {"metrics": _described(text, metrics)} if kind == TASK else {}
+    built_in = [_class(name, cls, values, extra) for name, cls in classes.items()]
     path: JSON = {"type": "string", "pattern": r"[.:]"}
     bare: JSON = _described("A class with its defaults", {"anyOf": [{"enum": [*classes]}, path]})
     text = "Your own class, such as ./file.py:Class or package.module.Class"
@@ -149,13 +152,17 @@ def _kind(kind: Kind, values: dict[Any, tuple[str, JSON]]) -> JSON:
     return {"anyOf": [*built_in, plug_in, bare, *([merged] if kind.key in KINDS else [])]}
 
 
-def _class(name: str, cls: type, values: dict[Any, tuple[str, JSON]]) -> JSON:
+def _class(
+    name: str, cls: type, values: dict[Any, tuple[str, JSON]], extra: Mapping[str, JSON]
+) -> JSON:
     # From docstrings, as for `list` and the site: before, 2 of 715 properties had a description
     # (decision 42).
     text = " ".join(docstring(cls)[0].partition("\n\n")[0].split())
     values_of = {p.name: _reference(p.annotation, values) for p in parameters(cls).values()}
     required: list[JSON] = ["class"]
-    mapping = _closed(**{"class": _described(text, {"const": name}), **_properties(cls, values_of)})
+    mapping = _closed(
+        **{"class": _described(text, {"const": name}), **extra, **_properties(cls, values_of)}
+    )
     return {**mapping, "description": text, "required": required}
 
 

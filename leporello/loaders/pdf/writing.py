@@ -11,7 +11,7 @@ from leporello.loaders.pdf.words import HYPHEN
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-‐’'][^\W\d_]+)*")
 _HYPHENATED = re.compile(rf"(?<![^\W_])([^\W_]++)[-‐{HYPHEN}]$")
-_PARTED = re.compile(rf"([^\W\d_]+){HYPHEN}(?=([^\W\d_]+))")
+_PARTED = re.compile(rf"(?<![^\W\d_])([^\W\d_]++){HYPHEN}(?=([^\W\d_]++))")
 _BEGINNING = re.compile(r"[^\W\d_]+")
 _ENDS = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*$")
 

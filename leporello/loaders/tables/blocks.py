@@ -11,7 +11,7 @@ from leporello.loaders.tables.headings import (
     LOOKED_AT,
     MOST,
     TWO,
-    Heading,
+    HeaderRows,
     Rows,
     heading,
     is_figure,
@@ -27,7 +27,7 @@ _STATE = re.compile(r"\w+ed|lost|sold|sunk|open", re.I)  # words among figures
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SheetTable:
     """Consecutive rows of a sheet with the same columns.
 
     Attributes:
@@ -47,7 +47,7 @@ class Table:
     is_continued: bool = False
 
 
-def tables(rows: Rows, full: Rows) -> Iterator[Table]:
+def tables(rows: Rows, full: Rows) -> Iterator[SheetTable]:
     """Yields the tables of a sheet in reading order.
 
     Blank rows end a table, unless rows follow that fit its columns and have no header. A blank
@@ -107,14 +107,16 @@ class _Sheet:
             is_table = is_headed
         return sides
 
-    def split(self, block: range, columns: range, before: Table | None) -> Iterator[Table]:
+    def split(
+        self, block: range, columns: range, before: SheetTable | None
+    ) -> Iterator[SheetTable]:
         """Yields the tables of a block; a header directly below a table begins another one."""
         header = self._heading(block, columns)
         if before and columns.start == before.columns.start:
             names = self._continued(block, columns, before, is_headed=header is not None)
             if names is not None:
                 is_paired = before.is_paired
-                yield Table(block, columns, block.start, names, is_paired, is_continued=True)
+                yield SheetTable(block, columns, block.start, names, is_paired, is_continued=True)
                 return
         first = self._cells(block[:LOOKED_AT], columns)
         if header and _is_mixed(first[header.start :]):
@@ -126,25 +128,25 @@ class _Sheet:
             body = range(start + header.stop, block.stop)
             end = self._next_header(body, columns, header)
             notes = self._notes(range(body.start, end), columns)
-            yield Table(range(start, notes), columns, body.start, header.names)
+            yield SheetTable(range(start, notes), columns, body.start, header.names)
             if notes < end:
-                yield Table(range(notes, end), columns, notes, is_continued=True)
+                yield SheetTable(range(notes, end), columns, notes, is_continued=True)
             start = end
             header = self._heading(range(start, block.stop), columns)
         if start < block.stop:
             is_paired = start == block.start and _is_paired(first)
-            yield Table(range(start, block.stop), columns, start, (), is_paired)
+            yield SheetTable(range(start, block.stop), columns, start, (), is_paired)
 
     def _cells(self, numbers: Iterable[int], columns: range) -> list[list[str]]:
         """Returns the cells of some rows and columns, with all rows equally wide."""
         return _cut(self.rows, numbers, columns)
 
-    def _heading(self, numbers: Sequence[int], columns: range) -> Heading | None:
+    def _heading(self, numbers: Sequence[int], columns: range) -> HeaderRows | None:
         first = numbers[:LOOKED_AT]
         return heading(self._cells(first, columns), _cut(self.full, first, columns))
 
     def _continued(
-        self, block: range, columns: range, before: Table, *, is_headed: bool
+        self, block: range, columns: range, before: SheetTable, *, is_headed: bool
     ) -> Sequence[str] | None:
         """Returns the names of columns if rows belong to the table before; None otherwise."""
         if columns.stop > before.columns.stop:
@@ -161,7 +163,7 @@ class _Sheet:
         is_same = columns == before.columns and not is_headed
         return () if is_same and before.is_paired == _is_paired(here) else None
 
-    def _next_header(self, body: range, columns: range, above: Heading) -> int:
+    def _next_header(self, body: range, columns: range, above: HeaderRows) -> int:
         """Returns the number of the row at which another table begins; the end without one."""
         cells = self._cells(body[:_SOME], columns)
         in_rows = ([c for c, cell in enumerate(row) if is_figure(cell)] for row in cells)
@@ -181,7 +183,7 @@ class _Sheet:
         return body.stop
 
     def _is_header(
-        self, rows: range, columns: range, above: Heading, figures: Sequence[int]
+        self, rows: range, columns: range, above: HeaderRows, figures: Sequence[int]
     ) -> bool:
         """Returns whether the first row names the columns below it, although figures are above.
 
@@ -247,10 +249,10 @@ def _fits(rows: Rows, above: Rows, *, is_headed: bool) -> bool:
     return fits and 2 * sum(sum(map(bool, row)) > 1 for row in rows) > len(rows)
 
 
-def _words(rows: Rows) -> Heading | None:
+def _words(rows: Rows) -> HeaderRows | None:
     """Returns a first row of two words as header, above rows of two cells."""
     is_header = len(rows) > TWO and len(rows[0]) == TWO and all(map(_is_word, rows[0]))
-    return Heading(0, 1, rows[0]) if is_header and all(map(all, rows)) else None
+    return HeaderRows(0, 1, rows[0]) if is_header and all(map(all, rows)) else None
 
 
 def _is_mixed(rows: Rows) -> bool:

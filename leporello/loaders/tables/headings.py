@@ -26,7 +26,7 @@ _MISSING = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class HeaderRows:
     """Rows that name columns.
 
     Attributes:
@@ -55,7 +55,7 @@ def is_comment(row: Sequence[str]) -> bool:
     return bool(row) and row[0].startswith("# ")
 
 
-def heading(rows: Rows, full: Rows) -> Heading | None:
+def heading(rows: Rows, full: Rows) -> HeaderRows | None:
     """Returns the header of a table; None without a header.
 
     A header is as wide as most rows, has a different word or year in each column, and is above
@@ -81,7 +81,7 @@ class _Head:
         counts = sorted(self._count(i) for i, row in enumerate(rows) if any(row))
         self.usual = counts[int(len(counts) * MOST)] if counts else 0
 
-    def heading(self) -> Heading | None:
+    def heading(self) -> HeaderRows | None:
         candidates = [*self._candidates()]
         for i in candidates:
             if header := self._at(i, is_strict=True):
@@ -109,7 +109,7 @@ class _Head:
         pairs = zip(self.rows[i], self.rows[i + 1] if i + 1 < len(self.rows) else [], strict=False)
         return any(is_figure(cell) and is_figure(below) for cell, below in pairs)
 
-    def _at(self, i: int, *, is_strict: bool) -> Heading | None:
+    def _at(self, i: int, *, is_strict: bool) -> HeaderRows | None:
         start, stop = i, i + 1
         while start and self._groups(start - 1, i):
             start -= 1
@@ -134,7 +134,7 @@ class _Head:
             is_header = 2 * len(columns) >= self.usual and any(
                 is_figure(row[c]) for row in below[:1] for c in columns
             )
-        return Heading(start, stop, names) if below and is_header else None
+        return HeaderRows(start, stop, names) if below and is_header else None
 
     def _is_merged(self, start: int, stop: int, c: int) -> bool:
         """Returns whether a column's name comes from merged cells that begin to its left."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Literal, TypeAlias
 
 from leporello.core.records import Place
-from leporello.loaders.tables.blocks import Table, tables
+from leporello.loaders.tables.blocks import SheetTable, tables
 from leporello.loaders.tables.marks import Merged
 from leporello.text.outline import Extracted
 
@@ -124,19 +124,19 @@ def _carried(rows: Sequence[list[str]], merged: Iterable[Merged]) -> Sequence[li
 
 def _tables(
     rows: Sequence[list[str]], full: Sequence[list[str]], header: Header
-) -> Iterable[Table]:
+) -> Iterable[SheetTable]:
     if header == "auto":
         return tables(rows, full)
     columns = range(max(map(len, rows), default=0))
     first = next((n for n, row in enumerate(rows) if any(row)), 0)
     if header == "none" or not rows:
-        return [Table(range(len(rows)), columns, 0)]
+        return [SheetTable(range(len(rows)), columns, 0)]
     names = full[first] + [""] * (len(columns) - len(full[first]))
-    return [Table(range(first, len(rows)), columns, first + 1, names)]
+    return [SheetTable(range(first, len(rows)), columns, first + 1, names)]
 
 
 def _lines(
-    table: Table, rows: Sequence[list[str]], full: Sequence[list[str]]
+    table: SheetTable, rows: Sequence[list[str]], full: Sequence[list[str]]
 ) -> Iterator[tuple[int, list[tuple[int, str]]]]:
     """Yields the number of each row with text, and the columns and texts of the cells to write."""
     columns = table.columns

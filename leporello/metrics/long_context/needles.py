@@ -11,7 +11,7 @@ from typing import ClassVar
 from leporello.core.records import Example, Prediction
 from leporello.metrics.protocol import Averaged, GoldError, Statistics
 
-_NODES = re.compile(r"Final Answer: ?\[(.*)\]")
+_NODES = re.compile(r"Final Answer: ?\[")
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,12 @@ class NoLiMaContains(Averaged):
 
 
 def _nodes(text: str) -> set[str] | None:
-    match = _NODES.search(text.rsplit("\n", maxsplit=1)[-1])
-    return {node.strip() for node in match[1].strip("[]").split(",")} - {""} if match else None
+    """Returns the nodes between the first `Final Answer: [` of the last line and its last `]`."""
+    line = text.rsplit("\n", maxsplit=1)[-1]
+    list_of_nodes = line[: max(line.rfind("]"), 0)]
+    if (match := _NODES.search(list_of_nodes)) is None:
+        return None
+    return {node.strip() for node in list_of_nodes[match.end() :].strip("[]").split(",")} - {""}
 
 
 def _gold_nodes(example: Example) -> set[str]:

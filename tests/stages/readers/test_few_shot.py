@@ -332,9 +332,8 @@ def test_the_examples_of_the_guide_are_valid(tmp_path: Path) -> None:
     [rows] = re.findall(r"```json\n(.*?)```", section, re.DOTALL)
     path = write(tmp_path / "examples.jsonl", rows)
     assert len(draw(path, 9, 0)) == 2
-    blocks = re.findall(
-        r"```yaml\n(pipelines:\n.*?(?:Extractive|examples).*?)```", section, re.DOTALL
-    )
+    configs = re.findall(r"```yaml\n(pipelines:\n.*?)```", section, re.DOTALL)
+    blocks = [text for text in configs if "Extractive" in text or "examples" in text]
     for number, block in enumerate(blocks):
         load_config([write(tmp_path / f"{number}.yaml", block)])
     assert len(blocks) >= 2
