@@ -91,12 +91,12 @@ class Clock:
             return False
         if any(is_overdue(deadline_of(log)) for log in logs):
             return True
-        now, seen = monotonic_ns() / 1e9, [*map(_state, logs)]
-        if seen != self._seen:
-            self._seen, self._since = seen, now
+        now, states = monotonic_ns() / 1e9, [*map(_state, logs)]
+        if states != self._seen:
+            self._seen, self._since = states, now
         is_silent = logs and now - self._since > 2 * self.timeout + _SILENCE
         # An old deadline is that of a call which still has time.
-        if not is_silent or any(0 < time < _CLOCK_TIMES for _, time in seen):
+        if not is_silent or any(0 < time < _CLOCK_TIMES for _, time in states):
             return False
         if any(map(_is_unlimited, logs)):
             return False

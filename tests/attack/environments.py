@@ -95,12 +95,12 @@ class Broken:
         if self.verb[0] == "run":
             shutil.rmtree(folder / "out")
         self._write(folder)
-        done = leporello(folder, *self._words(), shell=self._shell())
-        if (fault := wrong(done, 0, 1, 2)) or self.verb[0] != "run":
+        result = leporello(folder, *self._words(), shell=self._shell())
+        if (fault := wrong(result, 0, 1, 2)) or self.verb[0] != "run":
             return fault
-        if done.status == 1 and different(folder / "out") is None:
+        if result.status == 1 and different(folder / "out") is None:
             return None  # some reads always fail
-        if not done.stderr.strip():
+        if not result.stderr.strip():
             return "says nothing"
         folder.mkdir(exist_ok=True)
         self._write(folder)

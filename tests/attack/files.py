@@ -95,12 +95,12 @@ class Exchange:
             )
             (folder / f"{name}.jsonl").write_text("".join(lines), "utf-8")
         (folder / "d3.txt").write_text("lamp", "utf-8")
-        other = (folder / "other.jsonl").rename(folder / "other")
+        second = (folder / "other.jsonl").rename(folder / "other")
         if self.file == "rows.jsonl.gz":
-            for path, to in ((folder / "rows.jsonl", folder / self.file), (other, other)):
+            for path, to in ((folder / "rows.jsonl", folder / self.file), (second, second)):
                 to.write_bytes(gzip.compress(path.read_bytes(), 0, mtime=0))
         elif self.file == "d3.txt":
-            other.write_text("rain", "utf-8")
+            second.write_text("rain", "utf-8")
         (folder / "plug.py").write_text(_PLUG_IN, "utf-8")
         data = "rows.jsonl" if self.file == "d3.txt" else self.file
         reader = {"class": "./plug.py:Reader", "file": str(folder / self.file), "how": self.way}
@@ -110,12 +110,12 @@ class Exchange:
         }
         (folder / "mine.yaml").write_text(json.dumps(config), "utf-8")
         shutil.rmtree(folder / "out", ignore_errors=True)
-        done = leporello(folder, *self._words())
+        result = leporello(folder, *self._words())
         differs = self.way.startswith("other")
-        if fault := wrong(done, 2 if differs else 0):
+        if fault := wrong(result, 2 if differs else 0):
             return fault
-        if differs and "changed while the run was reading" not in done.stderr:
-            return f"refused for another reason: {done.stderr}"
+        if differs and "changed while the run was reading" not in result.stderr:
+            return f"refused for another reason: {result.stderr}"
         return None
 
     def _words(self) -> tuple[str, ...]:

@@ -251,10 +251,10 @@ class Hostile:
         (folder / "mine.yaml").write_text(json.dumps(config), "utf-8")
         shell = f'export ATTACK="{folder}"; exec "$@"'
         start = time.monotonic()
-        done = leporello(folder, *self._words(), shell=shell, seconds=2 * _SECONDS)
+        result = leporello(folder, *self._words(), shell=shell, seconds=2 * _SECONDS)
         if (took := time.monotonic() - start) > _SECONDS:
-            return f"took {took:.0f} s, status {done.status}"
-        return wrong(done, 0, 1, 2) or self._lost(folder, done.status) or _left(folder)
+            return f"took {took:.0f} s, status {result.status}"
+        return wrong(result, 0, 1, 2) or self._lost(folder, result.status) or _left(folder)
 
     def _lost(self, folder: Path, status: int | None) -> str | None:
         """Returns a line on a lost example, and on failures with status 0."""
@@ -278,10 +278,10 @@ class Hostile:
 def _left(folder: Path) -> str | None:
     """Returns a line on a process that the run has left, or None."""
     end = time.monotonic() + 3  # killed processes end soon
-    left = [Path()]
-    while left and time.monotonic() < end:
-        left = [process for process in Path("/proc").iterdir() if _is_of(process, folder)]
-    return f"leaves process {left[0].name}" if left else None
+    running = [Path()]
+    while running and time.monotonic() < end:
+        running = [process for process in Path("/proc").iterdir() if _is_of(process, folder)]
+    return f"leaves process {running[0].name}" if running else None
 
 
 def _is_of(process: Path, folder: Path) -> bool:

@@ -46,19 +46,19 @@ class Redirected:
             shutil.rmtree(folder / "out")
         expected = answer(self.verb)
         shell = f'set -o pipefail; "$@" {self.redirection}'
-        done = leporello(folder, *full_command(self.verb), shell=shell)
+        ended = leporello(folder, *full_command(self.verb), shell=shell)
         failed = expected.status or 1
         statuses = {_FULL: [failed], "|": [0, failed]}.get(
             self.redirection.split()[0], [expected.status or 0]
         )
-        if fault := wrong(done, *statuses):
+        if fault := wrong(ended, *statuses):
             return fault
-        if self.redirection == _FULL and "standard output is incomplete" not in done.stderr:
+        if self.redirection == _FULL and "standard output is incomplete" not in ended.stderr:
             return "does not say that standard output is incomplete"
         if self.verb[0] == "run":
             return different(folder / "out")
         is_whole = self.redirection.startswith(("2", "<"))
-        return "prints another text" if is_whole and done.stdout != expected.stdout else None
+        return "prints another text" if is_whole and ended.stdout != expected.stdout else None
 
 
 def case(random: Random, number: int) -> Redirected:

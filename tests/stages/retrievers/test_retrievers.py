@@ -192,7 +192,7 @@ def test_scores_of_bm25_follow_the_formula_with_the_idf_of_lucene(
             * (bag.count(term) * (k1 + 1))
             / (bag.count(term) + k1 * (1 - b + b * len(bag) / mean))
             for term in terms(question)
-            if (n := sum(term in other for other in bags)) and term in bag
+            if (n := sum(term in terms for terms in bags)) and term in bag
         )
         for bag in bags
     ]
@@ -238,9 +238,9 @@ def test_words_are_found_whatever_code_points_write_them(
     retriever: Any, count: int, word: str, other: str
 ) -> None:
     """The hit is a span of the unchanged text, which is found by either spelling."""
-    for written, asked in ((word, other), (other, word)):
+    for written, queried in ((word, other), (other, word)):
         chunks = joined([*(f"Line {n} is dull." for n in range(count)), f"See {written} there."])
-        [[hit]] = lists_of(retriever, [f"Where, {asked}?"], chunks)
+        [[hit]] = lists_of(retriever, [f"Where, {queried}?"], chunks)
         start = chunks[-1].document.text.index(written)
         assert (hit.chunk.start, hit.chunk.text) == (start - 4, f"See {written} there.")
 
