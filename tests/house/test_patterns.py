@@ -30,7 +30,7 @@ COMPOSED = {
     "leporello/loaders/tables/sheets.py": "names of files, in a table",
     "leporello/loaders/tables/xlsx.py": "digits of styles, and a prefix of letters",
     "leporello/serving/blocks.py": "a fence of one letter, at the start of a line",
-    "leporello/serving/marks.py": "emphasis of at most 500 characters, in the part of a text that is shown",
+    "leporello/serving/marks.py": "emphasis of at most 500 characters",
     "leporello/tasks/jsonl/finding.py": "the name of a file",
     "leporello/text/answers.py": "alternatives of words",
     "leporello/text/english/questions.py": "words, matched once at the start of a question",
