@@ -34,7 +34,7 @@ def zipped(files: Mapping[str, str | bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for number, (name, content) in enumerate(files.items()):
-            # A fixed date, since names of tests contain these bytes and must be equal in all processes.
+            # A fixed date: names of tests contain these bytes, and processes must agree on them.
             entry = zipfile.ZipInfo(name)
             entry.compress_type = zipfile.ZIP_DEFLATED if number else zipfile.ZIP_STORED
             archive.writestr(entry, content)
