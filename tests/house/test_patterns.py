@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 SIZES = (6, 12, 18)  # numbers of repeats in hostile texts
 # Patterns that may be slower, with the reason.
 ALLOWED = {
+    "leporello/serving/marks.py": "emphasis of at most 500 characters",
     "combiners/lists/parse.py": "one character, by a set difference, which `re` does not support",
 }
 # Patterns that are composed at run time, with the reason why they are linear.
@@ -30,7 +31,6 @@ COMPOSED = {
     "leporello/loaders/tables/sheets.py": "names of files, in a table",
     "leporello/loaders/tables/xlsx.py": "digits of styles, and a prefix of letters",
     "leporello/serving/blocks.py": "a fence of one letter, at the start of a line",
-    "leporello/serving/marks.py": "emphasis of at most 500 characters",
     "leporello/tasks/jsonl/finding.py": "the name of a file",
     "leporello/text/answers.py": "alternatives of words",
     "leporello/text/english/questions.py": "words, matched once at the start of a question",
