@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 SIZES = (6, 12, 18)  # numbers of repeats in hostile texts
 # Patterns that may be slower, with the reason.
 ALLOWED = {
+    "leporello/text/folding.py": "single characters, by properties",
     "leporello/serving/marks.py": "emphasis of at most 500 characters",
     "combiners/lists/parse.py": "one character, by a set difference, which `re` does not support",
 }
