@@ -37,6 +37,7 @@ COMPOSED = {
     "leporello/text/english/questions.py": "words, matched once at the start of a question",
     "leporello/text/typed/parse.py": "a choice in plain text",
     "leporello/text/typed/spans.py": "plain text, with blanks between its words",
+    "leporello/text/typed/units.py": "alternatives of words",
     "leporello/text/typed/values.py": "a date, with few characters per part",
     "leporello/text/person_names.py": "parts without common characters",
     "chunkers/recursive.py": "a pattern of the user",
