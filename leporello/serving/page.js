@@ -4,7 +4,7 @@ import { again, go, h, listen, mark, pdfButton, segments, show as showText, show
 
 const CLOSEST = 3, SMALL = 60; // passages that are always shown; places up to which the outline is unfolded
 const $ = id => document.getElementById(id);
-let open = null, largest = 0, links = [], current = null;
+let open = null, largest = 0, links = [], places = [], current = null; // links of the drawn outline, places of the complete one
 
 const say = text => { $("step").textContent = text; $("step").className = text ? "busy" : ""; };
 const complain = error => { $("step").textContent = error.message || String(error); $("step").className = "bad"; };
@@ -46,7 +46,7 @@ function fold(item, name, isOpen) {
   return list;
 }
 
-function drawOutline({ entries, more_entries: more }) {
+function drawOutline({ entries, more_entries: more }, isComplete) {
   const root = h("ul", {}), path = [{ level: -1, list: root }];
   let file = "";
   links = [];
@@ -61,12 +61,13 @@ function drawOutline({ entries, more_entries: more }) {
   $("places").replaceChildren(root);
   $("more").hidden = !more && entries.length > 0;
   $("more").textContent = more ? `${counted(more)} more places: search for them` : "No places";
+  if (isComplete) places = links.map(({ start, node }) => ({ start, name: node.textContent }));
   showPosition();
 }
 
 function moved(offset, place) {
-  const here = links.findLast(one => one.start <= offset), percent = Math.round(100 * offset / Math.max(1, open.length));
-  const names = [place, here && !place.startsWith(here.node.textContent) ? here.node.textContent : ""].filter(Boolean);
+  const { start, name = "" } = places.findLast(one => one.start <= offset) || {}, percent = Math.round(100 * offset / Math.max(1, open.length));
+  const names = [place, place.startsWith(name) ? "" : name].filter(Boolean), here = links.find(one => one.start === start);
   $("here").textContent = [...names, `${percent} %`].join(" · ");
   $("here").title = `character ${counted(offset)} of ${counted(open.length)}`;
   $("position").value = offset;
@@ -82,9 +83,9 @@ function moved(offset, place) {
 async function find(jump) {
   const like = $("goto").value, found = await post("/outline", { document: open.number, like, most: like ? 100 : 2000 });
   if (like !== $("goto").value) return; // more was typed in the meantime
-  drawOutline(found);
+  drawOutline(found, !like);
   const chosen = found.entries.find(place => place.name === like) || found.entries[0];
-  if (jump && chosen) await goTo(chosen.start);
+  if (jump && chosen) await go(chosen.start);
 }
 
 // ---- questions and answers
@@ -178,7 +179,8 @@ async function ask() {
   if (about !== open) return; // the answer is shown when the document is opened again
   const node = addTurn(turn);
   $("question").select();
-  await node.querySelector(".card")?.step();
+  // Not awaited: while a question is being answered, Enter asks no other one.
+  node.querySelector(".card")?.step().catch(complain);
 }
 
 // Goes to the next or previous passage of the last answer.
@@ -200,7 +202,7 @@ async function show(one) {
   $("position").max = Math.max(0, one.length - 1);
   $("alone").textContent = one.follows_up ? "Follow-up questions may refer to earlier questions." : "This reader does not support follow-up questions.";
   $("goto").value = "";
-  links = [];
+  links = places = [];
   current = null;
   const [turns] = await Promise.all([get(`/documents/${one.number}`), showText(one)]);
   if (open !== one) return;
@@ -285,7 +287,7 @@ function begin() {
   });
   $("file").addEventListener("change", event => add([...event.target.files]).catch(complain).finally(() => { event.target.value = ""; }));
   $("goto").addEventListener("input", () => find(false).catch(complain));
-  $("goto").addEventListener("keydown", event => { if (event.key === "Enter") find(true).catch(complain); });
+  $("goto").addEventListener("keydown", event => { if (event.key === "Enter") { view("text"); $("text").focus(); find(true).catch(complain); } });
   $("position").addEventListener("change", event => go(Number(event.target.value)).catch(complain));
   $("theme").addEventListener("change", event => { document.documentElement.dataset.theme = event.target.value; });
   $("toggle").addEventListener("click", () => toggleOutline());

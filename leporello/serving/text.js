@@ -126,12 +126,12 @@ function scrollTo(offset) {
 export async function go(offset, focus) {
   const about = open;
   target = offset;
+  if (focus) view.focus(); // at once: later it would interrupt typing
   const piece = await load(offset - PIECE, offset + PIECE);
   if (about !== open || target !== offset) return; // something else was opened in the meantime
   pieces = [piece];
   view.replaceChildren(piece.node);
   scrollTo(offset);
-  if (focus) view.focus();
   showPosition();
   await grow();
 }
