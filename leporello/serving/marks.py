@@ -10,20 +10,24 @@ from leporello.serving.blocks import LINE, MARKER, PIPES, QUOTE, Block
 Ranges = list[tuple[int, int, str]]
 
 _INLINE = re.compile(
-    r"(?<!\\)(?:(?P<code>`+)(?!`)(?P<of_code>.{1,500}?)(?<!`)(?P=code)(?!`)"
+    r"(?<!\\)(?:(?P<code>(?<!`)`++)(?P<of_code>.{1,500}?)(?<!`)(?P=code)(?!`)"
     r"|(?P<strong>\*\*|(?<!\w)__)(?=[^\s*_])(?P<of_strong>.{1,500}?)(?<=[^\s\\])(?P=strong)"
     r"|(?P<em>(?<!\*)\*(?!\*)|(?<!\w)_(?!_))(?=\S)(?P<of_em>.{1,500}?)(?<=[^\s\\])(?P=em)(?![*\w])"
     r"|(?P<link>!?\[)(?P<of_link>[^\[\]\n]{1,300})\]\([^()\s]{0,500}(?: \"[^\"\n]{0,200}\")?\)"
-    r"|(?P<break> {2,}\n))",
+    r"|(?P<break>(?<! ) {2,}+\n))",
     re.S,
 )
+_PIPED_CELL = re.compile(r"(?:\\.|[^|\n\\]|\\(?=\n|\Z))+")
+_TABBED_CELL = re.compile(r"[^\t\n]+|(?<=\t)(?=\t)")
 # Marks that are not shown.
 _MARKS = {
     "item": re.compile(rf"^(?:{MARKER.pattern})", re.M),
     "quote": re.compile(rf"^{QUOTE.pattern}", re.M),
     "rule": re.compile(r".+"),
     "code": re.compile(r"^ {0,3}(?:`{3,}[^`\n]*|~{3,}[^\n]*)(?:\n|\Z)", re.M),
-    "heading": re.compile(r"^ {0,3}#{1,6}[ \t]*|[ \t]+#+[ \t]*\Z|\n {0,3}(?:=+|-+)[ \t]*\Z", re.M),
+    "heading": re.compile(
+        r"^ {0,3}#{1,6}[ \t]*|(?<![ \t])[ \t]++#++[ \t]*\Z|\n {0,3}(?:=+|-+)[ \t]*\Z", re.M
+    ),
 }
 
 
@@ -42,9 +46,7 @@ def ranges(text: str, block: Block) -> Ranges:
 
 def cells(text: str, block: Block) -> list[list[tuple[int, int, int]]]:
     """Returns (start, end, column) of the cells of each row of a table."""
-    pattern = re.compile(
-        r"(?:\\.|[^|\n\\]|\\(?=\n|\Z))+" if block.markdown else r"[^\t\n]+|(?<=\t)(?=\t)"
-    )
+    pattern = _PIPED_CELL if block.markdown else _TABBED_CELL
     rows = []
     for line in LINE.finditer(text, block.start, block.end):
         if block.markdown and PIPES.match(line[0].rstrip()):

@@ -31,7 +31,7 @@ _FOREIGN_DIGIT = re.compile(r"[^\D0-9]")
 # ASCII, and invisible characters: only these change in a `ComposedText`.
 _CLUSTER = regex.compile(
     r"[\p{L}\p{N}][\p{M}\u1160-\u11ff\p{Default_Ignorable_Code_Point}]++"
-    r"|[^\P{L}a-zA-Z]|[^\P{N}0-9]|\p{Default_Ignorable_Code_Point}++"
+    r"|(?![a-zA-Z0-9])[\p{L}\p{N}]|\p{Default_Ignorable_Code_Point}++"
 )
 
 

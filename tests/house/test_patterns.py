@@ -17,8 +17,6 @@ ROOT = Path(__file__).parents[2]
 SIZES = (6, 12, 18)  # numbers of repeats in hostile texts
 # Patterns that may be slower, with the reason.
 ALLOWED = {
-    "leporello/text/folding.py": "single characters, by properties",
-    "leporello/serving/marks.py": "emphasis of at most 500 characters",
     "combiners/lists/parse.py": "one character, by a set difference, which `re` does not support",
 }
 # Patterns that are composed at run time, with the reason why they are linear.
@@ -37,7 +35,6 @@ COMPOSED = {
     "leporello/text/english/questions.py": "words, matched once at the start of a question",
     "leporello/text/typed/parse.py": "a choice in plain text",
     "leporello/text/typed/spans.py": "plain text, with blanks between its words",
-    "leporello/text/typed/units.py": "alternatives of words",
     "leporello/text/typed/values.py": "a date, with few characters per part",
     "leporello/text/person_names.py": "parts without common characters",
     "chunkers/recursive.py": "a pattern of the user",

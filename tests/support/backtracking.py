@@ -21,6 +21,7 @@ _PROPERTIES = {
     "Han": "一-丁", "Hiragana": "あ-い", "Katakana": "ア-イ", "Thai": "ก-ข", "Lao": "ກ-ຂ",
     "Khmer": "ក-ខ", "Myanmar": "က-ခ", "L": "A-Za-z", "Ll": "a-z", "Lu": "A-Z", "M": "\u0300-\u0302",
     "N": "0-9", "P": "!-/", "Lt": "ǅ", "Ps": "(", "Pi": "“", "Pd": "–",
+    "Sk": "^`", "Default_Ignorable_Code_Point": "\u00ad\u200b",
 }  # fmt: skip
 Item = tuple[Any, Any]
 

@@ -58,7 +58,11 @@ _UNITS = {
     for word in words.split()
 } | {word: Unit(words.split()[0], "money", 0) for words in _MONEY for word in words.split()}
 _POUNDS = {"pounds", "sterling"}  # "pounds" may be money
-_SPELLED = {"per cent": "percent", "basis points": "bps", "pounds sterling": "sterling"}
+_SPELLED = (
+    (re.compile(r"\bper\s+cent\b", re.IGNORECASE), "percent"),
+    (re.compile(r"\bbasis\s+points\b", re.IGNORECASE), "bps"),
+    (re.compile(r"\bpounds\s+sterling\b", re.IGNORECASE), "sterling"),
+)
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
 _SCALED = re.compile(
     r"(?:thousand|million|billion|trillion|mn|bn)$|\d\s?(?-i:k|K|M)$", re.IGNORECASE
@@ -172,6 +176,6 @@ def _remainder(text: str, end: int, unit: Unit) -> float:
 
 def _spelled(text: str) -> str:
     """Returns a text with units of two words as one word."""
-    for words, word in _SPELLED.items():
-        text = re.sub(rf"\b{words.replace(' ', chr(92) + 's+')}\b", word, text, flags=re.IGNORECASE)
+    for words, word in _SPELLED:
+        text = words.sub(word, text)
     return text
