@@ -38,9 +38,7 @@ def real(text: str) -> float:
 
 
 def count_of(value: object) -> int | None:
-    """Returns a count, given as a number or its digits; None if the value is not a count."""
-    if isinstance(value, str) and value.isascii() and value.isdecimal():
-        value = int(value[:NUMBER_LETTERS])
+    """Returns a count; None if the value is not a count."""
     return value if type(value) is int and 0 <= value <= COUNT else None
 
 

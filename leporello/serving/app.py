@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from leporello.core.environment.input_limits import COUNT
+from leporello.core.environment.input_limits import COUNT, NUMBER_LETTERS
 from leporello.core.errors import Stopped, UserError
 from leporello.core.numbers import count_of
 from leporello.engine.progress import Cancellable
@@ -128,7 +128,7 @@ class _Answers:
 
 
 def _number(name: str, text: str) -> int:
-    if (number := count_of(text)) is None:
+    if not text.isdecimal() or (number := count_of(int(text[:NUMBER_LETTERS]))) is None:
         raise HTTPException(400, f"{name} must be a number of at most {COUNT:,}")
     return number
 

@@ -22,6 +22,7 @@ from leporello.text.typed.schema import schema_of
 GOLD = {
     "concordance_index": "2, 1, 3",
     "exponential_similarity": "60%",
+    "graphwalks": '["a"]',
     "longbench_v2": "The correct answer is (B)",
     "loogle_cloze": '{"<mask-0>": "Bob"}',
     "option_letter": "B",
@@ -86,21 +87,21 @@ IN_PAIRS = {"shuffle_accuracy"}
 
 @pytest.mark.parametrize(
     "name",
-    # These ask a reader, or need answers of a form: tests/tasks/test_needles.py.
-    sorted(METRICS.keys() - IN_PAIRS - {"judge", "citations", "graphwalks", "mrcr"}),
+    sorted(METRICS.keys() - IN_PAIRS - {"judge", "citations"}),  # these ask a reader
 )
 def test_a_failure_scores_zero(name: str) -> None:
     """The empty prediction of a failure scores zero, and its statistics are valid JSON."""
     metric = metric_named(name)
     gold = GOLD.get(name, "an answer of four words")
     example = example_of(gold, text="an answer", evidence=(Span(0, 9),))
-    example = replace(example, metadata={"gold": {"labels": [gold]}})
+    example = replace(example, metadata={"gold": {"labels": [gold], "prefix": "an "}})
     statistics = metric.statistics(prediction_of(), example)
     assert statistics is not None
     assert json.loads(json.dumps(statistics)) == statistics
     assert metric.score(statistics) == 0
     assert set(metric.aggregate([statistics]).values()) == {0}
-    text = "" if name.startswith("recall") else gold
+    texts = {"recall": "", "recall_read": "", "graphwalks": "Final Answer: [a]"}
+    text = texts.get(name, gold)
     perfect = metric.statistics(prediction_of(text, hits=((0, 9),)), example)
     assert perfect is not None
     assert metric.score(perfect) == pytest.approx(50 if name == "pan21" else 100)

@@ -38,7 +38,7 @@ HERE = ("--workers", "0")  # starting workers takes longer than these runs
 
 
 @pytest.mark.parametrize(
-    "usage", [..., None, [], {}, {"prompt_tokens": -1}, {"prompt_tokens": "nine"}]
+    "usage", [..., None, [], {}, {"prompt_tokens": -1}, {"prompt_tokens": "9"}]
 )
 def test_missing_usage_is_estimated(usage: object) -> None:
     """Therefore a budget also works with servers that return no usage."""
