@@ -176,13 +176,17 @@ def _check_tasks(loaded: Config, config: Sequence[Path]) -> None:
     Raises:
         ConfigError: All faults of the rows and files.
     """
-    from leporello.core.errors import build_all
     from leporello.core.yaml.tree import read_tree
-    from leporello.tasks.json_lines import JsonLines
 
     trees = [read_tree(file).items.get("tasks") for file in config]
-    sources = {n: loaded.tasks[n].spec.build() for tree in trees if tree for n in tree.items}
-    rows = [source for source in sources.values() if isinstance(source, JsonLines)]
+    names = dict.fromkeys(name for tree in trees if tree for name in tree.items)
+    if not names:
+        return
+    from leporello.core.errors import build_all
+    from leporello.tasks.json_lines import JsonLines
+
+    sources = [loaded.tasks[name].spec.build() for name in names]
+    rows = [source for source in sources if isinstance(source, JsonLines)]
     build_all(rows, JsonLines.check_documents)
 
 
