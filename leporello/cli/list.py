@@ -58,7 +58,7 @@ def list_things(
 
 
 def _describe(name: str, config: Sequence[Path], *, as_json: bool) -> bool:
-    """Prints a pipeline in full or the page of a class; returns whether one has this name."""
+    """Prints the pipeline or the class of a name; returns whether one exists."""
     from leporello.cli.display import tables
     from leporello.config import load_config
     from leporello.config.reference.class_page import class_page

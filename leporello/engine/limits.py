@@ -71,7 +71,7 @@ class Clock:
     """Clock of a worker in its driver, which no stage can stop.
 
     A call has a deadline, but a stage may have replaced functions that the worker uses between the
-    calls. So a worker that logs no operation and sets no deadline for some time is ended too.
+    calls. So the driver also ends a worker that is silent: without logged operations or deadlines.
 
     Attributes:
         timeout: Seconds that an example may take in a call; None sets no limit.

@@ -23,8 +23,8 @@ def numeral(number: int, form: str) -> str:
 
     Args:
         number: The number.
-        form: How it begins to count: `1`, `01`, `a`, `A`, `i` or `I`; `aa` and `AA` repeat a letter
-            after `z`.
+        form: First number of the form: `1`, `01`, `a`, `A`, `i` or `I`; `aa` and `AA` repeat
+            letters after `z`.
     """
     if form == "01":
         return f"{number:02}"

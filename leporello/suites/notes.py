@@ -1,4 +1,4 @@
-"""Notes below a paper's table: missing columns, unfinished runs, and unofficial scores."""
+"""Notes below a table of a paper: missing columns, unfinished runs, and unofficial scores."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def folded(text: str) -> str:
     # Texts and lists of characters differ in accents: `Zoë` must match `Zoe` (decision 14).
     marked = unicodedata.normalize("NFKD", composed(text).casefold())
     plain = "".join(_STROKES.get(c, c) for c in re.sub(_MARKS, "", marked))
-    # Syllables of scripts such as Korean, whose parts are no accents, are composed again.
+    # Syllables of scripts such as Korean, whose parts are not accents, are composed again.
     return unicodedata.normalize("NFC", plain)
 
 

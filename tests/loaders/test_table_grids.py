@@ -121,7 +121,7 @@ def test_each_cell_of_a_table_is_in_its_column(name: str, grid: str) -> None:
     ],
 )
 def test_html_tables_inside_and_around_text(page: str, text: str) -> None:
-    """Blocks and tables in cells become blanks; tables that lay out a page do not."""
+    """Blocks and tables in cells become blanks; tables for the layout of pages do not."""
     assert read(f"<html>{page}", "a.html").text == text
 
 

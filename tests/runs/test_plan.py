@@ -216,14 +216,14 @@ def test_gc_asks_on_a_terminal_before_it_removes_much(
     entry.parent.mkdir(parents=True)
     with entry.open("wb") as file:
         file.truncate(101_000_000)  # without using the disk
-    terminal, theirs = pty.openpty()
+    terminal, stdin = pty.openpty()
     environment = {**os.environ, "LEPORELLO_CACHE": str(tmp_path)}
     line = command("cache", "gc", "--keep", "1MB", *words)
-    with subprocess.Popen(line, stdin=theirs, stdout=-1, stderr=-1, env=environment) as process:
+    with subprocess.Popen(line, stdin=stdin, stdout=-1, stderr=-1, env=environment) as process:
         os.write(terminal, answer)
         assert b"Traceback" not in process.communicate(timeout=100)[1]
     os.close(terminal)
-    os.close(theirs)
+    os.close(stdin)
     assert entry.exists() == remains
 
 

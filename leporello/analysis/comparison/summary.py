@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from leporello.analysis.comparison.tables import (
-    LEVEL,
     Comparison,
     PipelineScores,
     TaskComparison,
     explained,
     scores_row,
+    star,
+    with_interval,
 )
 from leporello.core.table import ResultTable, swept_columns
 
@@ -68,7 +69,7 @@ def verdict(task: TaskComparison) -> str:
         return leader
     name = tested.label if tested is not best else task.baseline
     low, high = sorted(map(abs, (difference.low, difference.high)))
-    is_certain = difference.p_corrected < LEVEL
+    is_certain = bool(star(difference))
     interval = f" [{low:.1f}, {high:.1f}]" if is_certain else ""
     chance = "more than chance" if is_certain else "which may be chance"
     return (
@@ -79,7 +80,4 @@ def verdict(task: TaskComparison) -> str:
 
 def _difference(entry: PipelineScores, metric: str) -> str:
     difference = entry.scores[metric].difference
-    if not difference:
-        return _NO
-    star = "*" if difference.p_corrected < LEVEL else ""
-    return f"{difference.value:+.2f} [{difference.low:+.1f}, {difference.high:+.1f}]{star}"
+    return with_interval(difference) + star(difference) if difference else _NO

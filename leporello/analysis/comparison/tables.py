@@ -228,14 +228,23 @@ def _score(score: Score) -> str:
     return f"{score.value:.2f} [{low:.1f}, {high:.1f}]"
 
 
+def with_interval(difference: Difference) -> str:
+    """Returns a difference with its interval."""
+    return f"{difference.value:+.2f} [{difference.low:+.1f}, {difference.high:+.1f}]"
+
+
+def star(difference: Difference) -> str:
+    """Returns a star if a difference is more than chance."""
+    return "*" if difference.p_corrected < LEVEL else ""
+
+
 def _difference(difference: Difference) -> tuple[str, ...]:
-    star = "*" if difference.p_corrected < LEVEL else ""
     return (
-        f"{difference.value:+.2f} [{difference.low:+.1f}, {difference.high:+.1f}]",
+        with_interval(difference),
         f"{difference.wins}/{difference.ties}/{difference.losses}",
         f"{difference.p_bootstrap:.4f}",
         f"{difference.p_randomisation:.4f}",
-        f"{difference.p_corrected:.4f}{star}",
+        f"{difference.p_corrected:.4f}{star(difference)}",
     )
 
 

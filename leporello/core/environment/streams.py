@@ -1,4 +1,4 @@
-"""Standard streams that fail neither a command nor a worker, whatever they are connected to."""
+"""Standard streams whose errors fail no command and no worker."""
 
 from __future__ import annotations
 

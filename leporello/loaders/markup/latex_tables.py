@@ -6,13 +6,14 @@ import re
 from dataclasses import dataclass, field
 
 from leporello.loaders.flow import Flow
+from leporello.loaders.numbering import numeral
 
 _FORMS = ("1.", "(a)", "i.", "A.")  # of numbers in lists within each other
 _START = re.compile(r"\bstart\s*=\s*(\d{1,6})")
 _TEMPLATE = re.compile(r"\blabel\*?\s*=\s*([^,\]]*)|\[([^=\[\]]*)\]")
 _STYLE = re.compile(r"\\(?!arabic|[aA]lph|[rR]oman)[a-zA-Z]+|[{}*]")
 _PLACEHOLDER = re.compile(r"\\(?:arabic|[aA]lph|[rR]oman)|[1aAiI]")
-_ROMAN = ((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
+_FIRST = {"\\arabic": "1", "\\alph": "a", "\\Alph": "A", "\\roman": "i", "\\Roman": "I"}
 _MOST = 1000  # columns or rows that a cell may cover
 
 
@@ -91,19 +92,6 @@ class LatexList:
         if not self.is_numbered:
             return "-"
         self.number += 1
-        return _PLACEHOLDER.sub(lambda form: _numeral(self.number, form[0]), self._form, count=1)
-
-
-def _numeral(number: int, form: str) -> str:
-    r"""Returns a number in the form of a counter, such as `a` or `\alph`."""
-    kind = form.removeprefix("\\")[0]
-    if kind in "aA" and form != "\\arabic" and number <= ord("z") - ord("a") + 1:
-        text = chr(ord("a") + number - 1)
-    elif kind in "iIrR" and number < 4 * _ROMAN[0][0]:
-        text = ""
-        for value, letters in _ROMAN:
-            text += letters * (number // value)
-            number %= value
-    else:
-        return str(number)
-    return text.upper() if kind in "AIR" else text
+        return _PLACEHOLDER.sub(
+            lambda form: numeral(self.number, _FIRST.get(form[0], form[0])), self._form, count=1
+        )

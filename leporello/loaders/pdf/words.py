@@ -65,7 +65,7 @@ class Fragment:
 
 
 def turned(turn: int, x: float, y: float) -> tuple[float, float]:
-    """Converts a point for text turned by multiples of 90° to positions along and across lines."""
+    """Returns the positions of a point along and across lines of text, turned by quarter turns."""
     return ((x, -y), (y, x), (-x, y), (-y, -x), (x, -y))[turn]
 
 
