@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
@@ -119,8 +120,10 @@ def running_servers() -> dict[str, list[ServedModel] | None]:
     def models(kind: str) -> list[ServedModel] | None:
         base_url = SERVERS[kind].base_url
         try:
+            # Before the HTTP library is imported, which takes longer than an answer of `ask`.
+            socket.create_connection(("127.0.0.1", SERVERS[kind].port), _GLANCE).close()
             entries = list_models(base_url, kind, _GLANCE)
-        except UserError:
+        except (UserError, OSError):
             return None
         return [
             ServedModel(m.name, m.window or window_of(base_url, kind, m.name, _GLANCE), m.size)
