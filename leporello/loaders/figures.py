@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from itertools import groupby
 from typing import Any, TypeAlias
 
 _DEEPEST = 60  # elements within each other; only the text of deeper elements is read
@@ -98,7 +99,11 @@ def formula(element: Any, depth: int = 0) -> str:  # noqa: ANN401 -- an element 
     parts = [(_name(e), formula(e, depth + 1)) for e in element if isinstance(e.tag, str)]
     if build := _BUILDERS.get(name):
         return build(element, parts)
-    return _joined((text, *(part for _, part in parts)))
+    runs = (
+        "".join(part for _, part in run) if is_digits else _joined(part for _, part in run)
+        for is_digits, run in groupby(parts, lambda part: part[0] == "mn")
+    )
+    return _joined((text, *runs))  # browsers show digits in several <mn> as one number
 
 
 def _name(element: Any) -> str:  # noqa: ANN401 -- an element of any ElementTree

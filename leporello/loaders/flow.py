@@ -78,7 +78,7 @@ class Flow:
             if gap:
                 if gap > self._gap:
                     self._part(gap)
-                if self._heading and len(self.pieces) > self._heading_from:
+                if gap > Gap.CELL and self._heading and len(self.pieces) > self._heading_from:
                     self._close_heading()  # the next block ends a heading
             if begin is not None:
                 begin(self, tag, attributes)

@@ -59,7 +59,7 @@ class Mail(Format):
     If a body exists as text and as HTML, the text is read, unless it only refers to the HTML.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".eml", ".mbox", ".mbx")
+    suffixes: ClassVar[tuple[str, ...]] = (".eml", ".mbox", ".mbx", ".mht", ".mhtml")
     begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"\A(?:From |" + _LINE + rb")")
 
     @staticmethod
@@ -71,7 +71,8 @@ class Mail(Format):
             if headers
             else {*()}
         )
-        return b"from" in names and bool({b"date", b"subject", b"received"} & names)
+        is_page = {b"mime-version", b"content-type"} <= names  # saved by a browser
+        return is_page or (b"from" in names and bool({b"date", b"subject", b"received"} & names))
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns headers and bodies; places are named `mail 3 of 12, 2024-05-02`.
@@ -79,7 +80,10 @@ class Mail(Format):
         Raises:
             UserError: The loader of an attachment is faulty; faults of attached files are losses.
         """
-        starts = [m.start() for m in _MAILS.finditer(data)] or [0]
+        # A single mail may quote others in its body.
+        is_mailbox = data.startswith(b"From ")
+        starts = [m.start() for m in _MAILS.finditer(data)] if is_mailbox else []
+        starts = starts or [0]
         raw = [data[a:b] for a, b in zip(starts, [*starts[1:], None], strict=True)]
         mails = _in_order([_parsed(mail) for mail in raw])
         many = len(mails) > 1
@@ -155,6 +159,8 @@ def _divided(
     """Returns the parts of a mail's body, and its attachments."""
     if part.get_content_maintype() != "multipart":
         in_body = part.get_content_type() in ("text/plain", "text/html")
+        if part["content-location"] and not in_body and part.get_content_maintype() == "text":
+            return [], []  # a style sheet of a saved page
         is_body = in_body and not part.is_attachment() and not part.get_filename()
         return ([part], []) if is_body else ([], [part])
     if not part.is_multipart():  # without boundaries

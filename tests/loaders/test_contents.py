@@ -120,6 +120,15 @@ def test_notes_and_comments_of_word_are_at_the_end() -> None:
     ]
 
 
+def test_a_tab_does_not_end_a_heading_of_word() -> None:
+    """A number, a tab and words are one title."""
+    heading = (
+        '<w:pPr><w:outlineLvl w:val="0"/></w:pPr><w:r><w:t>A.</w:t><w:tab/><w:t>Aim</w:t></w:r>'
+    )
+    document = read(docx(f"<w:p>{heading}</w:p><w:p>{run('x')}</w:p>"), "a.docx")
+    assert [section.title for section in document.sections] == ["A. Aim"]
+
+
 @pytest.mark.parametrize(
     ("page", "text"),
     [

@@ -214,3 +214,18 @@ def test_a_mail_that_is_only_an_attachment_is_read() -> None:
     """Its body is the attachment."""
     content = part("text/plain; name=n.txt", "Mole 7", "Content-Disposition: attachment")
     assert "Attachment: n.txt\n\nMole 7" in loaded(content).text
+
+
+def test_a_mail_with_the_mark_of_a_mailbox_in_its_body_is_one_mail() -> None:
+    """Only files that begin with the mark are mailboxes."""
+    document = loaded(plain("40 casks.\r\n\r\nFrom a@x Thu May  2 2024\r\nNote: none\r\n"))
+    assert "Subject: Order" in document.text
+    assert "40 casks." in document.text
+
+
+def test_saved_pages_are_read() -> None:
+    """A web archive needs no sender; its style sheets are not text."""
+    style = part("text/css", "p {color: red}", "Content-Location: a.css")
+    content = b"MIME-Version: 1.0\r\n" + multipart("related", page(), style)
+    assert load_bytes(content, Path("a.mht")).text == SHOWN
+    assert load_bytes(content, Path("a")).text == SHOWN

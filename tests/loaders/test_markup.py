@@ -129,3 +129,23 @@ def test_repeated_pieces_take_linear_time(suffix: str) -> None:
         except UserError as error:
             message = str(error)
             assert message.startswith(f"a{suffix}: ")
+
+
+def test_authors_and_dates_of_an_article_are_written_in_order() -> None:
+    """Given names precede surnames, and the parts of a date are an ISO date."""
+    front = (
+        "<contrib-group><contrib><name><surname>Wolf</surname><given-names>Ada</given-names></name>"
+        "<email>a@x</email></contrib></contrib-group><history><date date-type='received'>"
+        "<day>4</day><month>2</month><year>2020</year></date></history>"
+    )
+    article = f"<article><front><article-meta>{front}</article-meta></front></article>"
+    assert read("a.nxml", article).text == "Ada Wolf\na@x\nreceived: 2020-02-04"
+
+
+def test_bytes_that_the_encoding_of_xml_lacks_are_losses() -> None:
+    """Declared names mean what browsers take them for, and one wrong byte is not the whole file."""
+    korean = '<?xml version="1.0" encoding="euc-kr"?><rss>똠방 각하</rss>'.encode("cp949")
+    assert load_bytes(korean, Path("a.xml")).text == "똠방 각하"
+    document = load_bytes(b"<?xml version='1.0' encoding='utf-8'?><a>caf\xe9 x</a>", Path("a.xml"))
+    assert document.text == "caf\ufffd x"
+    assert document.losses[0].characters == 1

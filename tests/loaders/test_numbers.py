@@ -183,6 +183,7 @@ MATHML = [
     ("<msubsup><mi>x</mi><mn>1</mn><mi>n</mi></msubsup><mi>a</mi>", "x1^n a"),
     ("<mfrac linethickness='0'><mi>n</mi><mi>k</mi></mfrac>", "n over k"),
     ("<munder><mi>lim</mi><mi>n</mi></munder><msup><mi>x</mi><mo>∞</mo></msup>", "lim_n x^∞"),
+    ("<mrow><mo>−</mo><mn>1</mn><mn>2</mn><mi>x</mi></mrow>", "−12x"),
     ("<msqrt><mi>x</mi><mo>+</mo><mn>1</mn></msqrt>", "√(x+1)"),
     ("<munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo></mrow><mi>n</mi></munderover>", "∑_(i=)^n"),
     ("<semantics><msub><mi>H</mi><mn>2</mn></msub><annotation>H_2</annotation></semantics>", "H2"),

@@ -601,11 +601,22 @@ def test_forms_comments_pictures_and_attachments(tmp_path: Path) -> None:
     assert not any(loss.characters for loss in document.losses)
 
 
-def test_unknown_letters_are_counted(tmp_path: Path) -> None:
-    """Private-use characters are losses; within a word, a mark replaces them."""
-    names = b"1 beginbfchar <41> <E000> endbfchar 1 beginbfrange <61> <7A> <0061> endbfrange"
+@pytest.mark.parametrize(
+    ("letter", "shown", "text", "unknown"),
+    [
+        (b"E000", b"AA known cAfe", "known c\ufffdfe", 3),
+        (b"D835DC49", b"the A of A", "the 𝑉 of 𝑉", 0),
+        (b"00B4", b"cafAe and Axy", "café and ´xy", 0),
+        (b"00A8", b"Ausser", "üsser", 0),
+    ],
+)
+def test_letters_are_those_of_the_font(
+    tmp_path: Path, letter: bytes, shown: bytes, text: str, unknown: int
+) -> None:
+    """Private-use characters are losses, and accents belong to the next letter."""
+    names = b"1 beginbfchar <41> <%s> endbfchar 1 beginbfrange <61> <7A> <0061> endbfrange" % letter
     cmap = b"begincmap 1 begincodespacerange <00> <FF> endcodespacerange %s endcmap" % names
-    shown = b"BT /F 12 Tf 72 700 Td (AA known cAfe) Tj ET"
+    shown = b"BT /F 12 Tf 72 700 Td (%s) Tj ET" % shown
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
         b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R"
@@ -615,8 +626,8 @@ def test_unknown_letters_are_counted(tmp_path: Path) -> None:
         stream(cmap),
     ]  # fmt: skip
     document = read(tmp_path, objects_pdf(*objects))
-    assert document.text == "known c�fe"
-    assert lost(document, "undecodable character").characters == 3
+    assert document.text == text
+    assert sum(loss.characters for loss in document.losses) == unknown
 
 
 def scan(lines: Sequence[str]) -> Draw:

@@ -107,6 +107,25 @@ FILES = {
         Name: Eva | Contact / Mail: eva@d | Contact / Phone: +47 b
         """,
     ),
+    "a header of two rows above a blank row": (
+        "Revenue\nIn CHF,,,2023\n,Sales,Profit,Costs\n\nNorth,9,8,7\nSouth,6,5,4",
+        """
+        Revenue
+        In CHF |  |  | 2023
+         | Sales | Profit | Costs
+        In CHF: North | Sales: 9 | Profit: 8 | 2023 / Costs: 7
+        In CHF: South | Sales: 6 | Profit: 5 | 2023 / Costs: 4
+        """,
+    ),
+    "units above missing figures": (
+        "Country,Grown,Sold\n,metric tons,in crowns\nDal,nd,3\nMo,4,5",
+        """
+        Country | Grown | Sold
+         | metric tons | in crowns
+        Country: Dal | Grown / metric tons: nd | Sold / in crowns: 3
+        Country: Mo | Grown / metric tons: 4 | Sold / in crowns: 5
+        """,
+    ),
     "units below names": (
         "Ship,Length,Weight\n,m,(t)\nDal,12,30\nSven,13,31",
         """

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from html.entities import html5
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 from xml.etree.ElementTree import Element
 
 from leporello.core.environment.input_limits import XML_DEPTH
@@ -18,6 +18,7 @@ from leporello.loaders.files import Format
 from leporello.loaders.flow import Flow
 from leporello.loaders.html import Html
 from leporello.loaders.numbering import Counter, whole
+from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted
 
 _BEGINS = re.compile(
@@ -26,6 +27,8 @@ _BEGINS = re.compile(
 _ENTITY = re.compile(rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|&([A-Za-z][\w.-]*);", re.S)
 _DECLARED, _WITHIN = re.compile(rb"<!ENTITY\s+([A-Za-z][\w.-]*)\s"), 2**16  # bytes
 _PART = 2**16  # bytes
+_DECLARATION = re.compile(r"\A\s*<\?xml\s[^>]*>")
+_ENCODING = re.compile(rb"""\A\s*<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
 _NONE: Mapping[str, str] = MappingProxyType({})
 _KNOWN = {"article", "TEI", "teiCorpus", "book", "chapter", "section", "FictionBook", "html"}
 _CONTAINERS = re.compile(
@@ -38,6 +41,7 @@ _INLINE = re.compile(
     "|x?ref|ext-link|link|hi|term|name|persName|placeName|date|span|email|uri|code|foreign|quote|q"
     "|tex-math|styled-content|named-content|surname|given-names|year|volume|issue|[fl]page|source"
 )
+_DATE = ("year", "month", "day", "season", "string-date")
 _PARTED = {"surname", "given-names", "year", "volume", "issue", "fpage", "lpage", "source"}
 _AS = {
     **dict.fromkeys(("p", "para", "simpara", "lg", "subtitle", "formalpara", "ref", "bibl"), "p"),
@@ -63,6 +67,14 @@ _ORDERED = {
     "ol": "1",
 }
 
+Rewrite: TypeAlias = Callable[[Element], None]
+
+
+def _texts(element: Element, *names: str) -> list[str]:
+    """Returns the texts of inner elements by their names; numbers have two digits or more."""
+    texts = ("".join(inner.itertext()).strip() for n in names for inner in element.iter(n))
+    return [text.zfill(2) if text.isdigit() else text for text in texts if text]
+
 
 class XmlFlow(Flow):
     """Writes XML elements as the most similar HTML elements; target of an lxml parser.
@@ -87,9 +99,9 @@ class XmlFlow(Flow):
         if self.is_aside:
             self.open.append((name, name))
             super().start(name, attributes)
-        elif name in self.hidden:
+        elif then := self.rewritten(name, attributes):
             self.open.append((name, name))
-            self.aside(name, _NONE, partial(self._lose_text, *self.hidden[name]))
+            self.aside(name, _NONE, then)
         else:
             like = self.like(name, attributes)
             self.open.append((name, like))
@@ -102,6 +114,10 @@ class XmlFlow(Flow):
     def given(self, like: str, attributes: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002 -- for others
         """Returns the attributes of the HTML element that `like` returned."""
         return {"alt": attributes["alt"]} if "alt" in attributes else _NONE
+
+    def rewritten(self, name: str, attributes: Mapping[str, str]) -> Rewrite | None:  # noqa: ARG002 -- for others
+        """Returns a function that is called with the complete element; None to write it."""
+        return partial(self._lose_text, *self.hidden[name]) if name in self.hidden else None
 
     def _lose_text(self, what: str, why: str, element: Element) -> None:
         size = sum(map(len, element.itertext()))
@@ -140,6 +156,15 @@ class _AnyXml(XmlFlow):
                 values = (f"{k.rpartition('}')[2]}={v}" for k, v in attributes.items())
                 self.data(" ".join(values) + " ")
         self._has_text.append(False)
+
+    def rewritten(self, name: str, attributes: Mapping[str, str]) -> Rewrite | None:
+        parent = self.open[-1][0] if self.open else ""
+        if name == "name" and parent == "contrib":
+            return lambda e: self.element("div", " ".join(_texts(e, "given-names", "surname")))
+        if name == "pub-date" or (name == "date" and parent in ("history", "event")):
+            kind = attributes.get("date-type") or attributes.get("pub-type") or name
+            return lambda e: self.element("div", f"{kind}: {'-'.join(_texts(e, *_DATE))}")
+        return super().rewritten(name, attributes)
 
     def end(self, tag: str) -> None:
         self._has_text.pop()
@@ -222,15 +247,19 @@ class Xml(Format):
         """Returns the text; places are pages, `p. 3`, where a TEI edition marks them.
 
         Raises:
-            UserError: The file is not well-formed XML.
+            UserError: The file is not well-formed XML, or its encoding is unknown.
         """
         if Html.recognises(data, path):
             return Html().extract(data, path)
         flow = _AnyXml()
-        feed(data, flow)
+        declared = _ENCODING.match(data)
+        # libxml2 refuses a file for a single byte that its declared encoding lacks.
+        raw = decoded(data, path, declared[1].decode() if declared else "")
+        feed(_DECLARATION.sub("", raw.text, 1).encode(), flow)
+        flow.losses += raw.losses
         extracted = flow.extracted()
         title = extracted.sections[0].title if extracted.sections else ""
-        return replace(extracted, title=title)
+        return replace(extracted, title=title, notes=raw.notes)
 
 
 def feed(data: bytes, flow: XmlFlow) -> None:

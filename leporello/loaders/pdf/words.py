@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
+from unicodedata import normalize
 
 from leporello.loaders.pdf.objects import Handle, Visibility
 from leporello.loaders.pdf.raised import SMALLER, TOUCHING, attached, fraction, level
@@ -24,8 +25,14 @@ HYPHEN = "\u00ad"  # ends a fragment if its word may continue in the next line
 _WORD = re.compile("[^\\s\0\2\ufffe]+[\2\ufffe]?|[\2\ufffe]")
 _UNDECODABLE = re.compile("[\ufffd\ue000-\uf8ff\ud800-\udfff\1-\x08\x0e-\x1f\ufff0-\ufffb]+")
 _BOLD = re.compile(r"bold|black|heavy|demi|medi(?!um)|CMBX|SFBX", re.IGNORECASE)
+# Accents that TeX prints over the next letter.
+_ACCENTS = str.maketrans(
+    "´ˆ˜¯˘˙¨˚˝ˇ¸˛",
+    "\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327\u0328",
+)
+_ACCENTED = re.compile("([´ˆ˜¯˘˙¨˚˝ˇ¸˛])([^\\W\\d_])")
 # Whether a page has any of that; most have hyphens.
-_ODD = re.compile(f"[ﬀ-ﬆ\u00ad\2\ufffe]|{_UNDECODABLE.pattern}")
+_ODD = re.compile(f"[ﬀ-ﬆ\u00ad\2\ufffe]|{_UNDECODABLE.pattern}|{_ACCENTED.pattern}")
 _MARK = re.compile("[\2\ufffe]")
 _LIGATURES = str.maketrans(
     {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st", HYPHEN: ""}
@@ -321,6 +328,8 @@ class WordReader:
     def _decoded(self, word: str, alone: bool) -> str:
         """Decodes text; each run of undecodable characters becomes U+FFFD, or nothing if alone."""
         word = _MARK.sub(HYPHEN, word.translate(_LIGATURES))
+        word = _ACCENTED.sub(_composed, word)
+        word = word.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         if not _UNDECODABLE.search(word):
             return word
         self.undecodable += sum(map(len, _UNDECODABLE.findall(word)))
@@ -328,8 +337,13 @@ class WordReader:
         return "" if alone and word == "\ufffd" else word
 
 
+def _composed(accented: re.Match[str]) -> str:
+    letter = normalize("NFC", accented[2].replace("ı", "i") + accented[1].translate(_ACCENTS))
+    return letter if len(letter) == 1 else accented[0]
+
+
 def _text(textpage: Handle) -> str:
-    """Returns the page's characters, one for each that pdfium counts."""
+    """Returns the page's characters, one for each that pdfium counts; surrogates are two."""
     from pypdfium2 import raw
 
     count = textpage.count_chars()

@@ -156,10 +156,11 @@ class _Sheet:
             above = range(before.body, before.rows.stop)[:LOOKED_AT]
             cells = self._cells(above, before.columns)
             return before.names if _fits(here, cells, is_headed=is_headed) else None
-        last = before.rows.stop - 1
-        header = self._heading([last, *block], before.columns)
-        if header and header.stop == 1 and before.body == before.rows.start == last:
-            return header.names  # it is above a blank row
+        lines = before.rows
+        if before.body == lines.start and len(lines) < _SOME:
+            header = self._heading([*lines, *block], before.columns)
+            if header and header.stop == len(lines):
+                return header.names  # it is above a blank row
         is_same = columns == before.columns and not is_headed
         return () if is_same and before.is_paired == _is_paired(here) else None
 

@@ -21,7 +21,8 @@ _FIGURE = re.compile(
 _YEAR = re.compile(r"(?:19|20)\d\d(?:[-/.]\d\d){0,2}")
 _UNIT = re.compile(r"[(\[]?(?:[^\W\d]|[%°$€£¥]){1,3}\d?(?:/[^\W\d]{1,3}\d?)?[)\]]?")
 _MISSING = re.compile(
-    r"[-–—?.…]+|n\W?/?a|nan|nil|none|null|unknown|missing|absent|void|tb[acd]|#[\w/]+[!?]?", re.I
+    r"[-–—?.…]+|n\W?/?[ad]\.?|nan|nil|none|null|unknown|missing|absent|void|tb[acd]|#[\w/]+[!?]?",
+    re.I,
 )
 
 
@@ -86,7 +87,7 @@ class _Head:
         for i in candidates:
             if header := self._at(i, is_strict=True):
                 return header
-            if self._count(i) >= max(self.usual, 2):
+            if sum(map(bool, self.rows[i])) >= max(self.usual, 2):
                 break  # no other row can be the header
         return next(filter(None, (self._at(i, is_strict=False) for i in candidates)), None)
 
@@ -127,6 +128,7 @@ class _Head:
             words = [names[c] for c in columns if not self._is_merged(start, stop, c)]
             is_header = (
                 len(columns) >= max(self.usual, 2)
+                and 2 * len(words) >= len(columns)
                 and len({*words}) == len(words)
                 and (has_figures or len(columns) > TWO)
             )
@@ -148,7 +150,9 @@ class _Head:
         if not filled or any(is_figure(row[c]) and not _YEAR.fullmatch(row[c]) for c in filled):
             return False
         gaps = [c for c, cell in enumerate(row) if not cell and c > filled[0] and self.full[i][c]]
-        if len({*filter(None, full)}) == 1 and (filled[0] == 0 or not gaps):
+        last = max((c for c, name in enumerate(self.full[i]) if name), default=0)
+        texts = {*filter(None, full[: last + 1])}  # a title of other cells may be further right
+        if len(texts) == 1 and (filled[0] == 0 or not gaps):
             return False  # a title
         is_merged = any(not cell and text for cell, text in zip(row, full, strict=True))
         is_repeated = any(before == cell != "" for before, cell in pairwise(row))
@@ -163,9 +167,12 @@ class _Head:
             return False
         if any(f and not cell and f == a for cell, f, a in zip(row, full, above, strict=True)):
             return True  # a merged cell of the header covers this row too
-        above_figures = [c for c in filled if is_figure(self.full[k + 1][c])]
+        below = self.full[k + 1]
+        above_figures = [c for c in filled if is_figure(below[c])]
         if not row[0]:
-            return above_figures == filled
+            return bool(above_figures) and all(
+                is_figure(below[c]) or is_missing(below[c]) for c in filled
+            )
         return len(above_figures) > 1 and all(_UNIT.fullmatch(row[c]) for c in above_figures)
 
     def _names(self, start: int, stop: int) -> list[str]:
