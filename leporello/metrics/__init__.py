@@ -37,6 +37,8 @@ _MODULES = {
     "f1_macro": "f1_macro:F1Macro",
     "f1_unidecode": "f1:F1Unidecode",
     "graphwalks": "long_context.needles:GraphWalksF1",
+    "helmet_ndcg": "long_context.helmet:HelmetNdcg",
+    "helmet_substring": "long_context.helmet:HelmetSubstring",
     "infinite_bench": "long_context.infinite_bench:InfiniteBenchScore",
     "judge": "judging.judge:Judge",
     "longbench": "long_context.longbench:LongBenchScore",

@@ -3,6 +3,7 @@ __all__: list[str]
 from .generated.babilong import Babilong as Babilong
 from .generated.ruler import Ruler as Ruler
 from .json_lines import JsonLines as JsonLines
+from .long_context.helmet import Helmet as Helmet
 from .long_context.infinite_bench import InfiniteBench as InfiniteBench
 from .long_context.longbench import LongBench as LongBench
 from .long_context.longbench import LongBenchV2 as LongBenchV2

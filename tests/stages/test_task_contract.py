@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from command_line import GOLDEN
-from needle_rows import conversation, graph_walks, mrcr, needles, walk
+from needle_rows import conversation, graph_walks, helmet, mrcr, needles, walk
 from official_rows import scrolls_row, sorting_row, zero_scrolls_row
 from row_files import write_rows
 
@@ -104,6 +104,7 @@ def tar(folder: Path) -> Path:
 MAKERS: Mapping[str, Callable[[Path], Any]] = {
     "Babilong": lambda _: tasks.Babilong("qa3", samples=3, facts="made"),
     "GraphWalks": lambda at: graph_walks(at, walk()),
+    "Helmet": lambda at: tasks.Helmet("json_kv", 8192, data=helmet(at)),
     "InfiniteBench": lambda at: tasks.InfiniteBench(
         "code_run", data=official(at, "infinite_bench/code_run")
     ),

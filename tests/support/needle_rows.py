@@ -1,8 +1,9 @@
-"""Rows and files of OpenAI-MRCR, GraphWalks and NoLiMa, in the official layouts."""
+"""Rows and files of OpenAI-MRCR, GraphWalks, NoLiMa and HELMET, in the official layouts."""
 
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -67,3 +68,48 @@ def needles(data: Path, **changes: Any) -> NoLiMa:
         lines = "\n".join(f"Line {n} of book {number} went on." for n in range(400))
         (folder / f"haystack/rand_shuffle/rand_book_{number}.txt").write_text(lines)
     return NoLiMa(length=500, data=data)
+
+
+def helmet(data: Path) -> Path:
+    """Writes small files of HELMET; golden/helmet.json has their prompts by the official code."""
+    chance = random.Random(1)
+
+    def passage(number: int, **fields: Any) -> dict[str, Any]:
+        text = f"Passage {number} about thing {number % 7}."
+        return {"title": f"T{number}", "text": text, **fields}
+
+    def asked(number: int, count: int, word: str, answers: str, **fields: Any) -> dict[str, Any]:
+        listed = [f"{letter}{number}" for letter in answers]
+        passages = [passage(number * (10 if count > 1 else 1) + i) for i in range(count)]
+        question = f"{word}{number}?"
+        return {"question": question, "answers": listed, "ctxs": passages, **fields}
+
+    def pair(number: int) -> dict[str, Any]:
+        demos = [["x", "1"], ["y", "2"], ["z", "3"]]
+        fields = {"question": f"k{number}", "answer": f"v{number}", "num_kvs": 105}
+        return {"context": json.dumps({f"k{number}": f"v{number}"}), "demos": demos, **fields}
+
+    popular = [asked(q, 1, "who is ", "p", id=q, s_pop=5 if q % 4 else 99999) for q in range(150)]
+    ranked = [
+        {"qid": str(q), "query": f"find {q}",
+         "ctxs": [passage(i, id=str(i), label=chance.randrange(4)) for i in range(5)]}
+        for q in range(97) for _ in range(2)
+    ]  # fmt: skip
+    needle = {"context": "text {}", "query": "q{}", "type_needle_v": "number"}
+    for file, rows in {
+        "kilt/nq-dev-multikilt_1000_k50_dep6": [asked(q, 3, "what is ", "ab") for q in range(130)],
+        "kilt/nq-train-multikilt_1000_k3_dep6": [asked(q, 1, "train ", "t") for q in range(20)],
+        "kilt/popqa_test_1000_k50_dep6": popular,
+        "kilt/popqa_test_1000_k3_dep6": popular[:30],
+        "json_kv/test_k105_dep6": [pair(i) for i in range(120)],
+        "ruler/niah_multikey_2/validation_8192": [
+            {name: text.format(i) for name, text in needle.items()} | {"answer": [str(i)]}
+            for i in range(110)
+        ],
+        "msmarco/test_reranking_data_k50_dep3": ranked,
+        "msmarco/test_reranking_data_k10_dep3": [{**r, "ctxs": r["ctxs"][:3]} for r in ranked],
+    }.items():
+        path = data / f"helmet/{file}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return data

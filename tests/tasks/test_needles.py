@@ -1,7 +1,8 @@
-"""Tests of OpenAI-MRCR, GraphWalks, NoLiMa and L-Eval: official rows, scores and faults."""
+"""Tests of OpenAI-MRCR, GraphWalks, NoLiMa and HELMET: official rows, scores and faults."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,14 +10,16 @@ from typing import Any
 
 import pytest
 from command_line import GOLDEN
-from needle_rows import GRAPH, TURNS, conversation, graph_walks, mrcr, needles, walk
+from needle_rows import GRAPH, TURNS, conversation, graph_walks, helmet, mrcr, needles, walk
 
 from leporello import Coverage, Document, Example, Prediction
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.official_prompt import OfficialPrompt
+from leporello.tasks import Helmet
 
 CASES = list(json.loads((GOLDEN / "needles.json").read_text(encoding="utf-8")))
+HELMET = json.loads((GOLDEN / "helmet.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -24,8 +27,8 @@ def test_scores_equal_those_of_the_official_definitions(case: dict[str, Any]) ->
     """As in the data cards and the authors' code; GraphWalks' card without its two faults."""
     [metric] = metrics_of([case["metric"]]).values()
     gold = case.get("reference")
-    references = (gold,) if gold is not None else tuple(case["references"])
-    metadata = {"gold": {"prefix": case.get("prefix")}}
+    references = (gold,) if gold is not None else tuple(case.get("references", ()))
+    metadata = {"gold": {name: case.get(name) for name in ("prefix", "labels")}}
     example = Example("x", Document("d", ""), references=references, metadata=metadata)
     text = case["prediction"]
     prediction = Prediction("x", text, text, (), (), Coverage(0, 0, 0, 0), "")
@@ -134,3 +137,49 @@ def test_a_book_that_is_too_short_names_the_length(tmp_path: Path) -> None:
     (tmp_path / "nolima/haystack/rand_shuffle/rand_book_5.txt").unlink()
     with pytest.raises(UserError, match=r"no .*rand_book_5.txt.*amodaresi/NoLiMa"):
         task.fingerprint()
+
+
+@pytest.mark.parametrize("name", HELMET)
+def test_prompts_of_helmet_equal_those_of_the_official_code(name: Any, tmp_path: Path) -> None:
+    """The same questions and worked examples are drawn, and the prompts are equal."""
+    examples = [*Helmet(name, 8192, data=helmet(tmp_path)).examples()]
+    prompts = [(OfficialPrompt.of(e), e.document.text) for e in examples]
+    texts = sorted(prompt.around(text) for prompt, text in prompts if prompt)
+    digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()
+    assert {"examples": len(texts), "sha256": digest} == HELMET[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "row", "message"),
+    [
+        ("json_kv", "json_kv/test_k105_dep6", {"question": "k1"}, "1.*'context' is missing"),
+        ("json_kv", "json_kv/test_k105_dep6", {"context": "c", "question": "k", "demos": [1]},
+         "1.*is not a row of helmet/json_kv"),
+        ("kilt_nq", "kilt/nq-dev-multikilt_1000_k50_dep6", {"question": "?", "ctxs": [{}]},
+         "1.*is not a row of helmet/kilt_nq: has no field 'title'"),
+        ("ruler_niah_mk_2", "ruler/niah_multikey_2/validation_8192", {"query": "q", "context": "c"},
+         "1.*has no field 'type_needle_v'"),
+        ("msmarco_rerank_psg", "msmarco/test_reranking_data_k50_dep3",
+         {"qid": "1", "query": "q", "ctxs": [{"id": "1", "title": "t", "text": "x"}]},
+         "1.*has no field 'label'"),
+    ],
+)  # fmt: skip
+def test_a_row_of_another_version_of_helmet_names_file_line_and_field(
+    name: Any, file: str, row: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    """Also a row without gold."""
+    path = helmet(tmp_path) / f"helmet/{file}.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    with pytest.raises(ConfigError, match=f"(?s){path.name}:{message}"):
+        [*Helmet(name, 8192, data=tmp_path).examples()]
+
+
+def test_missing_files_of_helmet_name_their_source(tmp_path: Path) -> None:
+    """Also those of the worked examples."""
+    task = Helmet("kilt_nq", 8192, data=tmp_path)
+    with pytest.raises(UserError, match=r"k50_dep6.jsonl; download it from .*princeton-nlp/HELMET"):
+        [*task.examples()]
+    helmet(tmp_path)
+    (tmp_path / "helmet/kilt/nq-train-multikilt_1000_k3_dep6.jsonl").unlink()
+    with pytest.raises(UserError, match=r"nq-train.*download it from"):
+        [*task.examples()]
