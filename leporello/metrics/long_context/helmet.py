@@ -48,8 +48,8 @@ class HelmetNdcg(Averaged):
         if not labels:
             return None
         ideal = _gain(sorted(labels.values(), reverse=True))
-        found = _gain(labels.get(name, 0) for name in _ranking(prediction.prediction))
-        return {self.name: 100 * found / ideal if ideal else 0.0}
+        gain = _gain(labels.get(name, 0) for name in _ranking(prediction.prediction))
+        return {self.name: 100 * gain / ideal if ideal else 0.0}
 
 
 def _gain(labels: Iterable[int]) -> float:

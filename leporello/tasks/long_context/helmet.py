@@ -64,8 +64,8 @@ class Helmet(Benchmark):
     def take(self, number: int, row: _Row) -> Example | None:
         """Parses one row; see `Benchmark.take`."""
         kind, archive = self._kind, self.archive
-        drawn = _drawn(archive, stamp(archive.path), "passage" in kind)
-        if (_key(row) if "passage" in kind else number) not in drawn:
+        questions = _drawn(archive, stamp(archive.path), "passage" in kind)
+        if (_key(row) if "passage" in kind else number) not in questions:
             return None
         try:
             fields = {**row, "question": _question(row), "demos": "".join(self._demos(row))}
