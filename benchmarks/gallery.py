@@ -18,12 +18,9 @@ _LONG = 20  # characters; boxes leave out longer values
 _KEYS = ("chunker", "retriever", "reader", "combiner")
 _HEAD = """# Gallery
 
-Twenty pipelines that run offline, with what `leporello[local]` brings: each with its YAML, its
-stages, what it is for, what it scores on the sample task (a play, a report and a manual, 34
-questions: too few to choose by) and what it costs. All of it is written by `make gallery`, which
-runs them one after the other in one process, without the cache; [gallery.yaml](gallery.yaml) holds
-them, for `--config`. Seconds are of computing, loading of models included; tokens those that a
-reader counts: one that chooses a sentence counts none.
+Twenty pipelines that run offline with `leporello[local]`, with their scores on the sample task (a play, a report and a manual, 34
+questions: too few to choose by) and their cost. `make gallery` writes this page; [gallery.yaml](gallery.yaml) contains the
+pipelines, for `--config`. CPU seconds include loading models. A reader that chooses sentences counts no tokens.
 
 | pipeline | F1 | exact match | recall | read | CPU seconds | tokens read | tokens written |
 |---|--:|--:|--:|--:|--:|--:|--:|

@@ -58,12 +58,15 @@ def _board(board: TaskComparison, data: Path) -> str:
     shares = {name: _recalls(rows, plain, gold) for name, rows in by_pipeline.items()}
     ordered = sorted(entries, key=lambda e: (e.pipeline != PLAIN, -e.scores[metric].value))
     lines = [_line(entry, board.task, metric, shares) for entry in ordered]
+    others = [e.pipeline for e, line in zip(ordered, lines, strict=True) if "**" not in line][1:]
     recall = " recall, at plain's characters |" if gold else ""
     bar = "--:|" if gold else ""
     return (
         f"\n## {board.task}\n\n{entries[0].examples} questions; score: {metric}.\n\n"
         f"| method | score | less plain |{recall} reads | characters given | seconds |\n"
-        f"|---|--:|--:|{bar}--:|--:|--:|\n" + "".join(lines)
+        f"|---|--:|--:|{bar}--:|--:|--:|\n"
+        + "".join(line for line in lines if "**" in line or f"`{PLAIN}`" in line)
+        + f"\nNo difference is shown for {', '.join(f'`{name}`' for name in others)}.\n"
     )
 
 

@@ -42,40 +42,30 @@ ASK_FOUR = ("niah_multivalue", "niah_multiquery", "vt")
 Scores = dict[tuple[str, str, int], float]
 PAGE = """# RULER: dividing against cutting, 4k to 1M tokens
 
-A reader sees some 4,000 words, {chunks} chunks of at most {words}: the document's first ones
-(*cutting*), or those that BM25 selects for the question (*dividing*). Documents and questions are
-RULER's, made here ([benchmarks.md](benchmarks.md)); lengths are in words, prompt and answer
-included, and the score is `string_match_all`. Made in {minutes:.0f} minutes by
+A reader sees {chunks} chunks of at most {words} words: the first ones of the document (*cutting*), or those that BM25 selects for
+the question (*dividing*). Documents and questions are RULER's, generated here ([benchmarks](benchmarks.md)); lengths are in words,
+the score is `string_match_all`. Measured in {minutes:.0f} minutes with
 
     python -m benchmarks.ruler
 
 ![Mean score of the eight needle tasks over length](ruler.svg)
 
-## What it says
-
-{told}
-The reader is no language model: `BestSentence` copies the sentence that shares most rare words with
-the question, or the four best where four values are asked for. So the page says whether what is
-asked for comes before the reader, and nothing of how well a model would read it. Both ways have the
-same reader, the same number of words and the same question. Essays are the benchmark's noise here,
-since Paul Graham's may not be shipped: `--background FOLDER` takes any other texts.
+{summary}
+The reader is not a language model: `BestSentence` copies the sentence that shares most rare words with the question, or the four
+best ones for four values. So the page shows whether the needle reaches the reader, not how well a model would read it. The
+essays around the needles are the benchmark's noise, since Paul Graham's essays may not be shipped (`--background FOLDER`).
 
 ## The eight needle tasks
 
 {needles}
-## What no selection finds
+## What selection does not find
 
 {others}
-Variables that follow from each other share no word with the question but in the first assignment:
-one search finds one of five. The most frequent words (`cwe`, `fwe`) stand everywhere, and are left
-out: their texts have no sentences, so that this reader would copy all it sees, for which the metric
-gives full marks (99 of 100 at 4k) and which means nothing. Such questions are for combiners that
-read everything or search again.
+In `vt` only the first assignment shares a word with the question, so one search finds one of five variables. Frequent words
+(`cwe`, `fwe`) are everywhere, so they are left out.
 
-## How much of it is chance
-
-Examples a task and length: {samples}. Each needle stands anywhere with the same chance, so that
-cutting finds about the share of the document that the reader sees.
+Examples per task and length: {samples}. A needle is anywhere with equal probability, so cutting finds about the share of the
+document that the reader sees.
 """
 
 
@@ -141,7 +131,7 @@ def page(scores: Scores, minutes: float) -> str:
         chunks=CHUNKS,
         words=WORDS,
         minutes=max(1, minutes),
-        told=summary,
+        summary=summary,
         needles=table(scores, NEEDLES, lengths),
         others=table(scores, OTHERS, lengths),
         samples=", ".join(f"{samples(length)} at {length:,}" for length in lengths),
