@@ -33,6 +33,7 @@ _LIST_FORMS = {
     "none": "", "decimal": "1", "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A",
     "upper-latin": "A", "lower-roman": "i", "upper-roman": "I",
 }  # fmt: skip
+_INLINE = re.compile(r"display\s*:\s*inline(?!-)", re.I)
 _WITHOUT_VALUE = frozenset({"hidden", "password", "file", "image", "color"})
 
 
@@ -44,6 +45,17 @@ class HtmlFlow(Flow):
         self._lists: list[_List | None] = []  # None for lists without numbers
         self._menus = 0  # open <nav>, whose lists have no numbers
         self._selects = 0  # open <select>
+        self._blocks: list[bool] = []  # whether each open <div> is within a line
+
+    def _start_block(self, _tag: str, attributes: Mapping[str, str]) -> None:
+        is_inline = "style" in attributes and _INLINE.search(attributes["style"]) is not None
+        self._blocks.append(is_inline)
+        if not is_inline:
+            self.start("center")
+
+    def _end_block(self, _tag: str) -> None:
+        if not (self._blocks and self._blocks.pop()):
+            self.end("center")
 
     def _start_list(self, tag: str, attributes: Mapping[str, str]) -> None:
         has_numbers = tag == "ol" and not self._menus
@@ -85,6 +97,7 @@ class HtmlFlow(Flow):
         **dict.fromkeys(("ol", "ul", "menu"), (Gap.PARAGRAPH, _start_list)),
         **dict.fromkeys(("textarea", "button"), (Gap.SPACE, None)),
         "li": (Gap.LINE, _start_item),
+        "div": (Gap.NONE, _start_block),
         "nav": (Gap.PARAGRAPH, _start_menu),
         "input": (Gap.SPACE, _start_input),
         "select": (Gap.SPACE, _start_select),
@@ -95,6 +108,7 @@ class HtmlFlow(Flow):
         **dict.fromkeys(("ol", "ul", "menu"), (Gap.PARAGRAPH, _end_list)),
         **dict.fromkeys(("textarea", "button", "input"), (Gap.SPACE, None)),
         "nav": (Gap.PARAGRAPH, _end_menu),
+        "div": (Gap.NONE, _end_block),
         "select": (Gap.SPACE, _end_select),
     }
 
@@ -115,7 +129,7 @@ class _List:
         """Returns the number of an item, which is written as a piece of the text."""
         if self._numbers is not None:
             self._numbers.append(piece)
-        kind = attributes.get("type", "") if self._counter.form else ""
+        kind = _form(attributes, attributes.get("type", "")) if self._counter.form else ""
         self._counter.following = whole(attributes.get("value"), self._counter.following)
         number = self._counter.count(kind)
         return number if _form(attributes, "1") else ""

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
 from leporello.core.errors import UserError
+from leporello.core.records import Place
 from leporello.loaders.files import Format
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted, tile
 from leporello.text.subtitles import Cue, cues, plain_text, same_length
+
+# Times of words, in captions that show the line before again.
+_ROLLING = re.compile(r"<\d\d:\d\d[:.\d]*><c>")
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,8 @@ class Subtitles(Format):
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the texts of cues, with the names of their speakers and without styling.
 
-        Places are named by the start of a cue, `00:01:02`; line breaks in cues are kept.
+        Places are named by the start of a cue, `00:01:02`; line breaks in cues are kept. Captions
+        that roll up show lines twice, which are written once.
 
         Raises:
             UserError: The file has no cue, or is not text in a known encoding.
@@ -42,10 +48,13 @@ class Subtitles(Format):
         timed = list(cues(same_length(text), web))
         if not timed:
             raise UserError(f"{path}: has no cue (a line such as 00:01:02,000 --> 00:01:05,000)")
-        bodies = (plain_text(text[body.start : body.end], web) for _, body, _ in timed)
+        bodies = [plain_text(text[body.start : body.end], web) for _, body, _ in timed]
+        names = [_clock(*timing.groups(default="0")[:3]) for timing, _, _ in timed]
+        if web and _ROLLING.search(text):
+            rolled = _rolled(names, bodies)
+            return replace(raw, text=rolled.text, places=rolled.places)
         joined, spans = tile(bodies, "\n")
         ends = [0, *(body.end for _, body, _ in timed[:-1]), len(text)]
-        names = (_clock(*timing.groups(default="0")[:3]) for timing, _, _ in timed)
         heads = (
             text[begin : inner.start] for begin, (_, _, inner) in zip(ends, timed, strict=False)
         )
@@ -53,6 +62,20 @@ class Subtitles(Format):
         cues_ = zip(names, spans, heads, tails, strict=True)
         places = tuple(Cue(n, s.start, s.end, h, t) for n, s, h, t in cues_)
         return replace(raw, text=joined, places=places)
+
+
+def _rolled(names: Sequence[str], bodies: Sequence[str]) -> Extracted:
+    """Returns captions without the lines that the caption before already showed."""
+    shown: list[str] = []
+    news: list[tuple[str, str]] = []
+    for name, body in zip(names, bodies, strict=True):
+        lines = body.split("\n")
+        if new := "\n".join(line for line in lines if line not in shown):
+            news.append((name, new))
+        shown = lines
+    joined, spans = tile((new for _, new in news), "\n")
+    places = (Place(n, s.start, s.end) for (n, _), s in zip(news, spans, strict=True))
+    return Extracted(joined, places=(*places,))
 
 
 def _clock(hours: str, minutes: str, seconds: str) -> str:

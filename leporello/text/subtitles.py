@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from leporello.core.records import Place, Span
 
-_TIME = r"(?:(\d+):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
+_TIME = r"(?:(\d+):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?"
 _LINE = rf"[ \t\ufeff]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\n]*\n?"
 _TIMING = re.compile(rf"^{_LINE}", re.MULTILINE)
 _WEB = re.compile(r"\ufeff?WEBVTT(?=\s|\Z)")
@@ -17,6 +17,7 @@ _WEB = re.compile(r"\ufeff?WEBVTT(?=\s|\Z)")
 # Only at the start, so that a text about subtitles is not taken for a file (decision 15).
 _FIRST_CUE = re.compile(rf"\ufeff?\s*+(?:\d+[ \t]*\n)?{_LINE}")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
+_BLOCK = re.compile(r"(?:NOTE|STYLE|REGION)\b")
 _NEXT_NUMBER = re.compile(r"\n[ \t]*\d+[ \t]*\n?\Z")
 # `<i>`, `<c.yellow>`, `<v Ann>`, `<00:01:02.000>`; `{\an8}`. A lone `<` or `{laughs}` is text.
 _PLACE = r"\{\\[^{}\n]*+\}"
@@ -138,6 +139,10 @@ def cues(text: str, web: bool) -> Iterator[tuple[re.Match[str], Span, Span]]:
         # In WebVTT a note or the next cue's name may follow a blank line; pysubs2 adds both to the
         # text of the cue before (decision 5).
         cut = _BLANK_LINE.search(text, start - 1, end) if web else following
+        if cut and web and cut.start() == start - 1 and not _BLOCK.match(text, cut.end()):
+            # The text is below the blank line, unless it is the name of the next cue.
+            later = _BLANK_LINE.search(text, cut.end(), end)
+            cut = later if later or end == len(text) else cut
         body = _stripped(text, start, max(start, cut.start()) if cut else end)
         yield timing, body, _unmarked(text, body)
 

@@ -267,6 +267,37 @@ def test_only_markup_is_removed_from_subrip(tmp_path: Path, cue: str, text: str)
     assert load(written(tmp_path, "film.srt", content)).text == text
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "spans"),
+    [
+        (
+            "a.vtt",
+            "WEBVTT\n\n00:01.000 --> 00:02.000\n\nIt sank.\n\n2\n00:02.000 --> 00:03.000\n\n"
+            "NOTE none\n\n3\n00:03.000 --> 00:04.000\n\nEnd.\n",
+            [("00:00:01", "It sank.\n"), ("00:00:02", "\n"), ("00:00:03", "End.")],
+        ),
+        (
+            "a.srt",
+            "1\n00:00:01 --> 00:00:02\nIt sank.\n\n2\n00:00:02 --> 00:00:03\nEnd.\n",
+            [("00:00:01", "It sank.\n"), ("00:00:02", "End.")],
+        ),
+        (
+            "b.vtt",
+            "WEBVTT\n\n00:01.000 --> 00:02.000\n \nit<00:00:01.500><c> sank</c>\n\n"
+            "00:02.000 --> 00:02.010\nit sank\n \n\n00:02.010 --> 00:04.000\nit sank\n"
+            "in<00:00:03.000><c> May</c>\n",
+            [("00:00:01", "it sank\n"), ("00:00:02", "in May")],
+        ),
+    ],
+    ids=["text below a blank line", "times without fractions", "captions that roll up"],
+)
+def test_cues_of_careless_files(
+    tmp_path: Path, name: str, content: str, spans: list[tuple[str, str]]
+) -> None:
+    """No text is lost, and captions that roll up are written once."""
+    assert named_spans(load(written(tmp_path, name, content))) == spans
+
+
 def test_subtitles_without_cues_are_refused(tmp_path: Path) -> None:
     """A file without subtitles is an error."""
     with pytest.raises(UserError, match="has no cue"):

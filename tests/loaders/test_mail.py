@@ -229,3 +229,9 @@ def test_saved_pages_are_read() -> None:
     content = b"MIME-Version: 1.0\r\n" + multipart("related", page(), style)
     assert load_bytes(content, Path("a.mht")).text == SHOWN
     assert load_bytes(content, Path("a")).text == SHOWN
+
+
+def test_headers_after_an_invalid_line_are_read() -> None:
+    """Old servers wrote lines between headers that are not headers."""
+    mail = "From: a@x\nMicrosoft Mail Internet Headers Version 2.0\nSubject: Casks\n\nForty.\n"
+    assert load_bytes(mail.encode(), Path("a.eml")).text == "From: a@x\nSubject: Casks\n\nForty.\n"

@@ -149,3 +149,25 @@ def test_bytes_that_the_encoding_of_xml_lacks_are_losses() -> None:
     document = load_bytes(b"<?xml version='1.0' encoding='utf-8'?><a>caf\xe9 x</a>", Path("a.xml"))
     assert document.text == "caf\ufffd x"
     assert document.losses[0].characters == 1
+
+
+def test_blocks_that_a_style_puts_into_a_line() -> None:
+    """Reports to authorities have each figure in a block of its own."""
+    page = "<div>at $<div style='display:inline;'><b>5.22</b></div> per share.</div><div>Next</div>"
+    assert read("a.html", page).text == "at $5.22 per share.\nNext"
+    hidden = "<div hidden><div style='display: inline'>x</div></div><div>a</div><div>b</div>"
+    assert read("a.html", hidden).text == "a\nb"
+
+
+def test_arguments_of_figures_and_columns_are_not_text() -> None:
+    """Widths and places of environments are left out."""
+    figure = r"\begin{wrapfigure}[12]{r}[2em]{4in}\caption{Queue}\end{wrapfigure}"
+    columns = r"\begin{multicols}{2}Text\end{multicols}"
+    source = rf"\begin{{document}}{figure} {columns}\end{{document}}"
+    assert read("a.tex", source).text.split() == ["Queue", "Text"]
+
+
+def test_rtf_with_letters_of_old_machines() -> None:
+    """Without a code page, the file names the machine."""
+    assert read("a.rtf", r"{\rtf1\mac it\'d5s}").text == "it\u2019s"
+    assert read("a.rtf", r"{\rtf1\pca caf\'82}").text == "caf\xe9"

@@ -49,6 +49,7 @@ def test_items_of_lists_have_their_numbers(name: str, items: str) -> None:
         ("<ol reversed start=9><li>a<li>b</ol>", "9. a\n8. b"),
         ("<ol><li value=7>a<li>b</ol>", "7. a\n8. b"),
         ("<ol type=A start=27><li>a</ol>", "AA. a"),
+        ("<ol><li>a<li style='list-style-type: lower-alpha'>b</ol>", "1. a\nb. b"),
         ("<ol type=i start=0><li>a<li type=1>b</ol>", "0. a\n1. b"),
         ("<ol style='list-style-type: upper-roman'><li>a</ol>", "I. a"),
         ("<ol style='list-style: none'><li>a</ol><nav><ol><li>b</ol></nav>", "a\n\nb"),

@@ -53,6 +53,7 @@ SILENT = {
     "multirow": 2, "fontsize": 2, "selectlanguage": 1,
     "DeclareMathOperator": 2, "newtheorem": 2, "phantom": 1, "captionsetup": 1, "rule": 2,
     "tabular": 1, "tabularx": 2, "array": 1, "longtable": 1, "minipage": 1, "thebibliography": 1,
+    "wrapfigure": 2, "wraptable": 2, "subfigure": 1, "subtable": 1, "multicols": 1,
     "title": 1, "author": 1, "date": 1, "addbibresource": 1, "foreignlanguage": 1, "hyphenation": 1,
 }  # fmt: skip
 ELSEWHERE = {

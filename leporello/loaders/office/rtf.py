@@ -33,6 +33,9 @@ _LOST = {
 _SHAPE_TEXT = re.compile(r"\{\\shptxt(?![a-z])")
 _CHECKED = re.compile(r"\\ff(res|defres)(\d+)")
 _CHOICE = re.compile(r"\\ffl(?![a-z])\s*([^{}]*)")
+# Encodings of files without `\\ansicpg`.
+_CHARSETS = {"mac": "mac_roman", "pca": "cp850", "pc": "cp437"}
+_CHARSET = re.compile(r"\{\\rtf\d*\\(mac|pca|pc)(?![a-z])")
 _LEVEL = re.compile(r"\\outlinelevel([0-8])(?!\d) ?")
 _MARK = 0xFDD0  # first of nine code points for levels, which no text contains
 _UNSET = 25  # result of a field of a form that nobody has filled in
@@ -143,5 +146,7 @@ def _plain(source: str) -> str:
     from striprtf import striprtf
 
     library: Any = striprtf  # which has no types
-    text = str(library.rtf_to_text(source, errors="replace"))
+    declared = _CHARSET.match(source)
+    encoding = _CHARSETS[declared[1]] if declared else "cp1252"
+    text = str(library.rtf_to_text(source, encoding, errors="replace"))
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins surrogates
