@@ -19,7 +19,7 @@ class Paragraphs:
 
     With a size, at most `size` of the document's tokens start within a chunk: a longer paragraph
     is divided into sentences, a longer sentence between tokens, and the pieces are packed like
-    paragraphs.
+    paragraphs. Paragraphs with tabs are tables, which are divided into rows.
 
     Attributes:
         size: Maximum number of tokens per chunk; 0 makes each paragraph a chunk, however long.
@@ -39,11 +39,14 @@ class Paragraphs:
 
 
 def _sentence_starts(paragraphs: Units, size: int) -> Iterator[int]:
-    """Yields the offsets at which sentences begin in paragraphs of more than `size` tokens."""
-    ends = [*paragraphs.starts[1:].tolist(), len(paragraphs.text)]
+    """Yields the offsets at which sentences or rows begin in paragraphs of more tokens."""
+    text, ends = paragraphs.text, [*paragraphs.starts[1:].tolist(), len(paragraphs.text)]
     for number in (paragraphs.through - paragraphs.before > size).nonzero()[0].tolist():
-        start = int(paragraphs.starts[number])
-        yield from sentence_starts(paragraphs.text, start, ends[number])
+        start, end = int(paragraphs.starts[number]), ends[number]
+        if text.find("\t", start, end) < 0:
+            yield from sentence_starts(text, start, end)
+        else:
+            yield from (start + row for row in line_starts(text[start:end]))
 
 
 def _paragraph_starts(text: str) -> list[int]:

@@ -48,9 +48,9 @@ class Epub(ArchiveFormat):
                     f"{path}: is locked by DRM; only the programs of its shop can open it"
                 )
             container = parsed(archive.read("META-INF/container.xml"))
-            named = (e.get("full-path") for e in container.iter("{*}rootfile"))
-            found = (name for name in archive.namelist() if name.lower().endswith(".opf"))
-            package = next(filter(None, (*named, *found)))
+            paths = (e.get("full-path") for e in container.iter("{*}rootfile"))
+            books = (name for name in archive.namelist() if name.lower().endswith(".opf"))
+            package = next(filter(None, (*paths, *books)))
             book = parsed(archive.read(package))
             chapters = joined(_chapters(archive, book, posixpath.dirname(package), path))
         title = next((e.text or "" for e in book.iter("{*}title")), "")

@@ -225,6 +225,7 @@ EXAMPLES: tuple[tuple[Chunker, str, list[str]], ...] = (
     (Paragraphs(4), "a b\n\nc d\n\ne", ["a b\n\nc d", "e"]),
     (Paragraphs(3), "One two. Three four.\n\nFive", ["One two.", "Three four.\n\nFive"]),
     (Paragraphs(2), "a b c d e", ["a b", "c d", "e"]),
+    (Paragraphs(4), "a\tb. C\nc\td. E\nf\tg\n", ["a\tb. C", "c\td. E", "f\tg"]),
     (Sentences(4), "One two. Three four. Five.", ["One two. Three four.", "Five."]),
     (Sentences(4, 1), "Aa bb. Cc dd. Ee ff.", ["Aa bb. Cc dd.", "Cc dd. Ee ff."]),
     (Sentences(3, 1), "Aa bb. Cc dd. Ee ff.", ["Aa bb.", "Cc dd.", "Ee ff."]),
