@@ -34,7 +34,7 @@ def raised(text: str, *, is_formula: bool = False) -> tuple[str, str]:
 
     Outside of formulas, words that are usually raised, such as `th`, need no sign.
     """
-    if _SIGNS.fullmatch(text) or (not is_formula and _WORDS.fullmatch(text)):
+    if text[:1] == "^" or _SIGNS.fullmatch(text) or (not is_formula and _WORDS.fullmatch(text)):
         return "", ""
     return ("^", "") if _POWER.fullmatch(text) else ("^(", ")")
 

@@ -271,7 +271,8 @@ class Flow:
     def _lose(self, tag: str, attributes: Mapping[str, str]) -> None:
         # An empty `alt` marks a picture as decoration, so nothing is lost.
         self._lost[tag] += tag != "img" or "alt" not in attributes
-        self.data(attributes.get("alt", ""))
+        text = attributes.get("alt", "")
+        self.data(f" {text} " if len(text) > 1 else text)  # one letter may begin a word
 
     def _skip(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Begins an element that no reader of the page sees."""

@@ -364,7 +364,7 @@ def test_html_elements_without_text_are_losses(tmp_path: Path) -> None:
     """Images have alternative text; frames and scripts that fill the page are losses."""
     page = '<p>A<img src=x alt="chart of rents"> b<img src=y><img alt=""><iframe src=z></iframe>'
     document = load(written(tmp_path, "a.html", page + "<script>write('more')</script>"))
-    assert document.text == "Achart of rents b"
+    assert document.text == "A chart of rents b"
     reported = {(loss.what, loss.count) for loss in document.losses}
     assert reported == {("image", 1), ("frame", 1), ("script", 1)}
     with pytest.raises(UserError, match=r"has no text .*is not run, and may contain the text"):

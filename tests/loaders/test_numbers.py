@@ -102,6 +102,16 @@ def test_numbers_of_legal_clauses_in_word() -> None:
     assert [section.title for section in document.sections] == ["3. Coal", "4. Coal"]
 
 
+def test_numbers_of_word_without_a_start_and_with_levels_left_out() -> None:
+    """Without a start, Word counts from 0; a level that is left out counts as one item."""
+    levels = "".join(
+        docx_level(n, form, f"%{n + 1}") for n, form in enumerate(("1", "lowerLetter"))
+    )
+    levels = levels.replace("<w:start w:val='1'/>", "", 1) + docx_level(2, "decimal", "%1.%2.%3")
+    body = "".join(docx_item("x", level) for level in (0, 2, 1, 0))
+    assert read(docx(body, docx_numbering(levels)), "a.docx").text == "0 x\n0.a.1 x\nb x\n1 x"
+
+
 OUTLINE = (
     f"<office:document-styles {XMLNS}><office:styles><text:outline-style><text:outline-level-style "
     "text:level='1' style:num-format='1'/><text:outline-level-style text:level='2' "
@@ -146,6 +156,7 @@ AUTOS = (AUTO.format("arabicParenR' startAt='3"),) * 2 + (
     [
         ("a.rst", RST, "1. a 2. b a. x b. y 3. c t:: #. code 4. d 5. e"),
         ("a.rtf", r"{\rtf1 {\listtext\pard 1.\tab}a\par{\pntext\f0 2.\tab}b\par}", "1. a 2. b"),
+        ("a.rtf", r"{\rtf1 {\listtext\f3 \'96\tab}a\par{\listtext \'e0)\tab}b}", "• a à) b"),
         ("a.nxml", article(LABELS), "2. Law (c) x y"),
         ("a.pptx", pptx(shape("".join(AUTOS))), "3) x 4) x x (A) x"),
     ],
@@ -227,3 +238,24 @@ def test_formulas_of_office_are_text(source: str, text: str) -> None:
     math = f"<m:oMath>{source.format(**runs)}</m:oMath>"
     assert read(docx(f"<w:p>{math}</w:p>"), "a.docx").text == text
     assert read(pptx(shape(f"<a:p><a:m>{math}</a:m></a:p>")), "a.pptx").text == text
+
+
+TEX = "<tex-math><![CDATA[{}]]></tex-math>"
+BOTH = f"<alternatives>{TEX.format('$x^{2}$')}<math><mn>7</mn></math></alternatives>"
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (TEX.format(r"$\frac{1}{2}$"), "1/2"),
+        (TEX.format(r"\documentclass{x}\begin{document}$$\mu _{1}$$\end{document}"), "μ_1"),
+        (TEX.format(r"\begin{align}a&=b\\c&=x^{\alpha}y\end{align}"), "a =b; c =x^α y"),
+        (TEX.format(r"$\odd{x}$"), r"$\odd{x}$"),
+        (f"{BOTH}; {BOTH}", "x^2; x^2"),
+        ("39.1<xref ref-type='table-fn'>c</xref>, a<xref ref-type='fn'>1</xref>", "39.1^c, a1"),
+        ("39.1<xref ref-type='fn'><sup>c</sup></xref>", "39.1^c"),
+    ],
+)
+def test_formulas_and_marks_of_articles(source: str, text: str) -> None:
+    """TeX is text, one of several notations is written, and marks change no number."""
+    assert read(article(f"<p>{source}</p>"), "a.nxml").text == text

@@ -312,6 +312,7 @@ def _leveled(items: Sequence[Item], level: int = 0) -> list[tuple[int, Item]]:
 
 def docx_level(level: int, form: str, text: str, more: str = "") -> str:
     """Writes a level of a numbering of Word."""
+    more = more if "<w:start" in more else f"<w:start w:val='1'/>{more}"
     shown = f"<w:numFmt w:val='{form}'/><w:lvlText w:val='{text}'/>"
     return f"<w:lvl w:ilvl='{level}'>{more}{shown}</w:lvl>"
 

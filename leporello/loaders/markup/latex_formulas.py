@@ -8,6 +8,7 @@ import unicodedata
 _ARGUMENT = r"\s*+(?:\{([^{}]*)\}|([\w.]))"
 FRACTIONS = frozenset({"frac", "dfrac", "tfrac", "cfrac", "nicefrac", "sfrac"})
 FRACTION = re.compile(rf"\\(?:{'|'.join(sorted(FRACTIONS))})(?![a-zA-Z]){_ARGUMENT}{_ARGUMENT}")
+_BEFORE_SCRIPT = re.compile(r"(?<=\S) (?=[_^]\S)")
 _SCRIPT = re.compile(r"([\^_])\s*\{([^{}]*)\}")
 _ROOT = re.compile(r"\\sqrt\s*\{([^{}]*)\}")
 _STYLED = re.compile(
@@ -27,6 +28,7 @@ _SIGNS = {
     "displaystyle": "", "textstyle": "", "log": "log", "ln": "ln", "exp": "exp", "sin": "sin",
     "cos": "cos", "tan": "tan", "min": "min", "max": "max", "prime": "′", "mu": "μ", "percent": "%",
     "ll": "≪", "gg": "≫", "propto": "∝", "mid": "|", "lambda": "λ", "varepsilon": "ε", "euro": "€",
+    "lbrace": "{", "rbrace": "}", "hbar": "ħ", "big": "", "Big": "", "bigg": "", "Bigg": "",
 }  # fmt: skip
 _SPACES = {",": " ", ";": " ", ":": " ", "!": "", " ": " "}
 
@@ -43,7 +45,7 @@ def formula(source: str) -> str:
         if text == before:
             break
     text = _WORD.sub(_sign, text.replace("~", " ")).replace("^°", "°").replace("^′", "′")
-    return " ".join(text.split())
+    return _BEFORE_SCRIPT.sub("", " ".join(text.split()))
 
 
 def _operand(text: str) -> str:
@@ -58,7 +60,9 @@ def _fraction(match: re.Match[str]) -> str:
 
 def _script(match: re.Match[str]) -> str:
     text = match[2].strip()
-    return match[1] + (text if not text or _POWER.fullmatch(text) else f"({text})")
+    if not _POWER.fullmatch(text):
+        text = f"({text})" if text else ""
+    return match[1] + text + " " * text.startswith("\\")  # a command ends before a letter
 
 
 def _sign(match: re.Match[str]) -> str:

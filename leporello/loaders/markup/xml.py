@@ -14,9 +14,12 @@ from xml.etree.ElementTree import Element
 
 from leporello.core.environment.input_limits import XML_DEPTH
 from leporello.core.records import Loss
+from leporello.loaders.elements import Gap
+from leporello.loaders.figures import formula
 from leporello.loaders.files import Format
-from leporello.loaders.flow import Flow
+from leporello.loaders.flow import Begin, Flow
 from leporello.loaders.html import Html
+from leporello.loaders.markup.latex_formulas import formula as latex_formula
 from leporello.loaders.numbering import Counter, whole
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted
@@ -39,7 +42,7 @@ _OUTER = {"article", "book", "body", "front", "back"}  # open no level of headin
 _INLINE = re.compile(
     "a|b|i|u|bold|italic|em(?:phasis|ph)?|strong|strike|su[bp](?:erscript|script)?|sc|monospace"
     "|x?ref|ext-link|link|hi|term|name|persName|placeName|date|span|email|uri|code|foreign|quote|q"
-    "|tex-math|styled-content|named-content|surname|given-names|year|volume|issue|[fl]page|source"
+    "|inline-formula|alternatives|styled-content|named-content|surname|given-names|year|volume|issue|[fl]page|source"
 )
 _DATE = ("year", "month", "day", "season", "string-date")
 _PARTED = {"surname", "given-names", "year", "volume", "issue", "fpage", "lpage", "source"}
@@ -54,8 +57,12 @@ _AS = {
     **dict.fromkeys(("sup", "superscript"), "sup"),
     **dict.fromkeys(("sub", "subscript"), "sub"),
     **dict.fromkeys(("list", "orderedlist", "itemizedlist", "procedure", "ol", "ul"), "ul"),
-    **{name: name for name in ("th", "thead", "tbody", "tfoot", "math", "rt")},
+    **{name: name for name in ("th", "thead", "tbody", "tfoot", "math", "tex-math", "rt")},
 }
+# Signs and environments of LaTeX that only arrange a formula.
+_DISPLAY = re.compile(
+    r"\\(?:begin|end)\{(?:eqnarray|align(?:ed)?|equation|split|gather)\*?\}|(?<!\\)&"
+)
 _ITEMS = {"list-item", "listitem", "item", "step", "li"}
 # Forms of numbers, by the values of attributes that mark a list as numbered.
 _ORDERED = {
@@ -143,12 +150,15 @@ class _AnyXml(XmlFlow):
         self._lists: list[Counter] = []
         self._number = ""  # of the item that begins, unless it has a label
         self._columns: list[str] = []  # names of a table's columns
+        self._has_formula = False  # whether one of some alternatives is written
 
     def start(self, tag: str, attributes: Mapping[str, str] = _NONE) -> None:
         name = tag.rpartition("}")[2]
         if self._number and name != "label":
             self.label(self._number)
         self._number = ""
+        if name == "alternatives":
+            self._has_formula = False
         super().start(tag, attributes)
         if not self.is_aside:
             self._count(name, attributes)
@@ -167,9 +177,9 @@ class _AnyXml(XmlFlow):
         return super().rewritten(name, attributes)
 
     def end(self, tag: str) -> None:
-        self._has_text.pop()
+        has_text = self._has_text.pop()
         name, like = self.open[-1]
-        is_label = name == "label" and self.open[0][0] in _KNOWN and not self.is_aside
+        is_label = name == "label" and has_text and self.open[0][0] in _KNOWN and not self.is_aside
         super().end(tag)
         if like == "ul" and self._lists and not self.is_aside:
             self._lists.pop()
@@ -223,7 +233,7 @@ class _AnyXml(XmlFlow):
             return f"h{min(6, max(1, sum(1 for _ in inner)))}"
         if name == "article-title" and parent == "title-group":
             return "h1"
-        if name in self.names or (name == "hi" and "sup" in attributes.get("rend", "")):
+        if name in self.names or self._is_raised(name, attributes):
             return self.names.get(name, "sup")
         if name in _ITEMS and any(like == "ul" for _, like in self.open[-1:]):
             return "li"
@@ -231,6 +241,37 @@ class _AnyXml(XmlFlow):
             return "p" if self.open[-1][1] != "li" else "span"
         mixed = bool(self._has_text) and self._has_text[-1]
         return "span" if mixed or _INLINE.fullmatch(name) else "div"
+
+    def _is_raised(self, name: str, attributes: Mapping[str, str]) -> bool:
+        """Returns whether an element is raised text, such as the mark of a note after a digit."""
+        if name == "xref" and attributes.get("ref-type") in ("fn", "table-fn"):
+            return self._gap is Gap.NONE and "".join(self.pieces[-1:])[-1:].isdigit()
+        return name == "hi" and "sup" in attributes.get("rend", "")
+
+    def _write_formula(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Writes a formula, unless it repeats one in another notation."""
+
+        def write(element: Element) -> None:
+            text = formula(element) if tag == "math" else _plain("".join(element.itertext()))
+            self.data("" if is_repeated else text)
+
+        is_alternative = [name for name, _ in self.open[-2:-1]] == ["alternatives"]
+        is_repeated = is_alternative and self._has_formula
+        self._has_formula = True
+        self.aside(tag, attributes, write)
+
+    starts: ClassVar[Mapping[str, tuple[Gap, Begin | None]]] = {
+        **Flow.starts,
+        **dict.fromkeys(("math", "tex-math"), (Gap.NONE, _write_formula)),
+    }
+
+
+def _plain(source: str) -> str:
+    """Returns a formula of LaTeX as text; its source, with dollar signs, if commands remain."""
+    source = source.partition(r"\begin{document}")[2] or source
+    source = _DISPLAY.sub(" ", source.partition(r"\end{document}")[0].replace(r"\\", "; "))
+    text = latex_formula(source.strip().strip("$"))
+    return f"${text}$" if "\\" in text else text
 
 
 @dataclass(frozen=True)

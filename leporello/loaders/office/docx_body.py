@@ -95,8 +95,7 @@ class Body:
         self._set_height("")
         self._fields.end_paragraph()
         after, self._after = self._after, None
-        mark = None if properties is None else properties.find("{*}rPr/{*}del")
-        if mark is not None and not after:
+        if properties is not None and not after and _is_joined(properties):
             self._is_joined = True
             return
         self.flow.is_labelled = False
@@ -260,6 +259,12 @@ class Body:
             self.flow.end("tr")
             self.flow.end(group)
         self.flow.end("table")
+
+
+def _is_joined(properties: _Element) -> bool:
+    """Returns whether a paragraph is an initial, or its end is deleted, so that it is joined."""
+    is_initial = attribute(properties.find("{*}framePr"), "dropCap") in ("drop", "margin")
+    return is_initial or properties.find("{*}rPr/{*}del") is not None
 
 
 def _outer(element: _Element, end: _Element) -> Iterator[str]:

@@ -207,6 +207,9 @@ class WordNumbers:
             if restart is None or at < restart:
                 del counts[deeper]
         level = levels[at]
+        for outer in range(at):  # a level that is left out counts as one item
+            if outer in levels:
+                counts.setdefault(outer, levels[outer].start)
 
         def shown(place: re.Match[str]) -> str:
             outer = int(place[1]) - 1
@@ -225,7 +228,7 @@ def _level(element: _Element) -> tuple[int, Level]:
     return whole(attribute(element, "ilvl")), Level(
         form,
         text,
-        whole(attribute(element.find("{*}start")), 1),
+        whole(attribute(element.find("{*}start"))),
         attribute(element.find("{*}pStyle")) or "",
         is_on(element.find("{*}isLgl")),
         None if restart is None else whole(restart),

@@ -22,6 +22,8 @@ _GROUP = re.compile(
     r"|listtext|pntext)"
     r"[lrf]?(?![a-z])"
 )
+# A byte of a font of symbols that is the label of an item.
+_BULLET, _SIGN = re.compile(r"(?<![\w.)'])\\'[89a-f][0-9a-f](?=\s*\Z)"), r"\\u8226?"
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _LOST = {
     "header": ("header", "is on every page"),
@@ -106,7 +108,8 @@ def _kept(source: str, losses: list[Loss]) -> Iterator[str]:
         if kind == "footnote":
             yield f" ({{{body.lstrip()}}})"
         elif kind in ("listtext", "pntext"):  # the number of an item
-            yield "{" + re.sub(r"\\tab(?![a-z]) ?", "", body).rstrip() + " }"
+            label = re.sub(r"\\tab(?![a-z]) ?", "", body).rstrip()
+            yield f"{{{_BULLET.sub(_SIGN, label)} }}"
         elif kind == "fldinst":
             yield f"{{{_form(body)}}}"
         elif kind == "shp":
