@@ -24,23 +24,29 @@ class LineByLine:
     """Reads lines, and replaces each line by its answer: translation line for line.
 
     Indentation, a speaker's dash, line ends and blank lines are copied from the document and not
-    read. The answers to a line in several chunks are joined. A line without an answer, or that was
-    not selected, becomes empty. In the text of a subtitle file, numbers, times and other markup
-    stay unchanged. docs/decisions/0015-line-for-line.md has the reasons.
+    read, except with `unit: joined`. The answers to a line in several chunks are joined. A line
+    without an answer, or that was not selected, becomes empty. In the text of a subtitle file,
+    numbers, times and other markup stay unchanged. docs/decisions/0015-line-for-line.md has the
+    reasons.
 
     Attributes:
         unit: Unit to read. `chunk` reads the lines of a chunk together, and again one by one in a
             second round if the answer has another number of lines. `line` reads all lines one by
             one: for models whose tokenizers lose line breaks (T5, Marian), which would always need
-            the second round.
+            the second round. `joined` reads the lines of a chunk together and joins the answers by
+            line breaks, whatever their number of lines (MuLD, section 4: "concatenated").
         cues: Whether a document that was loaded from a subtitle file becomes a subtitle file again,
             with the numbers, times and notes of that file.
     """
 
     # Chunks give a model the neighbouring lines as context, and a second round repairs answers of
     # the wrong length; so this default is right with every reader (decision 15).
-    unit: Literal["chunk", "line"] = "chunk"
+    unit: Literal["chunk", "line", "joined"] = "chunk"
     cues: bool = False
+
+    def __post_init__(self) -> None:
+        if self.cues and self.unit == "joined":
+            raise ValueError("cues: true needs the lines of the document, which unit: joined loses")
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields one or two rounds; no round if no line was selected.
@@ -56,8 +62,11 @@ class LineByLine:
                 " loaded from one"
             )
         groups = [*_groups(page, hits)]
-        # Unselected lines stay empty: copied, they would pass for translations (decision 15).
+        # Unselected lines are never copied, since they would pass for translations (decision 15).
         _note_unselected(page, groups)
+        if self.unit == "joined":
+            outputs = (yield [_read(example, group.span) for group in groups]) if groups else []
+            return "\n".join(output.text.strip() for output in outputs)
         if self.unit == "line":
             groups = [line for group in groups for line in group.split()]
         answers: list[tuple[_LinePart, str]] = []
@@ -230,7 +239,7 @@ def _groups(page: _LinePage, hits: Sequence[Hit]) -> Iterator[_LineGroup]:
 
 def _note_unselected(page: _LinePage, groups: Sequence[_LineGroup]) -> None:
     if len({part.line for group in groups for part in group.parts}) < len(page.texts):
-        note("lines that were not selected are left empty")
+        note("lines that were not selected are not translated")
 
 
 def _read(example: Example, span: Span) -> Read:

@@ -13,7 +13,6 @@ from tiny_models import save
 
 from leporello.engine.results.serialization import calls_from_row
 
-NAME = "muld-opensubtitles"
 FILMS = (
     "Hello.\n- Who is it?\n\nIt is me, and it is cold.\n",
     "Go.\r\nNow!\r\n\r\n  - Where?",
@@ -67,10 +66,13 @@ def folder(tmp_path: Path) -> Path:
     write_rows(tmp_path / "files.jsonl", *rows_of_files)
     config: dict[str, Any] = {
         "pipelines": {
-            "tiny": {
-                "extends": NAME,
-                "chunker": {"tokenizer": "./t5"},
-                "reader": {"model": "./t5", "max_new_tokens": 6, "device": "cpu"},
+            **{
+                name: {
+                    "extends": f"muld-opensubtitles{suffix}",
+                    "chunker": {"tokenizer": "./t5"},
+                    "reader": {"model": "./t5", "max_new_tokens": 6, "device": "cpu"},
+                }
+                for name, suffix in (("tiny", ""), ("tiny-lines", "-lines"))
             },
             "shout": {
                 "chunker": {"class": "Lines", "size": 6},
@@ -109,9 +111,24 @@ def ran(folder: Path, pipeline: str, task: str, status: int = 0) -> list[list[di
     return [read_lines(p) for p in sorted((folder / "out").glob("*/**/predictions.jsonl"))]
 
 
-def test_the_pipeline_of_the_paper_keeps_lines_in_their_places(folder: Path) -> None:
-    """T5 reads one line at a time, with its prompt."""
+def passages(folder: Path, pipeline: str) -> list[str]:
+    """Returns the texts that were read of the first film, all in the first round."""
+    [row, *_] = read_lines(next((folder / "out").glob(f"{pipeline}/**/calls.jsonl")))
+    calls = calls_from_row(row["calls"])
+    assert {call["round"] for call in calls} == {0}
+    return [FILMS[0][start:end] for call in calls for start, end in call["passages"]]
+
+
+def test_the_pipeline_of_the_paper_joins_chunks_of_complete_lines(folder: Path) -> None:
+    """T5 reads each chunk once, with all its lines."""
     [rows] = ran(folder, "tiny", "films")
+    assert passages(folder, "tiny") == [FILMS[0].strip()]
+    assert all(row["coverage"]["selected"] >= 0.9 * len(row["raw"]) for row in rows)
+
+
+def test_line_by_line_keeps_lines_in_their_places(folder: Path) -> None:
+    """T5 reads one line at a time, with its prompt."""
+    [rows] = ran(folder, "tiny-lines", "films")
     for film, row in zip(FILMS, rows, strict=True):
         lines, originals = row["raw"].splitlines(keepends=True), film.splitlines(keepends=True)
         assert len(lines) == len(originals)
@@ -119,11 +136,7 @@ def test_the_pipeline_of_the_paper_keeps_lines_in_their_places(folder: Path) -> 
             assert line.endswith(before[len(before.rstrip("\r\n")) :])
             assert before.strip() or not line.strip()
         assert row["coverage"]["selected"] >= 0.9 * len(film.strip())
-    [row, *_] = read_lines(next((folder / "out").glob("tiny/**/calls.jsonl")))
-    calls = calls_from_row(row["calls"])
-    read = [FILMS[0][start:end] for call in calls for start, end in call["passages"]]
-    assert read == ["Hello.", "Who is it?", "It is me, and it is cold."]
-    assert {call["round"] for call in calls} == {0}
+    assert passages(folder, "tiny-lines") == ["Hello.", "Who is it?", "It is me, and it is cold."]
 
 
 def test_outputs_replace_their_lines(folder: Path) -> None:

@@ -126,12 +126,23 @@ def test_lines_that_were_not_selected_are_empty_with_a_note() -> None:
     hits = [Hit(chunks[2], 1.0), Hit(chunks[0], 0.5)]
     value, rounds, notes = drive(LineByLine(), document, hits)
     assert (value, rounds) == ("A A\n\nC C\n", [["a a", "c c"]])
-    assert notes == ["lines that were not selected are left empty"]
+    assert notes == ["lines that were not selected are not translated"]
     assert drive(LineByLine(), document, [])[:2] == ("\n\n\n", [])
+
+
+def test_joined_answers_may_have_any_number_of_lines() -> None:
+    """Chunks are read as they are, with dashes, and their answers are lines of the value."""
+    document = Document("d", "- a b\n- c\n\nd\n")
+    hits = [Hit(chunk, 0.0) for chunk in divide(Lines(5), document)]
+    value, rounds, notes = drive(LineByLine("joined"), document, hits, flat)
+    assert (value, rounds, notes) == ("- A B - C\nD", [["- a b\n- c", "d"]], [])
+    assert drive(LineByLine("joined"), document, [])[:2] == ("", [])
 
 
 def test_cues_require_a_subtitle_file() -> None:
     """The error names the parameter and the document."""
+    with pytest.raises(ValueError, match="which unit: joined loses"):
+        LineByLine("joined", cues=True)
     with pytest.raises(ValueError, match="cues: true makes subtitle files, but document 'd'"):
         translated("a\n", combiner=LineByLine(cues=True))
 
