@@ -7,14 +7,17 @@ run and batch. The coverage counts the text that an answer was copied from as re
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from pathlib import Path
+from statistics import fmean
 from typing import Any, ClassVar
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import NonNegative, Positive, Share
-from leporello.core.records import Chunk, Output, Read
+from leporello.core.records import JSON, Chunk, Output, Read
 from leporello.readers.batching.one_by_one import OneByOne, copied
 from leporello.readers.prompting.template import passage_text, seen
 from leporello.text.tokens import Words
@@ -47,17 +50,6 @@ class Lead(OneByOne):
         return ends
 
 
-# Parameters that are learned from the train split, each with its description.
-_LEARNED = {
-    "share": "the mean of output / document in characters of the train split, as --set"
-    " reader.share=0.05",
-    "option": "the most frequent position of the right option in the train split, as --set"
-    " reader.option=2",
-    "answers": "the most frequent answer to each question of the train split, as"
-    " {reader: {answers: {QUESTION: ANSWER, …}}} in a pipeline",
-}
-
-
 class _LearnedBaseline(OneByOne):
     """Base of the baselines with a parameter that is None until it is learned."""
 
@@ -69,12 +61,28 @@ class _LearnedBaseline(OneByOne):
         if data:
             _ = self._learned
 
+    def learn(
+        self,
+        inputs: Sequence[Read],
+        targets: Sequence[str],
+        directory: Path,  # noqa: ARG002 -- part of `Learns`; nothing is written
+    ) -> Mapping[str, JSON]:
+        """Returns the parameter, learned from inputs and their targets.
+
+        Raises:
+            UserError: A target is not a choice of its input, or all documents are empty.
+        """
+        return {self._parameter: self._learn(inputs, targets)}
+
+    def _learn(self, inputs: Sequence[Read], targets: Sequence[str]) -> JSON:
+        raise NotImplementedError
+
     @property
     def _learned(self) -> Any:  # noqa: ANN401 -- a number or a mapping
         value = getattr(self, self._parameter)
         if value is None:
             raise UserError(
-                f"`{self._parameter}` is not set: set it to {_LEARNED[self._parameter]}"
+                f"`{self._parameter}` is not set: `train` learns it from the train split"
                 " (docs/baselines.md)"
             )
         return value
@@ -101,6 +109,14 @@ class Prefix(_LearnedBaseline):
         ends = [min(max(total - s, 0), n) for s, n in zip(starts, lengths, strict=False)]
         return copied(read, [(0, end) for end in ends], between="")
 
+    def _learn(self, inputs: Sequence[Read], targets: Sequence[str]) -> JSON:
+        """Returns the mean ratio of targets to passages, in characters."""
+        sizes = [sum(len(passage_text(passage)) for passage in read.passages) for read in inputs]
+        ratios = [len(text) / size for text, size in zip(targets, sizes, strict=True) if size]
+        if not ratios:
+            raise UserError("Prefix cannot learn from empty documents")
+        return fmean(ratios)
+
 
 @dataclass(frozen=True)
 class MajorityOption(_LearnedBaseline):
@@ -122,6 +138,15 @@ class MajorityOption(_LearnedBaseline):
         # Nothing counts as read, so that the coverage shows that the baseline ignores the text.
         return _unread(read, read.choices[self._learned - 1])
 
+    def _learn(self, inputs: Sequence[Read], targets: Sequence[str]) -> JSON:
+        """Returns the most frequent position of the targets; ties go to the first."""
+        places: Counter[int] = Counter()
+        for read, target in zip(inputs, targets, strict=True):
+            if target not in read.choices:
+                raise UserError(f"{target!r:.80} is not a choice of {read.question!r:.200}")
+            places[read.choices.index(target) + 1] += 1
+        return min(places, key=lambda place: (-places[place], place))
+
 
 @dataclass(frozen=True)
 class MajorityAnswer(_LearnedBaseline):
@@ -139,6 +164,13 @@ class MajorityAnswer(_LearnedBaseline):
         if read.question not in self._learned:
             raise ValueError(f"`answers` lacks the question {read.question!r:.200}")
         return _unread(read, self._learned[read.question])
+
+    def _learn(self, inputs: Sequence[Read], targets: Sequence[str]) -> JSON:
+        """Returns the most frequent target of each question; ties go to the first in the data."""
+        answers: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for read, target in zip(inputs, targets, strict=True):
+            answers[read.question][target] += 1
+        return {question: counts.most_common(1)[0][0] for question, counts in answers.items()}
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -20,7 +20,6 @@ from leporello.cli.options import (
     stdout,
     with_options,
 )
-from leporello.core.errors import UserError
 from leporello.jobs.options import FewShotOptions, TrainOptions, TuneOptions
 
 if TYPE_CHECKING:
@@ -34,15 +33,6 @@ _INTERRUPTED = 130
 def train(
     options: TrainOptions,
     *,
-    suite: Annotated[
-        str,
-        typer.Option(
-            "--suite",
-            metavar="NAME",
-            help="Train the reader of this paper's table: PIPELINE is one of its rows, and --task"
-            " one of its tasks.",
-        ),
-    ] = "",
     calibrate: Annotated[
         Literal["platt", "isotonic"] | None,
         typer.Option(
@@ -58,27 +48,35 @@ def train(
     """Train a pipeline's reader on the inputs that it reads, and print how to use it."""
     from leporello.models.distributed import is_main_process
     from leporello.training import calibrate as fit_calibration
-    from leporello.training import train as train_reader
+    from leporello.training import train_all
 
-    if suite:
-        options = replace(options, pipeline=_pipeline_of_row(suite, options))
     with redirect_stdout(sys.stderr):  # output of plug-ins is not a result
         if calibrate:
             calibration = fit_calibration(**vars(options), method=calibrate)
         else:
-            trained = train_reader(**vars(options))
+            all_trained = train_all(**vars(options))
     if calibrate:
         _print_calibration(calibration, as_json=as_json)
         return
     if not is_main_process():  # only one of several processes prints
         return
     if as_json:
-        print_json(asdict(trained))
+        for trained in all_trained:
+            print_json(asdict(trained))
         return
-    for line in _summary(trained):
-        typer.echo(line)
-    files = [word for file in (*options.config, trained.config) for word in ("--config", str(file))]
-    typer.echo(shlex.join(["run", trained.pipeline, "--task", trained.task, *files]))
+    for trained in all_trained:
+        for line in _summary(trained):
+            typer.echo(line)
+    typer.echo(shlex.join(_command(options, all_trained)))
+
+
+def _command(options: TrainOptions, all_trained: Sequence[Trained]) -> list[str]:
+    """Returns the command that runs the trained pipelines."""
+    trained = all_trained[0]
+    names = ["--suite", options.suite, trained.row] if options.suite else [trained.pipeline]
+    task = [] if options.suite else ["--task", trained.task]
+    files = [*options.config, *(each.config for each in all_trained)]
+    return ["run", *names, *task, *(word for file in files for word in ("--config", str(file)))]
 
 
 def _print_calibration(fitted: FittedCalibration, *, as_json: bool) -> None:
@@ -93,24 +91,6 @@ def _print_calibration(fitted: FittedCalibration, *, as_json: bool) -> None:
     typer.echo(shlex.join(["--set", f"reader.calibration={fitted.file}"]))
 
 
-def _pipeline_of_row(suite: str, options: TrainOptions) -> str:
-    """Returns the pipeline that a row of a suite uses for a task."""
-    from leporello.config.suites import suite_named
-
-    row, task = options.pipeline, options.task
-    declared = suite_named(suite, options.config)
-    jobs = declared.jobs([row] if row else (), [task] if task else (), ())
-    pipelines = dict.fromkeys(pipeline for pipeline, _, _ in jobs)
-    if not row or not task or len(pipelines) > 1:
-        choices = ", ".join(
-            f"{row or 'ROW'} --task {t}" for t in dict.fromkeys(t for _, t, _ in jobs)
-        )
-        raise UserError(
-            f"name a row of {suite!r} ({', '.join(declared.rows)}) and a task: {choices}"
-        )
-    return next(iter(pipelines))
-
-
 def _summary(trained: Trained) -> Iterator[str]:
     if trained.validated:
         scores = ", ".join(f"{name} {value:.2f}" for name, value in trained.scores.items())
@@ -119,7 +99,8 @@ def _summary(trained: Trained) -> Iterator[str]:
         yield f"warning: {trained.shared:,} documents are used for both training and validation"
     skipped = f" ({trained.skipped:,} skipped: no references, or failed)" if trained.skipped else ""
     counts = f"{trained.inputs:,} inputs of {trained.examples:,} examples"
-    yield f"trained on {counts}{skipped}; to use it:"
+    name = f"{trained.pipeline} was " if trained.row else ""
+    yield f"{name}trained on {counts}{skipped}; to use it:"
 
 
 @with_options(FewShotOptions, pipeline=typer.Argument(), out=out_option())

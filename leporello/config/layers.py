@@ -19,6 +19,7 @@ from leporello.storage import is_url
 _TOP = ("default", "pipelines", "tasks", "collections", "suites")
 # Files in a run's directory next to the results of its pipelines.
 _RESERVED = ("journal", "manifest.json", "report.html", "run.yaml")
+_EMPTY = Tree({}, None, 0)
 SETTABLE = (*KINDS, "readers", "model", "normalised", "abstain", "budget", "train", "placement")
 _PIPELINE = (*SETTABLE, "tasks", "extends", "description", "tuned")
 
@@ -236,7 +237,10 @@ def _merge(parent: Tree | None, child: Tree, key: str = "") -> Tree:
 
 
 def _extended(earlier: Tree | None, suite: Tree) -> Tree:
-    """Returns a suite of an earlier file, extended by the same suite of a later file."""
+    """Returns a suite of an earlier file, extended by the same suite of a later file.
+
+    Columns and rows are added; a row of the same name is extended by the pipelines of more columns.
+    """
     if earlier is None:
         return suite
     below = {
@@ -244,6 +248,11 @@ def _extended(earlier: Tree | None, suite: Tree) -> Tree:
         for key, tree in suite.items.items()
         if key in ("columns", "rows") and key in earlier.items
     }
+    for name, row in suite.items.get("rows", _EMPTY).items.items() if "rows" in below else ():
+        before = earlier.items["rows"].items.get(name, _EMPTY).items.get("pipelines", _EMPTY)
+        if (pipelines := row.items.get("pipelines")) and pipelines.items and before.items:
+            merged = pipelines.with_value({**before.items, **pipelines.items})
+            below["rows"].items[name] = row.with_value({**row.items, "pipelines": merged})
     return suite.with_value({**earlier.items, **suite.items, **below})
 
 

@@ -24,6 +24,8 @@ class Training:
     optimizer step.
 
     Attributes:
+        pipeline: Name of the pipeline to train instead, on its own task; this pipeline then reads
+            with its model.
         preset: Name of settings that replace the defaults below.
         validation: Split for validation. If empty, the split `validation` when a model is
             fine-tuned or a parameter is chosen; otherwise validation is skipped.
@@ -64,6 +66,7 @@ class Training:
         lora_targets: Names of the layers with additions; empty for all linear layers.
     """
 
+    pipeline: str = ""
     preset: str = ""
     validation: str = ""
     holdout: PartOf = 0.0

@@ -174,10 +174,13 @@ class TrainOptions(OneJobOptions):
         out: Write the model to this directory. [default: models/NAME]
         update: Replace the results of an earlier training, finished or not.
         limit: Use at most this many examples for training, and at most as many for validation.
+        suite: Train the readers of a row of this paper's table: PIPELINE is the row, and --task one
+            of its tasks. [default of --task: all tasks of the row, one after the other]
     """
 
     _: KW_ONLY
     limit: int | None = None
+    suite: str = ""
 
 
 @dataclass(frozen=True)

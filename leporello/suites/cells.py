@@ -139,10 +139,9 @@ def _unmatched(suite: Suite, published: PublishedPaper) -> Iterator[Fault]:
         return
     names = {row.name for entry in published.tables.values() for row in entry.rows}
     for key, row in suite.rows.items():
-        if row.published and row.published not in names:
-            hint = did_you_mean(row.published, names)
-            text = f"{suite.file.name if suite.file else ''} has no row {row.published!r}{hint}"
-            yield suite.fault(text, "rows", key, "published")
+        for name in {*row.continues} - names:
+            text = f"{suite.file.name if suite.file else ''} has no row {name!r}"
+            yield suite.fault(f"{text}{did_you_mean(name, names)}", "rows", key, "published")
     for name, groups in suite.groups.items():
         columns = published.tables[name].columns if name in published.tables else {}
         for key in groups if columns or name != suite.table else ():

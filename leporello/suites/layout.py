@@ -12,7 +12,7 @@ from leporello.suites.rows import Entry, TableRow
 from leporello.suites.tables import AVERAGE, SuiteTable
 
 _NO = "–"
-_OURS, _PAPER = "ours", "paper"
+_OURS, _PAPER, _PUBLISHED_ONLY = "ours", "paper", "published only"
 _CELLS = ("row", "reader", "column", "n", "of", "split", "score [95%]", "run")
 
 
@@ -33,8 +33,13 @@ def text_tables(table: SuiteTable) -> list[ResultTable]:
         notes.append(f"published: {table.paper}; {table.source}")
     main = ResultTable(
         f"{table.suite.name}, {table.title}",
-        ("row", *(("from",) if our_rows else ()), *headers, *shared),
-        tuple(_row(row, table, has_origin=bool(our_rows)) for row in table.rows),
+        (
+            "row",
+            *(("from" if our_rows else "our row",) if table.has_scores else ()),
+            *headers,
+            *shared,
+        ),
+        tuple(_row(row, table, has_ours=bool(our_rows)) for row in table.rows),
         tuple(notes),
     )
     if not our_rows or table.name != table.suite.table:  # only the main table lists the runs
@@ -45,13 +50,21 @@ def text_tables(table: SuiteTable) -> list[ResultTable]:
     return [main, ResultTable("Our rows", _CELLS, cells)]
 
 
-def _row(row: TableRow, table: SuiteTable, *, has_origin: bool) -> tuple[str, ...]:
+def _row(row: TableRow, table: SuiteTable, *, has_ours: bool) -> tuple[str, ...]:
     texts = [_text(row.entries.get(name), ours=row.ours) for name in table.columns]
     if AVERAGE in table.columns and AVERAGE not in row.entries:
         texts[[*table.columns].index(AVERAGE)] = _average(row.average, row, [*table.suite.columns])
     shared = [_average(row.shared, row, table.shared)] if table.shared else []
-    origin = [_OURS if row.ours else _PAPER] if has_origin else []
+    origin = [_origin(row, has_ours=has_ours)] if table.has_scores else []
     return (row.name, *origin, *texts, *shared)
+
+
+def _origin(row: TableRow, *, has_ours: bool) -> str:
+    """Returns who has the numbers, or without rows of ours the rows that `run --suite` takes."""
+    if row.ours:
+        return _OURS
+    names = _PAPER if has_ours else ", ".join(row.run_by)
+    return names if row.run_by else _PUBLISHED_ONLY
 
 
 def _text(entry: Entry | None, *, ours: bool) -> str:

@@ -51,6 +51,7 @@ class TableRow:
         average: Average by the paper's rule, over all columns; None if a column is missing.
         shared: Mean of the columns that all our rows have; None without such columns.
         parts: Our entries by the suite's columns, of which groups are the means.
+        run_by: Names of the suite's rows that continue a published row.
     """
 
     name: str
@@ -59,6 +60,7 @@ class TableRow:
     average: float | None = None
     shared: float | None = None
     parts: Mapping[str, Entry] = field(default_factory=dict)
+    run_by: tuple[str, ...] = ()
 
 
 class RowNames:

@@ -42,6 +42,7 @@ class SuiteTable:
         columns: Labels of the numbers by column.
         rows: Rows; ours follow the published row to which they belong.
         shared: Names of the columns of the rows' `shared` mean; empty without this mean.
+        has_scores: Whether columns are scores of the suite's tasks, which rows of ours can have.
         notes: Remarks below the table.
     """
 
@@ -53,6 +54,7 @@ class SuiteTable:
     columns: Mapping[str, tuple[str, ...]]
     rows: tuple[TableRow, ...]
     shared: tuple[str, ...]
+    has_scores: bool
     notes: tuple[str, ...]
 
 
@@ -183,7 +185,8 @@ def _table(
     ]
     simple = [name for name in common if {*groups.get(name, ())} <= suite.columns.keys()]
     rows = [*_rows(suite, table, common, groups, ours)]
-    averaged = AVERAGE in groups or (suite.average == "mean" and {*common} == {*suite.columns})
+    averaged_columns = {*suite.columns} & {*main_columns}
+    averaged = AVERAGE in groups or (suite.average == "mean" and {*common} == averaged_columns)
     if averaged:
         columns.setdefault(AVERAGE, ("Avg",))
         rows = [_averaged(row, common) for row in rows]
@@ -192,7 +195,7 @@ def _table(
     rows = [replace(row, shared=_mean(row.entries, shared)) for row in rows]
     return SuiteTable(
         suite, name, table.title, published.paper, published.source, columns, tuple(rows), shared,
-        tuple(notes_of(suite, filled, groups, simple, averaged=averaged)),
+        bool(common), tuple(notes_of(suite, filled, groups, simple, averaged=averaged)),
     )  # fmt: skip
 
 
@@ -205,11 +208,10 @@ def _rows(
 ) -> Iterator[TableRow]:
     """Yields published rows, each followed by our rows that belong to it."""
     included = {*common, *chain.from_iterable(groups.values())}
-    published_row = {key: row.published for key, row in suite.rows.items()}
     pending = {}
     for key, row_entries in ours.items():
         parts = {column: entry for column, entry in row_entries.items() if column in included}
-        entries = _grouped(parts, groups) if groups else parts
+        entries = _grouped(parts, groups, table.columns) if groups else parts
         if parts:
             pending[key] = TableRow(key[1], ours=True, entries=entries, parts=parts)
     for row in table.rows:
@@ -217,25 +219,41 @@ def _rows(
         for column, numbers in row.numbers.items():
             present = [number for number in numbers if number is not None]
             is_complete = column in common and len(present) == len(numbers)
-            means = present[0] if is_complete and column in groups else None
+            means = fmean(present) if is_complete and column in groups else None
             averages = is_complete and means is None
             entering = suite.columns[column].entering(present) if averages else means
             entries[column] = Entry(tuple(numbers), entering)
-        yield TableRow(row.name, ours=False, entries=entries)
-        for key in [k for k in pending if published_row.get(k[0]) == row.name]:
+        run_by = tuple(key for key, our in suite.rows.items() if row.name in our.continues)
+        yield TableRow(row.name, ours=False, entries=entries, run_by=run_by)
+        for key in [key for key in pending if key[0] in run_by]:
             yield pending.pop(key)
     yield from pending.values()
 
 
-def _grouped(parts: Mapping[str, Entry], groups: Mapping[str, Sequence[str]]) -> dict[str, Entry]:
-    """Returns the means of groups whose columns are complete."""
+def _grouped(
+    parts: Mapping[str, Entry],
+    groups: Mapping[str, Sequence[str]],
+    columns: Mapping[str, Sequence[str]],
+) -> dict[str, Entry]:
+    """Returns the means of groups whose columns are complete.
+
+    A group with several labels has a mean for each label.
+    """
     available = {**parts}
     for name, members in groups.items():
         if (mean := _mean(available, members)) is not None:
-            cells = tuple(cell for member in members for cell in available[member].cells)
-            complete = all(available[member].whole for member in members)
-            available[name] = Entry((mean,), mean, cells, complete)
+            entries = [available[member] for member in members]
+            by_label = zip(*(entry.numbers for entry in entries), strict=True)
+            several = len(columns.get(name, ())) > 1
+            numbers = tuple(map(_complete_mean, by_label)) if several else (mean,)
+            cells = tuple(cell for entry in entries for cell in entry.cells)
+            available[name] = Entry(numbers, mean, cells, all(entry.whole for entry in entries))
     return {name: available[name] for name in groups if name in available}
+
+
+def _complete_mean(numbers: Sequence[float | None]) -> float | None:
+    present = [number for number in numbers if number is not None]
+    return fmean(present) if len(present) == len(numbers) else None
 
 
 def _mean(row: Mapping[str, Entry], columns: Sequence[str]) -> float | None:
@@ -251,7 +269,9 @@ def _mean(row: Mapping[str, Entry], columns: Sequence[str]) -> float | None:
 
 def _averaged(row: TableRow, columns: Sequence[str]) -> TableRow:
     stated = row.entries.get(AVERAGE)
-    average = stated.numbers[0] if stated else None
+    average = None
+    if stated:
+        average = stated.numbers[0] if len(stated.numbers) == 1 else stated.entering
     # If AVERAGE is a group, its members are already averaged.
     if stated is None and AVERAGE not in columns:
         average = _mean(row.entries, columns)

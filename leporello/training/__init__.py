@@ -6,7 +6,7 @@ and `training_run`, which carries the plan out; `few_shot` draws examples for pr
 
 from leporello.training.calibrate import FittedCalibration, calibrate
 from leporello.training.few_shot import FewShotExamples, few_shot_examples
-from leporello.training.train import Trained, train
+from leporello.training.train import Trained, train, train_all
 
 __all__ = [
     "FewShotExamples",
@@ -15,4 +15,5 @@ __all__ = [
     "calibrate",
     "few_shot_examples",
     "train",
+    "train_all",
 ]

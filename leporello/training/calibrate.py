@@ -16,6 +16,7 @@ from leporello.jobs.options import CalibrateOptions, takes
 from leporello.jobs.results import answers_of
 from leporello.models.calibration import Calibration, Method, fit, odds_of
 from leporello.runs.run import run
+from leporello.training.rows import place_of
 from leporello.training.splits import one_job
 
 # With fewer answers, the fitted curve would follow single answers.
@@ -56,6 +57,8 @@ def calibrate(options: CalibrateOptions) -> FittedCalibration:
     Raises:
         UserError: A mistake of the user, a reader without calibration, or too few answers.
     """
+    place = place_of(options)
+    options = place.of_pipeline(options) if place else options
     _, point, chosen = one_job("train", options)
     name = safe_name(f"{point.name}+{chosen.name}+calibration")
     folder = (options.out or Path("models") / name).resolve()

@@ -71,19 +71,18 @@ class TrainingRecord:
 
 
 def write_pipeline(
-    folder: Path, name: str, base: str, described: str, stages: Mapping[str, JSON]
+    folder: Path, name: str, declared: Mapping[str, JSON], suites: Mapping[str, JSON]
 ) -> Path:
-    """Writes a pipeline that extends another one, with all stages in full; returns its file.
+    """Writes a config with a pipeline, and the suites that it is added to; returns its file.
 
     Args:
         folder: Folder of the model; paths within it begin with `./`.
         name: Name of the trained pipeline.
-        base: Name of the pipeline that it extends.
-        described: Description of the trained pipeline.
-        stages: Stages as YAML declares them.
+        declared: The pipeline as YAML declares it.
+        suites: The suites as YAML declares them.
     """
-    declared: dict[str, Any] = {"extends": base, "description": described, **stages}
-    write_yaml(folder / CONFIG, {"pipelines": {name: declared}})
+    sections: dict[str, Any] = {"pipelines": {name: {**declared}}}
+    write_yaml(folder / CONFIG, sections | ({"suites": {**suites}} if suites else {}))
     return folder / CONFIG
 
 
@@ -95,18 +94,25 @@ def write_record(folder: Path, record: TrainingRecord) -> None:
 
 
 def read_record(model: Path) -> TrainingRecord | None:
-    """Returns the record of the training that made a model.
+    """Returns the record of the training that made a model; None if `train` did not make it.
 
     Args:
         model: Folder of the model.
 
-    Returns:
-        The record; None if `train` did not make the model.
+    Raises:
+        UserError: The record is damaged, or from another version of Leporello.
+    """
+    record = record_in(model.parent)
+    return record if record and record.parameters.get("model") == f"./{model.name}" else None
+
+
+def record_in(folder: Path) -> TrainingRecord | None:
+    """Returns the record of the training that wrote a folder; None without a record.
 
     Raises:
         UserError: The record is damaged, or from another version of Leporello.
     """
-    file = model.parent / RECORD
+    file = folder / RECORD
     if not file.exists():
         return None
     row: Any = read_json(file)
@@ -114,9 +120,10 @@ def read_record(model: Path) -> TrainingRecord | None:
         record = TrainingRecord(
             **{f.name: row[f.name] for f in fields(TrainingRecord) if f.name in row}
         )
-        return record if record.parameters.get("model") == f"./{model.name}" else None
+        record.parameters.get("model")  # a mapping in every record
     except (AttributeError, KeyError, TypeError):
         raise UserError(f"{file}: is damaged, or from another version of Leporello") from None
+    return record
 
 
 def _card(record: TrainingRecord) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,13 @@ from leporello.jobs.options import TrainOptions, takes
 from leporello.models.distributed import main_process_only, processes
 from leporello.models.locate import cache_directory
 from leporello.training.fine_tuning import check_settings, check_trainable, tuner_of
-from leporello.training.model_card import CONFIG, TrainingRecord, check_free
+from leporello.training.model_card import CONFIG, TrainingRecord, check_free, record_in
+from leporello.training.rows import RowTraining, options_of, place_of
 from leporello.training.splits import one_job
 from leporello.training.splits import split as splits_of
-from leporello.training.training_run import TrainingRun
+from leporello.training.training_run import TrainedPipeline, TrainingRun
+
+_log = logging.getLogger("leporello")
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Trained:
         validated: Description of the validation data; empty without validation.
         scores: Scores of the complete pipeline on the validation data, by name.
         shared: Number of documents in both the training and the validation data.
+        row: Name of the suite's row that uses the trained reader; empty without a suite.
     """
 
     pipeline: str
@@ -48,6 +53,7 @@ class Trained:
     validated: str = ""
     scores: Mapping[str, float] = field(default_factory=dict)
     shared: int = 0
+    row: str = ""
 
 
 @main_process_only()
@@ -58,9 +64,50 @@ def train(options: TrainOptions) -> Trained:
     Raises:
         UserError: A mistake of the user, or a task without training examples.
     """
-    loaded, point, chosen = one_job("train", options)
-    folder = options.out or Path("models") / safe_name(f"{point.name}+{chosen.name}")
-    folder = folder.resolve()
+    return _train(options, place_of(options))
+
+
+@main_process_only()
+@takes(TrainOptions)
+def train_all(options: TrainOptions) -> list[Trained]:
+    """Trains the readers of all pipelines of a suite's row, or else of one pipeline.
+
+    Pipelines of a row that were trained earlier are skipped, unless `update` is set.
+
+    Raises:
+        UserError: A mistake of the user, or a task without training examples.
+    """
+    each = [(single, place_of(single)) for single in options_of(options)]
+    if len(each) > 1 and processes() > 1:
+        raise UserError("a launcher trains one task of a row at a time: name it with --task")
+    finished = [_finished(*job) for job in each]
+    for job, result in zip(each, finished, strict=True):
+        if result is None and len(each) > 1:
+            # All data are checked first, since the first training may take hours.
+            _prepared(*job).check_data()
+    return [result or _train(*job) for job, result in zip(each, finished, strict=True)]
+
+
+def _train(options: TrainOptions, place: RowTraining | None) -> Trained:
+    training_run = _prepared(options, place)
+    return _as_trained(training_run.train(update=options.update), training_run.folder, place)
+
+
+def _finished(options: TrainOptions, place: RowTraining | None) -> Trained | None:
+    """Returns the result of an earlier training of a row's pipeline, if there is one."""
+    if place is None or options.update:
+        return None
+    folder = _jobs(options, place)[-1]
+    record = record_in(folder)
+    if record is None:
+        return None
+    _log.info("%s is trained in %s; --update trains it again", record.pipeline, folder)
+    return _as_trained(record, folder, place)
+
+
+def _prepared(options: TrainOptions, place: RowTraining | None) -> TrainingRun:
+    """Returns the training, after all checks that need no data."""
+    loaded, target, point, chosen, folder = _jobs(options, place)
     stages = point.build()
     # All checks come before data are read, since a training takes hours.
     check_trainable(point.name, stages)
@@ -71,12 +118,26 @@ def train(options: TrainOptions) -> Trained:
     # Fine-tuning needs validation, but no split is used for it by default (decision 26).
     needed = bool(tuner_of(stages.reader) or settings.choices)
     sides = splits_of(chosen, options.split, settings, needed=needed)
-    base = _base(loaded, point)
+    trained = TrainedPipeline(target, _base(loaded, target), place)
     cache = Cache(cache_directory()) if options.cached else None
-    training_run = TrainingRun(
-        point, base, stages, settings, sides, folder, tuple(options.config), options.limit, cache
+    return TrainingRun(
+        point, trained, stages, settings, sides, folder, tuple(options.config), options.limit, cache
     )
-    return _as_trained(training_run.train(update=options.update), folder)
+
+
+def _jobs(
+    options: TrainOptions, place: RowTraining | None
+) -> tuple[Config, PipelineSpec, PipelineSpec, TaskSpec, Path]:
+    """Returns the config, the pipeline, the pipeline and task to train on, and the folder."""
+    options = place.of_pipeline(options) if place else options
+    loaded, target, task = one_job("train", options)
+    point = target
+    if learner := target.training.given.get("pipeline"):
+        # The task of the target has no training data, so the learner has its own.
+        named = options.task if task.name not in target.tasks else ""
+        _, point, task = one_job("train", replace(options, pipeline=learner, task=named))
+    folder = options.out or Path("models") / safe_name(f"{target.name}+{task.name}")
+    return loaded, target, point, task, folder.resolve()
 
 
 def _check_machine(reader: Any, settings: Training) -> None:  # noqa: ANN401 -- any reader
@@ -120,7 +181,7 @@ def _base(loaded: Config, point: PipelineSpec) -> str:
     return point.name if point.name in loaded.pipelines else point.name.partition("@")[0]
 
 
-def _as_trained(record: TrainingRecord, folder: Path) -> Trained:
+def _as_trained(record: TrainingRecord, folder: Path, place: RowTraining | None) -> Trained:
     counts: Any = record.train
     return Trained(
         record.pipeline,
@@ -132,4 +193,5 @@ def _as_trained(record: TrainingRecord, folder: Path) -> Trained:
         record.validated,
         record.scores,
         record.shared,
+        place.trained_row if place else "",
     )

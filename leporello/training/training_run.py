@@ -28,6 +28,7 @@ from leporello.jobs.signature import job_signature
 from leporello.models.distributed import is_main_process
 from leporello.training.fine_tuning import CheckpointDirectory, RateResult, tune_at_rates, tuner_of
 from leporello.training.model_card import TrainingRecord, new_folder, write_pipeline, write_record
+from leporello.training.rows import RowTraining
 from leporello.training.splits import Splits
 from leporello.training.training_pairs import Supervision, supervise
 from leporello.training.validation import Evaluation, scores_of
@@ -37,12 +38,41 @@ _SCORE = "validation_score"
 
 
 @dataclass(frozen=True)
+class TrainedPipeline:
+    """Pipeline that uses the trained model.
+
+    Attributes:
+        point: Pipeline before the training, a single point of it if it sweeps.
+        base: Name of the pipeline, without the suffix of a point.
+        place: Columns of a suite's row for which it is trained; None for no row.
+    """
+
+    point: PipelineSpec
+    base: str
+    place: RowTraining | None
+
+    @property
+    def name(self) -> str:
+        """Name of the trained pipeline."""
+        return (
+            self.place.trained_pipeline if self.place else f"{self.base.partition('@')[0]}-trained"
+        )
+
+    def write(self, folder: Path, stages: Mapping[str, JSON]) -> Path:
+        """Writes the config of the trained pipeline with these stages; returns its file."""
+        described = f"{self.point.name}, with a reader trained by `train`"
+        declared = {"extends": self.base, "description": described, **stages}
+        suites = self.place.declaration() if self.place else {}
+        return write_pipeline(folder, self.name, declared, suites)
+
+
+@dataclass(frozen=True)
 class TrainingRun:
     """Carries out a training whose settings have been checked.
 
     Attributes:
-        point: Pipeline, a single point of it if it sweeps.
-        base: Name of the pipeline, without the suffix of a point.
+        point: Pipeline whose reads are learned, a single point of it if it sweeps.
+        trained: Pipeline that uses the model.
         stages: Stages of the pipeline.
         settings: Settings for the task.
         splits: Training and validation data.
@@ -53,7 +83,7 @@ class TrainingRun:
     """
 
     point: PipelineSpec
-    base: str
+    trained: TrainedPipeline
     stages: Pipeline
     settings: Training
     splits: Splits
@@ -62,15 +92,20 @@ class TrainingRun:
     limit: int | None
     cache: Cache | None
 
-    @property
-    def name(self) -> str:
-        """Name of the trained pipeline."""
-        return f"{self.base.partition('@')[0]}-trained"
-
     @cached_property
     def evaluation(self) -> Evaluation:
         """Evaluation of pipelines on the validation data."""
         return Evaluation(self.splits, self.limit, self.cache)
+
+    def check_data(self) -> None:
+        """Reads the fingerprints of the training and validation data.
+
+        Raises:
+            UserError: The data are missing or damaged, or a metric is invalid.
+        """
+        self.evaluation.check()
+        with task_errors(self.splits.task.name):
+            self.splits.train.fingerprint()
 
     def train(self, *, update: bool) -> TrainingRecord:
         """Trains, writes the model to its folder, and returns the record.
@@ -98,8 +133,8 @@ class TrainingRun:
         signature = job_signature(self.point, splits.task, data)
         split: Any = splits.task.spec.params.get("split")
         return TrainingRecord(
-            self.name,
-            self.base,
+            self.trained.name,
+            self.trained.base,
             splits.task.name,
             f"split {split}" if split else "all examples",
             splits.validated,
@@ -190,16 +225,15 @@ class TrainingRun:
 
     def _finish(self, record: TrainingRecord, folder: Path, parameters: Mapping[str, JSON]) -> None:
         """Writes the pipeline, validates it, makes the declared choices, and writes the record."""
-        resolved: dict[str, Any] = self.point.resolved()
+        resolved: dict[str, Any] = self.trained.point.resolved()
         stages = {**resolved, "reader": {**resolved["reader"], **parameters}}
-        described = f"{self.point.name}, with a reader trained by `train`"
-        file = write_pipeline(folder, self.name, self.base, described, stages)
+        file = self.trained.write(folder, stages)
         if self.splits.validation is not None:
-            loaded = load_config([*self.config, file], self.settings.choices, [self.name])
-            best, result = self.evaluation.best(loaded.select([self.name]))
+            name = self.trained.name
+            loaded = load_config([*self.config, file], self.settings.choices, [name])
+            best, result = self.evaluation.best(loaded.select([name]))
             self._record_scores(record, best, result)
-            stages = _relative(best.resolved(), folder)
-            write_pipeline(folder, self.name, self.base, described, stages)
+            self.trained.write(folder, _relative(best.resolved(), folder))
         write_record(folder, record)
 
     def _record_scores(self, record: TrainingRecord, best: PipelineSpec, result: Result) -> None:

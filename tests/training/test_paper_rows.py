@@ -12,7 +12,7 @@ import pytest
 from command_line import leporello
 from tiny_models import save, save_classifier
 
-from leporello.api import run
+from leporello.api import load_pipelines, run
 from leporello.training import train
 
 SENTENCES = [f"The miller's cat number {n} took the boots to the king." for n in range(12)]
@@ -33,7 +33,7 @@ BRIEF = ["train.epochs=1", "train.precision=float32", "train.gradient_checkpoint
 
 def muld(data: Path, task: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Writes rows in MuLD's format, the same in every split."""
-    (data / "muld").mkdir(parents=True)
+    (data / "muld").mkdir(parents=True, exist_ok=True)
     for split in ("train", "validation", "test"):
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         (data / f"muld/{task}_{split}.json.bz2").write_bytes(bz2.compress(lines.encode()))
@@ -77,9 +77,6 @@ ROWS = [
     ("muld-style-change-t5", "muld/style_change", "t5", ["train.choose=[]"]),
     ("muld-style-change-longformer", "muld/style_change", "longformer",
      ["train.choose=[]", "reader.max_input_tokens=120"]),
-    ("muld-vlsp-papers", "scientific_papers/arxiv", "t5", ["reader.max_input_tokens=64"]),
-    ("muld-vlsp-papers-led", "scientific_papers/arxiv", "led",
-     ["reader.max_input_tokens=128", "reader.max_new_tokens=60"]),
     ("shuffle-gpt2-in-domain", "shuffle_test/wsj", "gpt2",
      ["chunker.size=64", "chunker.stride=32", "reader.max_input_tokens=64"]),
 ]  # fmt: skip
@@ -110,10 +107,46 @@ def test_a_row_of_a_paper_is_trained_and_runs(
 
 @pytest.mark.usefixtures("data")
 def test_a_row_of_a_suite_is_trained_by_its_task(tmp_path: Path) -> None:
-    """`--suite` and the task select its pipeline; without a task the error lists the tasks."""
-    errors = leporello("train", "t5", "--suite", "muld", status=2).stderr
-    assert "t5 --task muld/style_change" in errors
+    """The suite and the task select its pipeline; other rows and tasks are listed."""
+    errors = leporello("train", "t6", "--suite", "muld", status=2).stderr
+    assert "'t6' is not a row of it; name a row of the suite 'muld': t5, longformer" in errors
+    errors = leporello("train", "t5", "--suite", "muld", "--task", "muld/x", status=2).stderr
+    assert "row 't5' has no task 'muld/x'; its tasks: muld/narrativeqa, " in errors
     options = ("--suite", "muld", "--task", "muld/opensubtitles", "--out", tmp_path / "model")
     empty = ("--set", f"chunker.tokenizer={tmp_path}", "--set", f"reader.model={tmp_path}")
     errors = leporello("train", "t5", *options, *empty, status=2).stderr
     assert f"tokenizer '{tmp_path}'" in errors
+
+
+@pytest.mark.parametrize(("row", "model"), [("t5", "t5"), ("longformer", "led")])
+def test_the_rows_of_theses_read_with_a_model_of_papers(
+    tmp_path: Path, data: Path, row: str, model: str
+) -> None:
+    """The row's pipeline has no training data; its model is trained by another pipeline."""
+    save(model, tmp_path / model)
+    thesis = "1 Introduction\n" + "\n".join(SENTENCES) + "\n2 Methods\n" + "\n".join(SENTENCES)
+    muld(data, "vlsp", [{"input": thesis, "output": ["A cat took boots."]}] * 2)
+    (tmp_path / "quick.yaml").write_text(
+        "tasks: {muld/vlsp: {class: Muld, name: vlsp, metrics: [f1]}}", encoding="utf-8"
+    )
+    sizes = ["reader.max_input_tokens=128", "reader.max_new_tokens=10", "reader.min_new_tokens=0",
+             "reader.num_beams=1"]  # fmt: skip
+    trained = train(
+        row,
+        "muld/vlsp",
+        suite="muld",
+        config=[tmp_path / "quick.yaml"],
+        overrides=[f"reader.model={tmp_path / model}", *BRIEF, *sizes],
+        out=tmp_path / "model",
+        limit=2,
+    )
+    assert (trained.task, trained.row) == ("scientific_papers/arxiv", f"{row}-trained")
+    config = [tmp_path / "quick.yaml", trained.config]
+    out = tmp_path / "out"
+    [result] = run([trained.row], suite="muld", config=config, out=out, workers=0).results
+    assert (result.task, result.pipeline, result.failures) == (
+        "muld/vlsp", f"muld-{row}-vlsp-trained", 0
+    )  # fmt: skip
+    [point] = load_pipelines(config).select([result.pipeline])
+    assert point.stages["reader"].params["model"] == str(tmp_path / "model/model")
+    assert point.stages["combiner"].cls.__name__ == "ReadEach"

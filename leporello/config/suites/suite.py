@@ -66,12 +66,19 @@ class SuiteRow:
     Attributes:
         pipelines: Name of the pipeline, in which `{column}` is replaced by the column's name; or
             names by column.
-        published: Name of the published row above it; may be empty.
+        published: Name of the published row that it continues, or names of such rows in several of
+            the paper's tables; may be empty.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _FORBID
     pipelines: str | Mapping[str, str]
-    published: str = ""
+    published: str | tuple[str, ...] = ""
+
+    @property
+    def continues(self) -> tuple[str, ...]:
+        """Names of the published rows that it continues."""
+        names = (self.published,) if isinstance(self.published, str) else self.published
+        return tuple(filter(None, names))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import HERE, leporello, read_lines
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import naive
 from leporello import readers
-from leporello.api import load_pipelines, run
+from leporello.api import load_pipelines
 from leporello.core.calls.contracts import check_files
 from leporello.core.errors import UserError
 from leporello.core.protocols import Reader
@@ -91,7 +93,7 @@ def test_a_majority_answer_depends_on_the_question() -> None:
 )
 def test_readers_that_have_not_learned_are_refused(reader: Reader, parameter: str) -> None:
     """The error contains the fix; for a known task, it is raised before a run."""
-    message = rf"`{parameter}` is not set: set it to the .* the train split"
+    message = rf"`{parameter}` is not set: `train` learns it from the train split"
     with pytest.raises(UserError, match=message):
         answer(reader, Read((complete(),), choices=("x",)))
     with pytest.raises(UserError, match=message):
@@ -189,54 +191,58 @@ def split(data: Path, name: str, which: str, rows: list[dict[str, str]]) -> None
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """Folder of three tasks of SCROLLS with two splits, and one without a train split."""
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Folder of the tasks of SCROLLS, whose test splits have references here."""
+    monkeypatch.setenv("LEPORELLO_DATA", str(tmp_path))
     options = "\n\n (A) a\n (B) b\n (C) c\n (D) d\n\n"
-    for which in ("train", "validation"):
-        split(tmp_path, "qasper", which, [
-            row("1", "Who?\n\n" + "x" * 100, "y" * 10),
-            row("1", "Who?\n\n" + "x" * 100, "y" * 30),
-            row("2", "Who?\n\n" + "z" * 200, "y" * 10),
-        ])  # fmt: skip
-        split(tmp_path, "quality", which, [
-            row(str(n), f"Q{n}{options}Story", gold) for n, gold in enumerate("acbcb")
-        ])  # fmt: skip
-        labels = ("Entailment", "Not mentioned", "Entailment")
+    labels = ("Entailment", "Not mentioned", "Entailment")
+    for which in ("train", "validation", "test"):
+        for task in ("qasper", "qmsum", "narrative_qa"):
+            split(tmp_path, task, which, [
+                row("1", "Who?\n\n" + "x" * 100, "y" * 10),
+                row("1", "Who?\n\n" + "x" * 100, "y" * 30),
+                row("2", "Who?\n\n" + "z" * 200, "y" * 10),
+            ])  # fmt: skip
+        for task in ("gov_report", "summ_screen_fd"):
+            split(tmp_path, task, which, [row("1", "A report. " * 10, "Summary")])
+        for task in ("quality", "quality_hard"):
+            split(tmp_path, task.removesuffix("_hard"), which, [
+                {**row(str(n), f"Q{n}{options}Story", gold), "is_hard": n > 1}
+                for n, gold in enumerate("acbcb")
+            ])  # fmt: skip
         split(tmp_path, "contract_nli", which, [
             row(f"{n}{q}", f"{q} holds.\n\nContract {n}", label if q == "P" else "Not mentioned")
             for n, label in enumerate(labels) for q in "PQ"
         ])  # fmt: skip
-    split(tmp_path, "gov_report", "validation", [row("1", "Report", "Summary")])
     return tmp_path
 
 
-def test_learning_prints_a_config_that_runs(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_naive_row_of_scrolls_is_learned_run_and_shown(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has one pipeline per task; a task without a train split is reported and left out."""
-    monkeypatch.setattr(sys, "argv", ["naive", str(data)])
-    naive.main()
-    printed = capsys.readouterr()
-    assert "gov_report: " in printed.err
-    assert "gov_report" not in printed.out
-    tasks = {
-        f"scrolls/{name}": {"class": "Scrolls", "name": name, "data": str(data)}
-        for name in ("qasper", "quality", "contract_nli")
-    }
-    path = tmp_path / "naive.yaml"
-    path.write_text(f"{printed.out}tasks: {json.dumps(tasks)}\n", encoding="utf-8")
-    names = [f"scrolls-naive-{name}" for name in ("qasper", "quality", "contract_nli")]
-    summary = run(names, config=[path], out=tmp_path / "out", workers=0)
-    assert [result.task for result in summary.results] == list(tasks)
-    assert summary.failures == 0
-    first, second = summary.predictions("scrolls-naive-qasper", "scrolls/qasper")
-    assert (first.prediction, second.prediction) == ("x" * 15, "z" * 30)
-    assert second.coverage.read == 30
-    predictions = [
-        p.prediction for p in summary.predictions("scrolls-naive-quality", "scrolls/quality")
-    ]
-    assert predictions == ["b"] * 5
-    assert summary.results[2].scores["exact_match"] == pytest.approx(100 * 5 / 6)
+    """One command learns all its pipelines and prints the next one; the row is in the table."""
+    monkeypatch.chdir(tmp_path)
+    (data / "scrolls/qmsum/train.jsonl").rename(data / "away.jsonl")
+    errors = leporello("train", "naive", "--suite", "scrolls", status=2).stderr
+    assert "qmsum" in errors
+    assert not (tmp_path / "models").exists()
+    (data / "away.jsonl").rename(data / "scrolls/qmsum/train.jsonl")
+    *_, command = leporello("train", "naive", "--suite", "scrolls").stdout.splitlines()
+    again = leporello("train", "naive", "--suite", "scrolls")
+    assert again.stdout.splitlines()[-1] == command
+    assert again.stderr.count("--update trains it again") == 7
+    words = shlex.split(command)
+    assert words[:4] == ["run", "--suite", "scrolls", "naive-trained"]
+    leporello(*words, "--out", tmp_path / "runs", *HERE)
+    files = words[4:]
+    table = json.loads(leporello("table", "scrolls", "runs", *files, "--format", "json").stdout)
+    scores = {(r["column"], r["label"]): r for r in table["rows"] if r["row"] == "naive-trained"}
+    assert len({column for column, _ in scores}) == 8  # with the average
+    assert scores["quality", "EM-T"]["value"] == pytest.approx(40.0)
+    assert scores["contract_nli", "EM"]["value"] == pytest.approx(100 * 5 / 6)
+    [line] = [row for row in read_lines(next(tmp_path.glob("runs/*qasper*/**/predictions.jsonl")))
+              if row["id"] == "2"]  # fmt: skip
+    assert (line["prediction"], line["coverage"]["read"]) == ("z" * 30, 30)
 
 
 def test_documents_are_left_out_where_at_least_two_have_references(
@@ -246,7 +252,7 @@ def test_documents_are_left_out_where_at_least_two_have_references(
     rows = [row(n, f"Who?\n\n{n * 100}", n * 10) for n in "123"]
     del rows[2]["output"]
     split(data, "qasper", "validation", rows)
-    monkeypatch.setattr(sys, "argv", ["naive", str(data), "--left-out"])
+    monkeypatch.setattr(sys, "argv", ["naive", str(data)])
     naive.main()
     printed = capsys.readouterr()
     assert "qasper: 100.0 [100.0, 100.0], 2 examples, 2 documents" in printed.out
