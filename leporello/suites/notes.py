@@ -49,18 +49,28 @@ def notes_of(
     # name it (decision 45).
     names = {cell.pipeline for row in rows for cell in _cells(row) if cell.normalised}
     yield from (f"{name}: scores are unofficial: answers were normalised" for name in sorted(names))
-    # RULER leaves background and tokenizer to its users. Such a run has the same cell, and the
-    # table names its settings (decision 45).
-    settings = {
-        f"{cell.pipeline}: run with {more}"
-        for row in rows
-        for column, entry in row.parts.items()
-        for (task, _), cell in zip(suite.columns[column].parts, entry.cells, strict=True)
-        if cell and (more := added_settings(cell.task, task))
-    }
-    yield from sorted(settings)
+    yield from sorted(_settings(suite, rows))
     golden = {cell.pipeline for row in rows for cell in _cells(row) if cell.sees_gold}
     yield from (f"{name}: uses references or evidence" for name in sorted(golden))
+
+
+def _settings(suite: Suite, rows: Sequence[TableRow]) -> Iterator[str]:
+    """Yields the parameters of tasks in which runs differ from the suite's row."""
+    # RULER leaves background and tokenizer to its users. Such a run has the same cell, and the
+    # table names its settings (decision 45).
+    of_rows = {
+        p: row.settings for key, row in suite.rows.items() for p in suite.pipelines(key).values()
+    }
+    notes = set()
+    for row in rows:
+        for column, entry in row.parts.items():
+            for (task, _), cell in zip(suite.columns[column].parts, entry.cells, strict=True):
+                added = added_settings(cell.task, task) if cell else ""
+                if cell and added != (declared := of_rows.get(cell.pipeline, "")):
+                    notes.add(
+                        f"{cell.pipeline}: run with{f' {added}' if added else f'out {declared}'}"
+                    )
+    yield from notes
 
 
 def _cells(row: TableRow) -> list[Cell]:

@@ -13,6 +13,8 @@ from command_line import leporello
 from tiny_models import save, save_classifier
 
 from leporello.api import load_pipelines, run
+from leporello.config.suites import suite_named
+from leporello.suites import suite_tables
 from leporello.training import train
 
 SENTENCES = [f"The miller's cat number {n} took the boots to the king." for n in range(12)]
@@ -103,6 +105,32 @@ def test_a_row_of_a_paper_is_trained_and_runs(
     out = tmp_path / "out"
     [result] = run([trained.pipeline], [task], config=config, out=out, limit=2, workers=0).results
     assert (result.examples, result.failures) == (2, 0)
+
+
+def test_one_run_fills_both_tables_of_the_shuffle_test(data: Path, tmp_path: Path) -> None:
+    """Table 2 has a number for each block size, and their means over the domains."""
+    save("gpt2", tmp_path / "gpt2")
+    texts = [{"text": "\n".join(SENTENCES[n:])} for n in range(2)]
+    (data / "texts.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
+    task = f"{{class: ShuffleTest, path: {data / 'texts.jsonl'}, unit: line, shuffles: 2}}"
+    config = tmp_path / "domains.yaml"
+    config.write_text(f"tasks: {{shuffle_test/legal: {task}, shuffle_test/reddit: {task}}}")
+    sets = [f"chunker.tokenizer={tmp_path / 'gpt2'}", f"reader.model={tmp_path / 'gpt2'}",
+            "reader.device=cpu", "chunker.size=64", "chunker.stride=32",
+            "reader.max_input_tokens=64"]  # fmt: skip
+    out = tmp_path / "out"
+    run(["gpt2-medium"], suite="shuffle_test", config=[config], overrides=sets, out=out,
+        workers=0)  # fmt: skip
+    [first, second] = suite_tables(suite_named("shuffle_test", [config]), [out], files=[config])
+    assert (first.name, second.name) == ("results", "block_sizes")
+    rows = [next(row for row in table.rows if row.ours) for table in (first, second)]
+    assert [*rows[0].entries] == ["wsj", "legal", "reddit"]
+    assert [*rows[1].entries] == ["WSJ", "Legal", "Reddit", "average"]
+    domains = [rows[1].entries[name].numbers for name in ("WSJ", "Legal", "Reddit")]
+    assert [numbers[0] for numbers in domains] == [e.entering for e in rows[0].entries.values()]
+    means = [sum(column) / 3 for column in zip(*domains, strict=True)]
+    assert rows[1].entries["average"].numbers == pytest.approx(means)
+    assert [row.name for row in second.rows][1:] == ["GPT2-med", rows[1].name]
 
 
 @pytest.mark.usefixtures("data")

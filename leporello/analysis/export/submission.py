@@ -176,7 +176,7 @@ def _jobs(
     jobs: dict[str, FinishedJob] = {}
     paths = dict.fromkeys(path.resolve() for run in runs for path in runs_in(run))
     for job in (job for run in map(FinishedRun.at, paths) for job in run.jobs):
-        prefix, _, short = job.task.rpartition("/")
+        prefix, _, short = job.task.partition("@")[0].rpartition("/")
         if prefix == benchmark and pipelines.get(short) in ("", job.pipeline):
             if first := jobs.get(short):
                 raise UserError(_run_twice(first, job))

@@ -81,7 +81,10 @@ def check_names(
         if suite.average == "mean" and column.score.partition("[")[0] in _OPINIONS:
             text = f"{column.score} is an opinion of a reader and cannot be averaged"
             faults.append(suite.fault(text, "columns", key))
-    for row in suite.rows:
+    for row, declared in suite.rows.items():
+        name = next(iter(suite.tasks), "").partition("@")[0]
+        if name in tasks and (problem := _problem_with(tasks, name, declared.settings)):
+            faults.append(suite.fault(problem, "rows", row, "settings"))
         for pipeline in dict.fromkeys(suite.pipelines(row).values()):
             if pipeline not in pipelines:
                 text = no_such("pipeline", pipeline, pipelines)

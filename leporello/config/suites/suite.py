@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -68,11 +69,13 @@ class SuiteRow:
             names by column.
         published: Name of the published row that it continues, or names of such rows in several of
             the paper's tables; may be empty.
+        settings: Parameters of the tasks for this row, `chat=true`.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _FORBID
     pipelines: str | Mapping[str, str]
     published: str | tuple[str, ...] = ""
+    settings: str = ""
 
     @property
     def continues(self) -> tuple[str, ...]:
@@ -184,9 +187,11 @@ class Suite:
                     f"suite {self.name!r} has no row {row!r}, and no pipeline has this name{hint}"
                 )
             names = self.pipelines(row) if row in self.rows else dict.fromkeys(self.columns, row)
+            settings = self.rows[row].settings if row in self.rows else ""
             for column, pipeline in names.items():
                 for task, _ in self.columns[column].parts:
-                    for name in _matching_names(task, tasks) if tasks else [task]:
+                    with_settings = _matching_names(task, [f"*@{settings}"])
+                    for name in chain(*(_matching_names(t, tasks or "*") for t in with_settings)):
                         jobs[pipeline, name, self.columns[column].split] = None
         if not jobs:
             hint = did_you_mean(tasks[0], self.tasks) if tasks else ""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import ROOT, leporello, read_lines
+from command_line import leporello, read_lines
 from endpoint_server import (
     SECRET,
     Request,
@@ -24,7 +24,7 @@ from endpoint_server import (
 from official_rows import zero_scrolls_row
 
 from leporello.analysis.export.submission import leaderboard_named, submit
-from leporello.api import run
+from leporello.api import load_pipelines, run
 from leporello.core.errors import UserError
 from leporello.core.secrets import redact
 from leporello.engine.results.serialization import calls_from_row
@@ -200,7 +200,12 @@ SCORES = {task: SUITE.columns[task].score for task in BOARD.tasks}
 SUMMARIES = ("gov_report", "summ_screen_fd", "qmsum", "squality")
 SEPARATOR = "... [The rest of the text is omitted]\n\n"
 STORY = "The miller had three sons, a mill, a donkey and a cat. "
-ENDPOINT = ("run", "zero-scrolls-endpoint", "--task", "zero_scrolls/*", "--split", "test")
+# Room for the answers in the authors' `experiments/api/api.py`.
+RESERVES = {
+    "gov_report": 1024, "summ_screen_fd": 512, "qmsum": 512, "squality": 512, "qasper": 128,
+    "narrative_qa": 64, "quality": 10, "musique": 32, "space_digest": 36, "book_sum_sort": 256,
+}  # fmt: skip
+BUDGETS = {"davinci": 4096, "chatgpt": 4096, "gpt-4": 8192, "claude": 8000, "claude-4096": 4096}
 
 
 def official_row(name: str, sentences: int) -> dict[str, Any]:
@@ -225,40 +230,31 @@ def official(tmp_path: Path) -> Path:
     return folder.parent
 
 
-@pytest.fixture
-def chat(tmp_path: Path) -> Path:
-    """Config of docs/baselines.md that gives the tasks the prompts for chat models."""
-    guide = (ROOT / "docs" / "baselines.md").read_text(encoding="utf-8")
-    [block] = re.findall(r"```yaml\n(# chat\.yaml\n.*?)```", guide, re.DOTALL)
-    path = tmp_path / "chat.yaml"
-    path.write_text(block, encoding="utf-8")
-    return path
-
-
 @pytest.mark.usefixtures("own_cache")
 def test_zero_scrolls_runs_from_its_files_to_a_submission(
-    official: Path, chat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    official: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The pipeline sends the authors' prompts for chat models, cut in the same way."""
+    """The row ChatGPT sends the authors' prompts for chat models, cut in the same way."""
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     with running(lambda request: reply(request, "the youngest")) as server:
         settings = (f"reader.base_url={server.base_url}", "reader.max_input_tokens=400")
         flags = [flag for setting in settings for flag in ("--set", setting)]
-        arguments = ("--config", chat, "--data", official, "--out", tmp_path / "out", *HERE)
-        leporello(*ENDPOINT, *arguments, *flags)
-        prompts = {request.prompt for request in server.requests}
+        row = ("run", "--suite", "zero_scrolls", "chatgpt", "--data", official)
+        leporello(*row, "--out", tmp_path / "out", *HERE, *flags)
+        prompts = {request.prompt: request.body for request in server.requests}
     assert len(prompts) == len(server.requests) == 20
     assert {r.headers["authorization"] for r in server.requests} == {f"Bearer {SECRET}"}
     for name in SCORES:
         suffix = "" if name in SUMMARIES else " Do not provide any explanation."
         before, query = f"Read about {name}.{suffix}\n\nText:\n", "Question:\nWho had the cat?"
-        assert f"{before}{STORY * 2}\n\n{query}" in prompts
+        complete = prompts[f"{before}{STORY * 2}\n\n{query}"]
+        assert (complete["max_tokens"], complete["model"]) == (RESERVES[name], "gpt-3.5-turbo")
         [cut] = [prompt for prompt in prompts if prompt.startswith(before) and SEPARATOR in prompt]
         document = cut.removeprefix(before).removesuffix(SEPARATOR + query)
         assert (STORY * 100).startswith(document)
         assert 15 * len(STORY) < len(document) < 25 * len(STORY)
-    rows = read_lines(tmp_path / "out/zero-scrolls-endpoint/zero_scrolls/qasper/predictions.jsonl")
-    assert [row["prediction"] for row in rows] == ["the youngest"] * 2
+    [file] = tmp_path.glob("out/zero-scrolls-chatgpt-qasper/**/predictions.jsonl")
+    assert [row["prediction"] for row in read_lines(file)] == ["the youngest"] * 2
     monkeypatch.setenv("LEPORELLO_DATA", str(official))
     submit([tmp_path / "out"], "zero_scrolls", tmp_path / "submission.csv")
     with (tmp_path / "submission.csv").open(encoding="utf-8", newline="") as file:
@@ -269,3 +265,18 @@ def test_zero_scrolls_runs_from_its_files_to_a_submission(
         ("qasper", "qasper-100", "the youngest"),
     ]
     assert files_with_the_key(tmp_path) == []
+
+
+def test_models_behind_an_api_leave_the_authors_room_for_answers() -> None:
+    """Prompt and answer together have the tokens of the paper, and the tasks are its variants."""
+    config = load_pipelines([])
+    for row, budget in BUDGETS.items():
+        assert SUITE.rows[row].continues
+        for task, pipeline in SUITE.pipelines(row).items():
+            [point] = config.pipelines[pipeline]
+            reader = point.stages["reader"].params
+            assert reader["max_new_tokens"] == RESERVES[task]
+            assert reader["max_input_tokens"] + reader["max_new_tokens"] == budget
+            assert point.tasks == (f"zero_scrolls/{task}",)
+    chat, claude = "chat=true", "chat=claude"
+    assert [SUITE.rows[row].settings for row in BUDGETS] == ["", chat, chat, claude, claude]
