@@ -25,10 +25,11 @@ def export(
     run: RunAt,
     *,
     form: Annotated[
-        Literal["parquet", "trec"],
+        Literal["parquet", "trec", "pan"],
         typer.Option(
             "--format",
-            help="Write predictions and scores (parquet), or hits and relevance judgements (trec).",
+            help="Write predictions and scores (parquet), hits and relevance judgements (trec), or"
+            " solution-problem-N.json of a style change task (pan).",
         ),
     ],
     out: Annotated[
@@ -37,10 +38,11 @@ def export(
     ] = None,
     data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
 ) -> None:
-    """Write a run's predictions and scores as Parquet, or its hits in TREC's formats."""
+    """Write a run's predictions as Parquet or PAN's solutions, or its hits in TREC's formats."""
     from leporello.analysis.export.formats import write_parquet, write_trec
+    from leporello.analysis.export.pan import write_pan
 
-    write = write_parquet if form == "parquet" else write_trec
+    write = {"parquet": write_parquet, "trec": write_trec, "pan": write_pan}[form]
     for path in write(run, out or run / "export"):
         typer.echo(path)
 

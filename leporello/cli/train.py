@@ -75,7 +75,7 @@ def _command(options: TrainOptions, all_trained: Sequence[Trained]) -> list[str]
     trained = all_trained[0]
     names = ["--suite", options.suite, trained.row] if options.suite else [trained.pipeline]
     task = [] if options.suite else ["--task", trained.task]
-    files = [*options.config, *(each.config for each in all_trained)]
+    files = [*options.config, *(result.config for result in all_trained)]
     return ["run", *names, *task, *(word for file in files for word in ("--config", str(file)))]
 
 

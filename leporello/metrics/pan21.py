@@ -57,7 +57,7 @@ class StyleChangeF1:
         # Test data have no truth; a score of 0 would look like a result.
         if not example.references:
             return None
-        truth, answer = _truth(example), _read(prediction.prediction)
+        truth, answer = _truth(example), labels_of(prediction.prediction)
         return {
             task: {label: list(n) for label, n in tally(_pairs(truth[key], answer[key])).items()}
             for task, key in _KEYS.items()
@@ -69,7 +69,7 @@ class StyleChangeF1:
         Raises:
             GoldError: There are several references, or the reference is invalid.
         """
-        answer = _read(text)
+        answer = labels_of(text)
         gold = _truth(example) if example.references else answer
         return bool(answer[_AUTHORS]) and all(len(answer[k]) == len(gold[k]) for k in answer)
 
@@ -113,15 +113,15 @@ def _truth(example: Example) -> Mapping[str, Sequence[str]]:
     if len(example.references) > 1:
         fault = f"has {len(example.references)} references; provide one, with all authors"
         raise GoldError(example, fault)
-    truth = _read(example.references[0])
+    truth = labels_of(example.references[0])
     if not truth[_AUTHORS] or len(truth["changes"]) != len(truth[_AUTHORS]) - 1:
         fault = f"the reference {example.references[0]!r:.80} is not a list of paragraph authors"
         raise GoldError(example, fault)
     return truth
 
 
-def _read(text: str) -> Mapping[str, Sequence[str]]:
-    """Returns the labels by key; empty for labels that cannot be read."""
+def labels_of(text: str) -> Mapping[str, Sequence[str]]:
+    """Returns the labels of an answer by the keys of PAN's files; empty if they cannot be read."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

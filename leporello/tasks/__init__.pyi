@@ -1,5 +1,6 @@
 __all__: list[str]
 
+from .contrapro import ContraPro as ContraPro
 from .generated.babilong import Babilong as Babilong
 from .generated.ruler import Ruler as Ruler
 from .json_lines import JsonLines as JsonLines

@@ -107,7 +107,7 @@ def read_record(model: Path) -> TrainingRecord | None:
 
 
 def record_in(folder: Path) -> TrainingRecord | None:
-    """Returns the record of the training that wrote a folder; None without a record.
+    """Returns the training record in a folder; None without a record.
 
     Raises:
         UserError: The record is damaged, or from another version of Leporello.

@@ -77,15 +77,15 @@ def train_all(options: TrainOptions) -> list[Trained]:
     Raises:
         UserError: A mistake of the user, or a task without training examples.
     """
-    each = [(single, place_of(single)) for single in options_of(options)]
-    if len(each) > 1 and processes() > 1:
+    jobs = [(single, place_of(single)) for single in options_of(options)]
+    if len(jobs) > 1 and processes() > 1:
         raise UserError("a launcher trains one task of a row at a time: name it with --task")
-    finished = [_finished(*job) for job in each]
-    for job, result in zip(each, finished, strict=True):
-        if result is None and len(each) > 1:
+    finished = [_finished(*job) for job in jobs]
+    for job, result in zip(jobs, finished, strict=True):
+        if result is None and len(jobs) > 1:
             # All data are checked first, since the first training may take hours.
             _prepared(*job).check_data()
-    return [result or _train(*job) for job, result in zip(each, finished, strict=True)]
+    return [result or _train(*job) for job, result in zip(jobs, finished, strict=True)]
 
 
 def _train(options: TrainOptions, place: RowTraining | None) -> Trained:
@@ -134,8 +134,8 @@ def _jobs(
     point = target
     if learner := target.training.given.get("pipeline"):
         # The task of the target has no training data, so the learner has its own.
-        named = options.task if task.name not in target.tasks else ""
-        _, point, task = one_job("train", replace(options, pipeline=learner, task=named))
+        chosen = options.task if task.name not in target.tasks else ""
+        _, point, task = one_job("train", replace(options, pipeline=learner, task=chosen))
     folder = options.out or Path("models") / safe_name(f"{target.name}+{task.name}")
     return loaded, target, point, task, folder.resolve()
 

@@ -49,6 +49,18 @@ def papers(folder: Path) -> Path:
     return rows(folder, "scientific_papers/arxiv-dataset/val.txt", *content)
 
 
+def films(folder: Path) -> Path:
+    """Returns a data directory with two annotated films of MuLD."""
+    annotation = {
+        "src segment": "It rains.", "ref segment": "Es regnet.", "segment id": 2,
+        "errors": [{"contrastive": "Er regnet."}], "ante distance": 0,
+    }  # fmt: skip
+    film = {"output": ["Nun.", "Es regnet."], "metadata": json.dumps([annotation])}
+    rows = [film | {"input": f"{first}\nIt rains."} for first in ("Now.", "Then.")]
+    write_rows(folder / "muld/opensubtitles_test.json.bz2", *rows)
+    return folder
+
+
 def talks(folder: Path) -> Path:
     """Writes two talks with summaries."""
     more = ({"input": STORY * 9 + end, "output": ["The cellar."]} for end in ("", "So be it."))
@@ -103,6 +115,7 @@ def tar(folder: Path) -> Path:
 
 MAKERS: Mapping[str, Callable[[Path], Any]] = {
     "Babilong": lambda _: tasks.Babilong("qa3", samples=3, facts="made"),
+    "ContraPro": lambda at: tasks.ContraPro(data=films(at)),
     "GraphWalks": lambda at: graph_walks(at, walk()),
     "Helmet": lambda at: tasks.Helmet("json_kv", 8192, data=helmet(at)),
     "InfiniteBench": lambda at: tasks.InfiniteBench(

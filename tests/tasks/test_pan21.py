@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import leporello
 
-from leporello.api import UserError
+from leporello.api import UserError, run
 from leporello.config.metrics import metrics_of
 from leporello.core.records import Example, Prediction
 from leporello.engine.results.serialization import empty_prediction
@@ -129,3 +130,31 @@ def test_a_perfect_answer_is_read_in_any_form(tmp_path: Path) -> None:
         assert metric.aggregate([statistics])["pan21_task3"] == 50.0  # authors 3 and 4 never occur
     assert "gold" in example.metadata
     assert "gold" not in example.without_gold().metadata
+
+
+def test_answers_are_exported_as_solution_files(tmp_path: Path) -> None:
+    """The files have PAN's names and fields; an answer for other paragraphs is reported."""
+    data = tmp_path / "pan"
+    data.mkdir()
+    for number in (10, 2):
+        write(data, number, "One.\n\nTwo.\n\nThree.", [1, 1, 2])
+    config: list[Any] = [
+        {
+            "tasks": {"styles": {"class": "Pan21", "path": str(data)}},
+            "pipelines": {
+                "right": {"reader": {"class": "FixedAnswer", "answer": "[1, 2, 1]"}},
+                "short": {"reader": {"class": "FixedAnswer", "answer": "[1, 2]"}},
+            },
+        }
+    ]
+    for name in ("right", "short"):
+        run([name], ["styles"], config=config, out=tmp_path / name, workers=0)
+    out = tmp_path / "out"
+    paths = leporello("export", tmp_path / "right", "--format", "pan", "--out", out).stdout.split()
+    names = ["solution-problem-2.json", "solution-problem-10.json"]
+    assert [Path(path).relative_to(out / "right/styles") for path in paths] == [*map(Path, names)]
+    solution = {"multi-author": 1, "changes": [1, 1], "paragraph-authors": [1, 2, 1]}
+    assert json.loads(Path(paths[0]).read_text()) == solution
+    errors = leporello("export", tmp_path / "short", "--format", "pan", status=2).stderr
+    assert "short on styles: 2 of 2 answers are missing, or do not have an author for" in errors
+    assert "(problem-2, problem-10)" in errors

@@ -110,17 +110,19 @@ def test_a_row_of_a_paper_is_trained_and_runs(
 def test_one_run_fills_both_tables_of_the_shuffle_test(data: Path, tmp_path: Path) -> None:
     """Table 2 has a number for each block size, and their means over the domains."""
     save("gpt2", tmp_path / "gpt2")
-    texts = [{"text": "\n".join(SENTENCES[n:])} for n in range(2)]
-    (data / "texts.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
-    task = f"{{class: ShuffleTest, path: {data / 'texts.jsonl'}, unit: line, shuffles: 2}}"
+    texts = [{"text": "\n".join(SENTENCES[n:])} for n in range(3)]
+    (data / "test.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
+    path = f"path: '{data}/{{split}}.jsonl', split: test"
+    task = f"{{class: ShuffleTest, {path}, unit: line, shuffles: 2}}"
     config = tmp_path / "domains.yaml"
-    config.write_text(f"tasks: {{shuffle_test/legal: {task}, shuffle_test/reddit: {task}}}")
+    tasks = ", ".join(f"shuffle_test/{name}: {task}" for name in ("wsj", "legal", "reddit"))
+    config.write_text(f"tasks: {{{tasks}}}")
     sets = [f"chunker.tokenizer={tmp_path / 'gpt2'}", f"reader.model={tmp_path / 'gpt2'}",
             "reader.device=cpu", "chunker.size=64", "chunker.stride=32",
             "reader.max_input_tokens=64"]  # fmt: skip
     out = tmp_path / "out"
     run(["gpt2-medium"], suite="shuffle_test", config=[config], overrides=sets, out=out,
-        workers=0)  # fmt: skip
+        limit=22, workers=0)  # fmt: skip
     [first, second] = suite_tables(suite_named("shuffle_test", [config]), [out], files=[config])
     assert (first.name, second.name) == ("results", "block_sizes")
     rows = [next(row for row in table.rows if row.ours) for table in (first, second)]

@@ -253,8 +253,8 @@ def test_zero_scrolls_runs_from_its_files_to_a_submission(
         document = cut.removeprefix(before).removesuffix(SEPARATOR + query)
         assert (STORY * 100).startswith(document)
         assert 15 * len(STORY) < len(document) < 25 * len(STORY)
-    [file] = tmp_path.glob("out/zero-scrolls-chatgpt-qasper/**/predictions.jsonl")
-    assert [row["prediction"] for row in read_lines(file)] == ["the youngest"] * 2
+    [path] = tmp_path.glob("out/zero-scrolls-chatgpt-qasper/**/predictions.jsonl")
+    assert [row["prediction"] for row in read_lines(path)] == ["the youngest"] * 2
     monkeypatch.setenv("LEPORELLO_DATA", str(official))
     submit([tmp_path / "out"], "zero_scrolls", tmp_path / "submission.csv")
     with (tmp_path / "submission.csv").open(encoding="utf-8", newline="") as file:

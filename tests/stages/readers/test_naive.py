@@ -7,6 +7,7 @@ import random
 import shlex
 import sys
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -178,12 +179,12 @@ def test_random_outputs_depend_only_on_seed_question_and_passages(kind: Any) -> 
 # -- Learning ---------------------------------------------------------------------------------
 
 
-def row(name: str, text: str, output: str) -> dict[str, str]:
+def row(name: str, text: str, output: str) -> dict[str, object]:
     """Returns a row in the layout of SCROLLS."""
     return {"id": name, "pid": f"{name}_0", "input": text, "output": output}
 
 
-def split(data: Path, name: str, which: str, rows: list[dict[str, str]]) -> None:
+def split(data: Path, name: str, which: str, rows: Sequence[Mapping[str, object]]) -> None:
     """Writes a split of a task."""
     place = data / "scrolls" / name / f"{which}.jsonl"
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -207,7 +208,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             split(tmp_path, task, which, [row("1", "A report. " * 10, "Summary")])
         for task in ("quality", "quality_hard"):
             split(tmp_path, task.removesuffix("_hard"), which, [
-                {**row(str(n), f"Q{n}{options}Story", gold), "is_hard": n > 1}
+                row(str(n), f"Q{n}{options}Story", gold) | {"is_hard": n > 1}
                 for n, gold in enumerate("acbcb")
             ])  # fmt: skip
         split(tmp_path, "contract_nli", which, [
