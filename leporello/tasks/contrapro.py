@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -122,10 +123,6 @@ def _objects(value: Any, name: str) -> list[Mapping[str, Any]]:  # noqa: ANN401 
 def _line_of(source: str, number: JSON, lines: Sequence[str]) -> int:
     """Returns the index of the line with a segment: the numbered line, or the first; or -1."""
     bare = _IGNORED.sub("", source)
-    numbered = (
-        range(len(lines))[number - 1 : number] if isinstance(number, int) and number > 0 else ()
-    )
-    for candidate in (*numbered, *range(len(lines))):
-        if _IGNORED.sub("", lines[candidate]) == bare:
-            return candidate
-    return -1
+    numbered = [number - 1] if isinstance(number, int) and 0 < number <= len(lines) else []
+    places: Iterator[int] = chain(numbered, range(len(lines)))
+    return next((place for place in places if _IGNORED.sub("", lines[place]) == bare), -1)
