@@ -220,6 +220,10 @@ class ConfigBuilder:
             if task not in self.layers.tasks:
                 text = f"{name}.tasks: {no_such('task', task, self.layers.tasks)}"
                 self.faults.append(keys["tasks"].fault(text))
+        learner = keys["train"].items.get("pipeline") if "train" in keys else None
+        if learner and learner.plain() not in self.layers.pipelines:
+            text = no_such("pipeline", str(learner.plain()), self.layers.pipelines)
+            self.faults.append(learner.fault(f"{name}.train.pipeline: {text}"))
         if "description" in lists:
             settings["description"] = " ".join(lists["description"])
         return {**settings, "tasks": lists.get("tasks", ())}

@@ -139,7 +139,7 @@ def _unmatched(suite: Suite, published: PublishedPaper) -> Iterator[Fault]:
         return
     names = {row.name for entry in published.tables.values() for row in entry.rows}
     for key, row in suite.rows.items():
-        for name in {*row.continues} - names:
+        for name in {*row.published} - names:
             text = f"{suite.file.name if suite.file else ''} has no row {name!r}"
             yield suite.fault(f"{text}{did_you_mean(name, names)}", "rows", key, "published")
     for name, groups in suite.groups.items():

@@ -223,7 +223,7 @@ def _rows(
             averages = is_complete and means is None
             entering = suite.columns[column].entering(present) if averages else means
             entries[column] = Entry(tuple(numbers), entering)
-        run_by = tuple(key for key, our in suite.rows.items() if row.name in our.continues)
+        run_by = tuple(key for key, our in suite.rows.items() if row.name in our.published)
         yield TableRow(row.name, ours=False, entries=entries, run_by=run_by)
         for key in [key for key in pending if key[0] in run_by]:
             yield pending.pop(key)

@@ -75,7 +75,7 @@ def places_of(options: TrainOptions) -> list[RowTraining]:
     pattern = options.task or "*"
     places = [
         RowTraining(
-            suite.name, options.pipeline, tuple(names), *job, suite.rows[options.pipeline].continues
+            suite.name, options.pipeline, tuple(names), *job, suite.rows[options.pipeline].published
         )
         for job, names in columns.items()
         if fnmatchcase(job[1], pattern)

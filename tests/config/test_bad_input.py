@@ -94,6 +94,10 @@ COLUMN = "    columns:\n      c: {task: shuffle_test/wsj, score: accuracy}\n"
         # Suites.
         ((f"suites:\n  s:\n{COLUMN}    rows:\n      r: {{pipelines: shufle-gpt2}}\n",),
          (f"a.yaml:6: suites.s.rows.r.pipelines: there is no pipeline 'shufle-gpt2'; {GPT2}",)),
+        (("pipelines:\n  mine: {extends: lead, train: {pipeline: led}}\n",),
+         ("a.yaml:2: mine.train.pipeline: there is no pipeline 'led'; did you mean 'lead'",)),
+        (("suites: {zero_scrolls: {rows: {r: {pipelines: lead, settings: chta=true}}}}\n",),
+         ("a.yaml:1: suites.zero_scrolls.rows.r.settings: task zero_scrolls/gov_report@chta",)),
         ((f"suites:\n  s:\n{COLUMN}    rows:\n      r: {{pipelines: 'shuffle-{{column}}'}}\n",),
          ("a.yaml:6: suites.s.rows.r.pipelines: there is no pipeline 'shuffle-c'; did you mean",)),
         (("suites:\n  s:\n    columns:\n      c: {task: shuffle_test/wjs, score: f1}\n",),

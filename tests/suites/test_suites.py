@@ -368,7 +368,7 @@ def test_a_built_in_suite_is_complete(name: str, built_in: Config) -> None:
             names |= {part for name in metrics for part in PARTS.get(name, ())}
             assert score.partition("[")[0] in {"", *names}, (task, score)
     published = published_of(suite)
-    assert {name for row in suite.rows.values() for name in row.continues} <= {
+    assert {name for row in suite.rows.values() for name in row.published} <= {
         row.name for table in published.tables.values() for row in table.rows
     }
     tables = suite_tables(suite)

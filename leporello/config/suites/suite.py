@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from leporello.core.errors import Fault, UserError, did_you_mean
 from leporello.core.yaml.tree import Tree
@@ -60,6 +60,11 @@ class SuiteColumn:
         return float(product ** (1 / len(numbers)))
 
 
+def _names(value: Any) -> Any:  # noqa: ANN401 -- any YAML
+    """Returns a single name as a list."""
+    return [value] if isinstance(value, str) else value
+
+
 @dataclass(frozen=True, slots=True)
 class SuiteRow:
     """A row with scores of our pipelines.
@@ -67,21 +72,15 @@ class SuiteRow:
     Attributes:
         pipelines: Name of the pipeline, in which `{column}` is replaced by the column's name; or
             names by column.
-        published: Name of the published row that it continues, or names of such rows in several of
-            the paper's tables; may be empty.
+        published: Names of the published rows that it continues, in several of the paper's tables.
+            YAML may have a single name.
         settings: Parameters of the tasks for this row, `chat=true`.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _FORBID
     pipelines: str | Mapping[str, str]
-    published: str | tuple[str, ...] = ""
+    published: Annotated[tuple[str, ...], BeforeValidator(_names)] = ()
     settings: str = ""
-
-    @property
-    def continues(self) -> tuple[str, ...]:
-        """Names of the published rows that it continues."""
-        names = (self.published,) if isinstance(self.published, str) else self.published
-        return tuple(filter(None, names))
 
 
 @dataclass(frozen=True, slots=True)

@@ -271,7 +271,7 @@ def test_models_behind_an_api_leave_the_authors_room_for_answers() -> None:
     """Prompt and answer together have the tokens of the paper, and the tasks are its variants."""
     config = load_pipelines([])
     for row, budget in BUDGETS.items():
-        assert SUITE.rows[row].continues
+        assert SUITE.rows[row].published
         for task, pipeline in SUITE.pipelines(row).items():
             [point] = config.pipelines[pipeline]
             reader = point.stages["reader"].params
