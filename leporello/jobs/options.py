@@ -115,7 +115,7 @@ class RunOptions(JobOptions):
             `placement`.
         address: Use the Ray cluster at this address. [default: start Ray on this machine]
         workers: Start this many processes, each with a copy of the model; 0 runs in this process,
-            and `auto` starts one per GPU, or as many as the CPU cores and the memory allow.
+            and `auto` starts one per GPU, or the number that the CPU cores and the memory allow.
         selectors: Start this many further processes per worker, which chunk and retrieve for the
             next examples while the worker reads.
         worker_gpus: Reserve this many GPUs per worker on Ray; below 1, several workers share one.
