@@ -16,14 +16,20 @@ _MESSAGE = re.compile(
 )
 # The same without its special tokens.
 _BARE = re.compile(r"analysis(.*?)assistantfinal(.*)", re.DOTALL)
-_TURN = r"<\|im_start\|>|<\|start_header_id\|>|<start_of_turn>|<\|start\|>|<s>|<bos>"
+_TURN = (
+    r"<\|(?:im_start|start_header_id|start|assistant|START_RESPONSE|begin_of_box)\|>"
+    r"|<start_of_turn>|<s>|<bos>"
+)
 _BEGIN = re.compile(rf"\s*+(?:(?:{_TURN})(?:assistant|model)?(?:<\|end_header_id\|>)?\s*+)+")
 # The end of a turn, and other turns that a server did not stop.
 _END = re.compile(
-    r"(?:<\|(?:im_end|eot_id|eom_id|end_of_text|endoftext|end|return|eos|END_OF_TURN_TOKEN)\|>"
+    r"(?:<\|(?:im_end|eot_id|eom_id|end_of_text|endoftext|end|return|eos|END_OF_TURN_TOKEN"
+    r"|END_RESPONSE|end_of_box)\|>"
     rf"|<end_of_turn>|<eos>|<｜end▁of▁sentence｜>)(?:\s*(?:{_TURN}|<\||</s>).*)?\s*\Z",
     re.DOTALL,
 )
+_COHERE = {"<|START_THINKING|>": "<think>", "<|END_THINKING|>": "</think>"}
+_ENVELOPE = re.compile(r"\s*<(answer|response)>(.*)</\1>\s*", re.DOTALL)  # Hunyuan, Ernie
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
@@ -33,6 +39,8 @@ def split_reasoning(text: str) -> tuple[str, str]:
     harmony other than `final`. Some chat templates end with the first mark, so only the second one
     is in the text. A text without the second one has an empty answer.
     """
+    for mark, usual in _COHERE.items():
+        text = text.replace(mark, usual)
     if begin := _BEGIN.match(text):
         text = text[begin.end() :]
     if messages := _MESSAGE.findall(text):
@@ -62,7 +70,9 @@ def _split_marks(text: str) -> tuple[str, str]:
 
 
 def _ended(answer: str) -> str:
-    """Returns an answer without the tokens that end a turn."""
+    """Returns an answer without the tokens and marks around it."""
+    if begin := _BEGIN.match(answer):
+        answer = answer[begin.end() :]
     if (end := _END.search(answer)) is not None:
         answer = answer[: end.start()].rstrip()
     # `</s>` may also close a text that is struck out.
@@ -70,4 +80,5 @@ def _ended(answer: str) -> str:
         pieces = answer.split("</s>")
         last = max((n for n, piece in enumerate(pieces) if piece.strip()), default=0)
         answer = "</s>".join(pieces[: last + 1]).rstrip()
-    return answer
+    envelope = _ENVELOPE.fullmatch(answer)
+    return envelope[2].strip() if envelope else answer

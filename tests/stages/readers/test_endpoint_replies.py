@@ -58,6 +58,11 @@ THOUGHT: Mapping[str, Fields] = {
     "SGLang": {**chat("Mrs. Pell", reasoning_content="Hm.", tool_calls=None), "metadata": {}},
     "SGLang, template with the first mark": chat("Hm.</think>\n\nMrs. Pell"),
     "SGLang, Kimi": chat("◁think▷Hm.◁/think▷Mrs. Pell"),
+    "vLLM, Command": chat(
+        "<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>Mrs. Pell<|END_RESPONSE|>"
+    ),
+    "vLLM, Hunyuan": chat("<think>Hm.</think>\n<answer>\nMrs. Pell\n</answer>"),
+    "vLLM, GLM": chat("<think>Hm.</think><|begin_of_box|>Mrs. Pell<|end_of_box|>"),
     "llama.cpp": {**chat("Mrs. Pell", reasoning_content="Hm."), "timings": {"prompt_n": 9}},
     "llama.cpp, gpt-oss": chat(HARMONY),
     "Ollama": {**chat("Mrs. Pell", reasoning="Hm."), "system_fingerprint": "fp_ollama"},
