@@ -11,7 +11,7 @@ from leporello.loaders.pdf.raised import TOUCHING, attached, level
 from leporello.loaders.pdf.words import HYPHEN, Fragment
 
 APART = 1.25  # distance of rows, in distances of the lines of a cell
-HEADER = 3  # lines of a header
+HEADER = 6  # lines of a header
 _LINES = 12  # lines of a cell
 FIGURES = re.compile(r"[^^\w]*\d[\d.,' /:%^]*[^^\w]*|[-–—.*]+|n/?a", re.IGNORECASE)
 _SMALL = re.compile(r"[^\W\d_A-Z]")
@@ -127,16 +127,17 @@ def _is_close(lines: Sequence[TableLine]) -> bool:
 
 
 def _continued(rows: Sequence[list[TableLine]]) -> list[list[TableLine]]:
-    """Adds a line to the row above if all its texts continue cells in small letters."""
+    """Adds a line to the row above if its texts continue cells, or a label, in small letters."""
     groups: list[list[TableLine]] = []
     for row in rows:
         line = row[0]
         above = groups[-1][-1].cells if groups else {}
+        is_label = [*above] == [0] and 0 in line.cells and _SMALL.match(line.cells[0]) is not None
         continues = not line.spans and 0 not in line.cells and all(
             column in above and (_SMALL.match(text) or above[column].endswith((",", "-", HYPHEN)))
             for column, text in line.cells.items()
         )  # fmt: skip
-        if continues and not any(map(FIGURES.fullmatch, line.cells.values())):
+        if is_label or (continues and not any(map(FIGURES.fullmatch, line.cells.values()))):
             groups[-1].extend(row)
         else:
             groups.append(row)

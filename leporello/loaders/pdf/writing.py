@@ -13,6 +13,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:[-‐’'][^\W\d_]+)*")
 _HYPHENATED = re.compile(rf"(?<![^\W_])([^\W_]++)[-‐{HYPHEN}]$")
 _PARTED = re.compile(rf"(?<![^\W\d_])([^\W\d_]++){HYPHEN}(?=([^\W\d_]++))")
 _BEGINNING = re.compile(r"[^\W\d_]+")
+_LEADERS = re.compile(r" ?(?:\. ?){8,}+(\t|\Z)?")  # dots between a label and its figure
 _ENDS = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*$")
 
 
@@ -60,11 +61,13 @@ def write(pages: Sequence[Sequence[PageLine]]) -> Written:
 
 
 def _joined(text: str, vocabulary: set[str]) -> str:
-    """Removes hyphens between the lines of a cell; other hyphens stay."""
+    """Removes hyphens between the lines of a cell, and leading dots."""
 
     def join(parts: re.Match[str]) -> str:
         return parts[1] + ("" if _is_one_word(parts[1], parts[2], vocabulary) else "-")
 
+    if "...." in text or ". . . ." in text:
+        text = _LEADERS.sub(lambda dots: " … " if dots[1] is None else dots[1], text)
     return _PARTED.sub(join, text).replace(HYPHEN, "-") if HYPHEN in text else text
 
 
