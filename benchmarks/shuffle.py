@@ -1,7 +1,6 @@
-"""Prints the Shuffle Test's results beside the paper's, and measures the speed of scoring.
+"""Measures the speed of the Shuffle Test's scoring.
 
-    python -m benchmarks.shuffle [RUN…]     # a table of these runs
-    python -m benchmarks.shuffle --speed    # ratios of paired runs, medians
+    python -m benchmarks.shuffle    # ratios of paired runs, medians
 
 Speed is measured with random weights. For a text of 512 tokens and a masked model, the reader is
 compared with forward passes over the same rows in batches of the same size, with the last layer
@@ -13,7 +12,6 @@ compared with one forward pass per chunk.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import tempfile
 import time
@@ -28,59 +26,19 @@ from leporello.core.calls.stage_calls import divide
 from leporello.readers import LogLikelihood, PseudoLogLikelihood
 from leporello.readers.backends.pretrained import load_model
 
-SIZES = (1, 2, 3, 4, 5)
-# Laban et al. 2021, table 2: 20 shuffles of each of about 1,000 documents per set.
-PAPER: Mapping[str, Sequence[float]] = {
-    "people, WSJ": (97.5, 94.5, 93.0, 96.0, 94.0),
-    "GPT2-medium, WSJ": (95.3, 91.4, 89.5, 87.4, 85.3),
-    "GPT2-medium, legal": (98.7, 98.0, 96.9, 95.9, 94.5),
-    "GPT2-medium, Reddit": (89.5, 76.9, 66.1, 59.1, 53.8),
-}
 SHAPE: Mapping[str, Any] = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
 WORDS = 8000
 
 
 def main() -> None:
-    """Prints the table, the speed, or both."""
+    """Prints the ratios."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("runs", nargs="*", type=Path, help="runs of ShuffleTest tasks")
-    parser.add_argument("--speed", action="store_true", help="ratios of paired runs")
     parser.add_argument("--rounds", type=int, default=3, help="pairs of runs")
     arguments = parser.parse_args()
-    if arguments.runs:
-        table(arguments.runs)
-    if arguments.speed:
-        with tempfile.TemporaryDirectory() as folder:
-            masked_speed(Path(folder), arguments.rounds)
-        with tempfile.TemporaryDirectory() as folder:
-            generative_speed(Path(folder), arguments.rounds)
-
-
-def table(runs: Sequence[Path]) -> None:
-    """Prints the accuracy of each block size in Markdown, with its 95 % interval."""
-    print("| | " + " | ".join(f"k = {size}" for size in SIZES) + " | documents |")
-    print("|---" * (len(SIZES) + 2) + "|")
-    for name, shares in PAPER.items():
-        print(f"| paper: {name} | " + " | ".join(f"{share:.1f}" for share in shares) + " | |")
-    for file in sorted(file for run in runs for file in run.glob("*/**/metrics.json")):
-        metrics = json.loads(file.read_text(encoding="utf-8"))
-        cells = [_cell(metrics["scores"], size) for size in SIZES]
-        documents = {
-            json.loads(line)["id"].rpartition("/")[0]
-            for line in (file.parent / "predictions.jsonl").open(encoding="utf-8")
-        }
-        name = f"{metrics['pipeline']}, {metrics['task']}"
-        print(f"| {name} | " + " | ".join(cells) + f" | {len(documents)} |")
-
-
-def _cell(scores: Mapping[str, float], size: int) -> str:
-    if f"accuracy[{size}]" not in scores:
-        return ""
-    share, low, high = (scores[f"{name}[{size}]"] for name in ("accuracy", "low", "high"))
-    return f"{share:.1f} [{low:.1f}, {high:.1f}]"
-
-
-# -- speed -------------------------------------------------------------------------------------
+    with tempfile.TemporaryDirectory() as folder:
+        masked_speed(Path(folder), arguments.rounds)
+    with tempfile.TemporaryDirectory() as folder:
+        generative_speed(Path(folder), arguments.rounds)
 
 
 def masked_speed(folder: Path, rounds: int) -> None:
