@@ -48,6 +48,7 @@ class TrainingRecord:
         curves: Rows of a `TuningResult`, by learning rate; with `best_by: metric`, also the
             `validation_score` of each checkpoint.
         signature: Signature of the pipeline on the training data.
+        limit: Maximum number of examples of the training, and of the validation.
     """
 
     pipeline: str
@@ -58,6 +59,7 @@ class TrainingRecord:
     reader: str
     settings: Mapping[str, JSON]
     signature: Mapping[str, JSON]
+    limit: int | None = None
     parameters: Mapping[str, JSON] = field(default_factory=dict)
     chosen: Mapping[str, JSON] = field(default_factory=dict)
     train: Mapping[str, JSON] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from leporello.jobs.options import TrainOptions, takes
 from leporello.models.distributed import main_process_only, processes
 from leporello.models.locate import cache_directory
 from leporello.training.fine_tuning import check_settings, check_trainable, tuner_of
-from leporello.training.model_card import CONFIG, TrainingRecord, check_free, record_in
+from leporello.training.model_card import CONFIG, TrainingRecord, check_free
 from leporello.training.rows import RowTraining, options_of, place_of
 from leporello.training.splits import one_job
 from leporello.training.splits import split as splits_of
@@ -64,7 +64,8 @@ def train(options: TrainOptions) -> Trained:
     Raises:
         UserError: A mistake of the user, or a task without training examples.
     """
-    return _train(options, place_of(options))
+    training_run = _prepared(options, place_of(options))
+    return _train(training_run, update=options.update)
 
 
 @main_process_only()
@@ -72,37 +73,34 @@ def train(options: TrainOptions) -> Trained:
 def train_all(options: TrainOptions) -> list[Trained]:
     """Trains the readers of all pipelines of a suite's row, or else of one pipeline.
 
-    Pipelines of a row that were trained earlier are skipped, unless `update` is set.
+    Pipelines of a row are skipped if they were trained with the same settings, sources, models and
+    data, unless `update` is set.
 
     Raises:
         UserError: A mistake of the user, or a task without training examples.
     """
-    jobs = [(single, place_of(single)) for single in options_of(options)]
-    if len(jobs) > 1 and processes() > 1:
+    runs = [_prepared(single, place_of(single)) for single in options_of(options)]
+    if len(runs) == 1 and not options.suite:
+        return [_train(runs[0], update=options.update)]
+    if len(runs) > 1 and processes() > 1:
         raise UserError("a launcher trains one task of a row at a time: name it with --task")
-    finished = [_finished(*job) for job in jobs]
-    for job, result in zip(jobs, finished, strict=True):
-        if result is None and len(jobs) > 1:
+    finished = [None if options.update else run.finished() for run in runs]
+    for run, record in zip(runs, finished, strict=True):
+        if record:
+            _log.info("%s is trained in %s; --update trains it again", record.pipeline, run.folder)
+        else:
             # All data are checked first, since the first training may take hours.
-            _prepared(*job).check_data()
-    return [result or _train(*job) for job, result in zip(jobs, finished, strict=True)]
+            check_free(run.folder, update=options.update)
+            run.check_data()
+    return [
+        _as_trained(record, run) if record else _train(run, update=options.update)
+        for run, record in zip(runs, finished, strict=True)
+    ]
 
 
-def _train(options: TrainOptions, place: RowTraining | None) -> Trained:
-    training_run = _prepared(options, place)
-    return _as_trained(training_run.train(update=options.update), training_run.folder, place)
-
-
-def _finished(options: TrainOptions, place: RowTraining | None) -> Trained | None:
-    """Returns the result of an earlier training of a row's pipeline, if there is one."""
-    if place is None or options.update:
-        return None
-    folder = _jobs(options, place)[-1]
-    record = record_in(folder)
-    if record is None:
-        return None
-    _log.info("%s is trained in %s; --update trains it again", record.pipeline, folder)
-    return _as_trained(record, folder, place)
+def _train(run: TrainingRun, *, update: bool) -> Trained:
+    check_free(run.folder, update=update)
+    return _as_trained(run.train(update=update), run)
 
 
 def _prepared(options: TrainOptions, place: RowTraining | None) -> TrainingRun:
@@ -111,7 +109,6 @@ def _prepared(options: TrainOptions, place: RowTraining | None) -> TrainingRun:
     stages = point.build()
     # All checks come before data are read, since a training takes hours.
     check_trainable(point.name, stages)
-    check_free(folder, update=options.update)
     settings = _settings(point, chosen)
     _check_choices(point.name, settings.choices, options.config, options.settings)
     _check_machine(stages.reader, settings)
@@ -181,11 +178,12 @@ def _base(loaded: Config, point: PipelineSpec) -> str:
     return point.name if point.name in loaded.pipelines else point.name.partition("@")[0]
 
 
-def _as_trained(record: TrainingRecord, folder: Path, place: RowTraining | None) -> Trained:
+def _as_trained(record: TrainingRecord, run: TrainingRun) -> Trained:
     counts: Any = record.train
+    place = run.trained.place
     return Trained(
         record.pipeline,
-        folder / CONFIG,
+        run.folder / CONFIG,
         record.task,
         counts["examples"],
         counts["inputs"],

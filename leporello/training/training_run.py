@@ -27,7 +27,13 @@ from leporello.jobs.results import Result
 from leporello.jobs.signature import job_signature
 from leporello.models.distributed import is_main_process
 from leporello.training.fine_tuning import CheckpointDirectory, RateResult, tune_at_rates, tuner_of
-from leporello.training.model_card import TrainingRecord, new_folder, write_pipeline, write_record
+from leporello.training.model_card import (
+    TrainingRecord,
+    new_folder,
+    record_in,
+    write_pipeline,
+    write_record,
+)
 from leporello.training.rows import RowTraining
 from leporello.training.splits import Splits
 from leporello.training.training_pairs import Supervision, supervise
@@ -97,6 +103,20 @@ class TrainingRun:
         """Evaluation of pipelines on the validation data."""
         return Evaluation(self.splits, self.limit, self.cache)
 
+    def finished(self) -> TrainingRecord | None:
+        """Returns the record of a training with the same settings, sources, models and data.
+
+        Raises:
+            UserError: There is a record, but the data are missing or damaged.
+        """
+        record = record_in(self.folder)
+        if record is None:
+            return None
+        new = json.loads(json.dumps(asdict(self._new_record())))
+        old = json.loads(json.dumps(asdict(record)))
+        names = ("pipeline", "task", "settings", "signature", "limit")
+        return record if all(old[name] == new[name] for name in names) else None
+
     def check_data(self) -> None:
         """Reads the fingerprints of the training and validation data.
 
@@ -141,6 +161,7 @@ class TrainingRun:
             type(self.stages.reader).__name__,
             json.loads(json.dumps(asdict(self.settings))),
             signature,
+            limit=self.limit,
         )
 
     def _gather_pairs(self, source: Task, title: str) -> Supervision:

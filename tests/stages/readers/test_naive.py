@@ -232,6 +232,8 @@ def test_the_naive_row_of_scrolls_is_learned_run_and_shown(
     again = leporello("train", "naive", "--suite", "scrolls")
     assert again.stdout.splitlines()[-1] == command
     assert again.stderr.count("--update trains it again") == 7
+    errors = leporello("train", "naive", "--suite", "scrolls", "--limit", "1", status=2).stderr
+    assert "already exists (--update replaces it)" in errors
     words = shlex.split(command)
     assert words[:4] == ["run", "--suite", "scrolls", "naive-trained"]
     leporello(*words, "--out", tmp_path / "runs", *HERE)
