@@ -69,12 +69,14 @@ class ModelFolder:
             raise UserError(f"{self.path / name} cannot be read: {error.strerror}") from None
 
 
-def unpack(content: bytes, base: Arrays | None = None) -> Arrays:
+def unpack(content: bytes, base: Arrays | None = None, int8: str | None = None) -> Arrays:
     """Returns the weights of a file in 32 bits.
 
     Args:
         content: Content of the safetensors file.
         base: Weights that the weights of the file replace, or to which its differences are added.
+        int8: Beginning of the names of matrices that stay in 8 bits; the scale of each row is in
+            `NAME.scale`. None converts all.
 
     Raises:
         UserError: The content is not a safetensors file.
@@ -83,12 +85,16 @@ def unpack(content: bytes, base: Arrays | None = None) -> Arrays:
         stored = load(content)
     except (SafetensorError, ValueError) as error:
         raise UserError(f"the weights cannot be read: {error}") from None
-    plain = {
-        # 8 bits with a scale for each row: 33 million weights in 34 MB (decision 32).
-        name: value * stored[name + SCALE] if name + SCALE in stored else value
-        for name, value in stored.items()
-        if not name.endswith(SCALE)
+    # 8 bits with a scale for each row: 33 million weights in 34 MB (decision 32).
+    scales = {
+        name.removesuffix(SCALE): stored.pop(name) for name in [*stored] if name.endswith(SCALE)
     }
+    plain: Arrays = {}
+    for name, value in stored.items():
+        if int8 is not None and name.startswith(int8) and name in scales:
+            plain |= {name: value, name + SCALE: scales[name].reshape(-1)}
+        else:
+            plain[name] = value * scales[name] if name in scales else value
     weights = dict(base or {})
     for name, value in plain.items():
         if name.endswith(LEFT):

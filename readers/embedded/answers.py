@@ -10,7 +10,6 @@ import numpy as np
 from rank_bm25 import BM25Okapi
 
 from leporello.readers.embedded.encoder import Encoder
-from leporello.readers.embedded.rows import cell_first
 from leporello.readers.embedded.spans import (
     Candidate,
     PassageScores,
@@ -117,7 +116,7 @@ def answers(
         return _yes_or_no(scores)
     if asks_for_a_name(question):
         scores = [_prefer_short(*pair) for pair in zip(passages, scores, strict=True)]
-    candidates = cell_first(question, passages, summed(passages, scores))
+    candidates = summed(passages, scores)
     if asks_for_a_reason(question):
         return [_sentence(passages[candidate.passage], candidate) for candidate in candidates]
     names = named_choices(question)

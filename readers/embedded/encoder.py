@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leporello.core.environment.platform import cores
 from leporello.core.errors import UserError
 from leporello.models.weights import Arrays, ModelFolder, unpack
 from leporello.readers.prompting.template import encodable
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
 _WEIGHTS = "weights.safetensors"
+_GRAPH, _INT8_GRAPH = "graph.onnx", "graph.int8.onnx"
+# Units that add products of 8 bits in 32 bits; without them, onnxruntime's sums overflow on x86.
+_INT8_UNITS = frozenset({"avx512_vnni", "avx_vnni"})
 _SPECIAL = 3  # special tokens of a pair
 _NOT_TRANSPOSED = frozenset({"words", "positions", "types.weight"})
 
@@ -60,12 +65,16 @@ class TextPair:
 class Encoder:
     """An encoder of the package.
 
+    Each text is computed alone, so its scores do not depend on other texts, and nothing is padded.
+
     Args:
         path: Folder of the encoder.
         difference: Folder of other heads, stored as the difference to this encoder's weights; None
             for the heads of the encoder itself.
-        threads: Number of threads; None is `OMP_NUM_THREADS`, which a run sets, or all cores.
-        budget: Maximum number of tokens per batch, including padding.
+        threads: Number of texts that are computed at the same time; None is `OMP_NUM_THREADS`,
+            which a run sets, or the number of processors.
+        precision: `auto` multiplies in 8 bits if the processor has units for this and the folder
+            has a graph for it; `float32` never does.
 
     Raises:
         UserError: A file is missing or damaged, or the difference is from other weights.
@@ -76,24 +85,27 @@ class Encoder:
         path: Path,
         difference: Path | None = None,
         threads: int | None = None,
-        budget: int = 768,
+        precision: Literal["auto", "float32"] = "auto",
     ) -> None:
         folder = ModelFolder(path)
-        weights = unpack(folder.checked(_WEIGHTS))
-        top = folder
+        top = ModelFolder(difference or path)
+        self.config = top.config()
+        content, graph = folder.checked(_WEIGHTS), _GRAPH
         if difference is not None:
-            top = ModelFolder(difference)
-            if top.config().get("base") not in (None, folder.config()["sha256"][_WEIGHTS]):
+            if self.config.get("base") not in (None, folder.config()["sha256"][_WEIGHTS]):
                 raise UserError(
                     f"{difference} is a difference from other weights than {path}; train it again"
                 )
-            weights = unpack(top.checked(_WEIGHTS), weights)
-        self.config = top.config()
+            weights = unpack(top.checked(_WEIGHTS), unpack(content))
+        elif precision == "auto" and _INT8_GRAPH in self.config["sha256"] and has_int8_units():
+            graph, weights = _INT8_GRAPH, unpack(content, int8="layer.")
+        else:
+            weights = unpack(content)
         self.longest: int = self.config["longest"]
         self._special: tuple[int, int] = (self.config["cls"], self.config["sep"])
-        self._budget = budget
+        self._threads = threads or int(os.environ.get("OMP_NUM_THREADS", "0")) or cores()
         self._tokenizer: Any = _tokenizer(folder.checked("tokenizer.json"))
-        self._session, self._weights = _session(top.checked("graph.onnx"), weights, threads)
+        self._session, self._weights = _session(top.checked(graph), weights)
         self._heads = [output.name for output in self._session.get_outputs()]
 
     def tokenize(self, texts: Sequence[str]) -> list[TokenizedText]:
@@ -111,7 +123,7 @@ class Encoder:
         """Returns the output of each head for each pair.
 
         A head for tokens returns a row per token, including special ones; a head for pairs returns
-        one row. Pairs of similar length are computed together, which does not change the outputs.
+        one row.
 
         Args:
             windows: Pairs of at most `longest` tokens.
@@ -119,49 +131,23 @@ class Encoder:
         Raises:
             ValueError: A pair is longer.
         """
-        scores: list[dict[str, NDArray[np.float32]]] = [{} for _ in windows]
-        for rows in self.batches(windows):
-            outputs = self.compute([windows[row] for row in rows])
-            for place, row in enumerate(rows):
-                for name, batch in zip(self._heads, outputs, strict=True):
-                    output = batch[place]
-                    scores[row][name] = output[: len(windows[row])] if output.ndim > 1 else output
-        return scores
+        length = max(map(len, windows), default=0)
+        if length > self.longest:
+            raise ValueError(f"a pair has {length} tokens; the encoder reads {self.longest}")
+        if min(self._threads, len(windows)) < 2:  # noqa: PLR2004 -- threads that share the texts
+            return [*map(self._scores, windows)]
+        # Texts in parallel, since threads within a text wait for each other at every operator.
+        with ThreadPoolExecutor(min(self._threads, len(windows))) as pool:
+            return [*pool.map(self._scores, windows)]
 
-    def compute(self, windows: Sequence[TextPair]) -> list[NDArray[np.float32]]:
-        """Returns the padded outputs of the heads for a batch of pairs."""
-        outputs: list[NDArray[np.float32]] = self._session.run(self._heads, self.tensors(windows))
-        return outputs
-
-    def tensors(self, windows: Sequence[TextPair]) -> dict[str, NDArray[np.int32]]:
-        """Returns the ids, types and mask of pairs, each of shape (pairs, longest pair)."""
+    def _scores(self, pair: TextPair) -> dict[str, NDArray[np.float32]]:
         cls, sep = self._special
-        shape = (len(windows), max(map(len, windows)))
-        inputs = {name: np.zeros(shape, dtype=np.int32) for name in ("ids", "types", "mask")}
-        for row, pair in enumerate(windows):
-            inputs["ids"][row, : len(pair)] = [cls, *pair.question, sep, *pair.text, sep]
-            inputs["types"][row, pair.first : len(pair)] = 1
-            inputs["mask"][row, : len(pair)] = 1
-        return inputs
-
-    def batches(self, windows: Sequence[TextPair]) -> Iterator[list[int]]:
-        """Yields the indices of pairs that are computed together, short ones first.
-
-        Raises:
-            ValueError: A pair is longer than `longest`.
-        """
-        rows: list[int] = []
-        for row in sorted(range(len(windows)), key=lambda i: len(windows[i])):
-            if len(windows[row]) > self.longest:
-                raise ValueError(
-                    f"a pair has {len(windows[row])} tokens; the encoder reads {self.longest}"
-                )
-            if rows and (len(rows) + 1) * len(windows[row]) > self._budget:
-                yield rows
-                rows = []
-            rows.append(row)
-        if rows:
-            yield rows
+        ids = np.array([[cls, *pair.question, sep, *pair.text, sep]], np.int32)
+        types = np.zeros_like(ids)
+        types[:, pair.first :] = 1
+        inputs = {"ids": ids, "types": types, "mask": np.ones_like(ids)}
+        outputs = self._session.run(self._heads, inputs)
+        return {name: output[0] for name, output in zip(self._heads, outputs, strict=True)}
 
 
 def _tokenizer(content: bytes) -> Any:  # noqa: ANN401 -- tokenizers has no types
@@ -173,18 +159,21 @@ def _tokenizer(content: bytes) -> Any:  # noqa: ANN401 -- tokenizers has no type
     return tokenizer
 
 
-def _session(
-    graph: bytes, weights: Arrays, threads: int | None
-) -> tuple[InferenceSession, list[Any]]:
+def has_int8_units() -> bool:
+    """Returns whether the processor is known to multiply in 8 bits fast and without overflow."""
+    try:
+        words = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split()
+    except OSError:  # not Linux
+        return False
+    return not _INT8_UNITS.isdisjoint(words)
+
+
+def _session(graph: bytes, weights: Arrays) -> tuple[InferenceSession, list[Any]]:
     """Returns a session and its weights, which must stay in memory as long as the session."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads or int(os.environ.get("OMP_NUM_THREADS", "0"))
-    # Operators run one after the other, so a second pool of threads would only take memory.
-    options.inter_op_num_threads = 1
-    # Spinning threads slow each other down as soon as another process is busy (decision 4).
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     values = {}
     for name, array in weights.items():

@@ -1,103 +1,240 @@
-"""Answers from rows of tables, whose lines are cells `Name: value` between tabs."""
+"""Answers that are looked up: cells of tables by row and column, and items by their number."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
+from leporello.core.records import Chunk
 from leporello.readers.embedded.spans import Candidate
-from leporello.text.english.content_terms import EMPTY_TERMS, stem
+from leporello.readers.prompting.template import encodable, passage_text
+from leporello.text.english.content_terms import EMPTY_TERMS, content_terms, stem
+from leporello.text.english.questions import asks_yes_no, named_choices
 from leporello.text.english.scripts import LINE
 from leporello.text.tokens import terms
 
-_BETWEEN_TABS = re.compile(r"[^\t]+")
-_CELL = re.compile(r"(?P<name>[^\t:]{1,60}): (?P<value>\S[^\t]*)")
+_NAMED = re.compile(r"(?P<name>[^\t:]{1,60}): (?P<value>\S[^\t]*)")
+_NUMERIC = re.compile(r"(?!\d{4}$)[^\w]*\d[\d\W]*")  # a year can name a column
+_BEFORE = 100_000  # characters before a passage that are searched for the header of its table
+_NOUN = re.compile(
+    r"\W*(?:how (?:many|much)|which|what(?: (?:is|was|are|were))?(?: the)?) (\w+)", re.I
+)
+
+_KINDS = "article|clause|condition|item|paragraph|point|principle|provision|rule|section|step|term"
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+_BY_NUMBER = re.compile(
+    rf"\b(?P<kind>{_KINDS}) (?:no\.? ?|number |#)?(?P<number>\d{{1,3}}(?:\.\d{{1,3}})*)\b", re.I
+)
+_BY_ORDINAL = re.compile(rf"\b(?P<number>{'|'.join(_ORDINALS)}) (?P<kind>{_KINDS})\b", re.I)
+_SAYING = {
+    "contai",
+    "demand",
+    "mean",
+    "order",
+    "provid",
+    "read",
+    "requir",
+    "state",
+    "text",
+}  # stems
+
+Place = tuple[int, int, int]  # passage, start and end
+
+
+def looked_up(
+    question: str, passages: Sequence[Chunk | str], candidates: Sequence[Candidate]
+) -> list[Candidate]:
+    """Returns the candidates, after the cell or the item that the question names.
+
+    A question names a row by values of its cells and a column by words of its name, or an item by
+    its number (`rule 3`). If the cell is empty, or only other rows have such a column, there is no
+    answer. A question that names neither gets the candidates as they are.
+
+    Args:
+        question: Question.
+        passages: Passages, of which some may have tables or numbered items.
+        candidates: Answers to the question, the best first.
+    """
+    if not candidates or asks_yes_no(question) or named_choices(question):
+        return [*candidates]
+    places = _cells(question, passages, candidates)
+    if places is None:
+        places = _items(question, passages, candidates)
+    if not places:
+        return [*candidates] if places is None else []
+    number, start, end = places[0]
+    text = encodable(passage_text(passages[number])[start:end])
+    best = candidates[0].score
+    return [Candidate(text, number, start, end, best), *candidates]
+
+
+def _by_candidate(places: Sequence[Place], candidates: Sequence[Candidate]) -> list[Place]:
+    """Returns the places that contain candidates, the one with the best candidate first."""
+    return [
+        place
+        for candidate in candidates
+        for place in places
+        if place[0] == candidate.passage and place[1] <= candidate.start < place[2]
+    ]
 
 
 @dataclass(frozen=True, slots=True)
-class _NamedCell:
-    """A cell of a row: terms of its name and its value, and the value's place in the passage."""
+class _Cell:
+    """A cell: stems of its column's name, terms of its value, and the place of the value."""
 
-    name: frozenset[str]  # stems
+    name: frozenset[str]
     value: frozenset[str]
     start: int
     end: int
 
+    @classmethod
+    def of(cls, name: str, text: str, start: int, end: int) -> _Cell:
+        names = frozenset(stem(term) for term in terms(name) if term not in EMPTY_TERMS)
+        return cls(names, frozenset(terms(text[start:end])), start, end)
 
-def cell_first(
-    question: str, passages: Sequence[str], candidates: Sequence[Candidate]
-) -> list[Candidate]:
-    """Returns the candidates, after the cell that a question with a value of its row asks for.
 
-    Such a row has the most words of the question in values that the question contains completely.
-    The cell is the one whose name the question has, otherwise the first of the row, otherwise the
-    best candidate in the row. Without such a row, the candidates are returned as they are.
+def _cells(
+    question: str, passages: Sequence[Chunk | str], candidates: Sequence[Candidate]
+) -> list[Place] | None:
+    """Returns the cell that a question asks for; empty without a value, None without a row.
 
-    Args:
-        question: Question.
-        passages: Passages, of which some may be rows.
-        candidates: Answers to the question, the best first.
+    The row has the most words of the question in values that the question contains completely. The
+    cell is the one whose column the question names, otherwise the first of the row, otherwise the
+    one with the best candidate.
     """
     words = frozenset(terms(question))
     rows = [(n, row) for n, passage in enumerate(passages) for row in _rows(passage)]
-    matches = [_matched(words, row) for _, row in rows]
-    most = max(map(_size, matches), default=0)
-    cells = [
-        (number, cell)
-        for (number, row), keys in zip(rows, matches, strict=True)
-        if most and _size(keys) == most
-        for cell in _wanted(words, row, keys)
+    keys = [_matched(words, row) for _, row in rows]
+    most = max(map(_size, keys), default=0)
+    if not most:
+        return None
+    wanted = [
+        (n, *_wanted(words, row, k))
+        for (n, row), k in zip(rows, keys, strict=True)
+        if _size(k) == most
     ]
-    best = [
-        (number, cell)
-        for candidate in candidates
-        for number, cell in cells
-        if number == candidate.passage and cell.start <= candidate.start < cell.end
-    ]
-    if not candidates or (not best and len(cells) != 1):
-        return [*candidates]
-    number, cell = (best or cells)[0]
-    text = passages[number][cell.start : cell.end]
-    return [Candidate(text, number, cell.start, cell.end, candidates[0].score), *candidates]
+    best = max(shared for _, shared, _ in wanted)
+    noun = _NOUN.match(question)
+    if not best and noun and any(stem(noun[1].lower()) in c.name for _, row in rows for c in row):
+        return []
+    cells = [(n, cell) for n, shared, group in wanted if shared == best for cell in group]
+    places = [(n, cell.start, cell.end) for n, cell in cells if cell.value]
+    if not places:
+        return [] if best else None
+    return _by_candidate(places, candidates) or (places if len(places) == 1 else None)
 
 
-def _rows(passage: str) -> list[list[_NamedCell]]:
-    """Returns the cells of each line that has at least two cells with names."""
-    rows = []
-    for line in LINE.finditer(passage):
-        spans = (part.span() for part in _BETWEEN_TABS.finditer(passage, *line.span()))
-        cells = [_cell(cell) for span in spans if (cell := _CELL.fullmatch(passage, *span))]
-        if len(cells) > 1:
-            rows.append(cells)
-    return rows
-
-
-def _cell(cell: re.Match[str]) -> _NamedCell:
-    names = frozenset(stem(term) for term in terms(cell["name"]) if term not in EMPTY_TERMS)
-    return _NamedCell(names, frozenset(terms(cell["value"])), *cell.span("value"))
-
-
-def _matched(words: frozenset[str], row: Sequence[_NamedCell]) -> list[_NamedCell]:
+def _matched(words: frozenset[str], row: Sequence[_Cell]) -> list[_Cell]:
     """Returns the cells with values of the question; a value that is there twice counts once."""
-    cells: list[_NamedCell] = []
+    cells: list[_Cell] = []
     for cell in row:
         if cell.value <= words and cell.value - EMPTY_TERMS.union(*(c.value for c in cells)):
             cells.append(cell)
     return cells
 
 
-def _size(cells: Sequence[_NamedCell]) -> int:
+def _size(cells: Sequence[_Cell]) -> int:
     return sum(len(cell.value) for cell in cells)
 
 
 def _wanted(
-    words: frozenset[str], row: Sequence[_NamedCell], keys: Sequence[_NamedCell]
-) -> list[_NamedCell]:
-    """Returns the cells of a row that may answer, without those with values of the question."""
+    words: frozenset[str], row: Sequence[_Cell], keys: Sequence[_Cell]
+) -> tuple[int, list[_Cell]]:
+    """Returns the cells of a row that may answer, and the number of words that name their column.
+
+    Cells with values of the question do not answer it, and their columns are not asked for.
+    """
     stems = {stem(term) for term in words.difference(EMPTY_TERMS, *(c.value for c in keys))}
+    stems = stems.difference(*(c.name for c in keys))
     others = [cell for cell in row if cell not in keys]
     most = max((len(cell.name & stems) for cell in others), default=0)
     if most:
-        return [cell for cell in others if len(cell.name & stems) == most]
-    return others if row[0] in keys else [row[0]]
+        return most, [cell for cell in others if len(cell.name & stems) == most]
+    return 0, others if row[0] in keys else [row[0]]
+
+
+def _rows(passage: Chunk | str) -> Iterator[list[_Cell]]:
+    """Yields the rows of tables, which name each cell (`Price: 15`) or have a header above them."""
+    text = passage_text(passage)
+    for lines in _tables(text):
+        table = [_parts(text, *line) for line in lines]
+        named = [[m for part in row if (m := _NAMED.fullmatch(text, *part))] for row in table]
+        if any(len(row) > 1 for row in named):
+            for cells in named:
+                if len(cells) > 1:
+                    yield [_Cell.of(cell["name"], text, *cell.span("value")) for cell in cells]
+            continue
+        header = _header_before(passage, len(table[0])) if not text[: lines[0][0]].strip() else []
+        if not header:
+            header, table = [text[start:end] for start, end in table[0]], table[1:]
+        if all(map(str.strip, header)) and not any(map(_NUMERIC.fullmatch, header)):
+            for row in table:
+                yield [_Cell.of(n, text, *part) for n, part in zip(header, row, strict=True)]
+
+
+def _tables(text: str) -> Iterator[list[tuple[int, int]]]:
+    """Yields the lines of each table: lines one after the other with as many tabs."""
+    table: list[tuple[int, int]] = []
+    for line in LINE.finditer(text):
+        tabs = line.group().count("\t")
+        end = table[-1][1] if table else 0
+        if table and (
+            text.count("\n", end, line.start()) > 1 or text.count("\t", *table[-1]) != tabs
+        ):
+            yield table
+            table = []
+        if tabs:
+            table.append(line.span())
+    if table:
+        yield table
+
+
+def _parts(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Returns the spans between the tabs of a line."""
+    spans = []
+    for part in text[start:end].split("\t"):
+        spans.append((start, start + len(part)))
+        start += len(part) + 1
+    return spans
+
+
+def _header_before(passage: Chunk | str, columns: int) -> list[str]:
+    """Returns the first line of the table that a passage continues; empty if it does not."""
+    if isinstance(passage, str):
+        return []
+    first = max(0, passage.start - _BEFORE)
+    before = passage.document.text[first : passage.start].split("\n")[:-1]
+    table = list(takewhile(lambda line: line.count("\t") == columns - 1, reversed(before)))
+    return table[-1].split("\t") if table and (len(table) < len(before) or not first) else []
+
+
+def _items(
+    question: str, passages: Sequence[Chunk | str], candidates: Sequence[Candidate]
+) -> list[Place] | None:
+    """Returns the item whose number the question has, or the best answer in it; None without one.
+
+    A question that only names the item (`What does rule 3 say?`) is answered by all of its line.
+    """
+    asked = _BY_NUMBER.search(question) or _BY_ORDINAL.search(question)
+    if not asked:
+        return None
+    kind, number = asked["kind"], asked["number"]
+    if number.lower() in _ORDINALS:
+        number = str(_ORDINALS.index(number.lower()) + 1)
+    label = re.compile(
+        rf"[^\S\n]*(?:{kind}[^\S\n]+)?[(\[§]?[^\S\n]*{re.escape(number)}[.):\]]+[^\S\n]+(?=\S)",
+        re.I,
+    )
+    places = [
+        (n, match.end(), line.end())
+        for n, passage in enumerate(passages)
+        for line in LINE.finditer(passage_text(passage))
+        if (match := label.match(passage_text(passage), *line.span()))
+    ]
+    rest = question[: asked.start()] + question[asked.end() :]
+    if {*content_terms(rest)} <= _SAYING:
+        return _by_candidate(places, candidates) or places or None
+    spans = [(c.passage, c.start, c.end) for c in candidates if _by_candidate(places, [c])]
+    return spans or None

@@ -35,7 +35,8 @@ _SAME = 1e-3  # maximum difference of logits of a correctly exported graph
 def ship(network: AnswerNetwork, base: Base, folder: Path, card: str, language: str = "") -> None:
     """Writes graph, weights, tokenizer, card and `config.json` into a new folder.
 
-    Matrices of a BERT are stored in 8 bits; the graph of another encoder has 32-bit weights.
+    Matrices of a BERT are stored in 8 bits, with a graph that computes in 8 bits too; the graph of
+    another encoder has 32-bit weights.
 
     Args:
         network: Trained network.
@@ -48,9 +49,12 @@ def ship(network: AnswerNetwork, base: Base, folder: Path, card: str, language: 
         UserError: The architecture cannot be exported to ONNX.
     """
     network = network.cpu().eval()
-    graph, weights = _bert(network) if _is_plain_bert(network) else (_exported(network), {})
+    if _is_plain_bert(network):
+        graphs, weights = _bert(network)
+    else:
+        graphs, weights = {"graph.onnx": _exported(network)}, {}
     files = {
-        "graph.onnx": graph,
+        **graphs,
         "weights.safetensors": pack(weights),
         "tokenizer.json": base.tokenizer.to_str().encode(),
         "card.md": card.encode(),
@@ -73,7 +77,7 @@ def _is_plain_bert(network: AnswerNetwork) -> bool:
     return is_bert and positions in (None, "absolute")
 
 
-def _bert(network: AnswerNetwork) -> tuple[bytes, Arrays]:
+def _bert(network: AnswerNetwork) -> tuple[dict[str, bytes], Arrays]:
     config = network.encoder.config
     weights = shipped_names(network.state_dict(), config.num_hidden_layers)
     shapes = {
@@ -81,7 +85,11 @@ def _bert(network: AnswerNetwork) -> tuple[bytes, Arrays]:
         for name, value in weights.items()
     }
     layers, heads = config.num_hidden_layers, config.num_attention_heads
-    return build_graph(shapes, layers, heads, HEADS, config.layer_norm_eps), weights
+    names = {"graph.onnx": False, "graph.int8.onnx": True}
+    return {
+        name: build_graph(shapes, layers, heads, HEADS, config.layer_norm_eps, int8=int8)
+        for name, int8 in names.items()
+    }, weights
 
 
 def _exported(network: AnswerNetwork) -> bytes:

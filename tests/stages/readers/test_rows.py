@@ -1,0 +1,90 @@
+"""Tests of answers that are looked up in tables and numbered lists."""
+
+from __future__ import annotations
+
+import pytest
+
+from leporello.core.records import Chunk, Document
+from leporello.readers.embedded.rows import looked_up
+from leporello.readers.embedded.spans import Candidate
+
+PORTS = "Port\tShips 2023\tShips 2024\nRiga\t\t13\nMemel\t21\t\nLibau\t31\t33"
+CREW = (
+    "Ship\tTons\nShip: Sven\tTons: 40\nShip: Ida\tTons: 90\n\n"
+    "Captain\tAge\nCaptain: Rolf\tAge: 40\nCaptain: Nils\tAge: 51"
+)
+RULES = (
+    "House rules\n\n1. Doors are shut at ten.\n2. No dogs in the attic.\n"
+    "3. Coal is paid by the tenant, on Fridays.\n\nRule 3 may be waived."
+)
+NOTHING = "unanswered"
+
+
+def first(question: str, *passages: Chunk | str, wrong: str = "") -> str:
+    """Returns the first answer after a wrong candidate; `NOTHING` if there is none."""
+    texts = [p if isinstance(p, str) else p.text for p in passages]
+    start = texts[0].index(wrong)
+    found = looked_up(question, passages, [Candidate(wrong, 0, start, start + len(wrong), 1.0)])
+    assert all(texts[c.passage][c.start : c.end] == c.text for c in found)
+    return found[0].text if found else NOTHING
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How many ships did Riga have in 2024?", "13"),
+        ("How many ships did Riga have in 2023?", NOTHING),
+        ("How many ships did Memel have in 2024?", NOTHING),
+        ("How many ships did Libau have in 2024?", "33"),
+        ("Which port had 31 ships in 2023?", "Libau"),
+        ("How many ships did Tallinn have?", "21"),
+        ("Did Riga have ships in 2023?", "21"),
+    ],
+)
+def test_the_header_of_a_table_names_its_cells(question: str, answer: str) -> None:
+    """An empty cell is no answer; the candidates stay if the question names no row."""
+    assert first(question, PORTS, wrong="21") == answer
+
+
+def test_a_later_part_of_a_table_has_the_header_of_the_table() -> None:
+    """The header is in the document before the passage."""
+    document = Document("ports", f"Ports\n\n{PORTS}\n")
+    passage = document.chunk(document.text.index("Memel"), len(document.text))
+    assert first("How many ships did Libau have in 2023?", passage, wrong="33") == "31"
+    assert first("How many ships did Memel have in 2024?", passage, wrong="33") == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How many tons has Rolf?", NOTHING),
+        ("How many tons has Ida?", "90"),
+        ("What is the age of Rolf?", "40"),
+        ("Who is 51?", "Nils"),
+    ],
+)
+def test_a_column_of_another_table_does_not_answer(question: str, answer: str) -> None:
+    """The question asks for a column that only other rows have."""
+    assert first(question, CREW, wrong="40") == answer
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What does rule 3 say?", "Coal is paid by the tenant, on Fridays."),
+        ("What is the second rule?", "No dogs in the attic."),
+        ("Describe rule no. 1", "Doors are shut at ten."),
+        ("When is coal paid under rule 3?", "Rule 3"),
+        ("What does rule 4 say?", "Rule 3"),
+    ],
+)
+def test_an_item_is_found_by_its_number(question: str, answer: str) -> None:
+    """Its line is the answer; the candidates stay if the question asks for more than the item."""
+    assert first(question, RULES, wrong="Rule 3") == answer
+
+
+def test_the_best_candidate_in_a_numbered_item_answers_questions_on_it() -> None:
+    """Candidates in other lines come later."""
+    spans = [(RULES.index(text), text) for text in ("ten", "on Fridays")]
+    candidates = [Candidate(text, 0, start, start + len(text), 1.0) for start, text in spans]
+    assert looked_up("When is coal paid by rule 3?", [RULES], candidates)[0].text == "on Fridays"
