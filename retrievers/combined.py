@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from leporello.core.calls.ranks import CONSTANT, fused
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.members import member_at
+from leporello.core.notes import note
+from leporello.core.passages import spans_of
 from leporello.core.protocols import Count, Positive, Retriever, Share
 from leporello.core.records import Chunk, Example, Hit
 from leporello.text.english.questions import Wanted, is_statement, wanted
@@ -135,17 +137,38 @@ class ByQuestion:
 
     Attributes:
         retriever: Retriever for questions.
+        complete: Number of chunks up to which a document is returned completely for questions too:
+            the hits, then the other chunks. So a question in other words than the document is
+            answered.
     """
 
     retriever: Retriever
+    complete: Count = 0
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the hits of each example; if all chunks are hits, they score 0."""
+        """Returns the hits of each example; chunks that are added without a search score 0."""
         flags = [_needs_all(example) for example in examples]
         searched = [e for e, needs_all in zip(examples, flags, strict=True) if not needs_all]
         hits = iter(retrieve(self.retriever, searched, chunks) if searched else ())
-        everything = [Hit(chunk, 0.0) for chunk in chunks]
-        return [[*everything] if needs_all else next(hits) for needs_all in flags]
+        return [
+            [Hit(chunk, 0.0) for chunk in chunks]
+            if needs_all
+            else self._completed(next(hits), chunks)
+            for needs_all in flags
+        ]
+
+    def _completed(self, hits: list[Hit], chunks: Sequence[Chunk]) -> list[Hit]:
+        if len(chunks) > self.complete:
+            return hits
+        spans = [span for hit in hits for span in spans_of(hit.chunk)]
+        others = [
+            Hit(chunk, 0.0)
+            for chunk in chunks
+            if not any(span.start < chunk.end and chunk.start < span.end for span in spans)
+        ]
+        if others and not hits:
+            note("a document is short, so all its passages are read")
+        return [*hits, *others]
 
 
 def _needs_all(example: Example) -> bool:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from retrieval import chunked, examples_of
 
 from leporello.core.calls.stage_calls import retrieve
+from leporello.core.notes import collect_notes
 from leporello.retrievers import BM25, ByQuestion, Ends, Evenly, First
 
 TEXT = "".join(f"Fact {n} is about number {n}. " for n in range(20))
@@ -28,6 +29,27 @@ def test_tasks_about_the_complete_document_return_all_chunks(question: str, coun
     """Questions return the hits of the inner retriever."""
     [hits] = retrieve(ByQuestion(BM25(3)), examples_of([question], CHUNKS), CHUNKS)
     assert len(hits) == count
+
+
+@pytest.mark.parametrize(("complete", "count"), [(20, 20), (19, 3)])
+def test_short_documents_are_returned_completely(complete: int, count: int) -> None:
+    """The hits come first, the other chunks follow in the order of the document."""
+    examples = examples_of(["Which fact is about number 7?"], CHUNKS)
+    [hits] = retrieve(ByQuestion(BM25(3), complete=complete), examples, CHUNKS)
+    [found] = retrieve(BM25(3), examples, CHUNKS)
+    assert hits[:3] == found
+    assert len({hit.chunk.start for hit in hits}) == count
+    others = [hit.chunk.start for hit in hits[3:]]
+    assert others == sorted(others)
+
+
+def test_a_question_in_other_words_reads_a_short_document_with_a_note() -> None:
+    """No chunk has a word of the question."""
+    examples = examples_of(["Wherefore?"], CHUNKS)
+    with collect_notes() as notes:
+        [hits] = retrieve(ByQuestion(BM25(3), complete=20), examples, CHUNKS)
+    assert [hit.chunk for hit in hits] == [*CHUNKS]
+    assert "a document is short, so all its passages are read" in notes
 
 
 @given(st.integers(1, 30), st.integers(0, 25))
