@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from leporello.core.records import Chunk, Document, Output, Read, Span
 from leporello.models.locate import locate
 from leporello.readers import Embedded
 from leporello.readers.embedded.answers import joined_passages
-from leporello.readers.embedded.encoder import Encoder
+from leporello.readers.embedded.encoder import Encoder, TextPair, has_int8_units
 from leporello.readers.embedded.spans import Candidate, edges_of
 
 Form: TypeAlias = Literal["NFC", "NFD"]
@@ -184,6 +185,26 @@ def test_without_passages_the_output_is_unanswerable(reader: Embedded) -> None:
     assert output.text == "unanswerable"
     assert output.score is not None
     assert output.score <= -1e9
+
+
+@pytest.mark.skipif(not has_int8_units(), reason="the processor has no units for 8 bits")
+def test_answers_in_8_bits_are_those_in_32_bits(reader: Embedded) -> None:
+    """Scores differ by tenths; a processor without units computes in 32 bits."""
+    exact = Embedded(precision="float32")
+    for question in ("Who found the unread fax?", "Since when has the ferry run?"):
+        outputs = [answer(each, question) for each in (reader, exact)]
+        assert outputs[0].text == outputs[1].text
+        assert 0 < abs(outputs[0].score - outputs[1].score) < 0.5
+
+
+def test_the_score_of_a_passage_does_not_depend_on_the_batch(reader: Embedded) -> None:
+    """Not even in its last digit, with several threads."""
+    encoder = Encoder(Path(locate("leporello-en")) / "answers", threads=2)
+    pairs = [TextPair([7, 8], [*range(5, 5 + length)]) for length in (4, 90, 30)]
+    together = encoder.scores(pairs)
+    for pair, scores in zip(pairs, together, strict=True):
+        [alone] = reader._encoder.scores([pair])
+        assert all(np.array_equal(scores[head], alone[head]) for head in alone)
 
 
 def test_a_long_passage_is_read_to_its_end(reader: Embedded) -> None:
