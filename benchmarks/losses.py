@@ -81,15 +81,15 @@ def _rows(stages: Any, examples: Sequence[Example]) -> Iterator[list[float]]:  #
         read = Read(tuple(h.chunk for h in row), example.question, example.instruction)
         [answer] = stages.reader.read([read])
         references = [normalise(reference) for reference in example.references]
-        held = [p for p in read.passages if _holds(passage_text(p), references)]
-        [from_held] = stages.reader.read([replace(read, passages=tuple(held) or read.passages)])
+        supported = [p for p in read.passages if _holds(passage_text(p), references)]
+        [best] = stages.reader.read([replace(read, passages=tuple(supported) or read.passages)])
         f1 = [_f1(text, references) for text in _candidates(stages.reader, read)] or [0.0]
         yield [
             _f1(answer.text, references),
-            _f1(from_held.text, references),
+            _f1(best.text, references),
             max(f1[:2]),
             max(f1),
-            float(bool(held)),
+            float(bool(supported)),
         ]
 
 

@@ -149,8 +149,8 @@ class Embedded(TakesCalibration):
         for read, answered in zip(
             inputs, answer_all(self._encoder, questions, self.joined), strict=True
         ):
-            found = looked_up(read.question, read.passages, answered.candidates)
-            outputs.append(self._answered(read, replace(answered, candidates=found)))
+            candidates = looked_up(read.question, read.passages, answered.candidates)
+            outputs.append(self._answered(read, replace(answered, candidates=candidates)))
         return outputs
 
     def _answered(self, read: Read, answered: Answered) -> Output:

@@ -28,7 +28,7 @@ _BY_NUMBER = re.compile(
     rf"\b(?P<kind>{_KINDS}) (?:no\.? ?|number |#)?(?P<number>\d{{1,3}}(?:\.\d{{1,3}})*)\b", re.I
 )
 _BY_ORDINAL = re.compile(rf"\b(?P<number>{'|'.join(_ORDINALS)}) (?P<kind>{_KINDS})\b", re.I)
-_SAYING = {
+_VERBS = {
     "contai",
     "demand",
     "mean",
@@ -49,8 +49,8 @@ def looked_up(
     """Returns the candidates, after the cell or the item that the question names.
 
     A question names a row by values of its cells and a column by words of its name, or an item by
-    its number (`rule 3`). If the cell is empty, or only other rows have such a column, there is no
-    answer. A question that names neither gets the candidates as they are.
+    its number (`rule 3`). If the cell is empty, or only other rows have such a column, the document
+    has no answer. A question that names neither gets the candidates as they are.
 
     Args:
         question: Question.
@@ -160,9 +160,9 @@ def _rows(passage: Chunk | str) -> Iterator[list[_Cell]]:
     text = passage_text(passage)
     for lines in _tables(text):
         table = [_parts(text, *line) for line in lines]
-        named = [[m for part in row if (m := _NAMED.fullmatch(text, *part))] for row in table]
-        if any(len(row) > 1 for row in named):
-            for cells in named:
+        cells_of = [[m for part in row if (m := _NAMED.fullmatch(text, *part))] for row in table]
+        if any(len(row) > 1 for row in cells_of):
+            for cells in cells_of:
                 if len(cells) > 1:
                     yield [_Cell.of(cell["name"], text, *cell.span("value")) for cell in cells]
             continue
@@ -217,10 +217,10 @@ def _items(
 
     A question that only names the item (`What does rule 3 say?`) is answered by all of its line.
     """
-    asked = _BY_NUMBER.search(question) or _BY_ORDINAL.search(question)
-    if not asked:
+    name = _BY_NUMBER.search(question) or _BY_ORDINAL.search(question)
+    if not name:
         return None
-    kind, number = asked["kind"], asked["number"]
+    kind, number = name["kind"], name["number"]
     if number.lower() in _ORDINALS:
         number = str(_ORDINALS.index(number.lower()) + 1)
     label = re.compile(
@@ -233,8 +233,8 @@ def _items(
         for line in LINE.finditer(passage_text(passage))
         if (match := label.match(passage_text(passage), *line.span()))
     ]
-    rest = question[: asked.start()] + question[asked.end() :]
-    if {*content_terms(rest)} <= _SAYING:
+    remainder = question[: name.start()] + question[name.end() :]
+    if {*content_terms(remainder)} <= _VERBS:
         return _by_candidate(places, candidates) or places or None
     spans = [(c.passage, c.start, c.end) for c in candidates if _by_candidate(places, [c])]
     return spans or None

@@ -192,7 +192,7 @@ def test_answers_in_8_bits_are_those_in_32_bits(reader: Embedded) -> None:
     """Scores differ by tenths; a processor without units computes in 32 bits."""
     exact = Embedded(precision="float32")
     for question in ("Who found the unread fax?", "Since when has the ferry run?"):
-        outputs = [answer(each, question) for each in (reader, exact)]
+        outputs = [answer(variant, question) for variant in (reader, exact)]
         assert outputs[0].text == outputs[1].text
         assert 0 < abs(outputs[0].score - outputs[1].score) < 0.5
 

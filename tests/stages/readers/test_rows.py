@@ -21,12 +21,12 @@ NOTHING = "unanswered"
 
 
 def first(question: str, *passages: Chunk | str, wrong: str = "") -> str:
-    """Returns the first answer after a wrong candidate; `NOTHING` if there is none."""
+    """Returns the first answer after a wrong candidate; `NOTHING` without any."""
     texts = [p if isinstance(p, str) else p.text for p in passages]
     start = texts[0].index(wrong)
-    found = looked_up(question, passages, [Candidate(wrong, 0, start, start + len(wrong), 1.0)])
-    assert all(texts[c.passage][c.start : c.end] == c.text for c in found)
-    return found[0].text if found else NOTHING
+    answers = looked_up(question, passages, [Candidate(wrong, 0, start, start + len(wrong), 1.0)])
+    assert all(texts[c.passage][c.start : c.end] == c.text for c in answers)
+    return answers[0].text if answers else NOTHING
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def first(question: str, *passages: Chunk | str, wrong: str = "") -> str:
     ],
 )
 def test_the_header_of_a_table_names_its_cells(question: str, answer: str) -> None:
-    """An empty cell is no answer; the candidates stay if the question names no row."""
+    """An empty cell does not answer; the candidates stay if the question names no row."""
     assert first(question, PORTS, wrong="21") == answer
 
 

@@ -36,8 +36,8 @@ def test_short_documents_are_returned_completely(complete: int, count: int) -> N
     """The hits come first, the other chunks follow in the order of the document."""
     examples = examples_of(["Which fact is about number 7?"], CHUNKS)
     [hits] = retrieve(ByQuestion(BM25(3), complete=complete), examples, CHUNKS)
-    [found] = retrieve(BM25(3), examples, CHUNKS)
-    assert hits[:3] == found
+    [expected] = retrieve(BM25(3), examples, CHUNKS)
+    assert hits[:3] == expected
     assert len({hit.chunk.start for hit in hits}) == count
     others = [hit.chunk.start for hit in hits[3:]]
     assert others == sorted(others)
