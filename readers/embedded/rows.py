@@ -28,6 +28,11 @@ _BY_NUMBER = re.compile(
     rf"\b(?P<kind>{_KINDS}) (?:no\.? ?|number |#)?(?P<number>\d{{1,3}}(?:\.\d{{1,3}})*)\b", re.I
 )
 _BY_ORDINAL = re.compile(rf"\b(?P<number>{'|'.join(_ORDINALS)}) (?P<kind>{_KINDS})\b", re.I)
+_LABEL = re.compile(
+    r"[^\S\n]*+(?:(?P<kind>[a-z]+)[^\S\n]++)?[(\[§]?"
+    r"(?P<number>\d{1,3}(?:\.\d{1,3}){0,5})[.):\]]{1,2}[^\S\n]++(?=\S)",
+    re.IGNORECASE,
+)
 _VERBS = {
     "contai",
     "demand",
@@ -81,7 +86,7 @@ def _by_candidate(places: Sequence[Place], candidates: Sequence[Candidate]) -> l
 
 
 @dataclass(frozen=True, slots=True)
-class _Cell:
+class _TableCell:
     """A cell: stems of its column's name, terms of its value, and the place of the value."""
 
     name: frozenset[str]
@@ -90,7 +95,7 @@ class _Cell:
     end: int
 
     @classmethod
-    def of(cls, name: str, text: str, start: int, end: int) -> _Cell:
+    def of(cls, name: str, text: str, start: int, end: int) -> _TableCell:
         names = frozenset(stem(term) for term in terms(name) if term not in EMPTY_TERMS)
         return cls(names, frozenset(terms(text[start:end])), start, end)
 
@@ -126,22 +131,22 @@ def _cells(
     return _by_candidate(places, candidates) or (places if len(places) == 1 else None)
 
 
-def _matched(words: frozenset[str], row: Sequence[_Cell]) -> list[_Cell]:
+def _matched(words: frozenset[str], row: Sequence[_TableCell]) -> list[_TableCell]:
     """Returns the cells with values of the question; a value that is there twice counts once."""
-    cells: list[_Cell] = []
+    cells: list[_TableCell] = []
     for cell in row:
         if cell.value <= words and cell.value - EMPTY_TERMS.union(*(c.value for c in cells)):
             cells.append(cell)
     return cells
 
 
-def _size(cells: Sequence[_Cell]) -> int:
+def _size(cells: Sequence[_TableCell]) -> int:
     return sum(len(cell.value) for cell in cells)
 
 
 def _wanted(
-    words: frozenset[str], row: Sequence[_Cell], keys: Sequence[_Cell]
-) -> tuple[int, list[_Cell]]:
+    words: frozenset[str], row: Sequence[_TableCell], keys: Sequence[_TableCell]
+) -> tuple[int, list[_TableCell]]:
     """Returns the cells of a row that may answer, and the number of words that name their column.
 
     Cells with values of the question do not answer it, and their columns are not asked for.
@@ -155,7 +160,7 @@ def _wanted(
     return 0, others if row[0] in keys else [row[0]]
 
 
-def _rows(passage: Chunk | str) -> Iterator[list[_Cell]]:
+def _rows(passage: Chunk | str) -> Iterator[list[_TableCell]]:
     """Yields the rows of tables, which name each cell (`Price: 15`) or have a header above them."""
     text = passage_text(passage)
     for lines in _tables(text):
@@ -164,14 +169,14 @@ def _rows(passage: Chunk | str) -> Iterator[list[_Cell]]:
         if any(len(row) > 1 for row in cells_of):
             for cells in cells_of:
                 if len(cells) > 1:
-                    yield [_Cell.of(cell["name"], text, *cell.span("value")) for cell in cells]
+                    yield [_TableCell.of(cell["name"], text, *cell.span("value")) for cell in cells]
             continue
         header = _header_before(passage, len(table[0])) if not text[: lines[0][0]].strip() else []
         if not header:
             header, table = [text[start:end] for start, end in table[0]], table[1:]
         if all(map(str.strip, header)) and not any(map(_NUMERIC.fullmatch, header)):
             for row in table:
-                yield [_Cell.of(n, text, *part) for n, part in zip(header, row, strict=True)]
+                yield [_TableCell.of(n, text, *part) for n, part in zip(header, row, strict=True)]
 
 
 def _tables(text: str) -> Iterator[list[tuple[int, int]]]:
@@ -215,7 +220,7 @@ def _items(
 ) -> list[Place] | None:
     """Returns the item whose number the question has, or the best answer in it; None without one.
 
-    A question that only names the item (`What does rule 3 say?`) is answered by all of its line.
+    A question that only names the item (`What is rule 3?`) is answered by all of its line.
     """
     name = _BY_NUMBER.search(question) or _BY_ORDINAL.search(question)
     if not name:
@@ -223,15 +228,12 @@ def _items(
     kind, number = name["kind"], name["number"]
     if number.lower() in _ORDINALS:
         number = str(_ORDINALS.index(number.lower()) + 1)
-    label = re.compile(
-        rf"[^\S\n]*(?:{kind}[^\S\n]+)?[(\[§]?[^\S\n]*{re.escape(number)}[.):\]]+[^\S\n]+(?=\S)",
-        re.I,
-    )
     places = [
         (n, match.end(), line.end())
         for n, passage in enumerate(passages)
         for line in LINE.finditer(passage_text(passage))
-        if (match := label.match(passage_text(passage), *line.span()))
+        if (match := _LABEL.match(passage_text(passage), *line.span()))
+        if match["number"] == number and (match["kind"] or kind).lower() == kind.lower()
     ]
     remainder = question[: name.start()] + question[name.end() :]
     if {*content_terms(remainder)} <= _VERBS:

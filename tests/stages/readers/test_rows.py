@@ -15,7 +15,7 @@ CREW = (
 )
 RULES = (
     "House rules\n\n1. Doors are shut at ten.\n2. No dogs in the attic.\n"
-    "3. Coal is paid by the tenant, on Fridays.\n\nRule 3 may be waived."
+    "3. Coal is paid by the tenant, on Fridays.\n\nRule 3 may be waived.\nClause 7.1: The roof is slate."
 )
 NOTHING = "unanswered"
 
@@ -75,6 +75,7 @@ def test_a_column_of_another_table_does_not_answer(question: str, answer: str) -
         ("What is the second rule?", "No dogs in the attic."),
         ("Describe rule no. 1", "Doors are shut at ten."),
         ("When is coal paid under rule 3?", "Rule 3"),
+        ("What does clause 7.1 say?", "The roof is slate."),
         ("What does rule 4 say?", "Rule 3"),
     ],
 )
