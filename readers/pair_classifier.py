@@ -160,7 +160,8 @@ class PairClassifier(TrainedClassifier):
         return Output(
             text=LABELS[same < self.threshold],
             score=same,
-            read=_spans(read, texts),
+            # None means all passages, which is what a reader sees unless it cuts a text.
+            read=None if texts == read.pair else _spans(read, texts),
             cut=sum(map(len, read.pair)) - sum(map(len, texts)),
             input_tokens=tokens or 0,
             probability=1 - same if same < self.threshold else same,

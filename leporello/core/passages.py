@@ -102,9 +102,11 @@ def flat_read(read: Read) -> Read:
     """Returns the read with its passages replaced by their parts."""
     # Readers receive the parts only, so readers, cache keys and stored rows are the same as without
     # passages (decision 46).
-    if any(isinstance(passage, Passage) for passage in read.passages):
-        return dataclasses.replace(read, passages=flat(read.passages))
-    return read
+    return dataclasses.replace(read, passages=flat(read.passages)) if _has_passage(read) else read
+
+
+def _has_passage(read: Read) -> bool:
+    return any(isinstance(passage, Passage) for passage in read.passages)
 
 
 def whole_passages(read: Read, parts: int) -> int:
@@ -124,6 +126,8 @@ def stood_for(read: Read, cut: int) -> tuple[Span, ...]:
         read: The read, with its passages not yet replaced by their parts.
         cut: Number of characters at the end that the reader did not see.
     """
+    if not _has_passage(read):
+        return ()
     remaining = sum(len(reading_text(part)) for part in flat(read.passages)) - cut
     spans: list[Span] = []
     for passage in read.passages:

@@ -51,7 +51,7 @@ class ActiveExample:
         unchunked: Number of characters that are in no chunk.
         reads: Reads of the current round of the combiner.
         replies: Outputs or errors of these reads; None while a read has no reply.
-        unread: Indices in `reads` of the reads in the current step that have no reply.
+        unread: Indices in `reads` of the reads in the current step that have no reply, ascending.
         step: Number of steps so far. A round has several steps if a budget must learn the cost of
             a read before it admits the next.
         calls: Reads of earlier rounds.
@@ -71,7 +71,7 @@ class ActiveExample:
     unchunked: int
     reads: Sequence[Read] = ()
     replies: list[Reply | None] = field(default_factory=list)
-    unread: list[int] = field(default_factory=list)
+    unread: dict[int, None] = field(default_factory=dict)  # a list would move all at each removal
     step: int = -1
     calls: list[Call] = field(default_factory=list)
     stood_for: list[Span] = field(default_factory=list)
@@ -153,12 +153,12 @@ class ActiveExample:
         waiting = [index for index, reply in enumerate(self.replies) if reply is None]
         # Judges only score the answer, so their reads do not count (decision 47).
         if self._budget is None or self.prediction is not None:
-            self.unread = waiting
+            self.unread = dict.fromkeys(waiting)
             return
         for index in waiting:
             admission = self._budget.admit(self.reads[index])
             if admission is Admission.READ:
-                self.unread.append(index)
+                self.unread[index] = None
             elif admission is Admission.REFUSE:
                 self.replies[index] = self._budget.refusal(self.reads[index])
 
@@ -171,7 +171,7 @@ class ActiveExample:
             note: Note on the example that belongs to this reply; may be empty.
         """
         self.replies[index] = reply
-        self.unread.remove(index)
+        del self.unread[index]
         self.note([note] if note else ())
         if self._budget is not None and self.prediction is None:
             self._budget.charge(self.reads[index], reply)

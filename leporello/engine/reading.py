@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
-import math
 import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from time import monotonic  # by name: a stage may replace functions of `time`
 from typing import Any
 
 from leporello.cache.fingerprint import fingerprint
 from leporello.config import Pipeline
-from leporello.core.calls.answers import rounded
 from leporello.core.calls.contracts import WrongCountError, batching_of, load_models
 from leporello.core.calls.derived import content_of
 from leporello.core.calls.stage_calls import read as call_reader
 from leporello.core.errors import ReadError, UserError
 from leporello.core.protocols import ANSWER
-from leporello.core.records import JSON, CacheProtocol, Output, Read, Reply
+from leporello.core.records import JSON, CacheProtocol, Document, Index, Output, Read, Reply
 from leporello.engine.failures import (
     Attempts,
     is_passed_on,
@@ -29,7 +27,12 @@ from leporello.engine.failures import (
     read_error,
     time_limit,
 )
-from leporello.engine.results.serialization import output_from_row, output_row
+from leporello.engine.results.serialization import (
+    output_rows,
+    outputs_to_columns,
+    pair_of,
+    reply_of,
+)
 
 _COUNTED = ("seconds", "reads", "cached", "input_tokens", "output_tokens")
 
@@ -176,8 +179,7 @@ class BatchReader:
         self.cured = {}
         if key and self.cache and (entry := self.cache.get("outputs", key)):
             self.statistics.cached += len(batch)
-            rows: Any = entry["outputs"]
-            return [output_from_row(row) for row in rows]
+            return _cached_replies(entry, batch)
         # Before the clock starts, so that tokens per second do not depend on the time to load.
         self.load()
         started, before, self._halved = monotonic(), self._packed(), False
@@ -186,7 +188,7 @@ class BatchReader:
         self._count(replies, monotonic() - started, packed)
         # A smaller batch can change the last digits, so its outputs are not cached (decision 10).
         if key and self.cache and not self._halved and not packed.halvings:
-            self.cache.put("outputs", key, {"outputs": list(map(output_row, replies))})
+            self.cache.put("outputs", key, _cache_entry(batch, replies))
         return replies
 
     def read_one(self, read: Read) -> Reply:
@@ -199,11 +201,10 @@ class BatchReader:
         key = self._cache_key([read])
         if key and self.cache and (entry := self.cache.get("outputs", key)):
             self.statistics.cached += 1
-            rows: Any = entry["outputs"]
-            return output_from_row(rows[0])
+            return _cached_replies(entry, [read])[0]
         started = monotonic()
         try:
-            reply: Reply = _rounded(call_reader(self.reader, [read])[0])
+            reply: Reply = call_reader(self.reader, [read])[0]
         except UserError:
             raise
         except BaseException as error:  # a plug-in may call `sys.exit`
@@ -212,7 +213,7 @@ class BatchReader:
             self._count([reply], monotonic() - started, BatchStatistics())
         # Errors are not cached, because those of a server are often temporary.
         if key and self.cache and isinstance(reply, Output):
-            self.cache.put("outputs", key, {"outputs": [output_row(reply)]})
+            self.cache.put("outputs", key, _cache_entry([read], [reply]))
         return reply
 
     def _cache_key(self, batch: Sequence[Read]) -> Mapping[str, JSON] | None:
@@ -237,7 +238,7 @@ class BatchReader:
         limit = None if self.timeout is None else self.timeout * len(reads)
         try:
             with time_limit(limit):
-                outputs = call_reader(self.reader, reads)
+                return [*call_reader(self.reader, reads)]
         except WrongCountError as error:  # a bug of the class: smaller batches fail, too
             return [read_error(error)] * len(reads)
         except BaseException as error:  # a plug-in may call `sys.exit`
@@ -257,7 +258,6 @@ class BatchReader:
                 note = note_on_recovery("reader", error, str(failure))
                 self.cured |= dict.fromkeys(range(first, first + len(reads)), note)
             return replies
-        return [_rounded(output) for output in outputs]
 
     def _count(self, replies: Sequence[Reply], seconds: float, packed: BatchStatistics) -> None:
         outputs = [reply for reply in replies if isinstance(reply, Output)]
@@ -359,29 +359,33 @@ def restore_batch_sizes(stages: Pipeline, sizes: Mapping[str, int]) -> None:
 
 def digest_of(read: Read) -> str:
     """Returns a hash of all fields of a read that a reader sees, with its documents' text."""
-    passages: list[JSON] = [
+    passages = [
         passage
         if isinstance(passage, str)
-        else [content_of(passage.document), passage.start, passage.end]
+        else [_content_digest(passage.document), passage.start, passage.end]
         for passage in read.passages
     ]
-    fields = {
-        n: getattr(read, n) for n in Read.__slots__ if n not in ("passages", "role", "schema")
-    }
-    fields |= {"schema": read.schema} if read.schema else {}
-    text = json.dumps([passages, fields], sort_keys=True, default=repr)
+    # A paragraph is in hundreds of pairs, whose texts are those of the passages.
+    text = json.dumps([passages, _SEEN_FIELDS(read), pair_of(read)])
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _rounded(output: Output) -> Output:
-    """Rounds the scores of an output; a score that is not finite becomes None."""
-    score = output.score
-    if score is not None and not math.isfinite(score):
-        score = None
-    # Otherwise digits that differ between machines would decide ties.
-    return dataclasses.replace(
-        output,
-        score=None if score is None else rounded(score),
-        scores=tuple(rounded(value) for value in output.scores),
-        probability=None if output.probability is None else rounded(output.probability),
-    )
+_SEEN_FIELDS = attrgetter(*(n for n in Read.__slots__ if n not in ("passages", "pair", "role")))
+
+
+def _content_digest(document: Document) -> str:
+    def digest() -> str:
+        text = json.dumps(content_of(document), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    return document.memo("content digest", digest)
+
+
+def _cache_entry(reads: Sequence[Read], replies: Sequence[Reply]) -> Index:
+    return {"outputs": outputs_to_columns([*zip(reads, replies, strict=True)])}
+
+
+def _cached_replies(entry: Index, reads: Sequence[Read]) -> list[Reply]:
+    columns: Any = entry["outputs"]
+    rows = output_rows(columns, len(reads))
+    return [reply_of(row, read) for row, read in zip(rows, reads, strict=True)]

@@ -118,10 +118,13 @@ def checked(requests: object, document: Document, stages: Pipeline) -> Sequence[
     ):
         kinds = "Read, Search, Fit or Generates"
         raise TypeError(f"a combiner must yield a list of {kinds}, got {requests!r:.200}")
+    # Reads share passages: n paragraphs have n² / 2 pairs.
+    known: set[int] = set()
     for request in requests:
         if isinstance(request, (Read, Fit)):
-            _check_read(request.read if isinstance(request, Fit) else request, document)
-        stages.reader_of(role_of(request))
+            _check_read(request.read if isinstance(request, Fit) else request, document, known)
+    for role in dict.fromkeys(map(role_of, requests)):
+        stages.reader_of(role)
     return requests
 
 
@@ -131,8 +134,11 @@ def role_of(request: Request) -> str:
     return "" if isinstance(read, Search) else read.role
 
 
-def _check_read(read: Read, document: Document) -> None:
+def _check_read(read: Read, document: Document, known: set[int]) -> None:
+    """Checks a read, except for passages whose ids are in `known`; adds those that it checks."""
     for passage in read.passages:
+        if id(passage) in known:
+            continue
         fault = ""
         if not isinstance(passage, (str, Chunk)) or (
             isinstance(passage, Chunk) and (fault := fault_of(passage, document))
@@ -143,6 +149,10 @@ def _check_read(read: Read, document: Document) -> None:
             )
         if isinstance(passage, str):
             check_size(passage, "a passage of a read")
+        known.add(id(passage))
+    texts = (read.question, read.instruction, read.title, read.role, read.schema)
+    if {*map(type, (*texts, *read.choices, *(read.pair or ())))} == {str}:
+        return
     for name in ("question", "instruction", "title", "role", "schema"):
         if not isinstance(getattr(read, name), str):
             raise TypeError(f"a Read's {name} must be text, got {getattr(read, name)!r:.200}")

@@ -10,11 +10,13 @@ examine a few words around each stop, so that time grows linearly with the text.
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import regex
 
-from leporello.core.errors import UserError
+from leporello.core.environment.extras import require
 
 _CLOSERS = r"""["'”’»›)\]}」』）】》〉]"""
 _NOTE = r"(?:\[[\w*†‡]{1,4}\])"  # [12], [a]: a reference to a note after the stop
@@ -136,15 +138,22 @@ def punkt(text: str) -> list[str]:
     """Returns the sentences that NLTK's English Punkt finds, which published code often uses.
 
     Raises:
-        UserError: Punkt's data, which pip does not install, is missing.
+        UserError: NLTK or the data of Punkt is not installed.
     """
-    from nltk.tokenize import sent_tokenize
-
-    try:
-        sentences: list[str] = sent_tokenize(text.strip())
-    except LookupError:
-        raise UserError(
-            "Punkt needs NLTK's data: run python -m nltk.downloader punkt_tab"
-            " (NLTK_DATA sets another folder), or use `unit: sentence`, which needs no data"
-        ) from None
+    sentences: list[str] = _punkt_tokenizer().tokenize(text.strip())
     return sentences
+
+
+@cache
+def _punkt_tokenizer() -> Any:  # noqa: ANN401 -- NLTK has no types
+    require("`unit: punkt`", "nltk", "punkt")
+    import punkt as data
+    from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
+
+    # The package has NLTK's data, which `nltk.downloader` would download. Its code differs from
+    # NLTK's in runs of punctuation such as ". . ." (decision 21).
+    model, parameters = data.load_model("english"), PunktParameters()
+    for name in ("abbrev_types", "collocations", "sent_starters"):
+        setattr(parameters, name, getattr(model, name))
+    parameters.ortho_context.update(model.ortho_context)
+    return PunktSentenceTokenizer(parameters)

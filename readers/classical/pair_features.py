@@ -157,8 +157,7 @@ class _Stacked:
         columns: list[Array] = [np.log1p(np.minimum(self.words[left], self.words[right]))]
         for family in self.families:
             if family in self.ngrams:
-                rows = self.ngrams[family]
-                columns.append(np.asarray(rows[left].multiply(rows[right]).sum(axis=1)).ravel())
+                columns.append(_products(self.ngrams[family], left, right))
             else:
                 columns.extend(self._dense(family, left, right))
         # All columns are symmetric, so the order of a pair cannot change its probability.
@@ -186,6 +185,21 @@ def _matrix(rows: Sequence[tuple[Array, Array]], family: Family) -> Any:  # noqa
     indices = np.concatenate([indices for indices, _ in rows])
     values = np.concatenate([values for _, values in rows])
     return csr_matrix((values, indices, ends), shape=(len(rows), BUCKETS[family]))
+
+
+def _products(rows: Any, left: Array, right: Array) -> Array:  # noqa: ANN401 -- SciPy has no types
+    """Returns the dot products of pairs of rows, each of which depends only on its two rows."""
+    import numpy as np
+
+    products, dense = np.empty(len(left)), np.zeros(rows.shape[1])
+    # A document's pairs have one right row after the other. As a dense vector it takes a fifth of
+    # the time of a product of sparse rows.
+    for row in np.unique(right):
+        pairs, entries = np.flatnonzero(right == row), slice(*rows.indptr[row : row + 2])
+        dense[rows.indices[entries]] = rows.data[entries]
+        products[pairs] = rows[left[pairs]] @ dense
+        dense[rows.indices[entries]] = 0
+    return products
 
 
 def _cosine(rows: Array, left: Array, right: Array) -> Array:

@@ -17,7 +17,7 @@ from leporello.core.calls.stage_calls import read, retrieve
 from leporello.core.errors import Stopped
 from leporello.core.records import Output, Read
 from leporello.engine.failures import ExampleError, stage_errors
-from leporello.engine.results.serialization import output_from_row, output_row
+from leporello.engine.results.serialization import output_rows, outputs_to_columns, reply_of
 from leporello.retrievers import Fusion, Neighbours
 
 STORY = "The miller had three sons. The eldest got the mill. The second got the donkey."
@@ -144,19 +144,13 @@ def test_an_invalid_output_is_refused_with_the_requirement(output: Any, message:
 
 
 def test_the_span_of_an_answer_is_kept() -> None:
-    """As Python integers, through a row and back; older rows have no such field."""
+    """As Python integers, through columns and back, also if it is empty."""
     span = Span(np.int64(12), np.int64(20))  # type: ignore[arg-type]  # as tensors have
     [output] = read(Returning(Output("x", span=span, dollars=np.float32(0.5))), [Read(PASSAGES)])  # type: ignore[arg-type]  # as tensors have
     assert (output.span, type(output.span and output.span.start)) == (Span(12, 20), int)
-    row = output_row(output)
-    assert (row["span"], row["dollars"]) == ([12, 20], 0.5)
-    assert output_from_row(row) == output
-    empty = replace(output, span=Span(10, 10))
-    assert output_from_row(output_row(empty)) == empty
-    old: dict[str, Any] = {"text": "x", "score": None, "scores": [], "read": None, "cut": 0}
-    old |= {"input_tokens": 0, "output_tokens": 0}
-    assert output_row(Output("x")) == old
-    assert output_from_row(old) == Output("x")
+    for kept in (output, replace(output, span=Span(10, 10))):
+        columns = outputs_to_columns([(Read(PASSAGES), kept)])
+        assert reply_of(output_rows(columns, 1)[0], Read(PASSAGES)) == kept
 
 
 def test_unpaired_surrogates_are_replaced() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,21 +13,10 @@ from row_files import write_rows
 
 from leporello.core.errors import ConfigError, UserError
 from leporello.tasks import ScientificPapers, ShuffleTest
+from leporello.tasks.shuffle_test import sentences_of
+from leporello.text.sentences import _punkt_tokenizer
 
 TEXT = "Dr. Ina fixed the pump. It ran all night. By morning the cellar was dry."
-
-
-@pytest.fixture
-def punkt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Installs NLTK data of Punkt with one abbreviation, in the format of `punkt_tab`."""
-    import nltk.data
-
-    folder = tmp_path / "nltk/tokenizers/punkt_tab/english"
-    folder.mkdir(parents=True)
-    for name in ("collocations.tab", "sent_starters.txt", "ortho_context.tab"):
-        (folder / name).touch()
-    (folder / "abbrev_types.txt").write_text("dr\n", encoding="utf-8")
-    monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "nltk")])
 
 
 def texts(task: ShuffleTest) -> list[str]:
@@ -39,7 +29,6 @@ def document_of(metadata: Any) -> str:
     return str(metadata["gold"]["shuffle_test"]["document"])
 
 
-@pytest.mark.usefixtures("punkt")
 def test_bills_are_the_first_thousand_split_by_punkt(tmp_path: Path) -> None:
     """Other rows and rows without text are skipped."""
     rows = [{"bill_id": f"b{n}", "text": TEXT} for n in range(1002)]
@@ -88,16 +77,21 @@ def test_faults_of_official_files_are_reported_with_their_lines(tmp_path: Path) 
         ShuffleTest(tmp_path / "a.jsonl", corpus="wsj", split="test")
 
 
-def test_missing_data_of_punkt_are_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The message has the command that fetches them, as pip does not install them."""
-    import nltk.data
+def test_punkt_has_the_sentences_of_nltk() -> None:
+    """With the abbreviations and sentence starters of its data, and its runs of punctuation."""
+    text = "Mr. Roe owns the U.S. Mint. So far . . . it runs (Fig. 2). Ok! ! Prof. E. Li left."
+    assert sentences_of(text, "punkt") == [
+        "Mr. Roe owns the U.S. Mint.", "So far .", ".", ".", "it runs (Fig.", "2).",
+        "Ok!", "!", "Prof. E. Li left.",
+    ]  # fmt: skip
 
-    nltk.tokenize._get_punkt_tokenizer.cache_clear()
-    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+
+def test_punkt_names_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where its packages are not installed."""
+    _punkt_tokenizer.cache_clear()
+    monkeypatch.setitem(sys.modules, "punkt", None)
     write_rows(tmp_path / "rows.jsonl", {"text": TEXT})
-    with pytest.raises(UserError, match=r"python -m nltk\.downloader punkt_tab"):
+    with pytest.raises(UserError, match=r"pip install 'leporello\[shuffle-test\]'"):
         ShuffleTest(tmp_path / "rows.jsonl", unit="punkt").check()
 
 

@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 from leporello.core.calls import derived, segments
+from leporello.core.calls.answers import rounded
 from leporello.core.calls.contracts import (
     PARAMETERS,
     StageError,
@@ -238,12 +239,12 @@ def read(reader: Reader, inputs: Sequence[Read]) -> list[Output]:
 
 
 def _checked_output(name: str, output: object, read: Read) -> Output:
-    """Returns the output with plain numbers, so that it can be written as JSON."""
+    """Returns the output with plain, rounded numbers, so that it can be written as JSON."""
     if not isinstance(output, Output) or not isinstance(output.text, str):
         raise StageError(f"{name}.read returned {_show(output)}; it must return Output(text)")
     for text in (output.text, output.reasoning or ""):
         check_size(text, f"the text that {name}.read returned")
-    scores = tuple(_number(name, "scores", score) for score in output.scores)
+    scores = tuple([rounded(_number(name, "scores", score)) for score in output.scores])
     if scores and len(scores) != len(read.choices):
         raise StageError(f"{name}.read gave {len(scores)} scores for {len(read.choices)} choices")
     numbers = {
@@ -262,28 +263,40 @@ def _checked_output(name: str, output: object, read: Read) -> Output:
 
 
 def _probability(name: str, field: str, value: object) -> float:
-    probability = _number(name, field, value)
+    probability = rounded(_number(name, field, value))
     if not 0 <= probability <= 1:
         raise StageError(f"{name}.read gave the {field} {probability:g}; it must be 0 to 1")
     return probability
 
 
 def _number(name: str, field: str, value: object) -> float:
-    # `BatchReader` turns a score that is not finite into None, as JSON has no infinity.
-    if not isinstance(value, Real) or (field != "score" and not math.isfinite(value)):
+    if not math.isfinite(number := _real(name, field, value)):
+        raise StageError(f"{name}.read gave the {field} {_show(value)}; it must be a number")
+    return number
+
+
+def _score(name: str, field: str, value: object) -> float | None:
+    score = _real(name, field, value)
+    # Rounded: digits that differ between machines would decide ties. JSON has no infinity.
+    return rounded(score) if math.isfinite(score) else None
+
+
+def _real(name: str, field: str, value: object) -> float:
+    # The type first: a check against an abstract class takes as long as all others of an output.
+    if type(value) is not float and not isinstance(value, Real):
         raise StageError(f"{name}.read gave the {field} {_show(value)}; it must be a number")
     return float(value)
 
 
 def _count(name: str, field: str, value: object) -> int:
-    if not isinstance(value, Integral) or not 0 <= int(value) < 2**63:
+    if (type(value) is not int and not isinstance(value, Integral)) or not 0 <= int(value) < 2**63:
         raise StageError(f"{name}.read gave the {field} {_show(value)}; it must be a count")
     return int(value)
 
 
 # Numeric fields of an output with their checks; None is allowed for unknown numbers.
 _NUMBERS: Mapping[str, Callable[[str, str, object], Any]] = {
-    "score": _number,
+    "score": _score,
     "dollars": _number,
     "probability": _probability,
     **dict.fromkeys(("cut", "input_tokens", "output_tokens", "reasoning_tokens"), _count),

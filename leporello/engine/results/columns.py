@@ -20,9 +20,9 @@ _DIGITS = "0123456789"
 _SEQUENCE_COST = 4  # values that one sequence of integers must replace to save space
 
 
-def to_columns(rows: Sequence[Mapping[str, JSON]]) -> dict[str, JSON]:
-    """Returns the columns of rows, which must all have the same fields."""
-    return {name: _packed([row[name] for row in rows]) for name in rows[0]} if rows else {}
+def to_columns(values: Mapping[str, list[JSON]]) -> dict[str, JSON]:
+    """Returns packed columns of values by field, one value per row."""
+    return {name: _packed(column) for name, column in values.items() if column}
 
 
 def from_columns(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ def _packed(values: list[JSON]) -> JSON:
 def _are_equal(values: Sequence[JSON]) -> bool:
     first = values[0]
     # `1 == True == 1.0` in Python, but not in JSON, and a resumed run must have the same bytes.
-    if not all(value == first and type(value) is type(first) for value in values):
+    if values.count(first) < len(values) or len({*map(type, values)}) > 1:
         return False
     # Equal values can have different JSON: -0.0 and 0.0, [1] and [1.0].
     return not isinstance(first, float | list | dict) or len(set(map(repr, values))) == 1

@@ -44,6 +44,7 @@ _OUTPUT: Mapping[str, JSON] = {
     "reasoning_tokens": None, "probability": None, "seconds": None, "over_budget": False,
     "error": None, "traceback": "",
 }  # fmt: skip
+_EMPTY = Output("")  # its fields are those of `_OUTPUT`; a failed read has no others
 _READ: Mapping[str, JSON] = {
     "round": 0, "question": "", "instruction": "", "choices": [], "pair": None, "title": "",
     "role": "", "schema": "",
@@ -174,7 +175,13 @@ def reads_to_columns(reads: Sequence[tuple[int, Read]]) -> dict[str, JSON]:
         for _, read in reads
     ]
     passages: list[JSON] = [key if isinstance(key, str) else [*key] for key in indices]
-    columns = _without_defaults(to_columns([_read_row(*read) for read in reads]), _READ)
+    values: dict[str, list[JSON]] = {"round": [round_ for round_, _ in reads]}
+    for name in _READ:
+        if name != "round":
+            values[name] = [getattr(read, name) for _, read in reads]
+    values["choices"] = [[*read.choices] for _, read in reads]
+    values["pair"] = [pair_of(read) for _, read in reads]
+    columns = _without_defaults(to_columns(values), _READ)
     return {"count": len(reads), "passages": passages, "of": _by_position(rows), **columns}
 
 
@@ -213,26 +220,12 @@ def read_from_row(row: Mapping[str, Any], document: Document) -> Read:
     )
 
 
-def _read_row(round_: int, read: Read) -> dict[str, JSON]:
-    return {
-        "round": round_,
-        "question": read.question,
-        "instruction": read.instruction,
-        "choices": list(read.choices),
-        "pair": _pair(read),
-        "title": read.title,
-        "role": read.role,
-        "schema": read.schema,
-    }
-
-
 def _by_position(rows: list[list[JSON]]) -> JSON:
     """Packs indices of passages by position in the read, if all reads have equally many."""
     sizes = {len(row) for row in rows}
     if len(sizes) != 1:
         return [*rows]
-    names = [str(index) for index in range(sizes.pop())]
-    return to_columns([dict(zip(names, row, strict=True)) for row in rows])
+    return to_columns({str(at): [*column] for at, column in enumerate(zip(*rows, strict=True))})
 
 
 def _indices(column: Any, count: int) -> list[list[int]]:  # noqa: ANN401 -- JSON
@@ -252,7 +245,7 @@ def _key(passage: Chunk | str) -> tuple[int, int] | str:
     return passage if isinstance(passage, str) else (passage.start, passage.end)
 
 
-def _pair(read: Read) -> JSON:
+def pair_of(read: Read) -> JSON:
     """Returns a read's pair of texts; None without a pair, True if its texts are the passages."""
     if read.pair is None:
         return None
@@ -272,13 +265,25 @@ def _pair_from_row(pair: Any, passages: Sequence[Chunk | str]) -> tuple[str, str
 
 def outputs_to_columns(replies: Sequence[tuple[Read, Reply]]) -> dict[str, JSON]:
     """Returns outputs or errors of reads as columns, without columns of default values."""
-    rows = []
-    for read, reply in replies:
-        row = {**_OUTPUT, **output_row(reply)}
-        if isinstance(reply, Output) and reply.read and row["read"] == _chunk_pairs(read):
-            row["read"] = _SEEN
-        rows.append(row)
-    return _without_defaults(to_columns(rows), _OUTPUT)
+    outputs = [_EMPTY if isinstance(reply, ReadError) else reply for _, reply in replies]
+    values: dict[str, list[JSON]] = {
+        name: [getattr(output, name) for output in outputs] for name in Output.__slots__
+    }
+    values["scores"] = [[*output.scores] for output in outputs]
+    values["read"] = [_read_spans(read, o) for (read, _), o in zip(replies, outputs, strict=True)]
+    spans = [output.span for output in outputs]  # an empty one is false
+    values["span"] = [None if span is None else [span.start, span.end] for span in spans]
+    errors = [reply if isinstance(reply, ReadError) else None for _, reply in replies]
+    values["error"] = [error and str(error) for error in errors]
+    values["traceback"] = [error.trace if error else "" for error in errors]
+    return _without_defaults(to_columns(values), _OUTPUT)
+
+
+def _read_spans(read: Read, output: Output) -> JSON:
+    if output.read is None:
+        return None
+    pairs = _pairs(output.read)
+    return _SEEN if pairs and pairs == _chunk_pairs(read) else pairs
 
 
 def output_rows(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
@@ -292,7 +297,7 @@ def output_rows(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
 
 
 def full_output(row: Mapping[str, Any], passages: Sequence[Any]) -> dict[str, Any]:
-    """Returns an output in the form of `output_row`.
+    """Returns an output or a failed read, without rare fields that are None or False.
 
     Args:
         row: Output in the form of `output_rows`.
@@ -310,8 +315,17 @@ def full_output(row: Mapping[str, Any], passages: Sequence[Any]) -> dict[str, An
 
 def reply_of(row: Mapping[str, Any], read: Read) -> Reply:
     """Returns the reply to a read from a mapping of `output_rows`."""
-    passages = [p if isinstance(p, str) else [p.start, p.end] for p in read.passages]
-    return output_from_row(full_output(row, passages))
+    values = full_output(
+        row, [p if isinstance(p, str) else (p.start, p.end) for p in read.passages]
+    )
+    if "error" in values:
+        return ReadError(values["error"], values["traceback"])
+    values["scores"] = tuple(values["scores"])
+    if values["read"] is not None:
+        values["read"] = tuple(Span(start, end) for start, end in values["read"])
+    if "span" in values:
+        values["span"] = Span(*values["span"])
+    return Output(**values)
 
 
 def calls_row(calls: Sequence[tuple[int, Read, Reply]]) -> dict[str, JSON]:
@@ -344,31 +358,11 @@ def _chunk_pairs(read: Read) -> list[list[int]]:
     return [[p.start, p.end] for p in read.passages if isinstance(p, Chunk)]
 
 
-def output_row(reply: Reply) -> dict[str, JSON]:
-    """Returns an output, or a failed read, as JSON."""
-    if isinstance(reply, ReadError):
-        return {"error": str(reply), "traceback": reply.trace}
-    read = None if reply.read is None else _pairs(reply.read)
-    row = {**_fields(reply), "scores": list(reply.scores), "read": read}
-    if reply.span is not None:
-        row["span"] = [reply.span.start, reply.span.end]
-    return {name: row[name] for name in row if name not in _RARE or _is_set(row[name])}
-
-
 def _is_set(value: JSON) -> bool:
     return value is not None and value is not False
 
 
-def output_from_row(row: Mapping[str, Any]) -> Reply:
-    """Returns the output or failed read of a row of `output_row`."""
-    if "error" in row:
-        return ReadError(row["error"], row.get("traceback", ""))
-    read = None if row["read"] is None else tuple(Span(start, end) for start, end in row["read"])
-    span = Span(*row["span"]) if "span" in row else None
-    return Output(**{**row, "scores": tuple(row["scores"]), "read": read, "span": span})
-
-
-def _fields(record: Prediction | HitPassage | Coverage | Output) -> dict[str, Any]:
+def _fields(record: Prediction | HitPassage | Coverage) -> dict[str, Any]:
     """Returns the fields of a record; `dataclasses.asdict` would deep-copy every value."""
     return {name: getattr(record, name) for name in record.__slots__}
 
