@@ -1,8 +1,9 @@
 """Dense retrieval: the cosine of a question's and a chunk's embeddings.
 
-The index of several files computes all products, or uses faiss' HNSW for many vectors. Vectors stay
-in the files of the cache, which are mapped into memory. A product with 100 000 vectors takes 15 ms;
-their HNSW graph takes a minute to build, again after each change (decision 36).
+A document's vectors are searched with faiss, exactly, without an index to build. The vectors of
+several files stay in the files of the cache, which are mapped into memory; a matrix product
+compares them all, since faiss takes up to twice as long on many small parts. More than 200 000
+have a graph of faiss (HNSW), which takes a minute to build, again after each change (decision 36).
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 # With 100 000 vectors: 3 ms a query, 44 to 102 s to build; IVF had a recall of 0.90 only.
 _NEIGHBOURS, _BUILD, _VISITED = 32, 80, 256  # of HNSW; recall@10 is 0.99 of exact search
+# The other texts of a batch change the sixth digit of a cosine.
+_DIGITS = 5
+_BLOCK = 256  # questions whose scores are in memory at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +63,43 @@ def products(
         yield np.concatenate([*parts], axis=1)
 
 
+def search_flat(index: Index, queries: NDArray[np.float32], k: int) -> list[dict[int, float]]:
+    """Returns the rounded products of the k best chunks of each question, and of some more.
+
+    `index` is that of one document; `queries` has shape (questions, dimensions).
+    """
+    require("dense retrieval", "faiss")
+    import faiss
+    import numpy as np
+
+    packed: Any = index
+    vectors, first = packed["vectors"], packed["first"]
+    pieces = k * int(np.diff(first, append=len(vectors)).max())  # of k chunks at most
+    best: list[dict[int, float]] = [{} for _ in queries]
+    waiting = np.arange(len(queries))
+    while len(waiting):
+        count = min(pieces + 1, len(vectors))
+        metric = faiss.METRIC_INNER_PRODUCT
+        products, nearest = faiss.knn(queries[waiting], vectors, count, metric=metric)
+        rounded = products.astype(np.float64).round(_DIGITS)
+        chunks = np.searchsorted(first, nearest, side="right") - 1
+        for question, row, at in zip(waiting.tolist(), rounded, chunks, strict=True):
+            _keep_best(best[question], row, at)
+        if count == len(vectors):
+            break
+        # Pieces that were not returned may have the same rounded product as the last: the first
+        # chunk of equal ones is the hit, whatever the digits that depend on the batch.
+        waiting = waiting[rounded[:, -1] == rounded[:, pieces - 1]]
+        pieces *= 8
+    return best
+
+
+def _keep_best(best: dict[int, float], row: NDArray[Any], chunks: NDArray[np.int64]) -> None:
+    """Adds the products of pieces to those of their chunks, of which the best counts."""
+    for chunk, product in zip(chunks.tolist(), row.tolist(), strict=True):
+        best[chunk] = max(product, best.get(chunk, product))
+
+
 def graph(vectors: SegmentedVectors) -> Index:
     """Returns an HNSW `graph` of all vectors, and each chunk's `first` piece among them."""
     require("embeddings of so many chunks", "faiss")
@@ -77,7 +118,7 @@ def graph(vectors: SegmentedVectors) -> Index:
 
 
 def search_graph(index: Index, queries: NDArray[np.float32], k: int) -> Iterator[dict[int, float]]:
-    """Yields the products of about the k best chunks of each question, by chunk.
+    """Yields the rounded products of about the k best chunks of each question, by chunk.
 
     `index` is a result of `graph`; `queries` has shape (questions, dimensions).
     """
@@ -89,10 +130,10 @@ def search_graph(index: Index, queries: NDArray[np.float32], k: int) -> Iterator
     # HNSW returns no more than it visits.
     hnsw.hnsw.efSearch = max(_VISITED, pieces)
     for row, nearest in zip(*hnsw.search(np.ascontiguousarray(queries), pieces), strict=True):
-        chunks = np.searchsorted(first, nearest[nearest >= 0], side="right") - 1
+        is_found = nearest >= 0
+        chunks = np.searchsorted(first, nearest[is_found], side="right") - 1
         best: dict[int, float] = {}
-        for chunk, product in zip(chunks.tolist(), row.tolist(), strict=False):
-            best.setdefault(chunk, product)  # pieces are sorted, so the first is the best
+        _keep_best(best, row[is_found].astype(np.float64).round(_DIGITS), chunks)
         yield best
 
 
@@ -110,14 +151,9 @@ def _unpacked(index: Index) -> faiss.IndexHNSW:
     return unpacked
 
 
-# The other texts of a batch change the sixth digit of a cosine.
-_DIGITS = 5
-_BLOCK = 256  # questions whose scores are in memory at once
-
-
 @dataclass(frozen=True)
 class Dense(ByIndex):
-    """Embeds with sentence-transformers and compares every question with every chunk, exactly.
+    """Embeds with sentence-transformers, and finds the nearest chunks with faiss.
 
     Nothing is truncated. A chunk longer than the model's input window is embedded in segments, and
     has the score of its best segment (MaxP: Dai and Callan, SIGIR 2019): an answer is in one place,
@@ -174,15 +210,15 @@ class Dense(ByIndex):
         if not chunks or not questions:
             return [[] for _ in questions]
         queries = self._questions(questions)
-        if not isinstance(index, SegmentedVectors) and "graph" in index:
-            rankings = search_graph(index, queries, self.k)
-            hits_of = ([Hit(chunks[i], round(p, _DIGITS)) for i, p in r.items()] for r in rankings)
-            return [in_order(hits)[: self.k] for hits in hits_of]
-        segments = index.segments if isinstance(index, SegmentedVectors) else [index]
-        by_chunk = products(segments, queries, _BLOCK)
-        # Rounded before the ranking: otherwise the order of ties would depend on the batch.
-        rounded = (block.astype(np.float64).round(_DIGITS) for block in by_chunk)
-        return best_chunks(rounded, chunks, self.k)
+        if isinstance(index, SegmentedVectors):
+            by_chunk = products(index.segments, queries, _BLOCK)
+            # Rounded before the ranking: otherwise the order of ties would depend on the batch.
+            rounded = (block.astype(np.float64).round(_DIGITS) for block in by_chunk)
+            return best_chunks(rounded, chunks, self.k)
+        search = search_graph if "graph" in index else search_flat
+        rankings = search(index, queries, self.k)
+        hits_of = ([Hit(chunks[i], product) for i, product in best.items()] for best in rankings)
+        return [in_order(hits)[: self.k] for hits in hits_of]
 
     def _questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
         """Returns one vector per question, of length 1, or 0 for a blank question."""

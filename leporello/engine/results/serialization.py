@@ -273,9 +273,8 @@ def outputs_to_columns(replies: Sequence[tuple[Read, Reply]]) -> dict[str, JSON]
     values["read"] = [_read_spans(read, o) for (read, _), o in zip(replies, outputs, strict=True)]
     spans = [output.span for output in outputs]  # an empty one is false
     values["span"] = [None if span is None else [span.start, span.end] for span in spans]
-    errors = [reply if isinstance(reply, ReadError) else None for _, reply in replies]
-    values["error"] = [error and str(error) for error in errors]
-    values["traceback"] = [error.trace if error else "" for error in errors]
+    values["error"] = [str(r) if isinstance(r, ReadError) else None for _, r in replies]
+    values["traceback"] = [r.trace if isinstance(r, ReadError) else "" for _, r in replies]
     return _without_defaults(to_columns(values), _OUTPUT)
 
 
