@@ -83,7 +83,7 @@ class _LearnedBaseline(OneByOne):
         if value is None:
             raise UserError(
                 f"`{self._parameter}` is not set: `train` learns it from the train split"
-                " (docs/baselines.md)"
+                " (docs/papers.md)"
             )
         return value
 
