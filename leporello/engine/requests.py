@@ -119,10 +119,12 @@ def checked(requests: object, document: Document, stages: Pipeline) -> Sequence[
         kinds = "Read, Search, Fit or Generates"
         raise TypeError(f"a combiner must yield a list of {kinds}, got {requests!r:.200}")
     # Reads share passages: n paragraphs have n² / 2 pairs.
-    known: set[int] = set()
+    checked_ids: set[int] = set()
     for request in requests:
         if isinstance(request, (Read, Fit)):
-            _check_read(request.read if isinstance(request, Fit) else request, document, known)
+            _check_read(
+                request.read if isinstance(request, Fit) else request, document, checked_ids
+            )
     for role in dict.fromkeys(map(role_of, requests)):
         stages.reader_of(role)
     return requests
@@ -134,10 +136,10 @@ def role_of(request: Request) -> str:
     return "" if isinstance(read, Search) else read.role
 
 
-def _check_read(read: Read, document: Document, known: set[int]) -> None:
-    """Checks a read, except for passages whose ids are in `known`; adds those that it checks."""
+def _check_read(read: Read, document: Document, checked_ids: set[int]) -> None:
+    """Checks a read, except for passages in `checked_ids`; adds those that it checks."""
     for passage in read.passages:
-        if id(passage) in known:
+        if id(passage) in checked_ids:
             continue
         fault = ""
         if not isinstance(passage, (str, Chunk)) or (
@@ -149,7 +151,7 @@ def _check_read(read: Read, document: Document, known: set[int]) -> None:
             )
         if isinstance(passage, str):
             check_size(passage, "a passage of a read")
-        known.add(id(passage))
+        checked_ids.add(id(passage))
     texts = (read.question, read.instruction, read.title, read.role, read.schema)
     if {*map(type, (*texts, *read.choices, *(read.pair or ())))} == {str}:
         return

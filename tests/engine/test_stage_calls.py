@@ -148,9 +148,9 @@ def test_the_span_of_an_answer_is_kept() -> None:
     span = Span(np.int64(12), np.int64(20))  # type: ignore[arg-type]  # as tensors have
     [output] = read(Returning(Output("x", span=span, dollars=np.float32(0.5))), [Read(PASSAGES)])  # type: ignore[arg-type]  # as tensors have
     assert (output.span, type(output.span and output.span.start)) == (Span(12, 20), int)
-    for kept in (output, replace(output, span=Span(10, 10))):
-        columns = outputs_to_columns([(Read(PASSAGES), kept)])
-        assert reply_of(output_rows(columns, 1)[0], Read(PASSAGES)) == kept
+    for reply in (output, replace(output, span=Span(10, 10))):
+        columns = outputs_to_columns([(Read(PASSAGES), reply)])
+        assert reply_of(output_rows(columns, 1)[0], Read(PASSAGES)) == reply
 
 
 def test_unpaired_surrogates_are_replaced() -> None:
