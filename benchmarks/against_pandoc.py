@@ -157,7 +157,7 @@ def grid(table: list[Any]) -> list[dict[int, str]]:
                 for number in range(column, column + across):
                     covered[number] = below
                 column += across
-            covered = {number: rest - 1 for number, rest in covered.items()}
+            covered = {number: below - 1 for number, below in covered.items()}
             rows.append(row)
     columns = sorted({column for row in rows for column in row})
     return [{columns.index(c): cell for c, cell in row.items()} for row in rows]
