@@ -27,6 +27,9 @@ _SHARE = 10  # one row in so many may have text over the gap between two columns
 _NEAR = 1.3  # usual distances of lines: a line of a table that begins or ends with one cell
 _ALIGNED = 2.0  # points
 _WORDS = 4  # blanks in a line of prose
+_CAPTION = re.compile(
+    r"(?:table|tab\.|tabelle|tableau|tabla|tabella|figure|fig\.) \d+\W", re.IGNORECASE
+)
 _SECTION = re.compile(r"(?:[A-Z]|[IVXL]+|\d{1,2})(?:\.\d+)*\.?")
 _MARKER = re.compile(r"[^\w\s]|\(?[\dIVXivx]{1,4}[.):]|\(?[A-Za-z][.)]|\[[^\s\]]+\]|(?:\d+\.)+\d+")
 _CONTENTS = re.compile(
@@ -70,6 +73,8 @@ def _regions(rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
         common, gaps, end = _gaps(rows[start]), 0, start + 1
         parted = [start]
         while common and end < len(rows) and (common := _free(common, rows[end])):
+            if _CAPTION.match(rows[end][0].text):  # of the next table
+                break
             if any(_cells(gap, rows[end]) for gap in common):
                 parted.append(end)
                 gaps = len(common)
