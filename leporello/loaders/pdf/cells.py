@@ -30,16 +30,13 @@ class TableLine:
         cells: Texts by column.
         row: Fragments of the texts.
         spans: Whether text extends over several columns.
+        y: Baseline of the largest type, in points below the page's upper edge.
     """
 
     cells: dict[int, str]
     row: Row
     spans: bool
-
-    @property
-    def y(self) -> float:
-        """Baseline of the largest type, in points below the page's upper edge."""
-        return max(self.row, key=lambda f: f.size).y
+    y: float
 
 
 @dataclass(slots=True)

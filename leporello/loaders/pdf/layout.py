@@ -190,6 +190,8 @@ def _table_lines(table: Sequence[WrittenRow]) -> Iterator[PageLine]:
 
 
 def _line(text: str, row: Row, opens: bool) -> PageLine:
+    if len(row) == 1:
+        return PageLine(text, row[0].y, row[0].size, row[0].bold, opens)
     size = max(row, key=lambda f: len(f.text)).size
     y = max(row, key=lambda f: f.size).y
     return PageLine(text, y, size, all(f.bold for f in row), opens)

@@ -25,6 +25,7 @@ _INK = 24  # of 255: difference of the colors where text is seen
 _UNSEEN = (3, 7)  # text render modes
 _LAYER_OFF = re.compile(rb"/OFF\s*\[\s*\d|/OFF\s+\d|/BaseState\s*/OFF")
 _OBJECT_STREAM = re.compile(rb"/ObjStm\b[^\0]{0,500}?\bstream\r?\n")
+_CATALOG = re.compile(rb"/Type\s*/Catalog\b")
 _LARGEST = 2**24  # bytes of an object stream
 
 
@@ -32,9 +33,13 @@ def has_hidden_layers(data: bytes) -> bool:
     """Returns whether a PDF has layers that are switched off, as far as it is not encrypted."""
     if _LAYER_OFF.search(data):
         return True
+    if b"/OCProperties" not in data and _CATALOG.search(data):
+        return False  # the catalog, which names layers, is not in an object stream
+    view = memoryview(data)
     for match in _OBJECT_STREAM.finditer(data):
+        stop = data.find(b"endstream", match.end())
         try:
-            unpacked = zlib.decompressobj().decompress(data[match.end() :], _LARGEST)
+            unpacked = zlib.decompressobj().decompress(view[match.end() : stop], _LARGEST)
         except zlib.error:
             continue
         if _LAYER_OFF.search(unpacked):
@@ -82,6 +87,9 @@ class Visibility:
 
     def __init__(self, page: PdfPage, objects: PageObjects) -> None:
         """Takes a page and its objects."""
+        from pypdfium2 import raw
+
+        self._text_object = raw.FPDFText_GetTextObject
         self.is_layer = 0 < objects.texts == len(objects.invisible)
         is_read = objects.scanned or self.is_layer
         self._page, self._doubtful = page, objects.doubtful
@@ -90,9 +98,7 @@ class Visibility:
 
     def is_seen(self, textpage: Handle, first: int, last: int) -> bool:
         """Returns whether a word is seen."""
-        from pypdfium2 import raw
-
-        item = _address(raw.FPDFText_GetTextObject(textpage, first))
+        item = _address(self._text_object(textpage, first))
         if item in self._doubtful:
             return self._has_ink(textpage, first, last)
         return item not in self._hidden

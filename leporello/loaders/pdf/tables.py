@@ -6,6 +6,7 @@ import re
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from statistics import median
 
 from leporello.loaders.pdf.cells import (
@@ -197,10 +198,8 @@ def _line(row: Row, middles: Sequence[float]) -> TableLine:
         column = bisect(middles, fragment.x0)
         cells.setdefault(column, []).append(fragment)
         spans = spans or bisect(middles, fragment.x1) > column
-    texts = {}
-    for column, fragments in cells.items():
-        texts[column] = joined(fragments)
-    return TableLine(texts, row, spans)
+    texts = {column: joined(fragments) for column, fragments in cells.items()}
+    return TableLine(texts, row, spans, max(row, key=attrgetter("size")).y)
 
 
 def _is_prose(lines: Sequence[TableLine]) -> bool:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from unicodedata import normalize
 
 from leporello.loaders.pdf.objects import Handle, Visibility
@@ -76,6 +76,10 @@ def turned(turn: int, x: float, y: float) -> tuple[float, float]:
     return ((x, -y), (y, x), (-x, y), (-y, -x), (x, -y))[turn]
 
 
+# Beginning and end of a word along its line, its baseline, and the height of its type, in points.
+_Word: TypeAlias = tuple[float, float, float, float]
+
+
 class _Glyph(NamedTuple):
     """Baseline and height of a character, in points downwards."""
 
@@ -124,52 +128,50 @@ class WordReader:
                 if not certain and not self._visibility.is_seen(self._textpage, at, stop - 1):
                     self.hidden += stop - at
                     continue
+                place = self._place(at, stop - 1, turn)
                 if (
                     turn or self._level or not self._ends or "\n" in between
-                    or not self._extends(at, stop - 1)
+                    or not self._extends(at, stop - 1, place)
                 ):  # fmt: skip
-                    self._add_word(at, stop - 1, turn, " " not in between)
+                    self._add_word(at, stop - 1, turn, place, " " not in between)
                 end = stop
             for (fragment, _), last in zip(self.fragments, self._ends, strict=True):
                 fragment.bold = fragment.bold and self._type(last)[1]
         finally:
             textpage.close()
 
-    def _extends(self, first: int, last: int) -> bool:
+    def _extends(self, first: int, last: int, place: _Word) -> bool:
         """Adds a word to the last fragment if it follows on the same baseline: most words."""
-        textpage, box, tolerance = self._textpage, self._box, self._tolerance
+        tolerance = self._tolerance
         before, turn = self.fragments[-1]
-        self._origin(textpage, first, self._x, self._y)
-        y = -self._y.value
-        if turn or not -tolerance < y - before.y < tolerance:
+        x0, x1, y, height = place
+        size = before.size
+        if (
+            turn
+            or not -tolerance < y - before.y < tolerance
+            or not -size / 2 < x0 - before.x1 < _GAP * size
+        ):
             return False
-        self._loose_box(textpage, last, box)
-        x, left, right, size = self._x.value, box.left, box.right, before.size
-        x0 = x if x < left else left
-        if not -size / 2 < x0 - before.x1 < _GAP * size:
-            return False
-        height = box.top - box.bottom
         if not -tolerance < height - self._height < tolerance and last > first:
             if abs(self._baseline(last, 0) - y) > tolerance:
                 return False
             if height > SMALLER * self._height:  # other type
                 self._height, self._tolerance = height, _FLAT * height
-        has_figures = last > first + 1 and _FIGURE.search(self._text, first + 1, last + 1)
+        word = self._text[first : last + 1]
+        has_figures = not word.isalpha() and _FIGURE.search(word, 1)
         if has_figures and not self._is_level(first, last, 0, y):
             return False
-        word = self._text[first : last + 1]
-        if self._odd:
+        if self._odd and not (word.isascii() and word.isprintable()):
             word = self._decoded(word, alone=True)
         if word:
             before.text += f" {word}"
-            x1 = x if x > right else right
             before.x1 = max(before.x1, x1)
             self._ends[-1], self._last = last, (x0, x1, y)
         return True
 
-    def _add_word(self, first: int, last: int, turn: int, touches: bool) -> None:
+    def _add_word(self, first: int, last: int, turn: int, place: _Word, touches: bool) -> None:
         """Adds a word to the last fragment if it follows closely, otherwise begins a fragment."""
-        x0, x1, y, height = self._place(first, last, turn)
+        x0, x1, y, height = place
         touches = touches and height > _INITIAL * self._height
         before = self._before((x0, y), turn, touches, height < SMALLER * self._height)
         if before is None:
@@ -183,16 +185,17 @@ class WordReader:
         base, runs = first, [(self._text[first : last + 1], 0)]
         if turn < _SLANTED and (touches or shifted or not self._is_level(first, last, turn, y)):
             if (angle := self._turn(first)) != turn:  # it changed within a line
-                self._add_word(first, last, angle, touches=False)
+                self._add_word(first, last, angle, self._place(first, last, angle), touches=False)
                 return
             glyphs = [self._glyph(at, turn) for at in range(first, last + 1)]
             for at, (a, b) in enumerate(pairwise(glyphs), first):
                 if abs(a.y - b.y) > max(a.height, b.height):  # pdfium left out the end of a line
-                    self._add_word(first, at, turn, touches)
-                    self._add_word(at + 1, last, turn, touches=False)
+                    parts = (first, at, touches), (at + 1, last, False)
+                    for begin, end, is_close in parts:
+                        self._add_word(begin, end, turn, self._place(begin, end, turn), is_close)
                     return
             base, runs = self._runs(glyphs, first, before.y if before and shifted else None)
-        if self._odd:
+        if self._odd and not (runs[0][0].isascii() and runs[0][0].isprintable() and len(runs) == 1):
             alone = len(runs) == 1 and not touches
             runs = [(text, now) for raw, now in runs if (text := self._decoded(raw, alone))]
         if runs:
@@ -309,21 +312,25 @@ class WordReader:
         """Returns the beginning, end and height of a character's box along the line."""
         box = self._box
         self._loose_box(self._textpage, at, box)
-        if turn == 0:
+        if not turn:
             return box.left, box.right, box.top - box.bottom
         (a, c), (b, d) = (
             turned(turn, *corner) for corner in ((box.left, box.bottom), (box.right, box.top))
         )
         return min(a, b), max(a, b), abs(c - d)
 
-    def _place(self, first: int, last: int, turn: int) -> tuple[float, float, float, float]:
+    def _place(self, first: int, last: int, turn: int) -> _Word:
         """Returns where a word begins and ends, its baseline, and the height of its end."""
         self._origin(self._textpage, first, self._x, self._y)
         x, y = self._x.value, -self._y.value
         if turn:
             x, y = turned(turn, x, -y)
-        near, far, height = self._extent(last, turn)
-        return min(x, near), max(x, far), y, height
+            near, far, height = self._extent(last, turn)
+        else:
+            box = self._box
+            self._loose_box(self._textpage, last, box)
+            near, far, height = box.left, box.right, box.top - box.bottom
+        return x if x < near else near, x if x > far else far, y, height
 
     def _decoded(self, word: str, alone: bool) -> str:
         """Decodes text; each run of undecodable characters becomes U+FFFD, or nothing if alone."""
