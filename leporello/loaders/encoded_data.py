@@ -19,7 +19,7 @@ _URI = re.compile(
     re.IGNORECASE,
 )
 _LEAST = 1000  # characters of a run without a header
-_STEP = 61  # a prime, so that samples meet the ends of lines of equal length rarely
+_STEP = 29  # a prime, so that samples meet the ends of lines of equal length rarely
 _ALPHABET = bytes(chr(byte).isalnum() or byte in b"+/=_-" for byte in range(128)) + bytes(128)
 _SAMPLED = b"\1" * (_LEAST // _STEP)
 _RUN = re.compile(r"[A-Za-z0-9+/_-]{60,}+")

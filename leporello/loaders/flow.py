@@ -23,6 +23,8 @@ _HIDDEN = ("hidden text", "is in the file, but is not shown")
 _LITTLE = 200  # characters of a page that scripts may have been meant to fill
 _NOT_SHOWN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)(?![\w-])", re.I)
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
+# Looking up a member of an enumeration takes longer than writing a word.
+_NONE_GAP, _FIGURE_GAP, _SPACE_GAP, _CELL_GAP = Gap.NONE, Gap.FIGURE, Gap.SPACE, Gap.CELL
 _NONE: Mapping[str, str] = MappingProxyType({})
 # Functions that begin and end an element of a flow, by its name.
 Begin: TypeAlias = Callable[[Any, str, Mapping[str, str]], None]
@@ -52,7 +54,7 @@ class Flow:
         self._place = ""  # name of the place that begins with the next text
         self._lost: Counter[str] = Counter()  # elements, by their names
         self._concealed: list[int] = []  # characters of each text that is not shown
-        self._gap = Gap.NONE
+        self._gap = _NONE_GAP
         self.is_labelled = False
         self._aside: TreeBuilder | None = None  # elements that are not written as they come
         self._depth = 0  # elements open in it
@@ -69,7 +71,7 @@ class Flow:
             self._aside.start(tag, {**attributes})
             self._depth += 1
             return
-        if ("style" in attributes or "hidden" in attributes) and _is_hidden(attributes):
+        if attributes and _is_hidden(attributes):
             self.aside(tag, attributes, self._conceal)
             return
         entry = self.starts.get(tag)
@@ -78,7 +80,7 @@ class Flow:
             if gap:
                 if gap > self._gap:
                     self._part(gap)
-                if gap > Gap.CELL and self._heading and len(self.pieces) > self._heading_from:
+                if gap > _CELL_GAP and self._heading and len(self.pieces) > self._heading_from:
                     self._close_heading()  # the next block ends a heading
             if begin is not None:
                 begin(self, tag, attributes)
@@ -108,12 +110,12 @@ class Flow:
             self._write(text)
         else:
             text = _BLANKS.sub(" ", text)
-            if text[:1] == " " and self._gap < Gap.SPACE:
-                self._gap = Gap.SPACE
+            if text[:1] == " " and self._gap < _SPACE_GAP:
+                self._gap = _SPACE_GAP
             if word := text.strip(" "):
                 self._write(word)
                 if text[-1] == " ":
-                    self._gap = Gap.SPACE
+                    self._gap = _SPACE_GAP
 
     def close(self) -> None:
         """Does nothing; lxml calls it at the end of the page."""
@@ -132,7 +134,7 @@ class Flow:
 
     def join_label(self) -> None:
         """Lets the next text continue the line of the label before it."""
-        self._gap, self.is_labelled = Gap.SPACE, True
+        self._gap, self.is_labelled = _SPACE_GAP, True
 
     @property
     def is_aside(self) -> bool:
@@ -177,18 +179,18 @@ class Flow:
         return Extracted(text, self.title, sections, (*places,), (*self.losses, *losses))
 
     def _write(self, text: str) -> None:
-        gap = self._gap if self.pieces else Gap.NONE
-        if gap is Gap.FIGURE and text[:1].isdigit():
-            gap = Gap.SPACE
+        gap = self._gap if self.pieces else _NONE_GAP
+        if gap is _FIGURE_GAP and text[:1].isdigit():
+            gap = _SPACE_GAP
         self.pieces += (GAP_TEXTS[gap], text)
         if self._place:
             self._places.append((self._place, len(self.pieces) - 1))
             self._place = ""
-        self._gap, self.is_labelled = Gap.NONE, False
+        self._gap, self.is_labelled = _NONE_GAP, False
 
     def _part(self, gap: Gap) -> None:
-        if self.is_labelled and gap > Gap.SPACE:
-            gap = Gap.SPACE
+        if self.is_labelled and gap > _SPACE_GAP:
+            gap = _SPACE_GAP
         self._gap = gap if gap > self._gap else self._gap  # faster than max
 
     def _close_heading(self) -> None:

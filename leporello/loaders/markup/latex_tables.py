@@ -46,6 +46,8 @@ class LatexTable:
         """Ends the cell."""
         text = " ".join("".join(self.cell.pieces).split())
         self.around.losses += self.cell.losses
+        self.cell.pieces.clear()
+        self.cell.losses.clear()
         for _ in range(min(self.columns, _MOST)):
             column = len(self._row)
             remaining, above = self._below.get(column, (0, ""))
@@ -55,7 +57,7 @@ class LatexTable:
                 self._below[column] = (remaining - 1, above)
             self._row.append(text or (above if remaining else ""))
         self._cells += 1
-        self.cell, self.columns, self.rows = Flow(), 1, 1
+        self.columns = self.rows = 1
 
     def end_row(self) -> str:
         """Ends the row; returns its fields with tabs between them, empty without text."""

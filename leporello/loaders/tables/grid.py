@@ -52,10 +52,11 @@ def fields(rows: Sequence[GridRow]) -> Iterator[tuple[int, list[str]]]:
     """
     top = _header(rows)
     header: list[list[str]] = []
-    for number, texts in enumerate(_texts(rows)):
+    has_spans = any(GridCell in map(type, row.cells) for row in rows)
+    for number, texts in enumerate(_texts(rows) if has_spans else map(_plain, rows)):
         if number < top and len(texts) > 1:
             header.append(texts)
-        elif any(texts) and not _is_repeated(rows[number : number + 2]):
+        elif any(texts) and not (has_spans and _is_repeated(rows[number : number + 2])):
             yield number, texts
         if number == top - 1 and header:
             columns = zip_longest(*header, fillvalue="")
@@ -71,11 +72,12 @@ def _is_repeated(rows: Sequence[GridRow]) -> bool:
     return len(below) == len(cells) and len(rows) > 1 and len(rows[1].cells) > 0
 
 
+def _plain(row: GridRow) -> list[str]:
+    return [cell for cell in row.cells if isinstance(cell, str)]
+
+
 def _texts(rows: Sequence[GridRow]) -> Iterator[list[str]]:
     """Yields the texts of each row's fields."""
-    if all(isinstance(cell, str) for row in rows for cell in row.cells):
-        yield from ([str(cell) for cell in row.cells] for row in rows)
-        return
     grid = [[c if isinstance(c, GridCell) else GridCell(c) for c in row.cells] for row in rows]
     table = _placed(grid)
     width = max(map(len, table), default=0)

@@ -71,7 +71,7 @@ class OpenTable:
         if self._row is None:
             self.start_rows("tr", at)
             assert self._row is not None
-        if "colspan" in attributes or "rowspan" in attributes:
+        if attributes:
             columns, rows = (whole(attributes.get(name), 1) for name in ("colspan", "rowspan"))
             if columns > 1 or rows > 1:
                 self._row.spans[len(self._row.starts)] = max(columns, 1), max(rows, 1)
@@ -95,7 +95,12 @@ class OpenTable:
             return None
         rows = []
         for row in self._rows:
-            cells: list[str | GridCell] = [self._text(pieces, *cell) for cell in row.cells()]
+            cells: list[str | GridCell] = [
+                text
+                if end == start + 2 and (text := pieces[start + 1]).isprintable()
+                else self._text(pieces, start, end)
+                for start, end in row.cells()
+            ]
             for number, (columns, below) in row.spans.items():
                 cells[number] = GridCell(str(cells[number]), columns, below)
             rows.append(GridRow(cells, row.is_header))
@@ -129,8 +134,9 @@ class OpenTable:
         """
         if self.is_layout or (self.has_tables and len(self._rows) == 1) or self._is_column(pieces):
             return True
-        bounds = [start for row in self._rows for start in (*row.starts, row.end)]
+        bounds: list[int] = []
         for at, title in headings:
+            bounds = bounds or [b for row in self._rows for b in (*row.starts, row.end)]
             number = bisect_right(bounds, at)
             start, end = bounds[number - 1], bounds[min(number, len(bounds) - 1)]
             if start <= at < end and (
