@@ -27,7 +27,7 @@ from leporello.core.records import Example, Read
 from leporello.engine.results.serialization import empty_prediction
 from leporello.metrics import Resampled, Statistics
 from leporello.readers.embedded.encoder import Encoder, TextPair
-from leporello.report.plots import Point, Series, lines
+from leporello.report.plots import Axes, Point, Series, panel
 from leporello.retrievers import BM25, All, Ends, Evenly, First
 from leporello.tasks import Muld, Scrolls, ZeroScrolls
 
@@ -171,7 +171,8 @@ def figure(name: str, scores: Mapping[tuple[str, int], float]) -> str:
         )
         for way in WAYS[:4]
     ]
-    return lines(name, series, x_name="words read", y_name="score", logarithmic=True).svg
+    points = [point for line in series for point in line.points]
+    return panel(name, series, Axes.around(points, "words read", "score", logarithmic=True))
 
 
 def drawing(tasks: Sequence[tuple[str, Mapping[tuple[str, int], float]]]) -> str:

@@ -170,13 +170,13 @@ def mean(scores: Scores, way: str) -> list[tuple[int, float]]:
 def drawing(scores: Scores) -> str:
     """Returns a plot of both ways over length."""
     series = [Series(way, tuple(Point(x, y, y, y) for x, y in mean(scores, way))) for way in WAYS]
-    plot = lines(
+    [(_, plot)] = lines(
         "Needles of RULER: mean score over length",
         series,
         x_name="words of the document",
         y_name="string_match_all",
         logarithmic=True,
-    ).svg
+    ).panels
     head = '<svg xmlns="http://www.w3.org/2000/svg" '
     paper = '<rect width="100%" height="100%" fill="#fff"/>'
     return plot.replace("<svg ", head, 1).replace(">", f">{STYLE}{paper}", 1) + "\n"

@@ -106,13 +106,13 @@ def report(
         list[str] | None,
         typer.Option(
             "--section",
-            metavar="suites|lost|curves|training|FILE.py:CLASS|YAML",
-            help="Show this section between scores and examples. May be given several times.",
+            metavar="suites|ways|curves|lengths|training|FILE.py:CLASS|YAML",
+            help="Show this section, open, below the examples. May be given several times.",
         ),
     ] = None,
     data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
 ) -> None:
-    """Write one HTML file about finished runs: tables, plots and every example."""
+    """Write one HTML file about finished runs: who wins, lost answers and every example."""
     from leporello.report import report as write_report
 
     page = write_report(

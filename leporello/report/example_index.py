@@ -23,6 +23,8 @@ from leporello.report.rendered_prompts import Prompts
 _SHORT = 80  # characters of questions and predictions in a list
 _PIECE = 100  # examples
 _ABSENT, _DONE, _FAILED = 0, 1, 2
+NOT_LOST, NO_PROOF = -1, -2
+"""Values in place of the stage that lost an answer."""
 
 
 @dataclass
@@ -37,6 +39,9 @@ class Packed:
         lengths: Length of each example's document in characters; None if unknown.
         scores: Scores by job, then by metric; one per example, or None.
         confidences: Confidences by job; one per example, None if missing or withheld.
+        lost: By job, for each example, the index in `STAGES` of the stage that lost its answer,
+            `NOT_LOST` or `NO_PROOF`.
+        documents: SHA-256 of the documents.
         notes: Notes on omitted content, with reasons.
     """
 
@@ -48,6 +53,8 @@ class Packed:
     lengths: list[int | None] = field(default_factory=list)
     scores: list[dict[str, list[float | None]]] = field(default_factory=list)
     confidences: list[list[float | None]] = field(default_factory=list)
+    lost: list[list[int]] = field(default_factory=list)
+    documents: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
 
 
@@ -106,7 +113,7 @@ class _Packing:
         self.questions: list[str] = []
         self.predictions: list[list[str]] = [[] for _ in jobs]
         self.states: list[list[int]] = [[] for _ in jobs]
-        self.lost: list[list[int]] = [[] for _ in jobs]
+        self.result.lost = [[] for _ in jobs]
 
     def pack(self, examples: Iterable[JoinedExample], inputs: int) -> Packed:
         """Packs the examples in one pass; the first `inputs` of them have exact inputs."""
@@ -126,11 +133,14 @@ class _Packing:
         self.result.ids.append(example.id)
         self.questions.append(example.example.question[:_SHORT] if example.example else "")
         self.result.lengths.append(_length(example))
+        if example.example:
+            self.result.documents.add(example.example.document.sha256)
 
     def _job(self, index: int, example: str, row: Row | None) -> dict[str, Any] | None:
         """Adds one job's row to the index, and returns its detail."""
         fact = self.facts.by_job.get(self.result.jobs[index].key, {}).get(example)
-        lost_at = fact.lost_at if fact else ""
+        # Without the proof, a reader may still know the answer or find it elsewhere.
+        lost_at = fact.lost_at if fact and not fact.answered else ""
         scores = dict(self._scores(row)) if row else {}
         for name, column in self.result.scores[index].items():
             column.append(scores.get(name))
@@ -139,7 +149,9 @@ class _Packing:
         prediction = row.prediction if row else None
         self.predictions[index].append(prediction["prediction"][:_SHORT] if prediction else "")
         self.states[index].append(_ABSENT if row is None else _DONE if prediction else _FAILED)
-        self.lost[index].append(STAGES.index(lost_at) if lost_at else -1)
+        has_proof = fact is not None and fact.gold
+        lost = STAGES.index(lost_at) if lost_at else NOT_LOST if has_proof else NO_PROOF
+        self.result.lost[index].append(lost)
         return job_detail(row, scores, lost_at, self.detail.budget.limits) if row else None
 
     def _scores(self, row: Row) -> Iterator[tuple[str, float]]:
@@ -153,7 +165,12 @@ class _Packing:
         return {
             "task": result.task,
             "jobs": [
-                {"label": job.label, "run": str(job.run), "pipeline": job.pipeline}
+                {
+                    "label": job.label,
+                    "name": job.name,
+                    "run": str(job.run),
+                    "pipeline": job.pipeline,
+                }
                 for job in result.jobs
             ],
             "metrics": [*self.metrics],
@@ -163,7 +180,7 @@ class _Packing:
             "questions": [*self.questions],
             "predictions": [[*column] for column in self.predictions],
             "states": [[*column] for column in self.states],
-            "lost": [[*column] for column in self.lost],
+            "lost": [[*column] for column in result.lost],
             "scores": [[[*columns[name]] for name in self.metrics] for columns in result.scores],
         }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
@@ -12,7 +11,6 @@ from pathlib import Path
 
 from leporello.analysis.finished import FinishedExamples, check_document
 from leporello.analysis.funnel.collect import trace_examples
-from leporello.analysis.funnel.counts import Funnel, count_losses
 from leporello.analysis.funnel.example_trace import ExampleTrace
 from leporello.core.errors import UserError
 from leporello.core.records import Example
@@ -27,16 +25,18 @@ class JobRows:
     """One pipeline on one task of a run.
 
     Attributes:
-        label: Label in the report.
+        label: Label in the comparison.
         run: Directory of the run.
         pipeline: Name of the pipeline.
         task: Name of the task.
+        name: Short label in the report: `#1` for a point of a sweep.
     """
 
     label: str
     run: Path
     pipeline: str
     task: str
+    name: str
 
     @property
     def key(self) -> tuple[Path, str, str]:
@@ -110,36 +110,27 @@ _GONE = "lost answers, and curves that need the documents, are left out"
 
 @dataclass
 class ExampleFacts:
-    """Traces and funnels of all runs.
+    """Traces of the examples of all runs.
 
     Attributes:
         by_job: Traces by run, pipeline and task, then by the example's id.
-        funnels: Funnels by run, pipeline and task.
         notes: Notes on the runs without traces, with reasons.
     """
 
-    by_job: dict[tuple[Path, str, str], dict[str, ExampleTrace]] = field(
-        default_factory=lambda: defaultdict(dict)
-    )
-    funnels: dict[tuple[Path, str, str], Funnel] = field(default_factory=dict)
+    by_job: dict[tuple[Path, str, str], dict[str, ExampleTrace]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
 def facts(runs: Sequence[Path]) -> ExampleFacts:
-    """Returns traces and funnels of the examples; runs without data are left out with a note."""
+    """Returns the traces of the examples; runs without data are left out with a note."""
     result = ExampleFacts()
     for run in runs:
+        traces: dict[tuple[Path, str, str], dict[str, ExampleTrace]] = {}
         try:
-            funnels = count_losses(_traces(run, result))
+            for trace in trace_examples(run):
+                traces.setdefault((run, trace.pipeline, trace.task), {})[trace.id] = trace
         except UserError as error:
             result.notes.append(f"{run.name}: {_GONE}: {error}")
         else:
-            result.funnels |= {(run, funnel.pipeline, funnel.task): funnel for funnel in funnels}
+            result.by_job |= traces
     return result
-
-
-def _traces(run: Path, result: ExampleFacts) -> Iterator[ExampleTrace]:
-    """Yields the traces of a run, and stores them in the result."""
-    for trace in trace_examples(run):
-        result.by_job[run, trace.pipeline, trace.task][trace.id] = trace
-        yield trace

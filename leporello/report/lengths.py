@@ -15,8 +15,13 @@ _RULER = "ruler/"
 _Lines = Mapping[str, Sequence[Point]]
 
 
-def length_plots(boards: Sequence[TaskComparison]) -> Iterator[Plot]:
-    """Yields one plot per task and score, and one of the mean over RULER's tasks."""
+def length_plots(boards: Sequence[TaskComparison], names: Mapping[str, str]) -> Iterator[Plot]:
+    """Yields one plot per task and score, and one of the mean over RULER's tasks.
+
+    Args:
+        boards: Comparisons of pipelines, one per task.
+        names: Short names of pipelines by their labels.
+    """
     all_series: defaultdict[tuple[str, str], defaultdict[str, list[Point]]]
     all_series = defaultdict(lambda: defaultdict(list))
     for board in boards:
@@ -24,7 +29,7 @@ def length_plots(boards: Sequence[TaskComparison]) -> Iterator[Plot]:
             for metric, score in board.metrics.items():
                 for entry in board.entries:
                     point = measured(parts[1], entry, metric, "")
-                    all_series[parts[0], score][entry.label].append(point)
+                    all_series[parts[0], score][names[entry.label]].append(point)
     means = {
         label: [Point(x, y, y, y) for x, y in means.items()]
         for label, (_, means) in ruler_averages(boards).items()

@@ -1,25 +1,20 @@
 "use strict";
 // The list shows the index of a task. The detail of an example is unpacked when the example is opened.
 // All texts of runs and documents are inserted with textContent, so they are never parsed as HTML.
-const ROW = 58, SPARE = 6, STATES = { absent: 0, done: 1, failed: 2 };
+const PAGE = 50, ABSENT = 0, FAILED = 2;
 const $ = id => document.getElementById(id);
-const list = $("list"), rows = $("rows"), detail = $("detail");
+const list = $("list"), detail = $("detail");
 const unpacked = new Map();
-let task = 0, index = null, shown = [], at = 0, opened = -1, haystack = [];
+let task = 0, index = null, found = [], opened = -1, haystack = [];
 
-function h(name, attributes, ...children) {
-  const node = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes || {})) node.setAttribute(key, value);
-  node.append(...children.flat(Infinity).filter(child => child !== null && child !== undefined));
-  return node;
+function filled(element, attributes, children) {
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children.flat(Infinity).filter(child => child !== null && child !== undefined));
+  return element;
 }
 
-function drawn(name, attributes, ...children) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  node.append(...children);
-  return node;
-}
+const h = (name, attributes, ...children) => filled(document.createElement(name), attributes, children);
+const drawn = (name, attributes, ...children) => filled(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 
 function unpack(id) {
   if (!unpacked.has(id)) {
@@ -31,112 +26,90 @@ function unpack(id) {
   return unpacked.get(id);
 }
 
+// Names often begin alike, and ids often end alike.
+const middle = (text, most) => (text.length <= most ? text : `${text.slice(0, most - 1 - (most >> 1))}…${text.slice(-(most >> 1))}`);
+
 // ---- the list
 
 function options(select, values) {
-  select.replaceChildren(...values.map(([value, text]) => h("option", { value }, text)));
+  select.replaceChildren(...values.map(([value, text]) => h("option", { value, title: text }, middle(text, 40))));
 }
 
 async function openTask(number) {
   task = number;
   opened = -1;
-  at = 0;
   index = await unpack(`index-${task}`);
   haystack = index.ids.map((id, n) => [id, index.questions[n], ...index.predictions.map(p => p[n])].join("\n").toLowerCase());
-  const labels = index.jobs.map((job, n) => [n, job.label]);
-  options($("job"), labels);
-  options($("other"), [["", "–"], ...labels]);
+  const jobs = index.jobs.map((job, n) => [n, job.name === job.label ? job.label : `${job.name} ${job.label}`]);
+  options($("job"), jobs);
+  options($("other"), [["", "–"], ...jobs]);
   options($("metric"), index.metrics.map((name, n) => [n, name]));
-  options($("lost-at"), [["", "–"], ["any", "any stage"], ["-1", "no stage"], ...index.stages.map((name, n) => [n, name])]);
-  if (labels.length > 1) $("other").value = "1";
-  filter();
+  const stages = index.stages.map((name, n) => [n, n ? `lost at ${name}` : "failed, evidence known"]);
+  options($("state"), [["", "all"], ["failed", "failed"], ["absent", "not finished"], ["lost", "lost at any stage"], ...stages]);
 }
 
-const column = job => index.scores[job][Number($("metric").value) || 0] || [];
-const number = id => ($(id).value === "" ? null : Number($(id).value));
+const column = job => index.scores[job][Number($("metric").value)];
 
 function difference(n) {
-  const [one, other] = [column(Number($("job").value))[n], column(Number($("other").value))[n]];
-  return $("other").value === "" || one == null || other == null ? null : one - other;
+  const [one, other] = [column($("job").value)[n], $("other").value === "" ? null : column($("other").value)[n]];
+  return one === null || other === null ? null : one - other;
 }
 
-function keeps(n, job, scores) {
-  const [state, lost, low, high] = [$("state").value, $("lost-at").value, number("low"), number("high")];
-  if (state !== "" && index.states[job][n] !== Number(state)) return false;
-  if (lost === "any" ? index.lost[job][n] < 0 : lost !== "" && index.lost[job][n] !== Number(lost)) return false;
-  return (low === null || (scores[n] != null && scores[n] >= low)) && (high === null || (scores[n] != null && scores[n] <= high));
+function matches(n, words) {
+  const job = $("job").value, state = $("state").value, lost = index.lost[job][n];
+  const states = { "": true, failed: index.states[job][n] === FAILED, absent: index.states[job][n] === ABSENT, lost: lost >= 0 };
+  return (states[state] ?? lost === Number(state)) && words.every(word => haystack[n].includes(word));
 }
 
-function sort(found, key, down) {
-  const keys = new Map(found.map(n => [n, key(n)]));
-  const missing = found.filter(n => keys.get(n) == null), known = found.filter(n => keys.get(n) != null);
-  const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
-  known.sort((a, b) => (down ? -1 : 1) * compare(keys.get(a), keys.get(b)) || a - b);
-  return [...known, ...missing];
+function sorted(numbers) {
+  const score = n => column($("job").value)[n];
+  const [key, sign] = { task: [null, 1], up: [score, 1], down: [score, -1], worse: [difference, 1], better: [difference, -1] }[$("order").value];
+  if (!key) return numbers;
+  const last = n => (key(n) === null ? Infinity : sign * key(n)); // examples without a score are last
+  return numbers.sort((a, b) => (last(a) === last(b) ? a - b : last(a) - last(b)));
 }
 
 function filter() {
-  const job = Number($("job").value), scores = column(job), words = $("text").value.toLowerCase().split(/\s+/).filter(Boolean);
-  const all = index.ids.map((_, n) => n);
-  const found = all.filter(n => words.every(word => haystack[n].includes(word)) && keeps(n, job, scores));
-  const orders = {
-    task: () => found,
-    id: () => sort(found, n => index.ids[n], false),
-    up: () => sort(found, n => scores[n], false),
-    down: () => sort(found, n => scores[n], true),
-    worse: () => sort(found, difference, false),
-    better: () => sort(found, difference, true),
-  };
-  shown = orders[$("order").value]();
-  at = Math.max(0, shown.indexOf(opened));
-  $("count").textContent = `${shown.length.toLocaleString("en")} of ${all.length.toLocaleString("en")} examples`;
-  rows.style.height = `${Math.max(1, shown.length) * ROW}px`;
+  const words = $("text").value.toLowerCase().split(/\s+/).filter(Boolean);
+  found = sorted([...index.ids.keys()].filter(n => matches(n, words)));
+  $("count").textContent = `${found.length.toLocaleString("en")} of ${index.ids.length.toLocaleString("en")} examples`;
+  list.replaceChildren();
   list.scrollTop = 0;
-  draw();
+  more();
+  if (found.length) open(found.slice(0, PAGE).includes(opened) ? opened : found[0]);
 }
 
-const told = score => (score == null ? "–" : score.toFixed(1));
-
-function row(place) {
-  const n = shown[place], job = Number($("job").value), state = index.states[job][n], lost = index.lost[job][n];
-  const apart = difference(n);
-  const mark = state === STATES.absent ? "not finished" : state === STATES.failed ? "failed" : lost >= 0 ? `lost: ${index.stages[lost]}` : "";
-  const score = told(column(job)[n]) + (apart === null ? "" : ` (${apart < 0 ? "−" : "+"}${Math.abs(apart).toFixed(1)})`);
-  const node = h("div", { class: "row", role: "option", id: `row-${place}`, "aria-selected": String(place === at), "aria-setsize": shown.length, "aria-posinset": place + 1 },
-    h("div", {}, h("strong", {}, index.ids[n]), " ", index.questions[n]),
-    h("div", { class: "score" }, score),
-    h("div", { class: "said" }, index.predictions[job][n] ? `→ ${index.predictions[job][n]}` : " "),
-    h("div", { class: mark === "failed" ? "mark bad" : "mark" }, mark));
-  node.style.top = `${place * ROW}px`;
-  node.addEventListener("click", () => { at = place; draw(); open(n); });
-  return node;
+function more() {
+  const start = list.children.length;
+  list.append(...found.slice(start, start + PAGE).map(row));
 }
 
-function draw() {
-  const first = Math.max(0, Math.floor(list.scrollTop / ROW) - SPARE);
-  const last = Math.min(shown.length, Math.ceil((list.scrollTop + list.clientHeight) / ROW) + SPARE);
-  const made = [];
-  for (let place = first; place < last; place++) made.push(row(place));
-  if (!made.length) made.push(h("div", { class: "row", role: "option", "aria-selected": "false", "aria-disabled": "true" }, "No example matches."));
-  rows.replaceChildren(...made);
-  if ($(`row-${at}`)) list.setAttribute("aria-activedescendant", `row-${at}`);
-  else list.removeAttribute("aria-activedescendant");
+const shown = score => (score === null || score === undefined ? "–" : score.toFixed(1));
+const signed = value => (value === null ? "" : ` (${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(1)})`);
+
+function row(n) {
+  const job = $("job").value, state = index.states[job][n], lost = index.lost[job][n], id = index.ids[n];
+  const outcome = state === ABSENT ? "not finished" : state === FAILED ? "failed" : lost >= 0 ? `lost at ${index.stages[lost]}` : "";
+  const button = h("button", { type: "button", class: "row", title: id },
+    h("span", {}, h("strong", {}, middle(id, 28)), " ", index.questions[n]),
+    h("span", { class: "score" }, shown(column(job)[n]) + signed(difference(n))),
+    h("span", { class: "given" }, index.predictions[job][n] ? `→ ${index.predictions[job][n]}` : " "),
+    h("span", { class: state === FAILED ? "mark bad" : "mark" }, outcome));
+  mark(button, n === opened);
+  button.addEventListener("click", () => open(n).then(() => { detail.focus({ preventScroll: true }); detail.scrollIntoView({ block: "nearest" }); }));
+  return button;
 }
 
-function go(place) {
-  at = Math.max(0, Math.min(shown.length - 1, place));
-  const top = at * ROW, page = list.clientHeight;
-  if (top < list.scrollTop) list.scrollTop = top;
-  else if (top + ROW > list.scrollTop + page) list.scrollTop = top + ROW - page;
-  draw();
+function mark(button, isOpen) {
+  button.setAttribute("aria-pressed", String(isOpen));
+  button.tabIndex = isOpen ? 0 : -1; // the list has one tab stop
 }
 
 function onListKey(event) {
-  const page = Math.max(1, Math.floor(list.clientHeight / ROW) - 1);
-  const places = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: shown.length - 1 };
-  if (event.key in places) go(places[event.key]);
-  else if ((event.key === "Enter" || event.key === " ") && shown.length) open(shown[at]);
-  else return;
+  const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key];
+  if (!step || !list.contains(document.activeElement)) return;
+  const rows = [...list.children], place = rows.indexOf(document.activeElement) + step;
+  rows[Math.max(0, Math.min(rows.length - 1, place))].focus();
   event.preventDefault();
 }
 
@@ -150,138 +123,138 @@ function facts(pairs) {
   return kept.length ? h("dl", {}, kept.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])) : null;
 }
 
+const fold = (title, ...children) => h("details", {}, h("summary", {}, title), ...children);
+
 function merged(spans) {
-  const found = [];
+  const result = [];
   for (const [start, end] of [...spans].sort((a, b) => a[0] - b[0])) {
-    const before = found[found.length - 1];
+    const before = result[result.length - 1];
     if (before && start <= before[1]) before[1] = Math.max(before[1], end);
-    else found.push([start, end]);
+    else result.push([start, end]);
   }
-  return found;
+  return result;
 }
 
-function lane(name, spans, total, hatched) {
-  const wide = 1000, x = value => (wide * value) / total;
-  const svg = drawn("svg", { viewBox: `0 0 ${wide} 14`, preserveAspectRatio: "none", "aria-hidden": "true" }, drawn("rect", { class: "track", width: wide, height: 14 }));
-  if (hatched) {
-    let path = "";
-    for (let place = 0; place < wide; place += 10) path += `M${place} 14L${place + 10} 0`;
-    svg.append(drawn("path", { class: "never", d: path }));
-  }
-  for (const [start, end] of spans) {
-    svg.append(drawn("rect", { class: name, x: x(start), width: Math.max(3, x(end) - x(start)), height: 14 }));
-  }
+function lane(name, spans, total) {
+  const x = value => (1000 * value) / total;
+  const svg = drawn("svg", { viewBox: "0 0 1000 14", preserveAspectRatio: "none", "aria-hidden": "true" }, drawn("rect", { class: "track", width: 1000, height: 14 }));
+  for (const [start, end] of spans) svg.append(drawn("rect", { class: name, x: x(start), width: Math.max(3, x(end) - x(start)), height: 14 }));
   return [h("span", {}, name), svg];
 }
 
 function strip(example, job, total) {
-  const cited = job.calls.filter(call => call.span).map(call => call.span);
-  const lanes = { selected: job.selected, read: job.read, cited: merged(cited), evidence: merged(example.evidence || []) };
-  const kept = Object.entries(lanes).filter(([name, spans]) => spans.length || name === "selected" || name === "read");
-  const size = { selected: job.coverage.selected, read: job.coverage.read };
-  const share = (name, spans) => ((100 * (size[name] ?? length(spans))) / total).toFixed(1);
-  const say = ([name, spans]) => `${name} ${spans.length ? `${share(name, spans)} % (${spans.slice(0, 12).map(span).join(", ")}${spans.length > 12 ? ", …" : ""})` : "nothing"}`;
-  const never = (100 * (total - job.coverage.read)) / total;
-  const text = `${total.toLocaleString("en")} characters: ${kept.map(say).join("; ")}; never shown to the reader ${never.toFixed(1)} %`;
+  const cited = merged(job.calls.filter(call => call.span).map(call => call.span));
+  const lanes = Object.entries({ selected: job.selected, read: job.read, cited, evidence: merged(example.evidence || []) });
+  const share = (name, spans) => ((100 * (job.coverage[name] ?? length(spans))) / total).toFixed(1);
+  const text = lanes.filter(([, spans]) => spans.length).map(([name, spans]) => `${name} ${share(name, spans)} %`).join(", ");
   return [
-    h("div", { class: "strip", role: "img", "aria-label": `The document from its beginning to its end, ${text}` }, kept.map(([name, spans]) => lane(name, spans, total, name === "read"))),
-    h("p", { class: "note" }, `From the document's beginning to its end; hatched: never shown to the reader. ${text}.`),
+    h("div", { class: "strip", role: "img", "aria-label": `The document from its beginning to its end: ${text}` }, lanes.map(([name, spans]) => lane(name, spans, total))),
+    h("p", { class: "note" }, `The document from its beginning to its end: ${text} of ${total.toLocaleString("en")} characters.`),
   ];
 }
 
-function placed(place, document_) {
-  const told = document_ && document_.places[`${place[0]}-${place[1]}`];
-  return told ? `${document_.id} ${told} (${span(place)})` : span(place);
+function placed(place, source) {
+  const known = source && source.places[`${place[0]}-${place[1]}`];
+  return known ? `${source.id} ${known} (${span(place)})` : span(place);
 }
 
-function passage(place, document_) {
+function passage(place, source) {
   if (typeof place === "string") return h("blockquote", {}, place);
-  const text = document_ && document_.excerpts[`${place[0]}-${place[1]}`];
-  const more = text === undefined ? 0 : place[1] - place[0] - [...text].length;
-  return h("div", {}, h("span", { class: "note" }, placed(place, document_)), text === undefined ? null : h("blockquote", {}, text + (more > 0 ? ` [… ${more.toLocaleString("en")} characters]` : "")));
+  const text = source && source.excerpts[`${place[0]}-${place[1]}`];
+  const rest = text === undefined ? 0 : place[1] - place[0] - [...text].length;
+  return h("div", {}, h("span", { class: "note" }, placed(place, source)), text === undefined ? null : h("blockquote", {}, text + (rest > 0 ? ` [… ${rest.toLocaleString("en")} characters]` : "")));
 }
 
-function fold(title, open_, ...children) {
-  return h("details", open_ ? { open: "" } : {}, h("summary", {}, title), ...children);
-}
+const andMore = count => (count ? h("p", { class: "note" }, `and ${count} more`) : null);
 
-function call(one, example, document_) {
-  const own = one.question !== example.question ? one.question : "";
+function call(read, example, source) {
   return h("li", {},
-    facts([["round", String(one.round + 1)], ["question", own], ["output", one.error ? "" : one.text || "(empty)"], ["score", one.score === undefined ? "" : String(one.score)],
-      ["not seen", one.cut ? `${one.cut.toLocaleString("en")} characters` : ""], ["cited", one.span ? placed(one.span, document_) : ""], ["error", one.error]]),
-    one.prompt === undefined ? null : fold("Exact input", false, h("pre", { tabindex: "0" }, one.prompt)),
-    fold(`Passages (${one.passages.length + one.more_passages})`, false, one.passages.map(place => passage(place, document_)), one.more_passages ? h("p", { class: "note" }, `and ${one.more_passages} more`) : null));
+    facts([["round", read.round ? String(read.round + 1) : ""], ["question", read.question === example.question ? "" : read.question], ["output", read.error ? "" : read.text || "(empty)"],
+      ["score", read.score === undefined ? "" : String(read.score)], ["not seen", read.cut ? `${read.cut.toLocaleString("en")} characters` : ""],
+      ["cited", read.span ? placed(read.span, source) : ""], ["error", read.error]]),
+    read.prompt === undefined ? null : fold("Exact input", h("pre", { tabindex: "0" }, read.prompt)),
+    fold(`Passages (${read.passages.length + read.more_passages})`, read.passages.map(place => passage(place, source)), andMore(read.more_passages)));
 }
 
-function hit([start, end, score], made, document_) {
-  if (!made) return h("li", {}, `score ${score} `, passage([start, end], document_));
-  const spans = made.spans.map(span => passage(span, document_));
-  return h("li", {}, `score ${score} ${made.kind} `, h("blockquote", {}, made.text), fold(`Represents (${spans.length})`, false, ...spans));
+function hit([start, end, score], made, source) {
+  if (!made) return h("li", {}, `score ${score} `, passage([start, end], source));
+  return h("li", {}, `score ${score} ${made.kind} `, h("blockquote", {}, made.text), fold(`Represents (${made.spans.length})`, made.spans.map(place => passage(place, source))));
 }
 
 function command(job, id) {
   const quoted = text => `'${text.replaceAll("'", "'\\''")}'`;
-  const text = `python run_pipeline.py explain ${quoted(job.run)} ${quoted(id)}`;
-  const button = h("button", { type: "button" }, "Copy");
-  button.addEventListener("click", () => navigator.clipboard.writeText(text).then(() => { button.textContent = "Copied"; }, () => { button.textContent = "Copying failed"; }));
-  return [h("p", { class: "note" }, "Show everything: "), h("pre", { tabindex: "0" }, text), button];
+  return fold("Command that shows everything", h("pre", { tabindex: "0" }, `leporello explain ${quoted(job.run)} ${quoted(id)}`));
 }
 
-function jobDetail(number_, job, example, document_) {
-  const own = index.jobs[number_];
-  const first = number_ === Number($("job").value);
-  const head = `${own.label}: ${job === null ? "not finished" : job.failure ? "failed" : Object.entries(job.scores).map(([name, score]) => `${name} ${told(score)}`).join(", ")}`;
-  const node = fold(head, first);
-  node.className = "job";
-  if (job === null) return node;
-  node.append(...[
-    job.failure ? facts([["failed in", job.failure.stage], ["error", job.failure.error]]) : null,
-    facts([["prediction", job.failure ? "" : job.prediction || "(empty)"], ["raw answer", job.raw], ["lost at", job.lost_at], ["ledger", job.ledger], ["not in the text", document_ ? document_.losses.join("\n") : ""], ["notes", (job.notes || []).join("\n")]]),
-    ...(document_ && document_.length && !job.failure ? strip(example, job, document_.length) : []),
-    job.hits.length ? fold(`Hits (${job.hits.length + job.more_hits})`, false, h("ol", {}, job.hits.map((found, rank) => hit(found, job.passages[rank], document_)))) : null,
-    job.calls.length ? fold(`Inputs and outputs (${job.calls.length + job.more_calls})`, false, h("ol", {}, job.calls.map(one => call(one, example, document_))), job.more_calls ? h("p", { class: "note" }, `and ${job.more_calls} more`) : null) : null,
-    ...command(own, example.id),
+function result(place, job, example, source) {
+  const about = index.jobs[place], name = index.metrics[Number($("metric").value)];
+  const answer = job === null ? "not finished" : job.failure ? "failed" : job.prediction || "(empty)";
+  const lost = job && job.lost_at ? `lost at ${job.lost_at}` : "";
+  const element = h("details", { class: "job" }, h("summary", { title: about.label }, h("strong", {}, middle(about.name, 30)),
+    h("span", { class: "score" }, shown(job && job.scores[name])), h("span", { class: "given" }, answer), h("span", { class: "mark" }, lost)));
+  element.open = place === Number($("job").value);
+  if (job === null) return element;
+  const scores = Object.entries(job.scores).map(([metric, score]) => `${metric} ${shown(score)}`).join(", ");
+  element.append(...[
+    job.failure ? facts([["failed in", job.failure.stage], ["error", job.failure.error]])
+      : facts([["raw answer", job.raw], ["scores", scores], ["coverage", job.ledger], ["notes", (job.notes || []).join("\n")]]),
+    ...(source && source.length && !job.failure ? strip(example, job, source.length) : []),
+    job.hits.length ? fold(`Hits (${job.hits.length + job.more_hits})`, h("ol", {}, job.hits.map((one, rank) => hit(one, job.passages[rank], source)))) : null,
+    job.calls.length ? fold(`Inputs and outputs (${job.calls.length + job.more_calls})`, h("ol", {}, job.calls.map(read => call(read, example, source))), andMore(job.more_calls)) : null,
+    command(about, example.id),
   ].filter(Boolean));
-  return node;
+  return element;
 }
 
 async function open(n) {
   opened = n;
+  [...list.children].forEach((button, place) => mark(button, found[place] === n));
   const piece = await unpack(`piece-${task}-${Math.floor(n / index.piece)}`);
   if (opened !== n) return; // another example was opened in the meantime
   const example = piece.examples[n % index.piece];
-  const document_ = example.document === undefined ? null : piece.documents[example.document];
-  const about = document_ ? `${document_.title || document_.id}, ${document_.length.toLocaleString("en")} characters` : "";
+  const source = example.document === undefined ? null : piece.documents[example.document];
+  const about = source ? `${source.title || source.id}, ${source.length.toLocaleString("en")} characters` : "";
   detail.replaceChildren(...[
     h("h3", {}, example.id),
-    facts([["question", example.question], ["instruction", example.instruction], ["choices", (example.choices || []).join("\n")], ["references", (example.references || []).join("\n")],
-      ["document", about], ["group", example.group], ["fault", example.fault]]),
-    example.evidence && example.evidence.length ? fold(`Evidence (${example.evidence.length})`, false, example.evidence.map(place => passage(place, document_))) : null,
-    ...example.jobs.map((job, number_) => jobDetail(number_, job, example, document_)),
+    facts([["question", example.question], ["references", (example.references || []).join("\n")], ["instruction", example.instruction], ["choices", (example.choices || []).join("\n")],
+      ["document", about], ["not in the text", source ? source.losses.join("\n") : ""], ["group", example.group], ["fault", example.fault]]),
+    example.evidence && example.evidence.length ? fold(`Evidence (${example.evidence.length})`, example.evidence.map(place => passage(place, source))) : null,
+    ...example.jobs.map((job, place) => result(place, job, example, source)),
   ].filter(Boolean));
   detail.scrollTop = 0;
-  detail.focus();
 }
 
 function onKey(event) {
   const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
   if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) { $("text").focus(); event.preventDefault(); }
-  if (event.key === "Escape" && (detail.contains(event.target) || event.target.id === "text")) list.focus();
-  if (event.key === "ArrowDown" && event.target.id === "text") { list.focus(); event.preventDefault(); }
+  const isDown = event.key === "ArrowDown" && event.target.id === "text";
+  if (isDown || (event.key === "Escape" && (detail.contains(event.target) || event.target.id === "text"))) {
+    (list.querySelector("[aria-pressed=true]") || list.firstChild)?.focus();
+    event.preventDefault();
+  }
 }
 
-function begin() {
-  if (!window.DecompressionStream) { $("count").textContent = "The list of examples needs a browser of 2023 or later."; return; }
-  $("filters").hidden = list.hidden = false;
-  let waiting = 0;
-  list.addEventListener("scroll", () => { if (!waiting) waiting = requestAnimationFrame(() => { waiting = 0; draw(); }); });
+async function showLost(event) {
+  const link = event.target.closest("[data-filter]");
+  if (!link) return;
+  const [number, job, stage] = link.dataset.filter.split(" ");
+  $("task").value = number;
+  if (Number(number) !== task) await openTask(Number(number));
+  [$("job").value, $("state").value, $("text").value] = [job, stage, ""];
+  filter();
+}
+
+async function begin() {
+  $("filters").hidden = document.querySelector(".browser").hidden = false;
+  if (!window.DecompressionStream) { $("count").textContent = "The list of examples needs a browser of 2024 or later."; return; }
+  list.addEventListener("scroll", () => { if (list.scrollTop + list.clientHeight > list.scrollHeight - 400) more(); });
   list.addEventListener("keydown", onListKey);
   document.addEventListener("keydown", onKey);
-  window.addEventListener("resize", draw);
+  document.addEventListener("click", showLost);
   $("filters").addEventListener("submit", event => event.preventDefault());
-  $("filters").addEventListener("input", event => (event.target.id === "task" ? openTask(Number(event.target.value)) : filter()));
-  openTask(0);
+  $("filters").addEventListener("input", async event => { if (event.target.id === "task") await openTask(Number(event.target.value)); filter(); });
+  await openTask(0);
+  filter();
 }
 
 $("theme").addEventListener("change", event => { document.documentElement.dataset.theme = event.target.value; });

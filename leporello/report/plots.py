@@ -11,14 +11,26 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-_WIDTH = 640
-_LEFT, _RIGHT, _TOP, _BOTTOM = 190, 24, 12, 46
-_ROW = 26
-_HEIGHT = 300
-_LABEL = 22  # maximum length of the label of a row
-_STYLES = 8
+MOST_SERIES = 3
+"""Maximum number of series in one panel: more lines and bands hide each other."""
+
+_WIDTH, _HEIGHT = 400, 230
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 12, 44
+_STYLES = 4
 _FEW = 8  # maximum number of values that are all marked on an axis
 _DECADE = 10
+_LETTER, _LINE = 6.5, 14  # width of a letter and height of a line of text
+_LEGEND = 46  # characters
+
+
+class Markup(str):
+    """HTML or SVG with escaped texts, which templates insert unchanged."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        """Returns the markup, as templates expect it."""
+        return str(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,68 +63,62 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """A share of a whole, or a score with its interval."""
-
-    label: str
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Plot:
-    """A drawing with a table of its numbers.
+    """Panels with equal axes, and a table of their numbers.
 
     Attributes:
-        title: Title above it.
-        svg: The drawing.
-        headers: Headers of the table of its numbers.
+        title: Title above the panels.
+        panels: Captions and drawings; a single panel has no caption.
+        headers: Headers of the table of numbers.
         rows: Rows of that table.
     """
 
     title: str
-    svg: str
+    panels: tuple[tuple[str, Markup], ...]
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
-def dots(title: str, rows: Sequence[Bar], *, top: float = 100) -> Plot:
-    """Draws scores as dots with intervals, one per row."""
-    height = _TOP + _ROW * len(rows) + _BOTTOM
-    x = scale(0, top, _LEFT, _WIDTH - _RIGHT)
-    marks = []
-    for index, row in enumerate(rows):
-        y = _TOP + _ROW * (index + 0.5)
-        if row.low is not None and row.high is not None:
-            marks.append(_line(x(row.low), y, x(row.high), y, "whisker"))
-        marks.append(f'<circle class="dot" cx="{x(row.value):.1f}" cy="{y:.1f}" r="5"/>')
-        marks.append(_text(_LEFT - 8, y + 4, row.label, "end"))
-    svg = _framed(title, height, [*_x_axis(0, top, x, height), *marks])
-    return Plot(title, svg, ("", "score", "from", "to"), tuple(map(_numbers, rows)))
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """Axes of a panel; the `y` axis begins at 0.
 
+    Attributes:
+        x_name: Label of the `x` axis.
+        y_name: Label of the `y` axis.
+        values: Values of `x`; positive on a logarithmic axis.
+        top: Largest value of `y`.
+        logarithmic: Whether the `x` axis is logarithmic.
+    """
 
-def bars(title: str, rows: Sequence[Bar]) -> Plot:
-    """Draws shares in per cent as bars from 0 to 100, one per row."""
-    height = _TOP + _ROW * len(rows) + _BOTTOM
-    x = scale(0, 100, _LEFT, _WIDTH - _RIGHT)
-    marks = []
-    for index, row in enumerate(rows):
-        y = _TOP + _ROW * index
-        width = x(row.value) - x(0)
-        marks.append(
-            f'<rect class="bar" x="{_LEFT}" y="{y + 4}" width="{width:.1f}" height="{_ROW - 8}"/>'
-        )
-        marks.append(_text(_LEFT - 8, y + _ROW / 2 + 4, row.label, "end"))
-        inside = row.value > 85  # noqa: PLR2004 -- per cent; the number does not fit beside a longer bar
-        place_of_number = x(row.value) + (-6 if inside else 6)
-        kind = "inside" if inside else ""
-        anchor = "end" if inside else "start"
-        number = f"{row.value:.1f} %"
-        marks.append(_text(place_of_number, y + _ROW / 2 + 4, number, anchor, kind))
-    svg = _framed(title, height, [*_x_axis(0, 100, x, height), *marks])
-    shown = tuple((row.label, f"{row.value:.1f} %") for row in rows)
-    return Plot(title, svg, ("", "share"), shown)
+    x_name: str
+    y_name: str
+    values: Collection[float]
+    top: float
+    logarithmic: bool = False
+
+    @staticmethod
+    def around(
+        points: Sequence[Point], x_name: str, y_name: str, *, logarithmic: bool = False
+    ) -> Axes:
+        """Returns axes on which all points have a place."""
+        top = 1.05 * (max(point.high for point in points) or 1.0)
+        return Axes(x_name, y_name, {point.x for point in points}, top, logarithmic)
+
+    def x(self, value: float) -> float:
+        """Returns the horizontal place of a value."""
+        transform = math.log10 if self.logarithmic else float
+        low, high = transform(min(self.values)), transform(max(self.values))
+        margin = 0.0 if low < high else 0.5
+        return scale(low - margin, high + margin, _LEFT, _WIDTH - _RIGHT)(transform(value))
+
+    def y(self, value: float) -> float:
+        """Returns the vertical place of a value."""
+        return scale(0, self.top, _HEIGHT - _BOTTOM, _TOP)(value)
+
+    def place(self, x: float, y: float) -> str:
+        """Returns the place of a point, as in SVG's lists of points."""
+        return f"{self.x(x):.1f},{self.y(y):.1f}"
 
 
 def lines(
@@ -126,7 +132,9 @@ def lines(
     front: Sequence[Point] = (),
     digits: int = 2,
 ) -> Plot:
-    """Draws series as lines with bands, or as single marks with intervals.
+    """Draws series as lines with bands or intervals, or as labelled marks with intervals.
+
+    More than three series have a panel each.
 
     Args:
         title: Title above the plot.
@@ -139,64 +147,69 @@ def lines(
         digits: Decimals of `y` in the table.
     """
     points = [*front, *(point for line in series for point in line.points)]
-    transform = math.log10 if logarithmic else _identity
-    low, high = min(transform(p.x) for p in points), max(transform(p.x) for p in points)
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    linear = scale(low, high, 56, _WIDTH - _RIGHT)
-    top = (max(p.high for p in points) or 1.0) * 1.05
-    y = scale(0, top, _HEIGHT - _BOTTOM, _TOP)
-
-    def x(value: float) -> float:
-        return linear(transform(value))
-
-    axes = [
-        *_y_axis(top, y, y_name),
-        *_x_ticks(x_values({p.x for p in points}, logarithmic), x, x_name),
-    ]
-    if front:
-        path = " ".join(f"{x(p.x):.1f},{y(p.y):.1f}" for p in front)
-        axes.append(f'<polyline class="front" points="{path}"/>')
-    marks = [
-        mark for index, line in enumerate(series) for mark in _series(line, index, x, y, joined)
-    ]
-    height = _HEIGHT + 18 * math.ceil(len(series) / 2)
-    svg = _framed(title, height, [*axes, *marks, *_legend(series)])
-    banded = any(p.low < p.high for p in points)
-    ends = ("from", "to") if banded else ()
+    axes = Axes.around(points, x_name, y_name, logarithmic=logarithmic)
+    names = [line.name for line in series] if len(series) > MOST_SERIES else [""]
+    panels = tuple(
+        (name, panel(f"{title} {name}", [s for s in series if name in ("", s.name)], axes, front,
+                     joined=joined))
+        for name in names
+    )  # fmt: skip
+    ends = ("from", "to") if any(p.low < p.high for p in points) else ()
     rows = [
-        (
-            line.name,
-            _label_of(p),
-            *(f"{n:.{digits}f}" for n in (p.y, p.low, p.high)[: 1 + len(ends)]),
-        )
+        (line.name, _label_of(p),
+         *(f"{n:.{digits}f}" for n in (p.y, p.low, p.high)[: 1 + len(ends)]))
         for line in series
         for p in line.points
-    ]
-    return Plot(title, svg, ("", x_name, y_name, *ends), tuple(rows))
+    ]  # fmt: skip
+    return Plot(title, panels, ("", x_name, y_name, *ends), tuple(rows))
 
 
-def _series(
-    series: Series,
-    index: int,
-    x: Callable[[float], float],
-    y: Callable[[float], float],
-    joined: bool,
-) -> Iterable[str]:
+def panel(
+    title: str,
+    series: Sequence[Series],
+    axes: Axes,
+    front: Sequence[Point] = (),
+    *,
+    joined: bool = True,
+) -> Markup:
+    """Draws one panel; its legend is below, if it has several series."""
+    marks = [*_y_axis(axes), *_x_axis(axes)]
+    if front:
+        path = " ".join(axes.place(p.x, p.y) for p in front)
+        marks.append(f'<polyline class="front" points="{path}"/>')
+    for index, points in enumerate(series):
+        # The bands of several series would hide each other.
+        marks += _series(points, index, axes, joined=joined, banded=joined and len(series) == 1)
+    if not joined:
+        marks += _labels([point for line in series for point in line.points], axes)
+    legend = [*_legend(series)] if len(series) > 1 else []
+    return framed(title, _WIDTH, _HEIGHT + 18 * len(legend), [*marks, *legend])
+
+
+def framed(title: str, width: int, height: int, marks: Iterable[str], kind: str = "") -> Markup:
+    """Returns a drawing; without a title, screen readers skip it."""
+    role = f'role="img" aria-label="{escape(title)}"' if title else 'aria-hidden="true"'
+    head = f'<svg class="{kind}" viewBox="0 0 {width} {height}" {role}>'
+    return Markup(f"{head}{''.join(marks)}</svg>")
+
+
+def _series(series: Series, index: int, axes: Axes, *, joined: bool, banded: bool) -> Iterable[str]:
     kind = f"s{index % _STYLES}"
-    if joined and len(series.points) > 1:
-        upper = [f"{x(p.x):.1f},{y(p.high):.1f}" for p in series.points]
-        lower = [f"{x(p.x):.1f},{y(p.low):.1f}" for p in reversed(series.points)]
+    if banded and len(series.points) > 1:
+        upper = [axes.place(p.x, p.high) for p in series.points]
+        lower = [axes.place(p.x, p.low) for p in reversed(series.points)]
         yield f'<polygon class="band {kind}" points="{" ".join([*upper, *lower])}"/>'
-        path = " ".join(f"{x(p.x):.1f},{y(p.y):.1f}" for p in series.points)
+    if joined and len(series.points) > 1:
+        path = " ".join(axes.place(p.x, p.y) for p in series.points)
         yield f'<polyline class="line {kind}" points="{path}"/>'
     for p in series.points:
-        if not joined and p.low < p.high:
-            yield _line(x(p.x), y(p.low), x(p.x), y(p.high), f"whisker {kind}")
+        x, y = axes.x(p.x), axes.y(p.y)
+        if p.low < p.high and not (banded and len(series.points) > 1):
+            yield line(x, axes.y(p.low), x, axes.y(p.high), f"whisker {kind}")
         tooltip = escape(f"{series.name}: {_label_of(p)}: {p.y:.4g}")
-        yield _mark(index, x(p.x), y(p.y), f"<title>{tooltip}</title>")
+        yield _mark(index, x, y, f"<title>{tooltip}</title>")
         if p.chosen:
-            yield f'<circle class="ring" cx="{x(p.x):.1f}" cy="{y(p.y):.1f}" r="9"/>'
+            yield f'<circle class="ring" cx="{x:.1f}" cy="{y:.1f}" r="9"/>'
 
 
 def _label_of(point: Point) -> str:
@@ -205,82 +218,79 @@ def _label_of(point: Point) -> str:
 
 def _mark(index: int, x: float, y: float, inner: str = "") -> str:
     """Returns a mark in the shape and colour of a series."""
-    kind, size = f"mark s{index % _STYLES}", 4.5
+    kind, size = f"mark s{index % _STYLES}", 4.0
     match index % 4:
         case 0:
             return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{size}">{inner}</circle>'
         case 1:
-            corner = f'x="{x - size:.1f}" y="{y - size:.1f}"'
-            side = f'width="{2 * size}" height="{2 * size}"'
-            return f'<rect class="{kind}" {corner} {side}>{inner}</rect>'
+            corners = [(x - 4, y - 4), (x + 4, y - 4), (x + 4, y + 4), (x - 4, y + 4)]
         case 2:
-            corners = [(x, y - 6), (x + 6, y + 5), (x - 6, y + 5)]
+            corners = [(x, y - 5), (x + 5, y + 4), (x - 5, y + 4)]
         case _:
-            corners = [(x, y - 6), (x + 6, y), (x, y + 6), (x - 6, y)]
+            corners = [(x, y - 5), (x + 5, y), (x, y + 5), (x - 5, y)]
     path = " ".join(f"{a:.1f},{b:.1f}" for a, b in corners)
     return f'<polygon class="{kind}" points="{path}">{inner}</polygon>'
 
 
+def _labels(points: Sequence[Point], axes: Axes) -> Iterable[str]:
+    """Yields the labels beside marks; a label moves down where another one is in its way."""
+    placed: list[tuple[float, float, float]] = []  # left, right, base line
+    for point in sorted(points, key=lambda point: -point.y):
+        text, x, y = middle(point.label, 24), axes.x(point.x), axes.y(point.y) + 4
+        width, is_right = _LETTER * (len(text) + 1), axes.x(point.x) < _WIDTH / 2
+        left = x + 8 if is_right else x - 8 - width
+        for other_left, other_right, base in sorted(placed, key=lambda place: place[2]):
+            if left < other_right and other_left < left + width and abs(base - y) < _LINE:
+                y = base + _LINE
+        placed.append((left, left + width, y))
+        yield _text(
+            x + 8 if is_right else x - 8, y, point.label, "start" if is_right else "end", limit=24
+        )
+
+
 def _legend(series: Sequence[Series]) -> Iterable[str]:
-    for index, line in enumerate(series):
-        x, y = 62 + (index % 2) * 290, _HEIGHT + 10 + 18 * (index // 2)
-        yield _mark(index, x, y - 4)
-        yield _text(x + 12, y, line.name, "start", limit=36)
+    for index, line_ in enumerate(series):
+        y = _HEIGHT + 10 + 18 * index
+        mark = _mark(index, _LEFT, y - 4)
+        yield mark + _text(_LEFT + 12, y, line_.name, "start", limit=_LEGEND)
 
 
-def _x_axis(low: float, high: float, x: Callable[[float], float], height: int) -> Iterable[str]:
-    bottom = height - _BOTTOM
-    for value in ticks(low, high):
-        yield _line(x(value), _TOP, x(value), bottom, "grid")
-        yield _text(x(value), bottom + 18, f"{value:g}", "middle", "tick")
+def _y_axis(axes: Axes) -> Iterable[str]:
+    for value in ticks(0, axes.top):
+        yield line(_LEFT, axes.y(value), _WIDTH - _RIGHT, axes.y(value), "grid")
+        yield _text(_LEFT - 6, axes.y(value) + 4, short_number(value), "end", "tick")
+    place = f'transform="translate(12 {(_TOP + _HEIGHT - _BOTTOM) / 2:.0f}) rotate(-90)"'
+    yield f'<text class="axis" {place} text-anchor="middle">{escape(axes.y_name)}</text>'
 
 
-def _y_axis(top: float, y: Callable[[float], float], name: str) -> Iterable[str]:
-    for value in ticks(0, top):
-        yield _line(56, y(value), _WIDTH - _RIGHT, y(value), "grid")
-        yield _text(50, y(value) + 4, f"{value:g}", "end", "tick")
-    position = f'transform="translate(14 {(_TOP + _HEIGHT - _BOTTOM) / 2:.0f}) rotate(-90)"'
-    yield f'<text class="axis" {position} text-anchor="middle">{escape(name)}</text>'
-
-
-def _x_ticks(values: Sequence[float], x: Callable[[float], float], name: str) -> Iterable[str]:
+def _x_axis(axes: Axes) -> Iterable[str]:
     """Yields the labels of values that do not overlap."""
     last = -math.inf
-    for value in values:
-        if x(value) - last > 48:  # noqa: PLR2004 -- a number's width
-            last = x(value)
-            yield _text(last, _HEIGHT - _BOTTOM + 18, short_number(value), "middle", "tick")
-    yield _text((56 + _WIDTH - _RIGHT) / 2, _HEIGHT - 8, name, "middle", "axis", limit=80)
+    for value in x_values(axes.values, axes.logarithmic):
+        if axes.x(value) - last > 44:  # noqa: PLR2004 -- a number's width
+            last = axes.x(value)
+            yield _text(last, _HEIGHT - _BOTTOM + 16, short_number(value), "middle", "tick")
+    centre = (_LEFT + _WIDTH - _RIGHT) / 2
+    yield _text(centre, _HEIGHT - 8, axes.x_name, "middle", "axis", limit=_LEGEND)
 
 
-def _identity(value: float) -> float:
-    return value
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+    """Returns a line of SVG."""
     return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
 
 
-def _text(
-    x: float, y: float, text: str, anchor: str, kind: str = "", *, limit: int = _LABEL
-) -> str:
-    # Keep the end of long names, because the points of a sweep differ there.
-    short = text if len(text) <= limit else f"…{text[1 - limit :]}"
+def _text(x: float, y: float, text: str, anchor: str, kind: str = "", *, limit: int = 24) -> str:
+    short = middle(text, limit)
     tooltip = f"<title>{escape(text)}</title>" if short != text else ""
     position = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
     return f'<text class="{kind}" {position}>{escape(short)}{tooltip}</text>'
 
 
-def _framed(title: str, height: int, marks: Iterable[str]) -> str:
-    return (
-        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}">'
-        f"{''.join(marks)}</svg>"
-    )
-
-
-def _numbers(row: Bar) -> tuple[str, ...]:
-    ends = ("" if end is None else f"{end:.2f}" for end in (row.low, row.high))
-    return (row.label, f"{row.value:.2f}", *ends)
+def middle(text: str, limit: int) -> str:
+    """Returns a text without its middle, if it is longer than the limit."""
+    # Names of pipelines begin alike, and the points of a sweep also end alike.
+    end = limit // 2
+    return text if len(text) <= limit else f"{text[: limit - end - 1]}…{text[-end:]}"
 
 
 def scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:

@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -22,27 +22,14 @@ from leporello.core.protocols import SECTION
 from leporello.jobs.directory import RunDirectory
 from leporello.report.example_index import Packed, pack
 from leporello.report.join import JobRows, facts
-from leporello.report.plots import Bar, Plot, dots
+from leporello.report.plots import middle
 from leporello.report.sections import SECTIONS, ReportData, ReportSection
+from leporello.report.summary import board, short_names
 
 _HERE = Path(__file__).parent
 # Code points that HTML does not allow: control characters, lone surrogates and noncharacters.
 _ODD = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
-_FULL = 100
 _MARK = '<meta name="generator" content="Leporello">'  # in the template
-
-
-def score_plots(comparison: TaskComparison) -> Iterator[Plot]:
-    """Yields plots of the scores on a task, one per metric."""
-    for metric, score in comparison.metrics.items():
-        rows = [
-            Bar(entry.label, entry_score.value, *(entry_score.interval or (None, None)))
-            for entry in comparison.entries
-            if (entry_score := entry.scores[metric]).examples
-        ]
-        top = max([_FULL, *(row.high or row.value for row in rows)])
-        if rows:
-            yield dots(f"{score} on {comparison.task}, with 95 % intervals", rows, top=top)
 
 
 def write(page: Mapping[str, Any], out: Path) -> None:
@@ -62,13 +49,13 @@ def write(page: Mapping[str, Any], out: Path) -> None:
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
+    environment.filters["middle"] = middle
     style, script = ((_HERE / name).read_text("utf-8") for name in ("page.css", "page.js"))
     values: dict[str, Any] = {
         "page": page,
         "style": Markup(style),  # noqa: S704 -- our own file
         "script": Markup(script),  # noqa: S704 -- our own file
         "policy": _policy(style, script),
-        "drawn": lambda plot: Markup(plot.svg),  # noqa: S704 -- `plots` escapes all texts
     }
     try:
         with atomically(out) as file:
@@ -127,8 +114,8 @@ def report(
         inputs: Number of examples per task that are shown with the readers' exact inputs.
         tasks: Names of the tasks to show; all if empty.
         baseline: Label of the pipeline that the others are tested against; by default the first.
-        sections: Sections between scores and examples: names, `./file.py:Class`, or YAML of a
-            mapping with `class`; all built-in sections if empty.
+        sections: Sections below the examples: names, `./file.py:Class`, or YAML of a mapping with
+            `class`. They are open; without a name, the page has all built-in sections, closed.
         draws: Settings of the resampling.
 
     Raises:
@@ -137,33 +124,40 @@ def report(
     """
     check_own(out, _MARK)
     comparison = compare(runs, baseline=baseline, tasks=tasks, common=True, draws=draws)
+    names = short_names([e.label for task in comparison.boards for e in task.entries])
     example_facts = facts(runs)
     share = _CHARACTERS / max(1, _count_examples(comparison))
     packed = [
-        pack(task.task, _jobs(task), [*task.metrics], example_facts,
+        pack(task.task, _jobs(task, names), [*task.metrics], example_facts,
              characters=min(share, _EACH), inputs=inputs)
         for task in comparison.boards
     ]  # fmt: skip
-    data = ReportData(runs, comparison, packed, example_facts)
+    data = ReportData(runs, comparison, packed, example_facts, names)
     all_sections = [*_sections(data, sections)]
     notes = [
         *example_facts.notes,
         *chain.from_iterable(section.notes for _, section in all_sections),
+        *chain.from_iterable(map(_notes, comparison.boards, packed)),
     ]
-    notes += chain.from_iterable(map(_notes, comparison.boards, packed))
+    boards = [*map(board, count(), comparison.boards, packed)]
     page = {
         "title": f"Report on {', '.join(run.resolve().name for run in runs)}",
-        "tables": tables_of(comparison),
-        "scores": [plot for task in comparison.boards for plot in score_plots(task)],
+        "boards": boards,
+        "has_losses": any(task.losses for task in boards),
+        "has_differences": any(
+            task.baseline and len(task.entries) > 1 for task in comparison.boards
+        ),
         "sections": [(name, section) for name, section in all_sections if _has_content(section)],
+        "opened": bool(sections),
+        "tables": tables_of(comparison),
         "sources": [_source(run) for run in runs],
         "tasks": [(examples.task, examples.index) for examples in packed],
         "pieces": [*_pieces(packed)],
         "notes": notes,
     }
     write(page, out)
-    count = sum(len(examples.ids) for examples in packed)
-    return Report(out, out.stat().st_size, count, tuple(notes))
+    total = sum(len(examples.ids) for examples in packed)
+    return Report(out, out.stat().st_size, total, tuple(notes))
 
 
 def _sections(data: ReportData, names: Sequence[str]) -> Iterator[tuple[str, ReportSection]]:
@@ -186,9 +180,9 @@ def _count_examples(comparison: Comparison) -> int:
     return sum(max(entry.examples for entry in task.entries) for task in comparison.boards)
 
 
-def _jobs(comparison: TaskComparison) -> list[JobRows]:
+def _jobs(comparison: TaskComparison, names: Mapping[str, str]) -> list[JobRows]:
     return [
-        JobRows(entry.label, entry.run, entry.pipeline, comparison.task)
+        JobRows(entry.label, entry.run, entry.pipeline, comparison.task, names[entry.label])
         for entry in comparison.entries
     ]
 
@@ -209,9 +203,9 @@ def _pieces(packed: Sequence[Packed]) -> Iterator[tuple[str, str]]:
             yield f"piece-{task}-{number}", data
 
 
-def _source(run: Path) -> dict[str, str]:
-    """Returns the name of a run, and the content of its config and manifest."""
+def _source(run: Path) -> dict[str, Any]:
+    """Returns the name of a run, and its config and manifest."""
     directory = RunDirectory(run)
-    files = {"config": directory.config, "manifest": directory.manifest}
-    texts = {n: f.read_text("utf-8", "replace") if f.exists() else "" for n, f in files.items()}
-    return {"name": run.resolve().name, **texts}
+    files = [file for file in (directory.config, directory.manifest) if file.exists()]
+    texts = [{"name": file.name, "text": file.read_text("utf-8", "replace")} for file in files]
+    return {"name": run.resolve().name, "files": texts}

@@ -1,17 +1,16 @@
-"""Sections of a report between its scores and its examples, by name.
+"""Sections of a report below its examples, by name.
 
 A plug-in class can be a section too: its method `section(data)` receives all data of the report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
 from leporello.analysis.comparison.tables import Comparison
-from leporello.analysis.funnel.counts import Funnel
 from leporello.config.suites import read_suites
 from leporello.core.errors import UserError
 from leporello.core.files import read_json
@@ -22,7 +21,7 @@ from leporello.report.curves import curves
 from leporello.report.example_index import Packed
 from leporello.report.join import ExampleFacts, JobRows
 from leporello.report.lengths import effective_lengths, length_plots
-from leporello.report.plots import Bar, Plot, bars
+from leporello.report.plots import Plot
 from leporello.report.training_section import TrainingSummary, trainings
 from leporello.suites import suite_tables
 from leporello.suites.layout import text_tables
@@ -36,13 +35,15 @@ class ReportData:
         runs: Directories of the runs.
         comparison: Comparison of their pipelines, task by task.
         packed: Examples of each task, with each job's scores.
-        facts: Traces and funnels of the examples.
+        facts: Traces of the examples.
+        names: Short names of pipelines by their labels: `#1` for a point of a sweep.
     """
 
     runs: Sequence[Path]
     comparison: Comparison
     packed: Sequence[Packed]
     facts: ExampleFacts
+    names: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +67,6 @@ class ReportSection:
     notes: Sequence[str] = ()
 
 
-class Lost:
-    """Plots of the funnel: the examples whose complete proof each stage kept."""
-
-    def section(self, data: ReportData) -> ReportSection:
-        """Returns one plot per pipeline."""
-        plots = (_funnel_plots(examples.jobs, data.facts.funnels) for examples in data.packed)
-        return ReportSection("Where answers are lost", plots=[*chain.from_iterable(plots)])
-
-
-def _funnel_plots(
-    jobs: Sequence[JobRows], funnels: Mapping[tuple[Path, str, str], Funnel]
-) -> Iterator[Plot]:
-    """Yields for each pipeline the share of examples whose complete proof each stage kept."""
-    for job in jobs:
-        funnel = funnels.get(job.key)
-        if funnel and funnel.steps:
-            title = f"{job.label} on {job.task}: examples whose complete proof each stage kept"
-            steps = [step for step in funnel.steps if step.of]
-            labels = [f"{step.stage} ({step.lost:,} lost)" for step in steps]
-            yield bars(title, [Bar(n, s.share) for n, s in zip(labels, steps, strict=True)])
-
-
 class Ways:
     """Tables of the ways that combiners chose to answer."""
 
@@ -95,7 +74,7 @@ class Ways:
         """Returns one table per task."""
         tables = []
         for board, examples in zip(data.comparison.boards, data.packed, strict=True):
-            rows = [(job.label, _ways(job)) for job in examples.jobs]
+            rows = [(job.name, _ways(job)) for job in examples.jobs]
             if any(ways for _, ways in rows):
                 table = ways_table(f"Ways of {board.task}", rows)
                 notes = (*table.notes, *map(_seconds, examples.jobs))
@@ -110,7 +89,7 @@ def _seconds(job: JobRows) -> str:
     seconds = (
         f"{role} {work['seconds']:,.1f}" for role, work in roles.items() if "seconds" in work
     )
-    return f"{job.label}: seconds of reading in the last run: {', '.join(seconds) or 'unknown'}"
+    return f"{job.name}: seconds of reading in the last run: {', '.join(seconds) or 'unknown'}"
 
 
 def _ways(job: JobRows) -> Mapping[str, Mapping[str, int]]:
@@ -126,7 +105,7 @@ class Curves:
     def section(self, data: ReportData) -> ReportSection:
         """Returns all curves that have data."""
         tasks = zip(data.comparison.boards, data.packed, strict=True)
-        plots = (curves(*task, data.facts) for task in tasks)
+        plots = (curves(*task, data.facts, data.names) for task in tasks)
         return ReportSection("Curves", plots=[*chain.from_iterable(plots)])
 
 
@@ -136,7 +115,7 @@ class Lengths:
     def section(self, data: ReportData) -> ReportSection:
         """Returns one plot per task, and the effective length for RULER."""
         boards = data.comparison.boards
-        plots = [*length_plots(boards)]
+        plots = [*length_plots(boards, data.names)]
         return ReportSection("Lengths", effective_lengths(boards) if plots else "", plots=plots)
 
 
@@ -169,7 +148,6 @@ class PapersTables:
 
 SECTIONS: Mapping[str, type] = {
     "suites": PapersTables,
-    "lost": Lost,
     "ways": Ways,
     "curves": Curves,
     "lengths": Lengths,

@@ -37,7 +37,8 @@ def test_several_lengths_of_a_task_are_plotted() -> None:
         board("sample", 50.0),
     ]
     subset = [*boards[:2], *boards[3:]]
-    plots = [*length_plots(subset)]
+    names = {"best-sentence": "best-sentence"}
+    plots = [*length_plots(subset, names)]
     assert [plot.title.partition(":")[0] for plot in plots] == [
         "mean of RULER's tasks against length",
         "string_match_all against length, ruler/vt",
@@ -48,9 +49,9 @@ def test_several_lengths_of_a_task_are_plotted() -> None:
     assert "none of the lengths" in effective_lengths([*subset[:1], *subset[3:4]])
     assert "best-sentence, seed=1: 512 tokens (1 of 13 tasks)" in effective_lengths(boards)
     comparison = Comparison(tuple(subset), DRAWS)
-    section = Lengths().section(ReportData([], comparison, [], ExampleFacts()))
+    section = Lengths().section(ReportData([], comparison, [], ExampleFacts(), names))
     assert (len(section.plots), section.title) == (3, "Lengths")
-    assert not [*length_plots(boards[-1:])]
+    assert not [*length_plots(boards[-1:], names)]
     assert not effective_lengths(boards[-1:])
 
 
