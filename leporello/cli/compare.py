@@ -106,7 +106,7 @@ def report(
         list[str] | None,
         typer.Option(
             "--section",
-            metavar="suites|ways|curves|lengths|training|FILE.py:CLASS|YAML",
+            metavar="ways|curves|lengths|training|FILE.py:CLASS|YAML",
             help="Show this section, open, below the examples. May be given several times.",
         ),
     ] = None,

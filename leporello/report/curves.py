@@ -1,17 +1,17 @@
-"""Plots scores by length, position, confidence, swept parameters and cost, and recall by k."""
+"""Plots scores by length, position, confidence and swept parameters, and recall by k."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import accumulate
 from statistics import fmean, stdev
 
 from leporello.analysis.comparison.tables import PipelineScores, TaskComparison
 from leporello.analysis.funnel.example_trace import ExampleTrace
+from leporello.core.table import swept_columns
 from leporello.jobs.confidence import reliability
 from leporello.report.example_index import Packed
 from leporello.report.join import ExampleFacts
@@ -27,16 +27,13 @@ _Z = 1.96  # standard errors on either side of a 95 % band
 _BAND = "mean with 95 % interval"
 
 
-def curves(
-    comparison: TaskComparison, packed: Packed, facts: ExampleFacts, names: Mapping[str, str]
-) -> Iterator[Plot]:
+def curves(comparison: TaskComparison, packed: Packed, facts: ExampleFacts) -> Iterator[Plot]:
     """Yields all curves that have data; scores are those of the task's first metric.
 
     Args:
         comparison: Comparison of the pipelines on the task.
         packed: Examples of the task; its jobs are the entries of the comparison.
         facts: Traces of the examples.
-        names: Short names of pipelines by their labels.
     """
     metric, score = next(iter(comparison.metrics.items()))
     task = packed.task
@@ -61,10 +58,9 @@ def curves(
     places = [point.x for line in series for point in line.points]
     equal = [Point(x, x, x, x) for x in (min(places), max(places))] if places else []
     title = f"{score} by confidence, equality dotted, {task}"
-    yield from _plot(title, series, "confidence, %", score, front=equal)
+    yield from _plot(title, series, "confidence, %", score, dotted=equal)
 
     yield from _sweeps(comparison, metric, score)
-    yield from _costs(comparison, metric, score, names)
 
 
 def _series(packed: Packed, points: Iterable[tuple[Point, ...]]) -> list[Series]:
@@ -78,12 +74,12 @@ def _plot(
     y: str,
     *,
     logarithmic: bool = False,
-    front: Sequence[Point] = (),
+    dotted: Sequence[Point] = (),
 ) -> Iterator[Plot]:
     """Yields the plot, if any series has a point."""
     if series:
         title = f"{title}: {_BAND}"
-        yield lines(title, series, x_name=x, y_name=y, logarithmic=logarithmic, front=front)
+        yield lines(title, series, x_name=x, y_name=y, logarithmic=logarithmic, dotted=dotted)
 
 
 def _percent(trace: ExampleTrace | None) -> float | None:
@@ -144,29 +140,20 @@ def _mean(x: float, values: Sequence[float]) -> Point:
 
 
 def _sweeps(comparison: TaskComparison, metric: str, score: str) -> Iterator[Plot]:
-    """Yields the score against each numeric parameter of a sweep."""
-    sweeps: defaultdict[str, defaultdict[str, list[Point]]] = defaultdict(lambda: defaultdict(list))
-    for entry in comparison.entries:
-        for name, value, label in _swept(entry):
-            sweeps[name][label].append(measured(value, entry, metric, ""))
-    for name, series in sweeps.items():
-        sorted_series = [Series(label, ascending(points)) for label, points in series.items()]
-        nonempty = [line for line in sorted_series if len({p.x for p in line.points}) > 1]
+    """Yields the score by each numeric parameter of a sweep."""
+    (_, *names), rows = swept_columns([entry.label for entry in comparison.entries])
+    for place, name in enumerate(names):
+        points: defaultdict[str, list[Point]] = defaultdict(list)
+        for entry, (pipeline, *values) in zip(comparison.entries, rows, strict=True):
+            others = [f"{n} {v}" for n, v in zip(names, values, strict=True) if n != name and v]
+            with suppress(ValueError):
+                if math.isfinite(value := float(values[place])):
+                    points[", ".join([pipeline, *others])].append(measured(value, entry, metric))
+        series = [Series(label, ascending(line)) for label, line in points.items()]
+        nonempty = [line for line in series if len({p.x for p in line.points}) > 1]
         if nonempty:
             title = f"{score} by {name}, {comparison.task}: with 95 % intervals"
             yield lines(title, nonempty, x_name=name, y_name=score)
-
-
-def _swept(entry: PipelineScores) -> Iterator[tuple[str, float, str]]:
-    """Yields (parameter, value, label without this parameter) for a point of a sweep."""
-    base, _, point = entry.label.partition("@")
-    settings = [setting.partition("=") for setting in re.split(r",(?=[\w.]+=)", point) if setting]
-    for name, _, value in settings:
-        with suppress(ValueError):
-            suffix = ",".join(f"{key}={setting}" for key, _, setting in settings if key != name)
-            number = float(value)
-            if math.isfinite(number):
-                yield name, number, f"{base}@{suffix}" if suffix else base
 
 
 def ascending(points: Sequence[Point]) -> tuple[Point, ...]:
@@ -174,40 +161,8 @@ def ascending(points: Sequence[Point]) -> tuple[Point, ...]:
     return tuple(sorted(points, key=lambda point: point.x))
 
 
-def _costs(
-    comparison: TaskComparison, metric: str, score: str, names: Mapping[str, str]
-) -> Iterator[Plot]:
-    """Yields the score against each kind of cost that is known for all pipelines."""
-    kinds: list[tuple[str, Callable[[PipelineScores], float | None]]] = [
-        ("seconds per example", lambda entry: entry.seconds),
-        ("input tokens per example", lambda entry: entry.input_tokens / entry.examples),
-        ("dollars", lambda entry: entry.dollars),
-    ]
-    for name, cost in kinds:
-        points = [
-            measured(price, entry, metric, names[entry.label])
-            for entry in comparison.entries
-            if (price := cost(entry))
-        ]
-        if len(points) == len(comparison.entries) > 1:
-            title = f"{score} by {name}, {comparison.task}: best at any cost dotted"
-            yield lines(
-                title, [Series("", tuple(points))], x_name=name, y_name=score, joined=False,
-                logarithmic=True, front=front(points),
-            )  # fmt: skip
-
-
-def measured(x: float, entry: PipelineScores, metric: str, label: str) -> Point:
+def measured(x: float, entry: PipelineScores, metric: str) -> Point:
     """Returns a point with a pipeline's score and its interval."""
     score = entry.scores[metric]
     low, high = score.interval or (score.value, score.value)
-    return Point(x, score.value, low, high, label)
-
-
-def front(points: Sequence[Point]) -> list[Point]:
-    """Returns the Pareto front, cheapest first: points that score more than all cheaper points."""
-    best: list[Point] = []
-    for point in sorted(points, key=lambda point: (point.x, -point.y)):
-        if not best or point.y > best[-1].y:
-            best.append(point)
-    return best
+    return Point(x, score.value, low, high)

@@ -193,6 +193,7 @@ def job_detail(
         "more_hits": max(0, len(prediction["hits"]) - limits.hits),
         "selected": _selected(prediction),
         "read": prediction["read"][:_SPANS],
+        "cited": _merged(call["output"]["span"] for call in calls if call["output"].get("span")),
         "coverage": prediction["coverage"],
         "ledger": ledger_line(prediction["coverage"]),
         "calls": [_call(call) for call in calls[: limits.calls]],
@@ -208,8 +209,11 @@ def _selected(prediction: Mapping[str, Any]) -> list[list[int]]:
         for rank, (start, end, _) in enumerate(prediction["hits"])
         for span in (passages[str(rank)]["spans"] if str(rank) in passages else [(start, end)])
     )
-    merged = merge(Span(*span) for span in spans)
-    return [[span.start, span.end] for span in merged[:_SPANS]]
+    return _merged(spans)
+
+
+def _merged(spans: Iterable[Sequence[int]]) -> list[list[int]]:
+    return [[span.start, span.end] for span in merge(Span(*span) for span in spans)[:_SPANS]]
 
 
 def _raw(prediction: Mapping[str, Any]) -> dict[str, str]:

@@ -28,7 +28,7 @@ def length_plots(boards: Sequence[TaskComparison], names: Mapping[str, str]) -> 
         if parts := length_of(board.task):
             for metric, score in board.metrics.items():
                 for entry in board.entries:
-                    point = measured(parts[1], entry, metric, "")
+                    point = measured(parts[1], entry, metric)
                     all_series[parts[0], score][names[entry.label]].append(point)
     means = {
         label: [Point(x, y, y, y) for x, y in means.items()]

@@ -26,7 +26,7 @@ function unpack(id) {
   return unpacked.get(id);
 }
 
-// Names often begin alike, and ids often end alike.
+// Names and ids differ at their ends.
 const middle = (text, most) => (text.length <= most ? text : `${text.slice(0, most - 1 - (most >> 1))}…${text.slice(-(most >> 1))}`);
 
 // ---- the list
@@ -125,16 +125,6 @@ function facts(pairs) {
 
 const fold = (title, ...children) => h("details", {}, h("summary", {}, title), ...children);
 
-function merged(spans) {
-  const result = [];
-  for (const [start, end] of [...spans].sort((a, b) => a[0] - b[0])) {
-    const before = result[result.length - 1];
-    if (before && start <= before[1]) before[1] = Math.max(before[1], end);
-    else result.push([start, end]);
-  }
-  return result;
-}
-
 function lane(name, spans, total) {
   const x = value => (1000 * value) / total;
   const svg = drawn("svg", { viewBox: "0 0 1000 14", preserveAspectRatio: "none", "aria-hidden": "true" }, drawn("rect", { class: "track", width: 1000, height: 14 }));
@@ -143,8 +133,7 @@ function lane(name, spans, total) {
 }
 
 function strip(example, job, total) {
-  const cited = merged(job.calls.filter(call => call.span).map(call => call.span));
-  const lanes = Object.entries({ selected: job.selected, read: job.read, cited, evidence: merged(example.evidence || []) });
+  const lanes = Object.entries({ selected: job.selected, read: job.read, cited: job.cited, evidence: example.evidence || [] });
   const share = (name, spans) => ((100 * (job.coverage[name] ?? length(spans))) / total).toFixed(1);
   const text = lanes.filter(([, spans]) => spans.length).map(([name, spans]) => `${name} ${share(name, spans)} %`).join(", ");
   return [

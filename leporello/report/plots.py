@@ -19,7 +19,6 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 12, 44
 _STYLES = 4
 _FEW = 8  # maximum number of values that are all marked on an axis
 _DECADE = 10
-_LETTER, _LINE = 6.5, 14  # width of a letter and height of a line of text
 _LEGEND = 46  # characters
 
 
@@ -42,16 +41,12 @@ class Point:
         y: Position upwards.
         low: Lower end of its interval; equal to `y` without an interval.
         high: Upper end of its interval.
-        label: Label of the point.
-        chosen: Whether a ring is drawn around it.
     """
 
     x: float
     y: float
     low: float
     high: float
-    label: str = ""
-    chosen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,36 +122,31 @@ def lines(
     *,
     x_name: str,
     y_name: str,
-    joined: bool = True,
     logarithmic: bool = False,
-    front: Sequence[Point] = (),
+    dotted: Sequence[Point] = (),
     digits: int = 2,
 ) -> Plot:
-    """Draws series as lines with bands or intervals, or as labelled marks with intervals.
-
-    More than three series have a panel each.
+    """Draws series as lines with intervals; more than three series have a panel each.
 
     Args:
         title: Title above the plot.
         series: Series, with at least one point in total.
         x_name: Label of the `x` axis.
         y_name: Label of the `y` axis, which begins at 0.
-        joined: Whether lines join the points.
         logarithmic: Whether the `x` axis is logarithmic; `x` must then be positive.
-        front: Points of an additional dotted line, such as a Pareto front.
+        dotted: Points of a dotted line, such as the line of equal values.
         digits: Decimals of `y` in the table.
     """
-    points = [*front, *(point for line in series for point in line.points)]
+    points = [*dotted, *(point for line in series for point in line.points)]
     axes = Axes.around(points, x_name, y_name, logarithmic=logarithmic)
     names = [line.name for line in series] if len(series) > MOST_SERIES else [""]
     panels = tuple(
-        (name, panel(f"{title} {name}", [s for s in series if name in ("", s.name)], axes, front,
-                     joined=joined))
+        (name, panel(f"{title} {name}", [s for s in series if name in ("", s.name)], axes, dotted))
         for name in names
-    )  # fmt: skip
+    )
     ends = ("from", "to") if any(p.low < p.high for p in points) else ()
     rows = [
-        (line.name, _label_of(p),
+        (line.name, f"{p.x:.6g}",
          *(f"{n:.{digits}f}" for n in (p.y, p.low, p.high)[: 1 + len(ends)]))
         for line in series
         for p in line.points
@@ -164,24 +154,15 @@ def lines(
     return Plot(title, panels, ("", x_name, y_name, *ends), tuple(rows))
 
 
-def panel(
-    title: str,
-    series: Sequence[Series],
-    axes: Axes,
-    front: Sequence[Point] = (),
-    *,
-    joined: bool = True,
-) -> Markup:
+def panel(title: str, series: Sequence[Series], axes: Axes, dotted: Sequence[Point] = ()) -> Markup:
     """Draws one panel; its legend is below, if it has several series."""
     marks = [*_y_axis(axes), *_x_axis(axes)]
-    if front:
-        path = " ".join(axes.place(p.x, p.y) for p in front)
-        marks.append(f'<polyline class="front" points="{path}"/>')
+    if dotted:
+        path = " ".join(axes.place(p.x, p.y) for p in dotted)
+        marks.append(f'<polyline class="dotted" points="{path}"/>')
     for index, points in enumerate(series):
         # The bands of several series would hide each other.
-        marks += _series(points, index, axes, joined=joined, banded=joined and len(series) == 1)
-    if not joined:
-        marks += _labels([point for line in series for point in line.points], axes)
+        marks += _series(points, index, axes, banded=len(series) == 1 < len(points.points))
     legend = [*_legend(series)] if len(series) > 1 else []
     return framed(title, _WIDTH, _HEIGHT + 18 * len(legend), [*marks, *legend])
 
@@ -193,27 +174,20 @@ def framed(title: str, width: int, height: int, marks: Iterable[str], kind: str 
     return Markup(f"{head}{''.join(marks)}</svg>")
 
 
-def _series(series: Series, index: int, axes: Axes, *, joined: bool, banded: bool) -> Iterable[str]:
+def _series(series: Series, index: int, axes: Axes, *, banded: bool) -> Iterable[str]:
     kind = f"s{index % _STYLES}"
-    if banded and len(series.points) > 1:
+    if banded:
         upper = [axes.place(p.x, p.high) for p in series.points]
         lower = [axes.place(p.x, p.low) for p in reversed(series.points)]
         yield f'<polygon class="band {kind}" points="{" ".join([*upper, *lower])}"/>'
-    if joined and len(series.points) > 1:
-        path = " ".join(axes.place(p.x, p.y) for p in series.points)
-        yield f'<polyline class="line {kind}" points="{path}"/>'
+    path = " ".join(axes.place(p.x, p.y) for p in series.points)
+    yield f'<polyline class="line {kind}" points="{path}"/>'
     for p in series.points:
         x, y = axes.x(p.x), axes.y(p.y)
-        if p.low < p.high and not (banded and len(series.points) > 1):
+        if p.low < p.high and not banded:
             yield line(x, axes.y(p.low), x, axes.y(p.high), f"whisker {kind}")
-        tooltip = escape(f"{series.name}: {_label_of(p)}: {p.y:.4g}")
+        tooltip = escape(f"{series.name}: {p.x:.6g}: {p.y:.4g}")
         yield _mark(index, x, y, f"<title>{tooltip}</title>")
-        if p.chosen:
-            yield f'<circle class="ring" cx="{x:.1f}" cy="{y:.1f}" r="9"/>'
-
-
-def _label_of(point: Point) -> str:
-    return point.label or f"{point.x:.6g}"
 
 
 def _mark(index: int, x: float, y: float, inner: str = "") -> str:
@@ -230,22 +204,6 @@ def _mark(index: int, x: float, y: float, inner: str = "") -> str:
             corners = [(x, y - 5), (x + 5, y), (x, y + 5), (x - 5, y)]
     path = " ".join(f"{a:.1f},{b:.1f}" for a, b in corners)
     return f'<polygon class="{kind}" points="{path}">{inner}</polygon>'
-
-
-def _labels(points: Sequence[Point], axes: Axes) -> Iterable[str]:
-    """Yields the labels beside marks; a label moves down where another one is in its way."""
-    placed: list[tuple[float, float, float]] = []  # left, right, base line
-    for point in sorted(points, key=lambda point: -point.y):
-        text, x, y = middle(point.label, 24), axes.x(point.x), axes.y(point.y) + 4
-        width, is_right = _LETTER * (len(text) + 1), axes.x(point.x) < _WIDTH / 2
-        left = x + 8 if is_right else x - 8 - width
-        for other_left, other_right, base in sorted(placed, key=lambda place: place[2]):
-            if left < other_right and other_left < left + width and abs(base - y) < _LINE:
-                y = base + _LINE
-        placed.append((left, left + width, y))
-        yield _text(
-            x + 8 if is_right else x - 8, y, point.label, "start" if is_right else "end", limit=24
-        )
 
 
 def _legend(series: Sequence[Series]) -> Iterable[str]:
@@ -288,7 +246,7 @@ def _text(x: float, y: float, text: str, anchor: str, kind: str = "", *, limit: 
 
 def middle(text: str, limit: int) -> str:
     """Returns a text without its middle, if it is longer than the limit."""
-    # Names of pipelines begin alike, and the points of a sweep also end alike.
+    # Names of pipelines differ at the end, and points of a sweep at both ends.
     end = limit // 2
     return text if len(text) <= limit else f"{text[: limit - end - 1]}…{text[-end:]}"
 

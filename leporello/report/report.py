@@ -13,7 +13,7 @@ from typing import Any
 
 from leporello.analysis.comparison.comparison import compare
 from leporello.analysis.comparison.scores import Draws
-from leporello.analysis.comparison.tables import Comparison, TaskComparison, tables_of
+from leporello.analysis.comparison.tables import TaskComparison, tables_of
 from leporello.config.sweeps import spec_of
 from leporello.core.environment.user_code import user_code_errors
 from leporello.core.errors import UserError
@@ -126,7 +126,8 @@ def report(
     comparison = compare(runs, baseline=baseline, tasks=tasks, common=True, draws=draws)
     names = short_names([e.label for task in comparison.boards for e in task.entries])
     example_facts = facts(runs)
-    share = _CHARACTERS / max(1, _count_examples(comparison))
+    examples_of_all = sum(max(e.examples for e in task.entries) for task in comparison.boards)
+    share = _CHARACTERS / max(1, examples_of_all)
     packed = [
         pack(task.task, _jobs(task, names), [*task.metrics], example_facts,
              characters=min(share, _EACH), inputs=inputs)
@@ -147,12 +148,16 @@ def report(
         "has_differences": any(
             task.baseline and len(task.entries) > 1 for task in comparison.boards
         ),
-        "sections": [(name, section) for name, section in all_sections if _has_content(section)],
+        "sections": [(name, s) for name, s in all_sections if s.text or s.tables or s.plots],
         "opened": bool(sections),
         "tables": tables_of(comparison),
         "sources": [_source(run) for run in runs],
         "tasks": [(examples.task, examples.index) for examples in packed],
-        "pieces": [*_pieces(packed)],
+        "pieces": [
+            (f"piece-{task}-{number}", data)
+            for task, examples in enumerate(packed)
+            for number, data in enumerate(examples.pieces)
+        ],
         "notes": notes,
     }
     write(page, out)
@@ -172,14 +177,6 @@ def _sections(data: ReportData, names: Sequence[str]) -> Iterator[tuple[str, Rep
         yield text if text in SECTIONS else f"section-{place}", section
 
 
-def _has_content(section: ReportSection) -> bool:
-    return bool(section.text or section.tables or section.plots or section.parts)
-
-
-def _count_examples(comparison: Comparison) -> int:
-    return sum(max(entry.examples for entry in task.entries) for task in comparison.boards)
-
-
 def _jobs(comparison: TaskComparison, names: Mapping[str, str]) -> list[JobRows]:
     return [
         JobRows(entry.label, entry.run, entry.pipeline, comparison.task, names[entry.label])
@@ -195,12 +192,6 @@ def _notes(comparison: TaskComparison, packed: Packed) -> Iterator[str]:
             f" finished, of {total:,}; curves and the list below show all finished examples"
         )
     yield from packed.notes
-
-
-def _pieces(packed: Sequence[Packed]) -> Iterator[tuple[str, str]]:
-    for task, examples in enumerate(packed):
-        for number, data in enumerate(examples.pieces):
-            yield f"piece-{task}-{number}", data
 
 
 def _source(run: Path) -> dict[str, Any]:

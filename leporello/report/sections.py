@@ -6,25 +6,19 @@ A plug-in class can be a section too: its method `section(data)` receives all da
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 from leporello.analysis.comparison.tables import Comparison
-from leporello.config.suites import read_suites
-from leporello.core.errors import UserError
-from leporello.core.files import read_json
 from leporello.core.table import ResultTable
-from leporello.jobs.directory import RunDirectory
 from leporello.jobs.results import Summary, ways_table
 from leporello.report.curves import curves
 from leporello.report.example_index import Packed
 from leporello.report.join import ExampleFacts, JobRows
 from leporello.report.lengths import effective_lengths, length_plots
 from leporello.report.plots import Plot
-from leporello.report.training_section import TrainingSummary, trainings
-from leporello.suites import suite_tables
-from leporello.suites.layout import text_tables
+from leporello.report.training_section import trainings
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +49,6 @@ class ReportSection:
         text: Paragraphs, separated by blank lines.
         tables: Tables.
         plots: Plots from `leporello.report.plots`.
-        parts: Subsections with facts and plots.
         notes: Notes for the top of the report on omitted content, with reasons.
     """
 
@@ -63,7 +56,6 @@ class ReportSection:
     text: str = ""
     tables: Sequence[ResultTable] = ()
     plots: Sequence[Plot] = ()
-    parts: Sequence[TrainingSummary] = ()
     notes: Sequence[str] = ()
 
 
@@ -76,20 +68,8 @@ class Ways:
         for board, examples in zip(data.comparison.boards, data.packed, strict=True):
             rows = [(job.name, _ways(job)) for job in examples.jobs]
             if any(ways for _, ways in rows):
-                table = ways_table(f"Ways of {board.task}", rows)
-                notes = (*table.notes, *map(_seconds, examples.jobs))
-                tables.append(replace(table, notes=notes))
+                tables.append(ways_table(f"Ways of {board.task}", rows))
         return ReportSection("Ways", tables=tables)
-
-
-def _seconds(job: JobRows) -> str:
-    file = RunDirectory(job.run).results(job.pipeline, job.task) / "timings.json"
-    timings = read_json(file) if file.exists() else {}
-    roles = timings.get("roles") or {"answer": timings.get("reading", {})}
-    seconds = (
-        f"{role} {work['seconds']:,.1f}" for role, work in roles.items() if "seconds" in work
-    )
-    return f"{job.name}: seconds of reading in the last run: {', '.join(seconds) or 'unknown'}"
 
 
 def _ways(job: JobRows) -> Mapping[str, Mapping[str, int]]:
@@ -100,12 +80,12 @@ def _ways(job: JobRows) -> Mapping[str, Mapping[str, int]]:
 
 
 class Curves:
-    """Plots of scores against length, position of the answer, swept parameters and cost."""
+    """Plots of scores by length, position of the evidence, confidence and swept parameters."""
 
     def section(self, data: ReportData) -> ReportSection:
         """Returns all curves that have data."""
         tasks = zip(data.comparison.boards, data.packed, strict=True)
-        plots = (curves(*task, data.facts, data.names) for task in tasks)
+        plots = (curves(*task, data.facts) for task in tasks)
         return ReportSection("Curves", plots=[*chain.from_iterable(plots)])
 
 
@@ -120,34 +100,16 @@ class Lengths:
 
 
 class TrainedReaders:
-    """Facts and curves of the training of readers."""
+    """Curves of the training of readers."""
 
     def section(self, data: ReportData) -> ReportSection:
-        """Returns one part per trained reader."""
-        parts, notes = trainings([job for examples in data.packed for job in examples.jobs])
-        return ReportSection("Training", parts=parts, notes=notes)
-
-
-class PapersTables:
-    """Tables of the suites whose tasks were run, with rows from the papers."""
-
-    def section(self, data: ReportData) -> ReportSection:
-        """Returns the tables, and a note for each table that fails."""
-        tables: list[ResultTable] = []
-        notes: list[str] = []
-        tasks = {board.task for board in data.comparison.boards}
-        for suite in read_suites().values():
-            try:
-                suite_results = suite_tables(suite, data.runs) if any(map(suite.has, tasks)) else ()
-            except UserError as error:
-                notes.append(f"no table of {suite.name}: {error}")
-                continue
-            tables += chain.from_iterable(map(text_tables, suite_results))
-        return ReportSection("Papers' tables", tables=tables, notes=notes)
+        """Returns a paragraph and the plots of each trained reader."""
+        jobs = [job for examples in data.packed for job in examples.jobs]
+        texts, plots, notes = trainings(jobs)
+        return ReportSection("Training", "\n\n".join(texts), plots=plots, notes=notes)
 
 
 SECTIONS: Mapping[str, type] = {
-    "suites": PapersTables,
     "ways": Ways,
     "curves": Curves,
     "lengths": Lengths,

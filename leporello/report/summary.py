@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
 from leporello.analysis.comparison.scores import Difference, Score
 from leporello.analysis.comparison.summary import verdict
 from leporello.analysis.comparison.tables import (
+    PipelineScores,
     TaskComparison,
     scores_row,
     star,
@@ -71,34 +72,44 @@ def board(number: int, task: TaskComparison, packed: Packed) -> Board:
 
 def _scores(task: TaskComparison, packed: Packed) -> ResultTable:
     """Returns the pipelines, best first; the points of sweeps have a column per parameter."""
-    metric, *others = task.metrics
+    first, *further = task.metrics
     columns, labels = _columns([entry.label for entry in task.entries])
     has_failures = any(entry.failures for entry in task.entries)
+    costs = {name: of for name, of in _COSTS.items() if any(map(of, task.entries))}
     names = {job.label: job.name for job in packed.jobs}
-    forest = _Forest.of([entry.scores[metric].difference for entry in task.entries])
+    forest = _Forest.of([entry.scores[first].difference for entry in task.entries])
     headers = (
         *columns,
-        task.metrics[metric].replace("_", " "),  # can be folded
+        task.metrics[first].replace("_", " "),  # can be folded
         *((forest.axis(), f"difference to {names[task.baseline]}") if forest else ()),
         *(("n", "failed") if has_failures else ("n",)),
-        *(task.metrics[other].replace("_", " ") for other in others),
+        *costs,
+        *(task.metrics[metric].replace("_", " ") for metric in further),
     )
     rows = []
     for entry, label in zip(task.entries, labels, strict=True):
         marked, examples, failed, *_ = scores_row(entry, task)
-        score = entry.scores[metric]
+        score = entry.scores[first]
         row = (
             names[entry.label] + marked.removeprefix(entry.label),
             *label,
             _value(score),
             *(forest.cells(score, is_baseline=entry.label == task.baseline) if forest else ()),
             *((examples, failed) if has_failures else (examples,)),
-            *(_value(entry.scores[other]) for other in others),
+            *(_NO if (cost := of(entry)) is None else f"{cost:.3g}" for of in costs.values()),
+            *(_value(entry.scores[metric]) for metric in further),
         )
         rows.append((score.value, row))
     best_first = (row for _, row in sorted(rows, key=lambda row: -row[0]))
     warnings = tuple(f"Warning: {text}." for text in task.warnings)
     return ResultTable(f"Summary of {task.task}", headers, tuple(best_first), warnings)
+
+
+_COSTS: Mapping[str, Callable[[PipelineScores], float | None]] = {
+    "seconds each": lambda entry: entry.seconds,
+    "tokens each": lambda entry: entry.input_tokens / entry.examples,
+    "dollars": lambda entry: entry.dollars,
+}
 
 
 def _columns(labels: Sequence[str]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

@@ -136,8 +136,19 @@ def _surplus(finished: Iterable[str], common_ids: Collection[str]) -> str:
 
 
 def _shared_metrics(outcomes: Sequence[Outcomes]) -> list[str]:
-    metrics = [outcome.metrics for outcome in outcomes]
-    return [name for name in metrics[0] if all(name in names for names in metrics)]
+    """Returns the metrics that scored all pipelines.
+
+    Raises:
+        UserError: There is no such metric.
+    """
+    first, *others = [outcome.metrics for outcome in outcomes]
+    if not (shared := [name for name in first if all(name in names for names in others)]):
+        listing = "".join(f"\n  {o.job.pipeline}: {', '.join(o.metrics)}" for o in outcomes)
+        raise UserError(
+            f"the pipelines have no metric of {outcomes[0].job.task} in common, so nothing can be"
+            f" compared:{listing}\nrun them again with the same metrics"
+        )
+    return shared
 
 
 def _pipeline_scores(
