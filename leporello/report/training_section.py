@@ -61,10 +61,11 @@ def _record(model: Path, content: JSON) -> TrainingRecord | None:
 def _text(names: str, record: TrainingRecord) -> str:
     validated = f"validated on {record.validated}" if record.validated else "not validated"
     shared = f", {record.shared:,} of whose documents are training data" if record.shared else ""
-    checkpoint = ", ".join(f"{name} {value}" for name, value in record.kept.items())
+    values = ", ".join(f"{name} {value}" for name, value in record.kept.items())
+    checkpoint = f" Checkpoint: {values}." if values else ""
     return (
         f"{names}: trained on {record.learnt} of {record.task}, {validated}{shared}."
-        f"{f' Checkpoint: {checkpoint}.' if checkpoint else ''} Settings and scores: {CARD} of the model."
+        f"{checkpoint} Settings and scores: {CARD} of the model."
     )
 
 

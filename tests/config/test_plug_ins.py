@@ -218,7 +218,7 @@ def test_a_users_trackers_and_report_sections(install: Install, tmp_path: Path) 
     page = tmp_path / "report.html"
     report = ("report", run, "--out", page, "--section", "curves", "--section")
     assert leporello(*report, f"{module}:Longest").exit_code == 0
-    assert "<h2>Longest answers</h2>\n<p>1 task &lt;b&gt;</p>" in page.read_text()
+    assert "<summary>Longest answers</summary>\n<p>1 task &lt;b&gt;</p>" in page.read_text()
     assert '<section id="curves">' in page.read_text()
     assert '<section id="lost">' not in page.read_text()
     assert "not a ReportSection" in str(leporello(*report, f"{module}:Blank").exception)
