@@ -219,8 +219,7 @@ def test_a_users_trackers_and_report_sections(install: Install, tmp_path: Path) 
     report = ("report", run, "--out", page, "--section", "curves", "--section")
     assert leporello(*report, f"{module}:Longest").exit_code == 0
     assert "<summary>Longest answers</summary>\n<p>1 task &lt;b&gt;</p>" in page.read_text()
-    assert '<section id="curves">' in page.read_text()
-    assert '<section id="lost">' not in page.read_text()
+    assert page.read_text().count(" open>") == 1  # one example is not enough for curves
     assert "not a ReportSection" in str(leporello(*report, f"{module}:Blank").exception)
     assert "no report_section 'curvs'; did you mean 'curves'" in str(
         leporello(*report, "curvs").exception
