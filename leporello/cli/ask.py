@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -22,6 +23,7 @@ from leporello.cli.options import (
     program,
     stderr,
     stdout,
+    waiting,
     with_options,
 )
 from leporello.core.errors import UserError
@@ -75,6 +77,9 @@ def ask(
         ),
     ] = "",
     as_json: AsJson = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Also print scores, tokens, seconds and cost.")
+    ] = False,
 ) -> None:
     """Ask a question about your documents, and show where the answer is.
 
@@ -103,7 +108,8 @@ def ask(
             " use `extract`"
         )
     pipeline = options.pipeline or (OVER if over else "")
-    session = Session.open(paths, AskSettings(**vars(replace(options, pipeline=pipeline))))
+    with waiting(f"reading {', '.join(files[: len(paths)])}"):
+        session = Session.open(paths, AskSettings(**vars(replace(options, pipeline=pipeline))))
     document = session.document
     # Unreadable files set the exit status, even if the other files have an answer.
     status = int(bool(document.members and unreadable(document)))
@@ -117,8 +123,11 @@ def ask(
         row: Any = [{"document": answer.document.id, **answer.row()} for answer in answers]
         show = partial(show_each, stdout(), answers, session.document)
     else:
+        start = time.monotonic()
         answer = session.ask(question, schema=typed)
-        row, show = answer.row(), partial(show_answer, stdout(), answer, all_passages=all_passages)
+        seconds = time.monotonic() - start if verbose else None
+        show = partial(show_answer, stdout(), answer, all_passages=all_passages, seconds=seconds)
+        row = answer.row()
     print_json(row) if as_json or typed else show()
     if not (as_json or typed or each) and answer.certainty == "unsure":
         _suggest_server(files, session)
@@ -176,7 +185,8 @@ def extract(
 
     fields = fields_from(schema)
     check_table(out)
-    session = Session.open([*map(to_path, files)], AskSettings(**vars(options)))
+    with waiting(f"reading {', '.join(files)}"):
+        session = Session.open([*map(to_path, files)], AskSettings(**vars(options)))
     rows = [*rows_of(session, fields)]
     write_table(out, fields, rows, raw=raw)
     cells = [cell for row in rows for cell in row.cells]
@@ -234,7 +244,8 @@ def serve(
     from leporello.serving import serve as serve_session
 
     paths, settings = [*map(to_path, files)], AskSettings(**vars(options))
-    session = Session.open(paths, settings)
+    with waiting(f"reading {', '.join(files)}"):
+        session = Session.open(paths, settings)
 
     def ready(address: str) -> None:
         typer.echo(address)

@@ -21,6 +21,7 @@ from leporello.cli.options import (
     print_json,
     run_at_argument,
     stdout,
+    waiting,
 )
 
 Format = Literal["table", "markdown", "csv", "json", "latex"]
@@ -71,7 +72,8 @@ def compare(
     from leporello.core.table import csv_of, latex, markdown
 
     draws = Draws(samples, seed, by_document)
-    result = compare_runs(runs, baseline=baseline, tasks=task or (), common=common, draws=draws)
+    with waiting("comparing"):
+        result = compare_runs(runs, baseline=baseline, tasks=task or (), common=common, draws=draws)
     check_common_task(result)
     match form:
         case "table":
@@ -115,9 +117,10 @@ def report(
     """Write one HTML file about finished runs: who wins, lost answers and every example."""
     from leporello.report import report as write_report
 
-    page = write_report(
-        runs, out, inputs=inputs, tasks=task or (), baseline=baseline, sections=section or ()
-    )
+    with waiting("writing the report"):
+        page = write_report(
+            runs, out, inputs=inputs, tasks=task or (), baseline=baseline, sections=section or ()
+        )
     for note in page.notes:
         typer.echo(f"note: {note}", err=True)
     size = page.bytes / 1e6
@@ -146,12 +149,12 @@ def watch(
         print_json({"running": watched_run.running, "jobs": jobs})
         return
     if once or not console.is_terminal:
-        console.print(watched(watched_run.look(), running=watched_run.running))
+        console.print(watched(console, watched_run.look(), running=watched_run.running))
         return
     with Live(console=console, auto_refresh=False) as live:
         while True:
             running = watched_run.running  # read first, so that the last update shows the end
-            live.update(watched(watched_run.look(), running=running), refresh=True)
+            live.update(watched(console, watched_run.look(), running=running), refresh=True)
             if not running:
                 return
             time.sleep(every)
@@ -193,7 +196,7 @@ def table(
     texts = [*chain.from_iterable(map(text_tables, tables))]
     match form:
         case "terminal":
-            comparison(stdout(), texts, wide=True)
+            comparison(stdout(), texts)
         case "markdown":
             typer.echo(markdown(texts), nl=False)
         case "latex":

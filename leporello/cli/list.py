@@ -70,8 +70,14 @@ def _describe(name: str, config: Sequence[Path], *, as_json: bool) -> bool:
         return True
     if name not in loaded.pipelines:
         return False
-    points = {point.name: point.resolved() for point in loaded.select([name])}
-    print_json(points) if as_json else typer.echo(as_yaml({"pipelines": points}), nl=False)
+    selected = loaded.select([name])
+    points = {point.name: point.resolved() for point in selected}
+    if as_json:
+        print_json(points)
+        return True
+    for text in dict.fromkeys(point.description for point in selected if point.description):
+        stdout().print(f"# {text}", markup=False, highlight=False)
+    typer.echo(as_yaml({"pipelines": points}))
     return True
 
 

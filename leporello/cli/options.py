@@ -7,7 +7,9 @@ import json
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import wraps
@@ -18,12 +20,16 @@ import typer
 
 from leporello.core.annotations import docstring
 from leporello.core.environment.input_limits import SECONDS
-from leporello.core.errors import UserError
+from leporello.core.errors import UserError, visible
 from leporello.jobs.options import JobOptions
 from leporello.storage import on_disk, to_path
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from leporello.engine.progress import ProgressDisplay
+
+_WAIT = 1.0  # seconds before a text reports what a command is doing
 
 
 def _set_data_directory(data: Path | None) -> Path | None:
@@ -255,43 +261,31 @@ def print_json(value: Any) -> None:  # noqa: ANN401 -- any JSON
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
-class RichProgress:
-    """Progress bar in the terminal: a `leporello.engine.progress.ProgressDisplay`."""
-
-    def __init__(self, title: str, examples: int | None) -> None:
-        """Creates the bar; `start` draws it."""
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            SpinnerColumn,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-
-        self._bar = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[counts]}"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=stderr(),
-            transient=True,
-        )
-        self._task = self._bar.add_task(title, total=examples, counts="")
-        self.start, self.stop = self._bar.start, self._bar.stop
-
-    def update(self, advance: int, counts: str) -> None:
-        """See `ProgressDisplay`."""
-        self._bar.update(self._task, advance=advance, counts=counts)
-
-
-def progress_bar(title: str, examples: int | None) -> RichProgress | None:
+def progress_bar(title: str, examples: int | None) -> ProgressDisplay | None:
     """Returns a progress bar; None if standard error is not a terminal."""
-    return RichProgress(title, examples) if sys.stderr.isatty() else None
+    if not sys.stderr.isatty():
+        return None
+    from leporello.cli.display.progress import RichProgress
+
+    return RichProgress(title, examples)
+
+
+@contextmanager
+def waiting(text: str) -> Iterator[None]:
+    """Shows a text in the terminal while a block runs that takes more than a second."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    line = visible(f"{text} …")[: shutil.get_terminal_size().columns - 1]
+    timer = threading.Timer(_WAIT, lambda: typer.echo(line, nl=False, err=True))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        typer.echo("\r\x1b[2K", nl=False, err=True)
 
 
 def program() -> list[str]:

@@ -154,10 +154,10 @@ def tune(
 
 
 def _show_tuned(tuned: Tuned) -> None:
-    from leporello.cli.display import tables
+    from leporello.cli.display import results
 
     console = stdout()
-    tables.tuned(console, tuned)
+    results.tuned(console, tuned)
     for line in _tuned_lines(tuned):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 

@@ -22,15 +22,17 @@ class ResultTable:
 
     Attributes:
         title: Title.
-        headers: Headers of the columns; the first column names the row.
+        headers: Headers of the columns.
         rows: Cells of each row, one per header.
         notes: Notes below the table.
+        labels: Number of columns at the left that name a row.
     """
 
     title: str
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
+    labels: int = 1
 
 
 def html(tables: Iterable[ResultTable]) -> str:

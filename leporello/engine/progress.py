@@ -138,12 +138,11 @@ class Progress:
         if not self._display:
             return
         seconds = monotonic() - self._started
-        counts = f"{self.documents} documents, {self.read_tokens / seconds:,.0f} tokens/s"
-        if self._waiting:
-            counts += f", reading {self._waiting} inputs"
-        if self.failed:
-            counts += f", {self.failed} failed"
-        self._display.update(advance, counts)
+        rates = {"examples/s": self.finished / seconds, "tokens/s": self.read_tokens / seconds}
+        counts = [f"{rate:,.3g} {unit}" for unit, rate in rates.items() if rate]
+        counts += [f"reading {self._waiting} inputs"] * bool(self._waiting)
+        counts += [f"{self.failed} failed"] * bool(self.failed)
+        self._display.update(advance, ", ".join(counts))
 
 
 class Listener(Protocol):

@@ -58,9 +58,17 @@ def job_groups(jobs: Sequence[Job]) -> Iterator[list[Job]]:
 class JobGroup:
     """Runs jobs on one task with the same readers together, and records progress in stores."""
 
-    def __init__(self, jobs: Sequence[Job], context: RunContext) -> None:
-        """Reads the progress of earlier processes."""
+    def __init__(self, jobs: Sequence[Job], context: RunContext, position: str = "") -> None:
+        """Reads the progress of earlier processes.
+
+        Args:
+            jobs: Jobs on one task with the same readers.
+            context: Context of the run.
+            position: Position of the group in the run, for the title of its progress.
+        """
         self.jobs, self.context = jobs, context
+        name = jobs[0].name if len(jobs) == 1 else f"{len(jobs)} pipelines on {jobs[0].task.name}"
+        self._title = position + name
         self.files = [JobFiles(context.directory, job.pipeline.name, job.task.name) for job in jobs]
         factory = StageFactory()
         self._stages = [factory.build(job.pipeline) for job in jobs]
@@ -134,9 +142,8 @@ class JobGroup:
     def _run_shards(self, *, retry: bool) -> None:
         """Runs all unfinished shards."""
         job = self.jobs[0]
-        title = f"{len(self.jobs)} pipelines on {job.task.name}"
         total = None if self._expected is None else self._expected * len(self.jobs)
-        with Progress(job.name if len(self.jobs) == 1 else title, total) as progress:
+        with Progress(self._title, total) as progress:
 
             def check() -> None:
                 self.context.check(progress)

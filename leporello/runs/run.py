@@ -243,8 +243,10 @@ class _Pass:
         self.stopped, self.wrote, self.was_merged = "", False, True
 
     def work(self, task: Callable[[JobGroup], None]) -> None:
-        for jobs in job_groups(self.jobs):
-            group = JobGroup(jobs, self.context)
+        groups = [*job_groups(self.jobs)]
+        for number, jobs in enumerate(groups, 1):
+            position = f"{number} of {len(groups)}: " if len(groups) > 1 else ""
+            group = JobGroup(jobs, self.context, position)
             try:
                 if not self.stopped:
                     task(group)

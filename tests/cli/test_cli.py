@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 from pathlib import Path
 
 import pytest
 from command_line import HERE, leporello, read_lines, write_files
+from rich.console import Console
 
+from leporello.cli.display.tables import show_table
 from leporello.config.reference.catalogue import KINDS_OF_THINGS
 
 LONGEST = """
@@ -318,7 +321,20 @@ def test_list_fits_a_screen_and_finds_more() -> None:
     assert len(lines) < 40
     assert "shuffle-gpt2" in leporello("list", "--search", "GPT-2 medium").stdout
     offline = leporello("list", "--offline").stdout
-    assert "best-sentence\n" in offline
-    assert "ask-flan-t5\n" not in offline
+    assert "  best-sentence " in offline
+    assert "  ask-flan-t5 " not in offline
     assert "retriever: {class: BM25, k: 4," in leporello("list", "best-sentence").stdout
     assert "no entry contains 'zzz'" in leporello("list", "--search", "zzz", status=2).stderr
+
+
+def test_no_cell_of_a_table_is_folded_in_a_narrow_terminal() -> None:
+    """Columns that do not fit follow in a further table; long labels become numbers."""
+    headers = ["pipeline", "chunker size", *(f"metric number {n}" for n in range(6))]
+    rows = [["p" * 30, "50", *["73.28 [59.7, 86.2]"] * 6], ["q" * 30, "100", *["0.00"] * 6]]
+    file = io.StringIO()
+    show_table(Console(file=file, width=80, force_terminal=True), "Scores", headers, rows, labels=2)
+    lines = re.sub(r"\x1b\[[\d;]*m", "", file.getvalue()).splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert sum(line.split().count("[59.7,") for line in lines) == 6
+    assert [line.split()[0] for line in lines if "0.00" in line] == ["#2"] * 2
+    assert f"#2  {'q' * 30}  100" in lines

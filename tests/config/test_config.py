@@ -484,6 +484,6 @@ def test_settings_need_a_pipeline_where_a_task_has_its_own(tmp_path: Path) -> No
 def test_pipelines_that_run_offline_are_marked() -> None:
     """Pipelines with hub models, servers or untrained models are not marked."""
     listed = listing(what="pipelines")["pipelines"]
-    offline = {name for name, text in listed.items() if text.endswith("(runs offline)")}
+    offline = {name for name, text in listed.items() if text.endswith("(offline)")}
     assert {"default", "lead", "best-sentence"} <= offline
     assert not {"ask-flan-t5", "zero-scrolls-endpoint", "muld-character-archetype"} & offline

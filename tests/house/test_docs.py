@@ -146,7 +146,7 @@ def test_the_gallery_shows_the_current_pipelines_of_its_config() -> None:
     for name, description, yaml in blocks:
         assert f"## {name}\n\n{description}\n\n```yaml\npipelines:\n  {name}:\n{yaml}```" in page
     summaries = listing([ROOT / "docs" / "gallery.yaml"], "pipelines")["pipelines"]
-    assert all(summaries[name].endswith("(runs offline)") for name, *_ in blocks)
+    assert all(summaries[name].endswith("(offline)") for name, *_ in blocks)
 
 
 def test_the_readme_shows_the_faults_of_a_config_word_for_word(tmp_path: Path) -> None:

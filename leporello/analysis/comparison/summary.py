@@ -39,10 +39,10 @@ def _table(task: TaskComparison, share: str) -> ResultTable:
         value, *values = (_value(entry, metric) for metric in (first, *others))
         cells = (*numbers[: len(counts)], value, _difference(entry, first), *values)
         rows.append((label[0] + suffix, *label[1:], *cells))
-    # With blanks, so that long names of metrics are folded between words.
-    plain = (task.metrics[metric].replace("_", " ") for metric in others)
+    further = (task.metrics[metric] for metric in others)
     warnings = tuple(f"warning: {text}" for text in task.warnings)
-    return ResultTable(f"{task.task}: {verdict(task)}", (*headers, *plain), tuple(rows), warnings)
+    title = f"{task.task}: {verdict(task)}"
+    return ResultTable(title, (*headers, *further), tuple(rows), warnings, labels=len(names))
 
 
 def _value(entry: PipelineScores, metric: str) -> str:

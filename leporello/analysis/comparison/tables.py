@@ -207,7 +207,7 @@ def _tested(task: TaskComparison, share: str) -> Iterator[ResultTable]:
 
 
 _NESTED = ("label", "scores", "confidence")
-_TESTS = ("wins/ties/losses", "p (bootstrap)", "p (randomisation)", "p (Holm)")
+_TESTS = ("wins / ties / losses", "bootstrap p", "randomised p", "Holm p")
 _COSTS = ("s/example", "tokens in", "tokens out", "dollars")
 
 

@@ -13,6 +13,7 @@ from rich.segment import Segment
 from leporello.core.errors import visible
 
 _EXCERPT = 360  # characters
+_FIRST = 20  # characters of the file and the outermost heading
 
 
 class SafeConsole(Console):
@@ -27,7 +28,28 @@ class SafeConsole(Console):
             yield segment if control else Segment(visible(text), style)
 
 
-def excerpt(text: str) -> str:
-    """Returns the beginning of a text, on one line."""
+def excerpt(text: str, most: int = _EXCERPT) -> str:
+    """Returns the beginning of a text, at most this many characters, on one line."""
     flat = " ".join(text.split())
-    return flat if len(flat) <= _EXCERPT else f"{flat[:_EXCERPT]} …"
+    return flat if len(flat) <= most else f"{flat[:most].rpartition(' ')[0] or flat[:most]} …"
+
+
+def place_within(place: str, console: Console, taken: int = 0) -> str:
+    """Returns a place of a document, shortened to fit in a line of a terminal.
+
+    Args:
+        place: File and headings, such as `report.md The Title > 3 Works > 3.5 The memorandum`.
+        console: Console whose width is the limit; without a terminal nothing is shortened.
+        taken: Number of further characters in the line.
+    """
+    room = console.width - taken
+    first, *headings = place.split(" > ")
+    if not console.is_terminal or len(place) <= room or not headings:
+        return place
+    # The file and the innermost heading are kept.
+    below = " > ".join(["", *headings])
+    if len(below) > room - _FIRST:
+        below = f" > … > {headings[-1]}"
+    left = max(room - len(below) - 2, _FIRST)
+    whole = (first if len(first) <= left else f"{first[:left].rpartition(' ')[0]} …") + below
+    return whole if len(whole) <= room else f"{whole[: max(room, _FIRST) - 1]}…"

@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from leporello.cli.display import excerpt
+from leporello.cli.display import excerpt, place_within
 from leporello.core.calls.answers import Item
 from leporello.core.coverage import loss_lines
 from leporello.core.records import Document, Span
-from leporello.runs.answer import Answer, CitedPassage
+from leporello.runs.answer import Answer, CitedPassage, Cost
 from leporello.text.outline import cited
 
 if TYPE_CHECKING:
@@ -25,8 +25,17 @@ _FEW = 3  # passages that are printed if none of them contains the answer
 _AROUND = 160  # characters of the passage before and after the answer
 
 
-def show_answer(console: Console, answer: Answer, *, all_passages: bool = False) -> None:
-    """Prints an answer with its place, its items or passages, and its coverage."""
+def show_answer(
+    console: Console, answer: Answer, *, all_passages: bool = False, seconds: float | None = None
+) -> None:
+    """Prints an answer with its place, its items or passages, and its coverage.
+
+    Args:
+        console: Console to print on.
+        answer: The answer.
+        all_passages: Whether to print every selected passage.
+        seconds: Seconds that the answer took, to print with its cost; None prints no cost.
+    """
     for text in answer.notes:
         console.print(f"[yellow]note: {escape(text)}[/yellow]")
     console.print(f"[bold]{escape(answer.told)}[/bold]", highlight=False, soft_wrap=True)
@@ -35,9 +44,21 @@ def show_answer(console: Console, answer: Answer, *, all_passages: bool = False)
     if answer.items is not None:
         show_items(console, answer.items, answer.document)
     else:
-        show_passages(console, answer, _listed(answer, all_passages=all_passages))
+        listed = _listed(answer, all_passages=all_passages)
+        show_passages(console, answer, listed, has_scores=all_passages or seconds is not None)
     for line in answer.ledger:
         console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
+    if seconds is not None:
+        console.print(_cost(answer.cost, seconds), style="dim", highlight=False)
+
+
+def _cost(cost: Cost, seconds: float) -> str:
+    parts = [f"{seconds:.1f} s", f"{cost.reads:,} read{'s' * (cost.reads != 1)}"]
+    if cost.input_tokens or cost.output_tokens:
+        parts.append(f"{cost.input_tokens:,} tokens read, {cost.output_tokens:,} written")
+    if cost.dollars is not None:
+        parts.append(f"${cost.dollars:,.4f}")
+    return ", ".join(parts)
 
 
 def show_each(console: Console, answers: Sequence[Answer], document: Document) -> None:
@@ -75,11 +96,16 @@ def show_extracted(
 
 
 def show_passages(
-    console: Console, answer: Answer, listed: Iterable[tuple[int, CitedPassage]] | None = None
+    console: Console,
+    answer: Answer,
+    listed: Iterable[tuple[int, CitedPassage]] | None = None,
+    *,
+    has_scores: bool = True,
 ) -> None:
     """Prints passages with their ranks; all passages of the answer if `listed` is None."""
     for rank, passage in enumerate(answer.passages, 1) if listed is None else listed:
-        _show_passage(console, rank, passage, answer)
+        score = f", score {passage.score:.3g}" if has_scores else ""
+        _show_passage(console, f"passage {rank}{score}", passage, answer)
 
 
 def _listed(answer: Answer, *, all_passages: bool) -> list[tuple[int, CitedPassage]]:
@@ -99,13 +125,14 @@ def _listed(answer: Answer, *, all_passages: bool) -> list[tuple[int, CitedPassa
     return containing[:1] or ranked[:_FEW]
 
 
-def _show_passage(console: Console, rank: int, passage: CitedPassage, answer: Answer) -> None:
+def _show_passage(console: Console, name: str, passage: CitedPassage, answer: Answer) -> None:
     verbatim = passage.kind == "verbatim"
     inside = [span for span in answer.spans if verbatim and _contains(passage.span, span)]
     unread = "" if passage.read else ", not read"
     kind = "" if verbatim else f", {passage.kind}"
     place = cited(answer.document, inside[0]) if inside else passage.place
-    head = f"{place} (passage {rank}, score {passage.score:g}{kind}{unread})"
+    details = f" ({name}{kind}{unread})"
+    head = place_within(place, console, len(details)) + details
     console.print(f"[dim]{escape(head)}[/dim]", highlight=False)
     console.print(_markup(passage, inside))
 
@@ -121,11 +148,13 @@ def _markup(passage: CitedPassage, answers: Sequence[Span]) -> str:
     offset, text = passage.span.start, passage.text
     start, end = answers[0].start - offset, answers[0].end - offset
     before, after = text[max(start - _AROUND, 0) : start], text[end : end + _AROUND]
+    if start > _AROUND:  # do not begin or end within a word
+        before = "… " + before.partition(" ")[2]
+    if end + _AROUND < len(text):
+        after = after.rpartition(" ")[0] + " …"
     return (
-        ("… " if start > _AROUND else "")
-        + f"{escape(_flat(before).lstrip())}[bold green]{escape(_flat(text[start:end]))}[/]"
-        + escape(_flat(after).rstrip())
-        + (" …" if end + _AROUND < len(text) else "")
+        f"{escape(_flat(before).lstrip())}[bold green]{escape(_flat(text[start:end]))}[/]"
+        f"{escape(_flat(after).rstrip())}"
     )
 
 

@@ -9,11 +9,13 @@ from itertools import islice
 
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.panel import Panel
+from rich.text import Text
 
 from leporello.analysis.explain import Explanation, ReadInput
 from leporello.analysis.funnel.example_trace import Gold, gold_of
-from leporello.cli.display import excerpt
+from leporello.cli.display import excerpt, place_within
 from leporello.cli.display.answer import show_items
 from leporello.core.calls.answers import items_of, way_of
 from leporello.core.coverage import ledger_line, loss_lines
@@ -73,7 +75,7 @@ def _answer(console: Console, explanation: Explanation) -> None:
     show_items(console, items_of(prediction.raw) or (), explanation.example.document)
     scores = ", ".join(f"{name} {value:.2f}" for name, value in explanation.scores.items())
     console.print(f"scores     {escape(scores or '(none)')}")
-    console.print(f"coverage   {ledger_line(asdict(prediction.coverage))}", soft_wrap=True)
+    console.print(f"coverage   {ledger_line(asdict(prediction.coverage))}")
     for line in loss_lines(explanation.example.document.losses):
         console.print(f"lost       {escape(line)}", soft_wrap=True)
     for text in explanation.notes:
@@ -85,11 +87,13 @@ def _chunks(console: Console, explanation: Explanation) -> None:
     spans = _proof(gold_of(explanation.example))
     for span in spans[:_PLACES_SHOWN]:
         text = escape(
-            excerpt(explanation.example.document.text[span.start : span.end])[:_TEXT_SHOWN]
+            excerpt(explanation.example.document.text[span.start : span.end], _TEXT_SHOWN)
         )
         position = _chunk_of(span, explanation.chunks)
-        place = escape(cited(explanation.example.document, span))
-        console.print(f"  {_kind(explanation)}  {place}  {position}  [dim]{text}[/dim]")
+        place = cited(explanation.example.document, span)
+        console.print(f"  {_kind(explanation)}  {position}")
+        console.print(f"      {escape(place_within(place, console, 6))}", soft_wrap=True)
+        console.print(Padding(f"[dim]{text}[/dim]", (0, 0, 0, 6)))
     _more(console, len(spans) - _PLACES_SHOWN, "places")
 
 
@@ -118,9 +122,12 @@ def _hits(console: Console, explanation: Explanation) -> None:
         is_represented = any(_touches(prediction.stood_for, span.start, span.end) for span in spans)
         marks += "[green]read[/green]" if is_read else _REPRESENTED if is_represented else _UNREAD
         marks += f" {passage.kind}" if passage else ""
-        text = escape(excerpt(passage.text if passage else document.text[start:end])[:_TEXT_SHOWN])
-        place = escape(cited(document, Span(start, end)))
-        console.print(f"  hit {rank + 1}  {place}  {score:g}  {marks}  [dim]{text}[/dim]")
+        text = escape(excerpt(passage.text if passage else document.text[start:end], _TEXT_SHOWN))
+        head = f"  hit {rank + 1}  {score:.3g}  {marks}  "
+        indent = len(Text.from_markup(head))
+        place = escape(place_within(cited(document, Span(start, end)), console, indent))
+        console.print(f"{head}{place}", soft_wrap=True)
+        console.print(Padding(f"[dim]{text}[/dim]", (0, 0, 0, 6)))
         if rank in explanation.passages:
             _derivation(console, explanation.passages[rank])
     _more(console, len(explanation.prediction.hits) - _HITS_SHOWN, "hits")
@@ -131,7 +138,7 @@ def _derivation(console: Console, passage: Passage) -> None:
     lines = list(islice(derivation(passage), 1, _TREE_SHOWN + 1))
     for depth, source in lines:
         kind = source.kind if isinstance(source, Passage) else "verbatim"
-        text = escape(excerpt(reading_text(source))[:_TEXT_SHOWN])
+        text = escape(excerpt(reading_text(source), _TEXT_SHOWN))
         place = escape(cited(source.document, source.span))
         console.print(f"  {'   ' * depth}└ {kind}  {place}  [dim]{text}[/dim]", soft_wrap=True)
     _more(console, sum(1 for _ in derivation(passage)) - 1 - len(lines), "below it")
@@ -165,7 +172,7 @@ def _output(console: Console, read: ReadInput) -> None:
         return
     if read.reasoning or read.reasoning_tokens:
         tokens = f"{read.reasoning_tokens:,} tokens  " if read.reasoning_tokens else ""
-        text = escape(excerpt(read.reasoning)[:_TEXT_SHOWN])
+        text = escape(excerpt(read.reasoning, _TEXT_SHOWN))
         console.print(f"  reasoning  {tokens}[dim]{text}[/dim]")
     console.print(f"  output     {escape(read.text)}")
     if read.span:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.padding import Padding
+from rich.text import Text
 
 from leporello.analysis.funnel.counts import Funnel, FunnelStage
 from leporello.analysis.funnel.example_trace import ANSWERED
-from leporello.cli.display.tables import new_table
+from leporello.cli.display.tables import show_table
 
 _WIDTH = 16  # characters of a bar
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -48,7 +49,7 @@ def _funnel(console: Console, funnel: Funnel) -> None:
     if not funnel.steps:
         console.print()
         return
-    console.print(_table(funnel.steps))
+    _steps(console, funnel.steps)
     ranks = [rank for rank in _RANKS if rank <= len(funnel.recall)]
     ranks += [len(funnel.recall)] if funnel.recall and len(funnel.recall) not in ranks else []
     recall = "  ".join(f"@{rank} {funnel.recall[rank - 1]:.1f}" for rank in ranks)
@@ -58,8 +59,8 @@ def _funnel(console: Console, funnel: Funnel) -> None:
     for step in funnel.steps:
         if step.lost:
             more = ", …" if step.lost > len(step.ids) else ""
-            lost = f"  {_LOSSES[step.stage]}: {', '.join(step.ids)}{more}"
-            console.print(lost, markup=False, highlight=False, soft_wrap=True)
+            lost = Text(f"{_LOSSES[step.stage]}: {', '.join(step.ids)}{more}")
+            console.print(Padding(lost, (0, 0, 0, 2)), highlight=False)
     console.print()
 
 
@@ -72,16 +73,15 @@ def _counts(funnel: Funnel) -> str:
     return counts + (located if funnel.located else "") + unproved
 
 
-def _table(steps: Sequence[FunnelStage]) -> Table:
-    table = new_table("", "complete proof", "", "of all", "mean", "lost here", "still right")
-    table.columns[1].justify = "left"
+def _steps(console: Console, steps: Sequence[FunnelStage]) -> None:
+    headers = ("complete proof", "", "of all", "mean", "lost here", "still right")
+    rows = []
     for step in steps:
-        colour = "red" if step.lost else "green"
-        lost = f"[{colour}]{step.lost:,}[/{colour}]"
+        lost = Text(f"{step.lost:,}", style="red" if step.lost else "green")
         answered = f"{step.answered:,}" if step.lost and step.stage != "answer" else ""
         share, mean = f"{step.share:.1f} %", f"{step.mean:.1f}"
-        table.add_row(_WORDS[step.stage], _bar(step.share), share, mean, lost, answered)
-    return table
+        rows.append((_WORDS[step.stage], _bar(step.share), share, mean, lost, answered))
+    show_table(console, "", headers, rows, labels=2)
 
 
 def _bar(share: float) -> str:

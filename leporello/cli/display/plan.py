@@ -9,26 +9,19 @@ from datetime import timedelta
 from pathlib import Path
 
 import typer
-from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
-from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
 from leporello.analysis.oracle_baselines import oracle_sweep
+from leporello.cli.display.tables import fitted
 from leporello.cli.options import print_json, program, stderr
 from leporello.core.errors import UserError
+from leporello.core.table import swept_columns
 from leporello.jobs.options import JobOptions
 from leporello.runs.plan import PlannedJob, RunPlan, StagePlan
 from leporello.runs.watch import JobProgress
-
-_BAR = 20  # letters
-_HEADERS = (
-    "pipeline on task", "", "finished", "failed", "shards", "per second", "left", "scores so far"
-)  # fmt: skip
-_NUMBERS = ("finished", "failed", "shards", "per second", "left")
 
 
 def show_plan(console: Console, plan: RunPlan) -> None:
@@ -135,27 +128,29 @@ def print_oracle_command(options: JobOptions, data: Path | None, *, as_json: boo
     typer.echo(shlex.join(words))
 
 
-def watched(jobs: Sequence[JobProgress], *, running: bool) -> RenderableType:
+def watched(console: Console, jobs: Sequence[JobProgress], *, running: bool) -> RenderableType:
     """Returns a table of the progress of each job, and the state of the run."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for index, header in enumerate(_HEADERS):
-        is_number = header in _NUMBERS
-        table.add_column(header, justify="right" if is_number else "left", overflow="fold")
-        table.columns[index].no_wrap = is_number
-    for job in jobs:
-        table.add_row(*_watched_row(job))
-    return Group(table, Text(_run_state(jobs, running=running), style="dim"))
+    names = [*dict.fromkeys(name for job in jobs for name in job.scores)]
+    columns, labels = swept_columns([job.pipeline for job in jobs])
+    headers = (*columns, "task", "finished", "failed", "shards", "per second", "left", *names)
+    rows = [
+        (
+            *label,
+            *_progress(job),
+            *(f"{job.scores[n]:.2f}" if n in job.scores else "" for n in names),
+        )
+        for job, label in zip(jobs, labels, strict=True)
+    ]
+    heads = [header.replace("_", " ") for header in headers]
+    tables = fitted(console, "", heads, rows, labels=len(columns) + 1)
+    return Group(*tables, Text(_run_state(jobs, running=running), style="dim"))
 
 
-def _watched_row(job: JobProgress) -> list[RenderableType]:
-    total = job.expected or job.finished or 1
+def _progress(job: JobProgress) -> list[str | Text]:
     counts = f"{job.finished:,} of {'?' if job.expected is None else f'{job.expected:,}'}"
     speed = "" if job.per_second is None else f"{job.per_second:.3g}"
     duration = "" if job.seconds_left is None else str(timedelta(seconds=round(job.seconds_left)))
-    scores = ", ".join(f"{name} {score:.2f}" for name, score in job.scores.items())
-    bar = ProgressBar(total=total, completed=job.finished, width=_BAR)
-    name = escape(f"{job.pipeline} on {job.task}")
-    return [name, bar, counts, _failed(job), _shards(job), speed, duration, scores]
+    return [job.task, counts, _failed(job), _shards(job), speed, duration]
 
 
 def _shards(job: JobProgress) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from leporello.cli.display import excerpt
-from leporello.cli.display.tables import comparison, new_table
+from leporello.cli.display.tables import comparison, show_table
 from leporello.core.coverage import shown
 from leporello.core.records import Example, Failure, Prediction, Span
 from leporello.core.table import swept_columns
@@ -19,11 +21,13 @@ from leporello.jobs.results import Result, ways_table
 from leporello.runs.verify import Verification
 from leporello.text.outline import cited
 
+if TYPE_CHECKING:
+    from leporello.tuning import Tuned
+
 _HITS = 2  # passages that are printed with an answer
 _HITS_SHOWN = 12
-_SCORES_ABREAST = 8
+_TUNED = ("tuned", "as it is")  # keys of the scores
 _WORTH_REPORTING = 0.01  # share of the files that is in no chunk
-_FIRST = ("reader", "examples", "failed", "empty")
 
 
 def _percent(share: float) -> str:
@@ -56,64 +60,64 @@ def _notes(console: Console, results: Sequence[Result]) -> None:
 
 
 def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None:
-    names = list(dict.fromkeys(name for result in results for name in result.scores))
-    parts = shown(result.shares for result in results)
     columns, labels = _labels(results)
-    coverage = new_table(f"Coverage of {escape(task)}", *columns, *_FIRST, *parts)
-    for r, label in zip(results, labels, strict=True):
-        first = [escape(r.reader), *map(str, (r.examples, r.failures, r.empty))]
-        coverage.add_row(*label, *first, *(_percent(r.shares[part]) for part in parts))
+    names = list(dict.fromkeys(name for result in results for name in result.scores))
+    rows = [
+        [*label, *(f"{r.scores[name]:.2f}" if name in r.scores else "" for name in names)]
+        for r, label in zip(results, labels, strict=True)
+    ]
+    metrics = (name.replace("_", " ") for name in names)  # folded between words
     if names:
-        console.print(_scores_table(f"Scores on {escape(task)}", names, results))
-    console.print(coverage)
+        show_table(console, f"Scores on {task}", (*columns, *metrics), rows, labels=len(columns))
+    _coverage(console, task, results)
     if any(result.roles for result in results):
-        console.print(_readers_table(task, results))
+        _readers(console, task, results)
     if any(result.ways for result in results):
         ways = ((result.pipeline, result.ways) for result in results)
         comparison(console, [ways_table(f"Ways of {task}", ways)])
 
 
-def _readers_table(task: str, results: Sequence[Result]) -> Table:
-    """Returns a table with one row per role: its reads, and those that the budget prevented."""
+def _coverage(console: Console, task: str, results: Sequence[Result]) -> None:
+    """Prints the shares of the documents; counts of examples are in the title if they are equal."""
+    columns, labels = _labels(results)
+    parts = shown(result.shares for result in results)
+    counts = {
+        "examples": [result.examples for result in results],
+        "failed": [result.failures for result in results],
+        "empty": [result.empty for result in results],
+    }
+    are_equal = len({*counts["examples"]}) == 1
+    of = f" ({counts['examples'][0]:,} examples)" if are_equal else ""
+    kept = [n for n, values in counts.items() if any(values) and not (of and n == "examples")]
+    rows: list[list[str | Text]] = []
+    for at, (r, label) in enumerate(zip(results, labels, strict=True)):
+        numbers = (f"{counts[name][at]:,}" for name in kept)
+        rows.append([*label, r.reader, *numbers, *(_percent(r.shares[part]) for part in parts)])
+    headers = (*columns, "reader", *kept, *parts)
+    show_table(console, f"Coverage of {task}{of}", headers, rows, labels=len(columns))
+
+
+def _readers(console: Console, task: str, results: Sequence[Result]) -> None:
+    """Prints a row per role: its reads, and those that the budget prevented."""
     columns = ("reads", "over_budget", "input_tokens", "output_tokens", "dollars")
     heads = ("reads", "over budget", "tokens read", "written", "dollars")
-    table = new_table(f"Readers of {escape(task)}", "pipeline", "role", *heads)
-    for result in results:
-        for role, usage in result.roles.items():
-            numbers = (f"{usage[name]:,.6g}" if name in usage else "–" for name in columns)
-            table.add_row(_name(result), role, *numbers)
-    return table
+    rows: list[list[str | Text]] = [
+        [_name(result), role, *(f"{usage[n]:,.6g}" if n in usage else "–" for n in columns)]
+        for result in results
+        for role, usage in result.roles.items()
+    ]
+    show_table(console, f"Readers of {task}", ("pipeline", "role", *heads), rows, labels=2)
 
 
-def _name(result: Result) -> str:
-    return f"{escape(result.pipeline)}[yellow]{result.marks}[/yellow]"
+def _name(result: Result, name: str = "") -> Text:
+    return Text.assemble(name or result.pipeline, (result.marks, "yellow"))
 
 
-def _scores_table(title: str, names: Sequence[str], results: Sequence[Result]) -> Table:
-    """Returns a table with one row per pipeline, or one row per score if there are many scores."""
-    shown = [[f"{r.scores[n]:.2f}" if n in r.scores else "" for n in names] for r in results]
-    if len(names) <= _SCORES_ABREAST:
-        columns, labels = _labels(results)
-        # With blanks, so that long names of metrics are folded between words.
-        table = new_table(title, *columns, *(escape(name.replace("_", " ")) for name in names))
-        rows = shown
-    else:
-        table = new_table(title, "score", *map(_name, results))
-        labels = [[escape(name)] for name in names]
-        rows = [list(row) for row in zip(*shown, strict=True)]
-    for label, row in zip(labels, rows, strict=True):
-        table.add_row(*label, *row)
-    return table
-
-
-def _labels(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
+def _labels(results: Sequence[Result]) -> tuple[Sequence[str], list[Sequence[str | Text]]]:
     """Returns headers and cells that name each pipeline, with a column per swept parameter."""
     columns, rows = swept_columns([result.pipeline for result in results])
-    labels = [
-        [f"{escape(name)}[yellow]{result.marks}[/yellow]", *map(escape, values)]
-        for result, (name, *values) in zip(results, rows, strict=True)
-    ]
-    return [*map(escape, columns)], labels
+    labels = [_name(result, row[0]) for result, row in zip(results, rows, strict=True)]
+    return columns, [(label, *row[1:]) for label, row in zip(labels, rows, strict=True)]
 
 
 def prediction(console: Console, example: Example, row: Prediction) -> None:
@@ -167,3 +171,33 @@ def verified(console: Console, done: Sequence[Verification]) -> None:
 def where(console: Console, directory: Path) -> None:
     """Prints the directory of a run, or of the runs that had finished every job before."""
     console.print(f"results in {directory}", soft_wrap=True, highlight=False)
+
+
+def tuned(console: Console, result: Tuned) -> None:
+    """Prints scores on search and held-out documents, and the best score at each cost."""
+    title = ", ".join(f"{metric} on {task}" for task, metric in result.metrics.items())
+    rows = []
+    sides = (("chosen on", "searched", result.gain), ("apart", "held out", result.apart_gain))
+    for side, label, gain in sides:
+        means = [
+            f"{fmean(scores[f'{side}, {n}'] for scores in result.by_task.values()):.2f}"
+            for n in _TUNED
+        ]
+        if side == "apart" and (ends := result.estimate.interval):
+            means[0] += f" [{ends[0]:.1f}, {ends[1]:.1f}]"
+        ends = gain.interval
+        spread = f" [{ends[0]:+.1f}, {ends[1]:+.1f}]" if ends else ""
+        rows.append((label, *means, f"{gain.value:+.2f}{spread}"))
+        for task, scores in result.by_task.items() if len(result.by_task) > 1 else ():
+            cells = (f"{scores[f'{side}, {n}']:.2f}" for n in _TUNED)
+            rows.append((f"  {task}", *cells, ""))
+    show_table(console, title, ("documents", "tuned", "original", "difference [95 %]"), rows)
+    if result.front:
+        title = f"Best score at each cost ({result.cost} per question)"
+        points = [_point(row) for row in result.front]
+        show_table(console, title, ("choices", "score", "cost"), points)
+
+
+def _point(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    choices = ", ".join(f"{path}={value}" for path, value in row["chosen"].items()) or "original"
+    return choices, f"{row['score']:.2f}", f"{row['cost']:,.6g}"

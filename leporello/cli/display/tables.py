@@ -1,18 +1,18 @@
-"""Display as tables: names, classes, models, the cache, comparisons, `tune` and `analyze`."""
+"""Display as tables: names, classes, models, the cache, comparisons and `analyze`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, JustifyMethod, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from leporello.analysis.cache_misses import Reuse
@@ -23,30 +23,108 @@ if TYPE_CHECKING:
     from leporello.config.reference.class_page import ClassPage
     from leporello.core.table import ResultTable
     from leporello.models.inventory import KnownModel
-    from leporello.tuning import Tuned
 
 _BAR = 40  # characters of the longest bar
 _COLUMNS = ("", "count", "mean", "5 %", "median", "95 %", "largest")
-_TUNED = ("tuned", "as it is")  # keys of the scores
-_WIDEST = 10_000  # characters
+_WIDEST = 10_000  # characters of a table without a terminal
+_GAP = 2  # characters between columns
 
 
-def new_table(title: str, *headers: str) -> Table:
-    """Returns an empty table; columns after the first are aligned to the right."""
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for position, header in enumerate(headers):
-        table.add_column(header, justify="right" if position else "left", overflow="fold")
+def show_table(
+    console: Console,
+    title: str,
+    headers: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    *,
+    labels: int = 1,
+) -> None:
+    """Prints a table whose cells are never folded; see `fitted`."""
+    width = console.width
+    if not console.is_terminal:  # programs and pagers take long lines
+        console.width = _WIDEST
+    for part in fitted(console, title, headers, rows, labels=labels):
+        console.print(part)
+    console.width = width
+
+
+def fitted(
+    console: Console,
+    title: str,
+    headers: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    *,
+    labels: int = 1,
+) -> list[RenderableType]:
+    """Returns a table as parts that are printed below each other, since cells are not folded.
+
+    If the columns are too wide for a terminal, the parts are several tables with the same labels.
+    Labels that leave too little room are replaced by numbers, and a legend explains these.
+
+    Args:
+        console: Console whose width limits the tables.
+        title: Title of the table.
+        headers: Headers of the columns, which may be folded between words.
+        rows: Cells of each row.
+        labels: Number of columns that name a row; the other columns are aligned to the right.
+    """
+    cells = [[Text(c) if isinstance(c, str) else c for c in row] for row in rows]
+    columns = [(header, [row[n] for row in cells]) for n, header in enumerate(headers)]
+    names, values = columns[:labels], columns[labels:]
+    legend: list[RenderableType] = []
+    if values and _width(names) > console.width // 2:
+        numbers = [Text(f"#{number}") for number in range(1, len(cells) + 1)]
+        legend = [
+            Text("  ").join([number, *row[:labels]])
+            for number, row in zip(numbers, cells, strict=True)
+        ]
+        names = [("", numbers)]
+    blocks = [[*names]]
+    for column in values:
+        if len(blocks[-1]) > len(names) and _width([*blocks[-1], column]) > console.width:
+            blocks.append([*names])
+        blocks[-1].append(column)
+    tables = (_table(block, len(names), console.width) for block in blocks)
+    heading = [Text(title, style="italic")] if title else []
+    return [*heading, *tables, *legend, *[""] * bool(legend)]
+
+
+_Column = tuple[str, Sequence[Text]]
+
+
+def _width(columns: Sequence[_Column]) -> int:
+    """Returns the smallest width of a table of these columns without folded words and cells."""
+    return 1 + sum(_narrowest(column) + _GAP for column in columns)
+
+
+def _narrowest(column: _Column) -> int:
+    header, cells = column
+    return max(0, *map(len, header.split()), *(cell.cell_len for cell in cells))
+
+
+def _table(columns: Sequence[_Column], labels: int, room: int) -> Table:
+    """Returns one table; headers for which there is room are not folded."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
+    free = room - _width(columns)
+    for number, column in enumerate(columns):
+        width = _narrowest(column)
+        more = max(0, len(column[0]) - width)
+        if more <= free:
+            width, free = width + more, free - more
+        justify: JustifyMethod = "left" if number < labels else "right"
+        table.add_column(escape(column[0]), justify=justify, width=width)
+    for row in zip(*(cells for _, cells in columns), strict=True):
+        table.add_row(*row)
     return table
 
 
 def cache_contents(console: Console, root: Path, kinds: Mapping[str, Sequence[CacheEntry]]) -> None:
     """Prints the number and size of the cached entries of each kind."""
-    table = new_table(f"Cached in {escape(str(root))}", "kind", "entries", "MB", "last used")
+    rows = []
     for kind, entries in sorted(kinds.items()):
         last = datetime.fromtimestamp(max(entry.last_use for entry in entries)).astimezone()
         size = sum(entry.size for entry in entries) / 1e6
-        table.add_row(kind, f"{len(entries):,}", f"{size:,.1f}", f"{last:%Y-%m-%d %H:%M}")
-    console.print(table)
+        rows.append((kind, f"{len(entries):,}", f"{size:,.1f}", f"{last:%Y-%m-%d %H:%M}"))
+    show_table(console, f"Cached in {root}", ("kind", "entries", "MB", "last used"), rows)
 
 
 def reuses(console: Console, shown: Sequence[Reuse]) -> None:
@@ -62,13 +140,15 @@ def reuses(console: Console, shown: Sequence[Reuse]) -> None:
 
 
 def listing(console: Console, lists: Mapping[str, Mapping[str, str]]) -> None:
-    """Prints the names of pipelines, tasks and classes by kind."""
+    """Prints the names of pipelines, tasks and classes by kind, each with its description."""
     for kind, entries in lists.items():
-        lines = [f"[bold]{kind}[/bold]"]
+        console.print(f"[bold]{kind}[/bold]")
+        table = Table.grid(padding=(0, 2), pad_edge=False)
+        table.add_column(overflow="fold", max_width=console.width // 2)
+        table.add_column(style="dim")
         for name, text in entries.items():
-            lines.append(f"  {escape(name)}")
-            lines += [f"      [dim]{escape(text)}[/dim]"] * bool(text)
-        console.print("\n".join(lines), highlight=False)  # in one call: each takes 0.2 ms
+            table.add_row(f"  {escape(name)}", escape(text))
+        console.print(table, highlight=False)
 
 
 def overview(
@@ -106,65 +186,31 @@ def page(console: Console, page: ClassPage) -> None:
 
 
 def models(console: Console, available: Sequence[KnownModel]) -> None:
-    """Prints models; the first column has their names for --model."""
-    table = new_table("models", "--model", "reader", "window", "MB", "where")
+    """Prints models, by their names for --model, and the servers that do not answer."""
+    rows, absent = [], []
     for model in available:
+        if model.name.endswith(":"):  # a server that does not answer
+            absent.append(f"{model.name} {model.place}")
+            continue
         window = f"{model.window:,}" if model.window else "–"
         weights = f"{model.bytes / 1e6:,.0f}" if model.bytes else "–"
-        table.add_row(escape(model.name), model.reader or "–", window, weights, escape(model.place))
-    console.print(table)
+        place = model.place.removeprefix("package ")
+        rows.append((model.name, model.reader or "–", window, weights, place))
+    show_table(console, "models", ("--model", "reader", "window", "MB", "where"), rows)
+    for text in absent:
+        console.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
 
 
-def tuned(console: Console, result: Tuned) -> None:
-    """Prints scores on search and held-out documents, and the best score at each cost."""
-    title = ", ".join(f"{metric} on {task}" for task, metric in result.metrics.items())
-    table = new_table(title, "documents", "tuned", "original", "difference [95 %]")
-    sides = (("chosen on", "searched", result.gain), ("apart", "held out", result.apart_gain))
-    for side, label, gain in sides:
-        means = [
-            f"{fmean(scores[f'{side}, {n}'] for scores in result.by_task.values()):.2f}"
-            for n in _TUNED
-        ]
-        if side == "apart" and (ends := result.estimate.interval):
-            means[0] += f" [{ends[0]:.1f}, {ends[1]:.1f}]"
-        ends = gain.interval
-        spread = f" [{ends[0]:+.1f}, {ends[1]:+.1f}]" if ends else ""
-        table.add_row(label, *means, f"{gain.value:+.2f}{spread}")
-        for task, scores in result.by_task.items() if len(result.by_task) > 1 else ():
-            cells = (f"{scores[f'{side}, {n}']:.2f}" for n in _TUNED)
-            table.add_row(f"  {escape(task)}", *cells, "")
-    console.print(table)
-    if result.front:
-        front = new_table(
-            f"Best score at each cost ({result.cost} per question)", "choices", "score", "cost"
-        )
-        for row in result.front:
-            chosen: Any = row["chosen"]
-            text = ", ".join(f"{path}={value}" for path, value in chosen.items()) or "original"
-            front.add_row(escape(text), f"{row['score']:.2f}", f"{row['cost']:,.6g}")
-        console.print(front)
-
-
-def comparison(console: Console, tables: Iterable[ResultTable], *, wide: bool = False) -> None:
-    """Prints tables with their notes; `wide` tables are not folded if there is no terminal."""
+def comparison(console: Console, tables: Iterable[ResultTable]) -> None:
+    """Prints tables with their notes."""
     for result in tables:
-        table = _result_table(result)
-        options = console.options.update(max_width=_WIDEST)
-        if wide and not console.is_terminal:
-            console.width = max(console.width, table.__rich_measure__(console, options).maximum)
-        console.print(table)
+        headers = [header.replace("_", " ") for header in result.headers]  # folded between words
+        show_table(console, result.title, headers, result.rows, labels=result.labels)
         for note in result.notes:
             style = "yellow" if note.startswith("warning") else "dim"
-            console.print(note, style=style, markup=False, highlight=False, soft_wrap=True)
+            console.print(note, style=style, markup=False, highlight=False)
         if result.notes:
             console.print()
-
-
-def _result_table(result: ResultTable) -> Table:
-    table = new_table(escape(result.title), *map(escape, result.headers))
-    for row in result.rows:
-        table.add_row(*map(escape, row))
-    return table
 
 
 def show_task(console: Console, task: str, analysis: TaskAnalysis) -> None:
@@ -181,7 +227,7 @@ def show_task(console: Console, task: str, analysis: TaskAnalysis) -> None:
         "spread, in words": spread.words,
         "spread, as a share": spread.shares,
     }
-    console.print(_distributions(rows))
+    _distributions(console, rows)
     console.print(
         f"spread: standard deviation of the positions where an output's bigrams first occur;"
         f" {spread.pairs - spread.unmeasured:,} of {spread.pairs:,} outputs"
@@ -196,7 +242,7 @@ def show_discrepancies(console: Console, jobs: Sequence[JobDiscrepancy]) -> None
         d = job.discrepancy
         console.print(f"[bold]{escape(job.pipeline)} on {escape(job.task)}[/bold]")
         rows = {"words of predictions": d.predictions, "words of references": d.references}
-        console.print(_distributions(rows))
+        _distributions(console, rows)
         if d.shorter is not None and d.longer is not None:
             console.print(
                 f"{100 * d.shorter:.1f} % shorter and {100 * d.longer:.1f} % longer than"
@@ -207,13 +253,13 @@ def show_discrepancies(console: Console, jobs: Sequence[JobDiscrepancy]) -> None
         console.print("; ".join([f"{d.empty:,} empty", f"{d.missing:,} failed", *unparsed]))
 
 
-def _distributions(rows: dict[str, Distribution | None]) -> Table:
-    table = new_table("", *_COLUMNS)
-    for name, d in rows.items():
+def _distributions(console: Console, named: Mapping[str, Distribution | None]) -> None:
+    rows = []
+    for name, d in named.items():
         if d is not None:
             values = (d.mean, d.low, d.median, d.high, d.largest)
-            table.add_row(name, f"{d.count:,}", *(_number(value) for value in values))
-    return table
+            rows.append((name, f"{d.count:,}", *(_number(value) for value in values)))
+    show_table(console, "", _COLUMNS, rows)
 
 
 def _number(value: float) -> str:

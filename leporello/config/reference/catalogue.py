@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _CLASSES: Mapping[str, Kind] = {kind.title: kind for kind in ALL_KINDS}
 KINDS_OF_THINGS = (*SECTIONS, *(title for title in _CLASSES if title != TASK.title))
-_OFFLINE = " (runs offline)"
+_OFFLINE = " (offline)"
 _STARTERS = (
     "default", "best-sentence", "lead", "ask-smollm2", "ask-fused", "ask-flan-t5", "ask-extractive",
     "over-files", "muld-narrativeqa", "scrolls-bart-1024", "shuffle-gpt2",
@@ -75,7 +75,7 @@ def listing(
     ending = _OFFLINE if is_offline else ""
     chosen = {
         kind: {
-            name: text
+            name: text.removesuffix(ending)
             for name, text in entries.items()
             if word.lower() in f"{name} {text}".lower() and text.endswith(ending)
         }

@@ -46,7 +46,8 @@ _Dumper.add_representer(float, _number)
 
 def as_yaml(value: Mapping[str, Any]) -> str:
     """Returns a value as YAML for display, with keys in order; a mapping of scalars is one line."""
-    return _dump(value, width=80, sort_keys=False).strip()
+    # PyYAML begins a line only after an item that exceeds the width: most end before column 80.
+    return _dump(value, width=60, sort_keys=False).strip()
 
 
 def write_yaml(path: Path, value: Mapping[str, Any]) -> None:
