@@ -1,4 +1,4 @@
-"""Measures how busy a reader keeps a server: `python -m benchmarks.endpoint [--slots 32]`.
+"""Measures how busy readers keep a server: `python -m benchmarks.endpoint [--slots 32]`.
 
 A server in another process answers after log-normal latencies with sigma 1, as real services do.
 Printed are the share of slots x time in which the server had a request (`busy`), from the first

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from leporello.core import __version__
-from leporello.core.environment import signals  # noqa: F401 -- installs handlers for commands
+from leporello.core.environment import process  # noqa: F401 -- installs handlers for commands
 from leporello.core.passages import Passage
 from leporello.core.records import (
     Chunk,

@@ -11,7 +11,7 @@ from leporello.api import Pipeline
 
 @component
 class Leporello:
-    """Answers a question about a document.
+    """Answers one question about one document.
 
     Attributes:
         source: Source of the pipeline for `Pipeline.from_yaml`: a name, a file or a mapping.

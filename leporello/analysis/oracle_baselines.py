@@ -1,4 +1,4 @@
-"""Builds a sweep that replaces a pipeline's retriever by oracles and by simple baselines."""
+"""Builds a sweep that replaces the retriever of a pipeline by oracles and by simple baselines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores a file of predictions, from Leporello or any other program."""
+"""Scores predictions, from Leporello or any other program."""
 
 from __future__ import annotations
 

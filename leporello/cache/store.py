@@ -29,14 +29,15 @@ from leporello.cache.dependencies import UNDECLARED
 from leporello.cache.entry import (
     PARTIAL,
     DamagedEntryError,
+    others_since,
     pack,
     raise_interruption,
     read,
     read_key,
+    register,
     write,
 )
 from leporello.cache.fingerprint import fingerprint
-from leporello.cache.running import others_since, register
 from leporello.core.calls.memory import canonical
 from leporello.core.records import JSON, Index
 

@@ -25,8 +25,8 @@ from typer.core import TyperGroup
 
 from leporello.cli.options import program, progress_bar, stderr
 from leporello.core import __version__
-from leporello.core.environment import signals
-from leporello.core.environment.streams import open_standard_streams, output_error
+from leporello.core.environment import process
+from leporello.core.environment.process import open_standard_streams, output_error
 from leporello.core.errors import Interrupted, UserError, visible
 from leporello.engine.progress import show_progress_with
 
@@ -151,11 +151,11 @@ def main() -> None:
     sys.unraisablehook = _end_if_interrupted
     show_progress_with(progress_bar)
     try:
-        signals.raise_interrupted()
+        process.raise_interrupted()
         _run()
     except Interrupted:
         stderr().print("interrupted")
-        _leave(signals.status())
+        _leave(process.status())
 
 
 def _run() -> NoReturn:
@@ -165,7 +165,7 @@ def _run() -> NoReturn:
             application(sys.argv[1:])()
     except KeyboardInterrupt:
         stderr().print("interrupted")
-        _leave(signals.status())
+        _leave(process.status())
     except UserError as error:
         stderr().print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
         _leave(_USERS_MISTAKE)
@@ -175,7 +175,7 @@ def _run() -> NoReturn:
         sys.stderr.write(visible(f"the command cannot continue: {reason}\n"))
         _leave(_FAILED)
     except SystemExit as end:
-        _leave(signals.status() if end.code == _INTERRUPTED else end.code)
+        _leave(process.status() if end.code == _INTERRUPTED else end.code)
     _leave(0)
 
 
@@ -198,7 +198,7 @@ def _leave(status: object) -> NoReturn:
     if error := output_error():
         stderr().print(error, style="red", markup=False, highlight=False)
         status = number = number or _FAILED
-    signals.keep_status(number)
+    process.keep_status(number)
     if not running:
         raise SystemExit(status)
     stderr().print(f"stopped threads that still ran: {', '.join(running)}", highlight=False)
@@ -208,10 +208,10 @@ def _leave(status: object) -> NoReturn:
 @contextmanager
 def _reported_exits() -> Iterator[None]:
     """Makes `os._exit` raise, so that a stage cannot end this process without a message."""
-    process, exit_now = os.getpid(), os._exit
+    this, exit_now = os.getpid(), os._exit
 
     def refuse(status: int) -> NoReturn:
-        if os.getpid() != process:  # a fork may exit
+        if os.getpid() != this:  # a fork may exit
             exit_now(status)
         raise SystemExit(f"os._exit({status}) was called")
 
@@ -227,7 +227,7 @@ def _reported_exits() -> Iterator[None]:
 def _end_if_interrupted(raised: sys.UnraisableHookArgs) -> None:
     """Ends the process if a signal arrived in a finalizer, where Python ignores exceptions."""
     if isinstance(raised.exc_value, Interrupted):
-        signals.leave()
+        process.leave()
     sys.__unraisablehook__(raised)
 
 

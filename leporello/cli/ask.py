@@ -45,8 +45,8 @@ def ask(
     files: Annotated[
         list[str],
         typer.Argument(
-            help="Files, folders, patterns or URLs, then a question. Without a question, open a"
-            " prompt.",
+            help="Files, folders, patterns or URLs; the question comes last. Without a question,"
+            " open a prompt.",
             metavar="FILE... [QUESTION]",
         ),
     ],
@@ -143,7 +143,8 @@ def _suggest_server(files: Sequence[str], session: Session) -> None:
     names = [f"{kind}:{m.name}" for kind, models in running_servers().items() for m in models or ()]
     if names:
         command = shlex.join([*program(), "ask", *files, "--model", names[0]])
-        stdout().print(f"Ask a larger model: {command}", style="dim", markup=False, soft_wrap=True)
+        text = f"Ask a larger model: {command}"
+        stdout().print(text, style="dim", markup=False, soft_wrap=True, no_wrap=True)
 
 
 def _schema(path: Path | None, kind: str) -> str:
@@ -221,7 +222,7 @@ def _check_paths(paths: Sequence[Path]) -> None:
     """Raises `UserError` for a missing file, before the libraries of pipelines are imported."""
     for path in paths:
         if not is_there(str(at_home(path))) and not has_magic(str(path)):
-            raise UserError(f"{path}: there is no such file")
+            raise UserError(f"{path}: this file does not exist")
 
 
 @with_options(AskOptions, loader=None)

@@ -86,7 +86,7 @@ def analyze(
     data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
     as_json: AsJson = False,
 ) -> None:
-    """Print a task's lengths and spread of references, or the form of a run's answers."""
+    """Print the lengths and the spread of references of a task, or the form of a run's answers."""
     from leporello.analysis.datasets.analyze import analyze_run, analyze_task
     from leporello.cli.display.tables import show_discrepancies, show_task
     from leporello.storage.runs import run_at

@@ -185,7 +185,7 @@ def table(
     ] = "terminal",
     raw: RawText = False,
 ) -> None:
-    """Print a paper's table: published scores, and the scores of finished runs beside them."""
+    """Print the table of a paper: published scores, and the scores of finished runs beside them."""
     from leporello.cli.display.tables import comparison
     from leporello.config.suites import suite_named
     from leporello.core.table import csv_of, html, latex, markdown

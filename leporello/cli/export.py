@@ -1,4 +1,4 @@
-"""Verbs that score predictions and export a run to other programs: `score`, `export`, `track`."""
+"""Verbs that score predictions and export runs to other programs: `score`, `export`, `track`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def track(
         ),
     ] = "leporello",
 ) -> None:
-    """Send a run's parameters, scores and files to MLflow, Weights & Biases or your tracker."""
+    """Send the scores and files of a run to MLflow, Weights & Biases or your own tracker."""
     from leporello.analysis.export.trackers import track as track_run
 
     for name in track_run(run, to, project=project):

@@ -179,7 +179,7 @@ def gc(
 
     Entries that a running command may use are kept.
     """
-    from leporello.cache.running import others_since
+    from leporello.cache.entry import others_since
     from leporello.cache.store import Cache
     from leporello.cli.display.tables import cache_contents
     from leporello.models.locate import cache_directory

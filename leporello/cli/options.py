@@ -267,7 +267,7 @@ def progress_bar(title: str, examples: int | None) -> ProgressDisplay | None:
         return None
     from leporello.cli.display.progress import RichProgress
 
-    return RichProgress(title, examples)
+    return RichProgress(title, examples, stderr())
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from rich.console import Console
 from leporello.cli.display.answer import show_answer, show_passages
 from leporello.cli.options import stderr
 from leporello.core.coverage import loss_lines
-from leporello.core.environment import signals
+from leporello.core.environment import process
 from leporello.core.errors import UserError
 from leporello.runs.ask import Answer, Session
 
@@ -45,7 +45,7 @@ class Prompt:
         """Answers until the input ends; returns the exit status: 1 if a question failed."""
         is_terminal = sys.stdin.isatty()
         if is_terminal:
-            signals.handle(lambda number, _: sys.exit(128 + number))
+            process.handle(lambda number, _: sys.exit(128 + number))
             signal.signal(signal.SIGINT, signal.default_int_handler)  # discards the line only
             _edit_lines(_history() if self.session.settings.cached else None)
             self._greet()

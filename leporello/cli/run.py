@@ -1,4 +1,4 @@
-"""Verbs that run pipelines, check a config and plan a run: `run`, `check` and `plan`."""
+"""Verbs that run pipelines, check configs and plan runs: `run`, `check` and `plan`."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def check(
     Without arguments, check the built-in config; with --config, check your files and the pipelines
     that they extend; with names, check these pipelines.
 
-    With --try, print a line for each pipeline. If one lacks a model, a key or a file, or if a stage
+    With --try, print one line per pipeline. If one lacks a model, a key or a file, or if a stage
     fails, the exit status is 2.
     """
     from leporello.config import load_config
@@ -191,7 +191,7 @@ def _check_tasks(loaded: Config, config: Sequence[Path]) -> None:
 
 
 def _try_out(pipelines: Sequence[PipelineSpec]) -> None:
-    """Tries pipelines, prints a line for each, and exits with status 2 if one fails."""
+    """Tries pipelines, prints one line per pipeline, and exits with status 2 if one fails."""
     from leporello.runs.trial import trials
 
     if not pipelines:

@@ -45,7 +45,7 @@ def train(
     data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
     as_json: AsJson = False,
 ) -> None:
-    """Train a pipeline's reader on the inputs that it reads, and print how to use it."""
+    """Train the reader of a pipeline on the inputs that it reads, and print how to use it."""
     from leporello.models.distributed import is_main_process
     from leporello.training import calibrate as fit_calibration
     from leporello.training import train_all
@@ -131,7 +131,7 @@ def tune(
     data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
     as_json: AsJson = False,
 ) -> None:
-    """Search a pipeline's parameters, and score the best values on held-out documents.
+    """Search the parameters of a pipeline, and score the best values on held-out documents.
 
     The search covers the sweeps and ranges that are declared in the YAML, by --set
     retriever.k=2,4,8 or --set 'retriever.k={range: [1, 64], log: true}', or in the file of --space.

@@ -26,7 +26,7 @@ _PIPELINE = (*SETTABLE, "tasks", "extends", "description", "tuned")
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """One `--set`: a path below a pipeline, and its value; several values form a sweep."""
+    """One `--set`: a path in the pipeline, and its value; several values form a sweep."""
 
     path: tuple[str, ...]
     value: Tree

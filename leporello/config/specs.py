@@ -178,7 +178,7 @@ class Pipeline:
         enricher: Enricher; None if the pipeline has no enricher.
         roles: Readers of other roles, by role.
         budget: Limits on the cost of one question.
-        abstain: Confidence below which an answer is withheld; None never withholds an answer.
+        abstain: Confidence below which an answer is withheld; with None every answer is returned.
         no_answer: Text that replaces a withheld answer; it is a property of the task.
     """
 
@@ -246,7 +246,7 @@ class PipelineSpec:
         training: Settings of the reader's training; runs ignore them.
         placement: Settings of where it runs; no result depends on them.
         budget: Limits on the cost of one question.
-        abstain: Confidence below which an answer is withheld; None never withholds an answer.
+        abstain: Confidence below which an answer is withheld; with None every answer is returned.
         tuned: Record of the search that chose the pipeline, as `tune` writes it; empty without one.
     """
 

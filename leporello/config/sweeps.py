@@ -31,7 +31,7 @@ from leporello.core.records import JSON
 from leporello.core.secrets import is_set, redact
 from leporello.core.yaml.tree import Tree, parse
 
-# Pairs (path, value) that identify a point of a sweep, such as ("retriever.k", "5").
+# Pairs (path, value) that together name one point of a sweep, such as ("retriever.k", "5").
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 _Options: TypeAlias = list[tuple[Labels, Any]]
 # Path in a pipeline; a part with a leading colon is the label of an option that was picked above.

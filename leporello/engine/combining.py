@@ -60,7 +60,7 @@ class CombinerRunner:
         return self._advance(active, active.start)
 
     def resume(self, active: ActiveExample) -> ActiveExample | FinishedExample:
-        """Resumes an example whose step is complete.
+        """Resumes the example, whose step is complete.
 
         Raises:
             UserError: The user made a mistake.

@@ -20,7 +20,7 @@ from time import monotonic
 from types import FrameType, TracebackType
 from typing import IO, TypeAlias
 
-from leporello.core.environment import signals
+from leporello.core.environment import process
 from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.core.environment.input_limits import SECONDS
 from leporello.core.environment.platform import alarm
@@ -119,7 +119,7 @@ class stage_errors:  # noqa: N801 -- called like a function; a generator takes t
 
 def is_passed_on(error: BaseException) -> bool:
     """Returns whether an error is not a failure of a stage, but a user's mistake or interrupt."""
-    return signals.is_interrupt(error) or isinstance(
+    return process.is_interrupt(error) or isinstance(
         error, (UserError, ExampleError, GeneratorExit)
     )
 

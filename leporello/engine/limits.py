@@ -11,7 +11,7 @@ from time import monotonic_ns  # by name: a stage may replace functions of `time
 
 from leporello.core.records import JSON
 
-_TIMEOUT = "example_timeout"  # affects only failures, so a run may resume with another value
+_TIMEOUT = "example_timeout"  # affects only failures, so runs may resume with another value
 _SILENCE = 5.0  # seconds beyond twice the limit without an operation, after which a worker ends
 _CLOCK_TIMES = 10**18  # nanoseconds: later file times are times of day, not of `monotonic_ns`
 # Operations without a limit: files and models may be huge, and connections slow.
@@ -30,7 +30,7 @@ class Limits:
             document that reaches this many examples.
         shard_bytes: End a shard also with the document at which the task's rows in the shard reach
             this many bytes.
-        example_timeout: Fail an example if a call of a stage takes longer than this.
+        example_timeout: Time limit for each call of a stage; beyond it, the example fails.
     """
 
     # With `ReadEach`, 128 examples fill 98 % of the places in batches of 32. All documents of a

@@ -12,7 +12,7 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import Document, Example, Span
 
-# Converts an answer to the form that a task's metrics expect.
+# Converts answers to the form that the metrics of a task expect.
 Normalizer: TypeAlias = Callable[[str, Example], str]
 
 _TEXTS = ("headers", "choices", "references")

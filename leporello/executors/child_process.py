@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from leporello.core.environment.platform import die_with_parent
-from leporello.core.environment.streams import open_standard_streams
+from leporello.core.environment.process import open_standard_streams
 from leporello.executors.channel import Channel
 
 _INTERVAL = 1.0  # seconds between checks whether the parent is alive

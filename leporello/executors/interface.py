@@ -69,7 +69,7 @@ class JobGroupSpec:
         return JobFiles(directory, self.pipelines[0].name, self.task.name).attempts(shard)
 
     def reason_to_supervise(self) -> str:
-        """Returns why the batch requires a process that can be killed; empty if it does not."""
+        """Returns why the batch must run in a process that can be killed; empty if it does not."""
         if sys.platform == "win32":  # workers are not supported there
             return ""
         # Our own classes need no supervision. A plug-in can end its process: `os._exit(0)` once

@@ -264,7 +264,7 @@ class Pool:
         return result
 
     def _replace(self, worker: PoolWorker, cause: str) -> Iterator[ShardResult]:
-        """Removes a worker that has died, and queues its orders again."""
+        """Removes one dead worker, and queues its orders again."""
         self._workers.remove(worker)
         worker.link.end()
         # Deaths without an order count against no example, so a limit here must end the restarts.

@@ -111,7 +111,7 @@ class RunDirectory:
         return self.logs / f"{safe_name(worker)}.log"
 
     def add_worker_row(self, row: Mapping[str, JSON]) -> None:
-        """Appends a line to workers.jsonl."""
+        """Adds one line at the end of workers.jsonl."""
         with self.workers.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 

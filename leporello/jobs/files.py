@@ -254,7 +254,7 @@ class JobFiles:
             self.unmark()
 
     def _write_traceback(self, row: FinishedRow) -> None:
-        """Writes the traceback of a failure; equal tracebacks share a file."""
+        """Writes the traceback of a failure; equal tracebacks are in one file."""
         if row.traceback:
             path = self.folder / json.loads(row.prediction)["traceback"]
             path.parent.mkdir(exist_ok=True)

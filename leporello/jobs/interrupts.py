@@ -8,7 +8,7 @@ import threading
 from types import FrameType
 from typing import Any
 
-from leporello.core.environment import signals
+from leporello.core.environment import process
 from leporello.core.errors import Interrupted, Stopped
 
 
@@ -28,9 +28,9 @@ class Interrupts:
         # Python installs handlers only in the main thread; a server's threads use `cancel`.
         if threading.current_thread() is threading.main_thread():
             self._earlier_handlers = {
-                number: signal.getsignal(number) for number in signals.SIGNALS
+                number: signal.getsignal(number) for number in process.SIGNALS
             }
-            signals.handle(self._record)
+            process.handle(self._record)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -40,12 +40,12 @@ class Interrupts:
 
     def _record(self, number: int, _: FrameType | None) -> None:
         if self._raised:
-            signals.leave()
+            process.leave()
         if self.signal:
             self._raised = True
             raise Interrupted
         self.signal = number
-        signals.remember(number)
+        process.remember(number)
         # Not print: the signal may have interrupted a print.
         os.write(2, b"\nstopping after the current read; interrupt again to stop at once\n")
 

@@ -271,7 +271,7 @@ def changes(directory: RunDirectory, job: Job) -> tuple[str, ...]:
 
 
 def finished_beside(directory: Path, jobs: Sequence[Job], limit: int | None) -> dict[str, Path]:
-    """Returns directories of other runs beside a run that finished its jobs, by job name.
+    """Returns directories of neighbouring runs that have finished the same jobs, by job name.
 
     Args:
         directory: Directory of the run.

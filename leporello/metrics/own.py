@@ -220,8 +220,8 @@ def _add_scores_beside(
 class ByAggregate:
     """Resamples a user-defined metric by its `aggregate`.
 
-    The sums count how often an example is drawn. `aggregate` runs once per resample, which is slow
-    with many examples.
+    The sums count how often each example is drawn. `aggregate` runs once per resample, which is
+    slow with many examples.
     """
 
     # No sums of such a metric are known, so each resample is a list of examples (decision 39).

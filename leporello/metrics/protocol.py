@@ -71,10 +71,10 @@ class Metric(Protocol):
 
 @runtime_checkable
 class Parses(Protocol):
-    """A metric that extracts an answer from the prediction, which may fail."""
+    """A metric that parses the answer in the prediction, which may fail."""
 
     def parses(self, text: str, example: Example) -> bool:
-        """Returns whether a text contains an answer to the example, right or wrong."""
+        """Returns whether a text answers the example, right or wrong."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Plans a run without running it: finished, cached and remaining work, and its duration."""
+"""Plan of a run: finished, cached and remaining work, and its duration."""
 
 from __future__ import annotations
 

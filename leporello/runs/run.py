@@ -174,7 +174,7 @@ def run(options: RunOptions) -> Run:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[tuple[RunDirectory, RemoteRun | None]]:
-    """Locks a run's directory, or the local copy of a run at a URL."""
+    """Locks the directory of a run, or the local copy of a run at a URL."""
     if not isinstance(path, RemotePath):
         with (directory := RunDirectory(path)).locked():
             yield directory, None

@@ -52,7 +52,7 @@ def _problem(stages: Pipeline) -> str:
 def _examples() -> Iterator[Example]:
     """Yields a question, a multiple-choice question and an official prompt of a benchmark.
 
-    A pipeline works if it answers one of them, because a task has only one of these kinds.
+    A pipeline works if it answers one of them, because each task has only one of these kinds.
     """
     parts = (Span(0, 22), Span(24, 50), Span(52, len(_TEXT)))
     example = Example("tried", Document("tried", _TEXT, parts=parts), "Who lives in the castle?")

@@ -1,4 +1,4 @@
-"""Verifies a run: runs a sample of finished examples again without cache, and compares."""
+"""Verifies finished runs: runs a sample of finished examples again without cache, and compares."""
 
 from __future__ import annotations
 

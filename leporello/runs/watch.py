@@ -1,4 +1,4 @@
-"""Follows a run from another process by reading the stores of its shards as they change."""
+"""Progress of a run, which another process reads in the stores of its shards as they change."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class _Answers:
     def session(self, number: int) -> Session:
         """Returns the conversation about a document, or raises `HTTPException`."""
         if number >= len(self.documents.sessions):
-            raise HTTPException(404, f"There is no document {number}; /documents lists them.")
+            raise HTTPException(404, f"No document has the number {number}; /documents lists them.")
         return self.documents.sessions[number]
 
     def _session(self, request: Request) -> Session:

@@ -4,7 +4,7 @@ import { again, go, h, listen, mark, pdfButton, segments, show as showText, show
 
 const CLOSEST = 3, SMALL = 60; // passages that are always shown; places up to which the outline is unfolded
 const $ = id => document.getElementById(id);
-let open = null, largest = 0, links = [], places = [], current = null; // links of the drawn outline, places of the complete one
+let open = null, largest = 0, links = [], places = [], root = "", current = null; // links of the drawn outline; places and only root of the complete one
 
 const say = text => { $("step").textContent = text; $("step").className = text ? "busy" : ""; };
 const complain = error => { $("step").textContent = error.message || String(error); $("step").className = "bad"; };
@@ -47,21 +47,22 @@ function fold(item, name, isOpen) {
 }
 
 function drawOutline({ entries, more_entries: more }, isComplete) {
-  const root = h("ul", {}), path = [{ level: -1, list: root }];
+  const tree = h("ul", {}), path = [{ level: -1, list: tree }], top = Math.min(...entries.map(one => one.level));
+  const roots = entries.filter(one => one.level === top), isRoot = one => roots.length === 1 && one.level === top;
   let file = "";
   links = [];
   for (const place of entries) {
     if (place.level === 0) file = place.name;
     while (path.at(-1).level >= place.level) path.pop();
     const parent = path.at(-1), item = h("li", {}, link(place, file));
-    parent.list ??= fold(parent.item, parent.name, entries.length <= SMALL);
+    parent.list ??= fold(parent.item, parent.name, entries.length <= SMALL || isRoot(parent));
     parent.list.append(item);
     path.push({ level: place.level, name: place.name, item, list: null });
   }
-  $("places").replaceChildren(root);
+  $("places").replaceChildren(tree);
   $("more").hidden = !more && entries.length > 0;
   $("more").textContent = more ? `${counted(more)} more places: search for them` : "No places";
-  if (isComplete) places = links.map(({ start, node }) => ({ start, name: node.textContent }));
+  if (isComplete) [places, root] = [links.map(({ start, node }) => ({ start, name: node.textContent })), roots.length === 1 ? roots[0].name : ""];
   showPosition();
 }
 
@@ -100,8 +101,8 @@ async function choose(turn, offset, node) {
   await go(offset);
 }
 
-// A place without the name of the only document.
-const short = name => (name.startsWith(`${open.name} `) ? name.slice(open.name.length + 1) : name);
+// A place without the name of the only document and its only outermost heading.
+const short = name => [`${open.name} `, `${root} > `].reduce((rest, part) => (rest.startsWith(part) ? rest.slice(part.length) : rest), name);
 
 function place(turn, { start, place: name }) {
   return button("link", () => { view("text"); return choose(turn, start, null); }, short(name));
@@ -202,15 +203,14 @@ async function show(one) {
   $("position").max = Math.max(0, one.length - 1);
   $("alone").textContent = one.follows_up ? "Follow-up questions may refer to earlier questions." : "This reader does not support follow-up questions.";
   $("goto").value = "";
-  links = places = [];
-  current = null;
+  [links, places, root, current] = [[], [], "", null];
   const [turns] = await Promise.all([get(`/documents/${one.number}`), showText(one)]);
+  if (open === one) await find(false); // cards leave out headings that all places share
   if (open !== one) return;
   $("turns").replaceChildren();
   $("welcome").hidden = false;
   turns.forEach(addTurn);
   $("notes").replaceChildren(...one.notes.map(note => h("p", { class: "note" }, note)));
-  await find(false);
 }
 
 async function list(chosen) {

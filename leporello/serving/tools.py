@@ -101,7 +101,7 @@ class OutlineReply(BaseModel):
 
 
 def ask(session: Session, question: Question, most: Most = 5) -> AnswerReply:
-    """Answers a question about the document.
+    """Answers one question about the document.
 
     Raises:
         UserError: A stage failed; the message has the reason.

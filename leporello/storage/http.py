@@ -67,7 +67,7 @@ class WebFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no 
         return {"name": path, "type": "file", "size": size, "etag": version}
 
     def get_file(self, rpath: str, lpath: str, **_: object) -> None:
-        """Downloads a file."""
+        """Downloads one file."""
         with _request("GET", rpath) as response, Path(lpath).open("wb") as file:
             start = time.monotonic()
             # Raw bytes, so the size on disk equals Content-Length, which the version includes.

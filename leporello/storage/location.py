@@ -139,7 +139,7 @@ class Location:
                 self._call(lambda system, root: system.rm(_paths(root, names)))
 
     def _fetch(self, version: str, path: Path) -> Path:
-        """Downloads a file under a temporary name, and renames it."""
+        """Downloads under a temporary name, and renames the complete file."""
         _log.info("fetching %s", self.url)
         part = path.with_name(path.name + PARTIAL)
         self.get({"": part})

@@ -52,13 +52,13 @@ def take_lock(location: Location, file: Path) -> str:
         location.remove([LOCK])
     token = secrets.token_hex(8)
     write_lock(location, file, token, create=True)
-    # Some stores cannot create a file exclusively, so another process may have overwritten it.
+    # Some stores have no exclusive creation of files, so another process may have overwritten it.
     check_lock(location, token)
     return token
 
 
 def check_lock(location: Location, token: str) -> None:
-    """Raises LostError unless a run's lock has this token."""
+    """Raises LostError if the run's lock has another token."""
     row = _row(location.read(LOCK))
     if row.get("token") != token:
         reason = f"{_process(row)} holds it now" if row else "it was deleted"

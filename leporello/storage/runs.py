@@ -1,4 +1,4 @@
-"""Runs at URLs: synchronises a local copy with the URL, or downloads a run to view it."""
+"""Runs at URLs: synchronises a local copy with the URL, or downloads all files to view them."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class RemoteRun:
             self._record({name: marks[name][0] or marks[name][1] for name in files})
 
     def resume(self) -> None:
-        """Downloads a run in order to resume it, and uploads files that only its copy has."""
+        """Downloads the run in order to resume it, and uploads files that only its copy has."""
         location, manifest = Location(self.url), self.directory / _MANIFEST
         remote_manifest = location.read(_MANIFEST)
         if remote_manifest is None and (files := location.files()):
@@ -168,7 +168,7 @@ class RemoteRun:
 
 @contextmanager
 def remote_run(url: str) -> Iterator[RemoteRun]:
-    """Locks a run at a URL against other processes, and downloads it."""
+    """Locks the run at a URL against other processes, and downloads it."""
     run = RemoteRun(url, local_copy("runs", url))
     run.directory.mkdir(parents=True, exist_ok=True)
     file = run.directory.with_name("lock.json")
@@ -187,7 +187,7 @@ def remote_run(url: str) -> Iterator[RemoteRun]:
 
 @contextmanager
 def _refreshed_lock(run: RemoteRun, file: Path) -> Iterator[None]:
-    """Refreshes a run's lock in a thread until the block ends, and then releases it."""
+    """Refreshes the lock of a run in a thread until the block ends, and then releases it."""
     location, ended = Location(run.url), threading.Event()
 
     def work() -> None:

@@ -140,7 +140,7 @@ class PlugInContract:
                 self.agree(instance, expected, results, "when several threads called it at once")
 
     def test_another_process_gets_the_same(self, maker: Maker, inputs: Any) -> None:
-        """Workers receive a stage as a pickle, and have another hash seed."""
+        """Workers receive stages as pickles, and have another hash seed."""
         instance = maker()
         here, there = self.results(instance, inputs), elsewhere(type(self).work, maker(), inputs)
         self.agree(instance, here, there, "in another process (does a set or hash set an order?)")
@@ -183,7 +183,7 @@ def variants(instance: Any) -> Iterator[tuple[str, Any]]:
 
 
 class _TooManyStepsError(BaseException):
-    """Stops a call that runs too many lines; not an Exception, so that no stage catches it."""
+    """Stops calls that run too many lines; not an Exception, so that no stage catches it."""
 
 
 def steps(call: Callable[[], Any], most: float = math.inf) -> int:

@@ -105,13 +105,13 @@ class TaskContract(PlugInContract):
         return instance.fingerprint(), [_fields(example) for example in examples]
 
     def test_its_parameters_are_known(self, maker: Maker) -> None:
-        """The fingerprint of its data identifies a task."""
+        """The fingerprint of a task depends on its data only."""
         task = maker()
         if not task.fingerprint() or task.fingerprint() != maker().fingerprint():
             fail(task, "must return a fingerprint: a text that is equal for equal data")
 
     def test_examples_on_one_document_stand_together(self, maker: Maker) -> None:
-        """Consecutive examples share a document, so that it is divided and indexed once."""
+        """Consecutive examples are about one document, which is then divided and indexed once."""
         task = maker()
         examples = [*examples_of(task, type(task).__name__)]
         ids = [document.id for document, _ in groupby(examples, lambda e: e.document)]

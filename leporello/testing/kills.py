@@ -1,4 +1,4 @@
-"""Stops a run at a chosen commit of its store, as a kill would."""
+"""Stops runs at a chosen commit of their store, as a kill would."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from leporello.text.squad import normalise
 
 # As the metrics of ZeroSCROLLS search for them. Their `\d+\.?\d*%` finds the same, but in cubic
-# time: a model that repeats a digit endlessly would stall a run.
+# time: a model that repeats a digit endlessly would block the run.
 LETTER = re.compile(r"\b[A-D]\b")
 PERCENTAGE = re.compile(r"(?<!\d)\d++(?:\.\d*+)?%")
 
@@ -136,7 +136,7 @@ def unanswerable(text: str, word: str) -> str:
 
 
 def _option(text: str, options: Sequence[str]) -> int | None:
-    """Returns the index of the only option that equals an answer after normalisation."""
+    """Returns the index of the only option that is equal to the normalised answer."""
     normal = normalise(text)
     matches = [index for index, option in enumerate(options) if normalise(option) == normal]
     return matches[0] if len(matches) == 1 and text.strip() else None

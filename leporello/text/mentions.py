@@ -89,8 +89,8 @@ def mentions(composed: ComposedText, name: str) -> Sequence[Span]:
 def _mentions_of(text: str, name: Name) -> Iterator[Span]:
     """Yields the mentions of one variant of a character's name.
 
-    A word that begins a sentence, or is among words in capitals, may not be a name. It counts if
-    the text uses it as this name at least as often as in small letters.
+    A word that is first in its sentence, or is among words in capitals, may not be a name. It
+    counts if the text uses it as this name at least as often as in small letters.
     """
     # In a text without capitals, names in small letters count (decision 14).
     has_capitals = not text.islower()
@@ -135,7 +135,7 @@ def _belong(text: str, end: int, start: int) -> bool:
 
 
 def _verdict(text: str, run: _MentionRun, name: Name) -> _Verdict | None:
-    """Judges a run by the text around it; None if it belongs to somebody else's name."""
+    """Judges names by the text around them; None if it belongs to somebody else's name."""
     before = text[max(0, run.start - _AROUND) : run.start].replace("\r", "\n").rpartition("\n")[2]
     after = text[run.end : run.end + _AROUND].replace("\r", "\n").partition("\n")[0]
     mention = text[run.start : run.end]

@@ -138,7 +138,7 @@ def _nested(spans: Sequence[Place | Section]) -> tuple[Sequence[Place | Section]
 
 
 def joined(parts: Iterable[tuple[str, Extracted]], separator: str = "\n\n") -> Extracted:
-    """Joins extracted texts into one; each named text becomes a place around its inner places.
+    """Joins extracted texts into one; each named text is the place around its inner places.
 
     Args:
         parts: Names and extracted texts of places; a text with an empty name is not a place.

@@ -54,7 +54,7 @@ _NEVER = _words(
 )
 # They end a sentence unless a number follows.
 _NUMBERED = _words("art ca ch eq eqn est fig figs no nos nr op p pp sec vol vols")
-# They do if the next word often begins a sentence; so do initials.
+# They do if sentences often begin with the next word; so do initials.
 _PERHAPS = _words(
     "al apr aug ave a.d a.m b.c bros co corp d.c dec dept ed eds etc feb ft hon inc ing jan jr"
     " jul jun ltd mar mt nov oct ph.d p.m pres ref rep reps rt sep sept sr st ste supt u.k u.n"

@@ -1,4 +1,4 @@
-"""Fine-tunes a reader's model at several learning rates, and resumes after an interruption."""
+"""Fine-tunes the model of a reader at several learning rates, and resumes after an interruption."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def check_settings(reader: FineTunes, settings: Training) -> None:
 
 def _module(reader: FineTunes) -> ModuleType:
     require("fine-tuning", "torch", "transformers")
-    # Imported by name, since a reader's imports are in the signature of every run (decision 26).
+    # Imported by name, since the reader's imports are in the signature of every run (decision 26).
     return importlib.import_module(reader.trainer.partition(":")[0])
 
 

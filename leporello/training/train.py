@@ -59,7 +59,7 @@ class Trained:
 @main_process_only()
 @takes(TrainOptions)
 def train(options: TrainOptions) -> Trained:
-    """Trains a pipeline's reader on the inputs that the pipeline gives it.
+    """Trains the reader of a pipeline on the inputs that it gets there.
 
     Raises:
         UserError: A mistake of the user, or a task without training examples.

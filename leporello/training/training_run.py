@@ -227,7 +227,7 @@ class TrainingRun:
         """Returns the pipeline's score with each checkpoint; empty if losses choose the best."""
         if self.settings.best_by == "loss":
             return []
-        # Each checkpoint has its own folder, since a process loads a path only once.
+        # Each checkpoint has its own folder, since each process loads a path only once.
         folders = [folder / f"scored-{number}" for number, _ in enumerate(results)]
         return [self._score(*pair) for pair in zip(results, folders, strict=True)]
 

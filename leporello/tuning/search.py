@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from optuna.trial import TrialState
 
 SHARES, LEAST = (1 / 8, 1 / 4, 1 / 2, 1), 4  # documents that a point is scored on, step by step
-_RESAMPLES = 2_000  # to decide whether to stop a point
+_RESAMPLES = 2_000  # to decide whether to drop the point
 _REPEATS = 20  # proposals of scored points in a row before a new point is enumerated
 _ENUMERATED = 100_000
 
@@ -142,7 +142,7 @@ class PointSearch:
     # -- points ----------------------------------------------------------------------------------
 
     def _score(self, pipeline: PipelineSpec, chosen: Mapping[str, float | str]) -> ScoredPoint:
-        """Scores a point on more and more documents until it is hopeless, and adds it."""
+        """Scores one point on more and more documents until it is hopeless, and adds it."""
         steps = {str(d): d for d in (leading(self.documents, share, LEAST) for share in SHARES)}
         for documents in steps.values():
             measured = self.evaluator.measured(pipeline, documents, self._check)

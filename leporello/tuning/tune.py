@@ -72,7 +72,7 @@ def tune(options: TuneOptions) -> Tuned:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[Path]:
-    """Creates a folder and locks it against other processes."""
+    """Creates the folder and locks it against other processes."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".lock", timeout=0):

@@ -77,7 +77,7 @@ BEST: dict[str, Any] = {"extends": "best-sentence", "chunker": {"class": "Paragr
 
 @pytest.mark.parametrize("library", PLUG_INS)
 def test_components_of_another_library_are_stages(library: str, tmp_path: Path) -> None:
-    """Its retriever ranks a document's chunks, and its model reads them."""
+    """Its retriever ranks the chunks of a document, and its model reads them."""
     pytest.importorskip(library)
     file = tmp_path / "own.py"
     file.write_text(PLUG_INS[library], encoding="utf-8")

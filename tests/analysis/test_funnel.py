@@ -126,7 +126,7 @@ def test_each_example_is_lost_at_the_first_incomplete_stage(directory: Path) -> 
 
 
 def test_an_explanation_has_the_same_trace(directory: Path) -> None:
-    """`explain` and the funnel agree on the stage that lost an answer."""
+    """`explain` and the funnel agree on the stage at which answers were lost."""
     for fate in trace_examples(directory):
         if fate.id in ("over", "second", "failed", "found"):
             [explained] = [

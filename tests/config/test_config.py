@@ -112,7 +112,7 @@ def test_a_list_sweeps_where_the_parameter_takes_no_list(tmp_path: Path) -> None
 
 
 def test_whole_stages_and_nested_ones_can_be_swept(tmp_path: Path) -> None:
-    """`{sweep: [...]}` sweeps a stage; lists in nested stages sweep too."""
+    """`{sweep: [...]}` sweeps the stage; lists in nested stages sweep too."""
     config = _load(
         tmp_path,
         """

@@ -1,4 +1,4 @@
-"""Notes that stages report on an example, in a run and outside a run."""
+"""Notes that stages report on an example, within runs and outside them."""
 
 from __future__ import annotations
 

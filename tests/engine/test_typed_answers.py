@@ -29,7 +29,7 @@ DOCUMENT = Document("d", TEXT)
 
 @dataclass(frozen=True)
 class Writer:
-    """Answers nonsense at first, and `says` in the retry."""
+    """Answers nonsense at first, and the attribute in the retry."""
 
     generates: ClassVar[bool] = True
 

@@ -164,7 +164,7 @@ def test_the_readme_shows_the_faults_of_a_config_word_for_word(tmp_path: Path) -
 
 
 def test_the_plug_ins_of_the_guide_work_together(tmp_path: Path) -> None:
-    """The loader and the stages of docs/plug-ins.md answer a question."""
+    """The loader and the stages of docs/plug-ins.md work together."""
     lines = ["pipelines:", "  guide:"]
     *stages, loader, _, _ = _blocks(PLUG_INS, "python")
     (tmp_path / "own.py").write_text(loader, encoding="utf-8")

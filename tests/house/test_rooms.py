@@ -69,13 +69,13 @@ def imported_modules(path: Path, names: Collection[str]) -> Iterator[str]:
 
 
 def rooms_of(path: Path) -> set[str]:
-    """Returns the rooms and stages whose modules a file imports."""
+    """Returns the rooms and stages from which the file imports modules."""
     names = (name.split(".") for name in imports(path))
     return {name[1] for name in names if name[0] == "leporello" and len(name) > 1} & {*ALLOWED}
 
 
 def test_a_room_imports_only_rooms_before_it() -> None:
-    """No room imports a stage, since stages are found by their names in YAML."""
+    """No room imports stages, since these are found by their names in YAML."""
     guilty = {str(p): rooms_of(p) - ALLOWED[room] for room in ALLOWED for p in modules(room)}
     assert {path: wrong for path, wrong in guilty.items() if wrong} == {}
 

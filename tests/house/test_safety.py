@@ -118,7 +118,7 @@ def booby_trapped(folder: Path, *, is_standard: bool) -> Path:
 
 
 class Bomb:
-    """Object that creates a file when it is unpickled."""
+    """Object whose unpickling creates its file."""
 
     def __init__(self, marker: Path) -> None:
         self.marker = marker

@@ -27,7 +27,7 @@ ROWS = st.lists(
 
 @given(ROWS)
 def test_a_table_restores_statistics(rows: list[dict[str, object]]) -> None:
-    """Of any kind, in order, one at a time and in slices."""
+    """Items of any kind come in order, one at a time and in slices."""
     table = StatisticsTable()
     for row in rows:
         table.append(row)

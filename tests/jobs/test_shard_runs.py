@@ -75,7 +75,7 @@ def test_the_same_bytes_in_any_order_of_shards(
 
 
 def test_another_point_does_not_change_the_bytes_of_a_sweep(config: Path, tmp_path: Path) -> None:
-    """Reads of several pipelines never share a batch, which would change answers here."""
+    """Reads of several pipelines are never in one batch, which would change answers here."""
     for name, points in {"two": "1,2", "three": "1,2,3"}.items():
         run_lamps(config, tmp_path / name, overrides=[f"retriever.k={points}"])
     for file in FILES:

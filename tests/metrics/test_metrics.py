@@ -75,7 +75,7 @@ def test_every_metric_has_a_name_and_a_signature(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(METRICS))
 def test_examples_without_gold_are_not_scored(name: str) -> None:
-    """Without references or evidence there are no statistics, and without these no scores."""
+    """Examples without references or evidence have neither statistics nor scores."""
     metric = metric_named(name)
     assert metric.statistics(prediction_of("text"), example_of()) is None
     assert metric.aggregate([]) == {}

@@ -30,7 +30,7 @@ def config(tmp_path: Path) -> Path:
 
 @dataclass
 class EndedAfter(Interrupts):
-    """Stops a run when the line count of a file reaches a limit."""
+    """Stops the run when the number of lines of a file reaches a limit."""
 
     path: Path
     lines: int

@@ -43,7 +43,7 @@ class Slow:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A config whose reader waits at the tenth example until a file exists."""
+    """A config whose reader waits at the tenth example for a file to exist."""
     rows = [
         {
             "id": f"q{n}", "document": f"The mill, {n}.", "question": f"What, {n}?",

@@ -132,7 +132,7 @@ def test_a_file_is_downloaded_once(tmp_path: Path, web: Web) -> None:
 
 
 def test_a_changed_file_is_downloaded_again(web: Web) -> None:
-    """The earlier copy remains, since a process may be reading it."""
+    """The earlier copy remains, since other processes may be reading it."""
     before = download(f"{web.url}/data/docs/one.txt")
     web.files["/data/docs/one.txt"] = ONE[::-1]
     after = download(f"{web.url}/data/docs/one.txt")

@@ -235,7 +235,7 @@ def test_a_file_url_is_a_local_path(tmp_path: Path, config: Path) -> None:
 
 
 def test_other_files_at_a_url_are_left_alone(store: Path) -> None:
-    """A run refuses a folder with other files, as it does on the disk."""
+    """Runs refuse folders with other files, as they do on the disk."""
     _write(store, {"thesis.txt": "mine"})
     with (
         pytest.raises(UserError, match=r"contains other files \(thesis.txt, …\) and no run"),

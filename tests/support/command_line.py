@@ -21,7 +21,7 @@ from unittest.mock import patch
 
 from leporello.cache import store
 from leporello.cli import main
-from leporello.core.environment import signals
+from leporello.core.environment import process
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ("--workers", "0")  # starting a worker takes longer than the runs of the tests
@@ -60,14 +60,14 @@ def leporello(
 @contextmanager
 def _command_state(words: list[str], folder: Path, err: TextIO) -> Iterator[None]:
     """Gives a command the state of a new process, and restores the state of this process."""
-    logs, handlers = logging.getLogger(), {n: signal.getsignal(n) for n in signals.SIGNALS}
+    logs, handlers = logging.getLogger(), {n: signal.getsignal(n) for n in process.SIGNALS}
     handled, modules = logs.handlers, {*sys.modules}
     logs.handlers = []
     with (
         chdir(folder),
         patch.dict(os.environ, {"COLUMNS": "200"}),
         patch.multiple(sys, argv=words, path=[*_PATH], unraisablehook=sys.unraisablehook),
-        patch.multiple(signals, _first=0, _is_command=False),
+        patch.multiple(process, _first=0, _is_command=False),
         patch.multiple(store, _collected={}, _printed=set()),
         patch.multiple(warnings, formatwarning=None, showwarning=partial(_show, err)),
         patch("os._exit", _raise_exit),

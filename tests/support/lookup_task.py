@@ -151,7 +151,7 @@ def tuned(
     step: Callable[[], None] = lambda: None,
     lessons: TrainingPairs = LESSONS,
 ) -> TuningResult:
-    """Fine-tunes a reader's model as `train` does."""
+    """Fine-tunes the model of a reader as `train` does."""
     module, _, function = reader.trainer.partition(":")
     course = TuningJob(lessons, lessons, settings, folder, step)
     result: TuningResult = getattr(import_module(module), function)(reader, course)
@@ -159,5 +159,5 @@ def tuned(
 
 
 def trained(place: Path, pipeline: str, out: Path, *sets: str) -> Trained:
-    """Trains a pipeline on the task."""
+    """Trains the pipeline on the task."""
     return train(pipeline, "lookup", config=[place / "mine.yaml"], overrides=sets, out=out)

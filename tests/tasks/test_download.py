@@ -19,7 +19,7 @@ from leporello.tasks.official.download import Fetched, fetch
 
 
 def put(hub: Web, repository: str, name: str, content: bytes) -> None:
-    """Publishes a file."""
+    """Publishes one file."""
     hub.files[f"/datasets/{repository}/resolve/main/{name}"] = content
 
 

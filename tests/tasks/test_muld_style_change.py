@@ -59,7 +59,7 @@ def _places(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def trained(pipeline: str, place: Path) -> tuple[str, list[Path]]:
-    """Trains a pipeline without choosing parameters; returns its new name and config."""
+    """Trains the pipeline without choosing parameters; returns its new name and config."""
     outcome = train(pipeline, "muld/style_change", overrides=["train.choose=[]"], out=place)
     return outcome.pipeline, [outcome.config]
 

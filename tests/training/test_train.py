@@ -1,4 +1,4 @@
-"""`train`: trains a reader on the inputs of its pipeline, and writes a config that uses it."""
+"""`train`: trains readers on the inputs of their pipelines, and writes a config that uses it."""
 
 from __future__ import annotations
 

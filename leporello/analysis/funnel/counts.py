@@ -1,4 +1,4 @@
-"""Sums the traces of examples, to show at which stages a pipeline loses answers."""
+"""Sums the traces of examples, to show which stages of a pipeline lose answers."""
 
 from __future__ import annotations
 

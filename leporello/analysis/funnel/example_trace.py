@@ -122,7 +122,7 @@ def _recall_steps(
             yield rank, 1 - letters(text, uncovered) / total
 
 
-# Stages that can lose an answer, in order.
+# Stages that can lose the answer, in order.
 STAGES = ("failed", "chunker", "retriever", "combiner", "reader", "answer")
 ANSWERED = 50.0  # minimum score of a correct answer, by `judging_metric`
 

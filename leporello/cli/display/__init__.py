@@ -6,6 +6,7 @@ Begin with `tables`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -18,6 +19,11 @@ _FIRST = 20  # characters of the file and the outermost heading
 
 class SafeConsole(Console):
     """Console that escapes control characters of all texts; only rich itself sends any."""
+
+    def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:  # noqa: ANN401 -- as rich
+        """Prints; in a terminal, soft-wrapped texts are folded between words unless `no_wrap`."""
+        is_folded = self.is_terminal and not options.get("no_wrap")
+        super().print(*objects, soft_wrap=soft_wrap and not is_folded, **options)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -50,6 +56,6 @@ def place_within(place: str, console: Console, taken: int = 0) -> str:
     below = " > ".join(["", *headings])
     if len(below) > room - _FIRST:
         below = f" > … > {headings[-1]}"
-    left = max(room - len(below) - 2, _FIRST)
-    whole = (first if len(first) <= left else f"{first[:left].rpartition(' ')[0]} …") + below
-    return whole if len(whole) <= room else f"{whole[: max(room, _FIRST) - 1]}…"
+    free = max(room - len(below) - 2, _FIRST)
+    short = (first if len(first) <= free else f"{first[:free].rpartition(' ')[0]} …") + below
+    return short if len(short) <= room else f"{short[: max(room, _FIRST) - 1]}…"

@@ -28,7 +28,7 @@ _AROUND = 160  # characters of the passage before and after the answer
 def show_answer(
     console: Console, answer: Answer, *, all_passages: bool = False, seconds: float | None = None
 ) -> None:
-    """Prints an answer with its place, its items or passages, and its coverage.
+    """Prints the answer with its place, its items or passages, and its coverage.
 
     Args:
         console: Console to print on.

@@ -37,7 +37,8 @@ def show_plan(console: Console, plan: RunPlan) -> None:
     console.print(_time(plan.jobs), highlight=False, soft_wrap=True)
     for where in _places(plan.jobs):
         console.print(where, markup=False, highlight=False, soft_wrap=True)
-    console.print(f"results in {plan.jobs[0].directory}", soft_wrap=True, highlight=False)
+    where = f"results in {plan.jobs[0].directory}"
+    console.print(where, soft_wrap=True, no_wrap=True, highlight=False)
 
 
 def _tree(task: str, jobs: Sequence[PlannedJob], steps: Sequence[StagePlan]) -> Tree:

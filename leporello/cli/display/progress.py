@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -12,13 +13,11 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from leporello.cli.options import stderr
-
 
 class RichProgress:
     """Progress bar in the terminal: a `leporello.engine.progress.ProgressDisplay`."""
 
-    def __init__(self, title: str, examples: int | None) -> None:
+    def __init__(self, title: str, examples: int | None, console: Console) -> None:
         """Creates the bar; `start` draws it."""
         self._bar = Progress(
             SpinnerColumn(),
@@ -31,7 +30,7 @@ class RichProgress:
             MofNCompleteColumn(),
             TextColumn("{task.fields[counts]}", table_column=Column(no_wrap=True)),
             TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-            console=stderr(),
+            console=console,
             transient=True,
             expand=True,
         )

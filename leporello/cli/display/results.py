@@ -88,17 +88,19 @@ def _coverage(console: Console, task: str, results: Sequence[Result]) -> None:
     }
     are_equal = len({*counts["examples"]}) == 1
     of = f" ({counts['examples'][0]:,} examples)" if are_equal else ""
-    kept = [n for n, values in counts.items() if any(values) and not (of and n == "examples")]
+    with_counts = [
+        n for n, values in counts.items() if any(values) and not (of and n == "examples")
+    ]
     rows: list[list[str | Text]] = []
     for at, (r, label) in enumerate(zip(results, labels, strict=True)):
-        numbers = (f"{counts[name][at]:,}" for name in kept)
+        numbers = (f"{counts[name][at]:,}" for name in with_counts)
         rows.append([*label, r.reader, *numbers, *(_percent(r.shares[part]) for part in parts)])
-    headers = (*columns, "reader", *kept, *parts)
+    headers = (*columns, "reader", *with_counts, *parts)
     show_table(console, f"Coverage of {task}{of}", headers, rows, labels=len(columns))
 
 
 def _readers(console: Console, task: str, results: Sequence[Result]) -> None:
-    """Prints a row per role: its reads, and those that the budget prevented."""
+    """Prints one row per role: its reads, and those that the budget prevented."""
     columns = ("reads", "over_budget", "input_tokens", "output_tokens", "dollars")
     heads = ("reads", "over budget", "tokens read", "written", "dollars")
     rows: list[list[str | Text]] = [
@@ -170,7 +172,7 @@ def verified(console: Console, done: Sequence[Verification]) -> None:
 
 def where(console: Console, directory: Path) -> None:
     """Prints the directory of a run, or of the runs that had finished every job before."""
-    console.print(f"results in {directory}", soft_wrap=True, highlight=False)
+    console.print(f"results in {directory}", soft_wrap=True, no_wrap=True, highlight=False)
 
 
 def tuned(console: Console, result: Tuned) -> None:

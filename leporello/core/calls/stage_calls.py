@@ -141,7 +141,7 @@ def _checked_hit(name: str, hit: object, document: Document) -> Hit:
 
 
 def _show(value: object) -> str:
-    """Returns a short description of a value; the `repr` of a hit may contain a document."""
+    """Returns a short description of a value; the `repr` of a hit may contain its document."""
     plain = value is None or isinstance(value, bool | int | float | str)
     return reprlib.repr(value) if plain else f"a {type(value).__name__}"
 

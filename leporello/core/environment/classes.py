@@ -277,7 +277,7 @@ def _reason(error: BaseException, name: str, folder: Path) -> str:
 
 
 def _let_import_from(folder: Path) -> None:
-    """Appends a folder to `sys.path`, at the end so that it cannot hide an installed package."""
+    """Appends the folder to `sys.path`, at the end so that it cannot hide an installed package."""
     # If a file is edited twice in one second, Python could run the bytecode of the older version.
     sys.dont_write_bytecode = True
     if str(folder) not in sys.path:

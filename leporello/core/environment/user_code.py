@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from leporello.core.environment import signals
+from leporello.core.environment import process
 from leporello.core.errors import UserError
 from leporello.core.secrets import redact
 
@@ -44,7 +44,7 @@ def user_code_errors(source: str, *passed: type[Exception]) -> Generator[None]:
     try:
         yield
     except BaseException as error:
-        if isinstance(error, (UserError, *passed)) or signals.is_interrupt(error):
+        if isinstance(error, (UserError, *passed)) or process.is_interrupt(error):
             raise
         raise UserError(redact(f"{source} failed: {describe_error(error)}")) from None
 
@@ -55,7 +55,7 @@ def _text_of(error: BaseException) -> str:
     try:
         return str(error)
     except BaseException as inner:  # a user's error class may be faulty too
-        if signals.is_interrupt(inner):
+        if process.is_interrupt(inner):
             raise
         return f"(its text is not available: {type(inner).__name__})"
 

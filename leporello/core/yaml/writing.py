@@ -46,7 +46,7 @@ _Dumper.add_representer(float, _number)
 
 def as_yaml(value: Mapping[str, Any]) -> str:
     """Returns a value as YAML for display, with keys in order; a mapping of scalars is one line."""
-    # PyYAML begins a line only after an item that exceeds the width: most end before column 80.
+    # PyYAML folds only after the item that exceeds the width: most lines end before column 80.
     return _dump(value, width=60, sort_keys=False).strip()
 
 

@@ -81,7 +81,7 @@ def _set_up() -> None:
     os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     if "ray" in sys.modules:
         return
-    # Send a token if one exists, as `ray start` does; a cluster without tokens accepts it.
+    # If a token exists, send it, as `ray start` does; a cluster without tokens accepts it.
     token = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
     if token or (Path.home() / ".ray" / "auth_token").exists():
         os.environ.setdefault("RAY_AUTH_MODE", "token")

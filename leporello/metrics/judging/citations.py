@@ -38,7 +38,7 @@ class Citations(Averaged):
     2023, and `compute_autoais` and `compute_claims` of its official `eval.py`.
 
     Attributes:
-        role: Role of the reader that decides whether a text entails a sentence.
+        role: Role of the reader that decides whether sentences follow from a text.
         most: Number of citations per sentence that count, from the first.
         labels: Labels that the reader chooses from; the first label is entailment.
     """

@@ -37,7 +37,7 @@ class Stories:
 
 
 def stories(folder: Path, name: str, split: str) -> Stories:
-    """Reads a file such as `qa1_single-supporting-fact_train.txt`, anywhere below a folder.
+    """Reads a file such as `qa1_single-supporting-fact_train.txt`, in the given folder or below.
 
     Raises:
         UserError: No file or several files match.

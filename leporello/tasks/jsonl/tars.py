@@ -1,4 +1,4 @@
-"""Reads WebDataset archives, in which members with the same key form a row."""
+"""Reads WebDataset archives, where members with the same key are one row."""
 
 from __future__ import annotations
 

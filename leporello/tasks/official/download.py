@@ -93,7 +93,7 @@ def fetch_file(name: str, published: Published, path: Path) -> Fetched:
 
 
 def _download(published: Published, path: Path) -> None:
-    """Downloads a file to a partial file next to it, which the next call resumes."""
+    """Downloads to a partial file next to the final one; the next call resumes."""
     from filelock import FileLock, Timeout
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
 

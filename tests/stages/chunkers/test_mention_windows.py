@@ -103,7 +103,7 @@ def test_mentions_are_in_the_middle_of_chunks(size: int, text: str, expected: li
 
 
 def test_a_name_that_is_never_mentioned_is_reported_by_a_note() -> None:
-    """There are no chunks; the note contains the reason."""
+    """No chunk is made; the note contains the reason."""
     document = Document("d", "Nobody is here.")
     for question, reason in (("Harry", "never mentioned"), (" ", "is empty")):
         with collect_notes() as notes:
@@ -148,7 +148,7 @@ def test_the_first_last_and_densest_chunks_are_hits() -> None:
 
 
 def test_without_mentions_there_are_no_hits() -> None:
-    """A note reports it, unless there were no chunks."""
+    """A note reports it if any chunk was made."""
     with collect_notes() as notes:
         assert picked(Mentions(), Lines(), "Sally") == []
     assert len(notes) == 1

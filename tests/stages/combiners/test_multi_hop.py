@@ -98,7 +98,7 @@ def _starts(active: ActiveExample) -> list[str]:
 
 
 def test_the_next_query_contains_missing_words_and_new_names() -> None:
-    """It contains neither words of the passage, nor words that begin a sentence as names."""
+    """It contains neither words of the passage, nor the first words of sentences as names."""
     passage = "Scarlett was played by Vivien Leigh in 1939. She won; then she left. Then all left."
     assert missing_terms("the spouse of the one that played Scarlett", passage) == (
         "the spouse of the one that"

@@ -321,7 +321,7 @@ def written(folder: Path, *rows: Any) -> Path:
 
 
 def test_the_task_has_the_report_as_document_and_summaries_as_choices(tmp_path: Path) -> None:
-    """Rows about the same report share a document; the official prompt is complete."""
+    """Rows about one report are about one document; the official prompt is complete."""
     from leporello.core.official_prompt import OfficialPrompt
 
     first, second = (

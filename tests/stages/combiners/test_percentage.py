@@ -110,7 +110,7 @@ def test_texts_without_scores_count_as_decisions() -> None:
 
 
 def test_hits_that_abstain_are_left_out_with_a_note() -> None:
-    """Hits abstain with `neither` or equal scores; if all abstain, there is no answer."""
+    """Hits abstain with `neither` or equal scores; if all abstain, the answer is missing."""
     scores = {PARTS[0]: (-1.0, -3.0, -2.0), PARTS[1]: (-2.0, -3.0, -1.0)}
     with collect_notes() as notes:
         value, reads = _drive(

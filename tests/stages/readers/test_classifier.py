@@ -80,7 +80,7 @@ def test_choices_have_the_probabilities_of_their_labels(trained: Path) -> None:
 
 
 def test_training_is_reproducible_to_the_byte(trained: Path, tmp_path: Path) -> None:
-    """Therefore a model that is trained again does not change a run."""
+    """Therefore a model that is trained again does not change results."""
     Classifier().learn(*_inputs(), tmp_path)
     assert (tmp_path / "model" / "model.skops").read_bytes() == (
         trained / "model.skops"
@@ -146,7 +146,7 @@ def test_a_pickle_in_place_of_a_model_is_not_loaded(trained: Path, tmp_path: Pat
 
 
 class _Runs:
-    """Object that creates a file when it is unpickled."""
+    """Object whose unpickling creates its file."""
 
     def __init__(self, place: Path) -> None:
         self.place = place

@@ -149,7 +149,7 @@ TEXTS = (STORY, STORY[:90], STORY[40:200], "The cat", "猫 🐈", STORY[:90])
 def test_log_likelihoods_equal_those_of_a_plain_loop(
     folders: dict[str, str], name: str, per_token: bool
 ) -> None:
-    """Passages of many lengths share a batch; a chat template is ignored."""
+    """Passages of many lengths are one batch; a chat template is ignored."""
     model = folders[name]
     reads = [Read((text,), "A question?", "An instruction.") for text in TEXTS]
     outputs = checked_read(_generative(model, per_token=per_token), reads)
@@ -199,7 +199,7 @@ def test_equal_passages_and_prefixes_are_read_once(folders: dict[str, str]) -> N
 def test_pseudo_log_likelihoods_equal_those_of_a_plain_loop(
     folders: dict[str, str], name: str, special: bool
 ) -> None:
-    """Each token is masked in turn; several passages share a batch."""
+    """Each token is masked in turn; several passages are one batch."""
     model = folders[name]
     words: Any = AutoTokenizer.from_pretrained(model)
     texts = [STORY[:60], "The cat took the mill", "three sons", STORY[:60]]

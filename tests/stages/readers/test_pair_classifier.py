@@ -145,7 +145,7 @@ def _network(
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "longformer"])
 def test_a_transformers_model_reads_the_pair_as_two_segments(name: str, tmp_path: Path) -> None:
-    """Scores equal those of transformers; pairs of different lengths share a batch."""
+    """Scores equal those of transformers; pairs of different lengths are one batch."""
     model = _network(tmp_path, name)
     classifier = PairClassifier(model, max_input_tokens=120, device="cpu")
     texts = [

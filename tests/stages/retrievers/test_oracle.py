@@ -63,7 +63,7 @@ def test_hits_of_an_oracle_depend_only_on_the_gold_of_their_example() -> None:
 
 
 def test_an_oracle_without_gold_returns_no_hits_with_a_note() -> None:
-    """This is not an error, since a task may have evidence for some examples only."""
+    """This is not an error, since tasks may have evidence for some examples only."""
     document = Document("d", TEXT)
     chunks = _chunks(document, 4)
     for oracle, word in ((Oracle(), "evidence"), (OracleAnswer(), "reference")):

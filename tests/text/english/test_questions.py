@@ -53,7 +53,7 @@ def test_questions_ask_for_a_name_or_a_reason() -> None:
 
 
 def test_statements_differ_from_questions_and_orders() -> None:
-    """They end with a stop, and begin with neither a question word nor an imperative."""
+    """They end with a stop, and do not begin with question words or imperatives."""
     assert is_statement("The tenant pays for repairs.")
     assert is_statement("Receiving Party shall not reverse engineer objects which it embodies.")
     assert not is_statement("Who pays for repairs?")

@@ -1,4 +1,4 @@
-"""Handles SIGINT, SIGTERM and SIGHUP, from a command's first import to its exit.
+"""Signals and standard streams of this process, from a command's first import to its exit.
 
 The first signal stops the command in an orderly way; a second one ends the process at once. No data
 is lost: files are written atomically, and child processes end with their parent.
@@ -10,13 +10,19 @@ import atexit
 import os
 import signal
 import sys
+from io import BufferedWriter, FileIO, TextIOWrapper
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
 _COMMANDS = ("leporello", "run_pipeline.py", "-m")  # `-m` until Python has found the module
+_OUTPUT = 1  # file descriptor
+_ESCAPE = "backslashreplace"  # documents may contain characters that a stream cannot encode
 _exit = os._exit  # the original: a command replaces `os._exit` because stages may call it
 
 _first = 0  # number of the first signal
@@ -94,3 +100,61 @@ if os.path.basename(getattr(sys, "argv", [""])[0]) in _COMMANDS:  # noqa: PTH119
     # During imports there is nothing to clean up, so a signal may end the process at once.
     handle(lambda number, _: _exit(128 + number))
     atexit.register(_ignore)  # runs last because it is registered first
+
+
+class _Stream(FileIO):
+    """Standard output or error; discards everything after its first error.
+
+    Attributes:
+        error: The first error.
+    """
+
+    error: OSError | None = None
+
+    def write(self, data: ReadableBuffer) -> int | None:  # type: ignore[override]
+        """Writes bytes; raises only where nobody reads standard output any more."""
+        if self.error is None:
+            try:
+                return super().write(data)
+            except OSError as error:
+                self.error = error
+                # The command may end early: nobody needs the rest.
+                if isinstance(error, BrokenPipeError) and self.fileno() == _OUTPUT:
+                    raise
+        return memoryview(data).nbytes
+
+
+def open_standard_streams() -> None:
+    """Opens missing standard streams on the null device, and makes the others safe to write to.
+
+    A missing stream's descriptor would otherwise belong to the next file that is opened, and
+    messages would be written into that file.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
+            os.set_inheritable(number, True)
+    if sys.stdin is None:
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    for number, name in ((_OUTPUT, "stdout"), (2, "stderr")):
+        stream = getattr(sys, name)
+        if stream is None or (stream is getattr(sys, f"__{name}__") and not stream.isatty()):
+            setattr(sys, name, _safe(number, getattr(stream, "encoding", "utf-8")))
+        elif isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors=_ESCAPE)
+
+
+def output_error() -> str:
+    """Returns why standard output is incomplete; empty if it is complete or nobody reads it."""
+    error = getattr(getattr(getattr(sys.stdout, "buffer", None), "raw", None), "error", None)
+    if error is None or isinstance(error, BrokenPipeError):
+        return ""
+    return f"standard output is incomplete: {error.strerror}"
+
+
+def _safe(number: int, encoding: str) -> TextIOWrapper:
+    raw = _Stream(number, "w", closefd=False)
+    is_line_buffered = number != _OUTPUT
+    return TextIOWrapper(BufferedWriter(raw), encoding, _ESCAPE, line_buffering=is_line_buffered)
