@@ -12,7 +12,31 @@ trap 'rm -rf "$away"' EXIT
 "$away/build/bin/pip" install --quiet build
 "$away/build/bin/python" -m build --outdir "$away/dist" "$checkout"
 "$python" -m venv "$away/empty"
-"$away/empty/bin/pip" install --quiet --no-compile -c constraints.txt "$away"/dist/*.whl
+
+# The README's first commands, from an empty environment to the first answer.
+first=$(sed -n '/^```console$/,/^```$/p;/^```$/q' README.md | sed '/^```/d')
+mkdir "$away/reader"
+text='BT /F 12 Tf 72 720 Td (The memorandum was written by Nadia Fenwright in 2006.) Tj ET'
+cat >"$away/reader/report.pdf" <<PDF
+%PDF-1.4
+1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj
+2 0 obj <</Type/Pages/Kids[3 0 R]/Count 1>> endobj
+3 0 obj <</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>> endobj
+4 0 obj <</Length ${#text}>> stream
+$text
+endstream endobj
+5 0 obj <</Type/Font/Subtype/Type1/BaseFont/Helvetica>> endobj
+trailer <</Root 1 0 R>>
+PDF
+SECONDS=0
+(
+  cd "$away/reader"
+  export PATH=$away/empty/bin:$PATH LEPORELLO_CACHE=$away/reader/cache
+  pip() { command pip "$@" --quiet --no-compile --find-links "$away/dist" -c "$checkout/constraints.txt"; }
+  eval "$first" | tee answer.txt
+)
+echo "the README's first answer took $SECONDS s, with the download of all packages"
+grep -q "Nadia Fenwright" "$away/reader/answer.txt"
 
 mkdir -p "$away/project/readers" "$away/project/chunkers"
 echo 'raise SystemExit("of the user")' | tee "$away/project/readers/__init__.py" >"$away/project/chunkers/__init__.py"

@@ -277,7 +277,13 @@ def waiting(text: str) -> Iterator[None]:
         yield
         return
     line = visible(f"{text} …")[: shutil.get_terminal_size().columns - 1]
-    timer = threading.Timer(_WAIT, lambda: typer.echo(line, nl=False, err=True))
+    shown: list[str] = []
+
+    def show() -> None:
+        shown.append(line)
+        typer.echo(line, nl=False, err=True)
+
+    timer = threading.Timer(_WAIT, show)
     timer.daemon = True
     timer.start()
     try:
@@ -285,7 +291,8 @@ def waiting(text: str) -> Iterator[None]:
     finally:
         timer.cancel()
         timer.join()
-        typer.echo("\r\x1b[2K", nl=False, err=True)
+        if shown:
+            typer.echo("\r\x1b[2K", nl=False, err=True)
 
 
 def program() -> list[str]:

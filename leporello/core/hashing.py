@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,8 +19,18 @@ def digest(value: JSON) -> str:
 
 
 def differences(old: Any, new: Any) -> Iterator[str]:  # noqa: ANN401 -- any JSON
-    """Yields each field in which two values differ: `reader.model: 'a' -> 'b'`."""
-    return (f"{path}: {a!r} -> {b!r}" for path, a, b in differing_fields(old, new))
+    """Yields each field in which two values differ: `reader.model: 'a' -> 'b'`.
+
+    Of hashes, which nobody can read, only the field is named: `sources.BM25: changed`.
+    """
+    for path, a, b in differing_fields(old, new):
+        yield f"{path}: changed" if _is_hash(a) and _is_hash(b) else f"{path}: {a!r} -> {b!r}"
+
+
+def _is_hash(value: object) -> bool:
+    return (
+        isinstance(value, str) and re.fullmatch(r"(?:[0-9a-f]{32}|[0-9a-f]{64})", value) is not None
+    )
 
 
 def differing_fields(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401 -- any JSON

@@ -337,4 +337,4 @@ def test_no_cell_of_a_table_is_folded_in_a_narrow_terminal() -> None:
     assert all(len(line) <= 80 for line in lines)
     assert sum(line.split().count("[59.7,") for line in lines) == 6
     assert [line.split()[0] for line in lines if "0.00" in line] == ["#2"] * 2
-    assert f"#2  {'q' * 30}  100" in lines
+    assert f"#2  {'q' * 30}  chunker size 100" in lines

@@ -29,8 +29,9 @@ def show_plan(console: Console, plan: RunPlan) -> None:
     for task in dict.fromkeys(job.task for job in plan.jobs):
         console.print(_tree(task, [job for job in plan.jobs if job.task == task], plan.steps))
     for job in plan.jobs:
-        for text in job.changed:
-            message = f"{job.pipeline} on {job.task} was run with other settings: {text}"
+        if job.changed:
+            texts = "; ".join(job.changed)
+            message = f"{job.pipeline} on {job.task} was run with other settings: {texts}"
             console.print(message, style="yellow", markup=False, highlight=False, soft_wrap=True)
     if any(job.changed for job in plan.jobs):
         console.print("such a run is refused; with --update it does the work above")

@@ -74,7 +74,7 @@ def fitted(
     if values and _width(names) > console.width // 2:
         numbers = [Text(f"#{number}") for number in range(1, len(cells) + 1)]
         legend = [
-            Text("  ").join([number, *row[:labels]])
+            Text("  ").join([number, row[0], Text(_values(headers[1:labels], row[1:labels]))])
             for number, row in zip(numbers, cells, strict=True)
         ]
         names = [("", numbers)]
@@ -86,6 +86,11 @@ def fitted(
     tables = (_table(block, len(names), console.width) for block in blocks)
     heading = [Text(title, style="italic")] if title else []
     return [*heading, *tables, *legend, *[""] * bool(legend)]
+
+
+def _values(headers: Sequence[str], cells: Sequence[Text]) -> str:
+    named = zip(headers, cells, strict=True)
+    return ", ".join(f"{header} {cell}".strip() for header, cell in named if cell)
 
 
 _Column = tuple[str, Sequence[Text]]
@@ -133,7 +138,11 @@ def reuses(console: Console, shown: Sequence[Reuse]) -> None:
         console.print(f"[bold]{escape(' on '.join(job))}[/bold]", highlight=False)
         for r in (reuse for reuse in shown if (reuse.pipeline, reuse.task) == job):
             state = "cached" if r.kept else "not cached"
-            words = "the most similar entry differs in " if " -> " in r.differs else ""
+            words = (
+                "the most similar entry differs in "
+                if r.differs.endswith(": changed") or " -> " in r.differs
+                else ""
+            )
             reason = f"; {words}{r.differs}" if r.differs else ""
             text = f"  {r.kind} by {r.stage}: {state}{reason}"
             console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -208,7 +217,7 @@ def comparison(console: Console, tables: Iterable[ResultTable]) -> None:
         show_table(console, result.title, headers, result.rows, labels=result.labels)
         for note in result.notes:
             style = "yellow" if note.startswith("warning") else "dim"
-            console.print(note, style=style, markup=False, highlight=False)
+            console.print(note, style=style, markup=False, highlight=False, soft_wrap=True)
         if result.notes:
             console.print()
 
