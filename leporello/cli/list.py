@@ -61,6 +61,7 @@ def _describe(name: str, config: Sequence[Path], *, as_json: bool) -> bool:
     """Prints the pipeline or the class of a name; returns whether one exists."""
     from leporello.cli.display import tables
     from leporello.config import load_config
+    from leporello.config.reference.catalogue import purpose_of
     from leporello.config.reference.class_page import class_page
     from leporello.core.yaml.writing import as_yaml
 
@@ -75,7 +76,7 @@ def _describe(name: str, config: Sequence[Path], *, as_json: bool) -> bool:
     if as_json:
         print_json(points)
         return True
-    for text in dict.fromkeys(point.description for point in selected if point.description):
+    for text in dict.fromkeys(filter(None, map(purpose_of, selected))):
         stdout().print(f"# {text}", markup=False, highlight=False)
     typer.echo(as_yaml({"pipelines": points}))
     return True

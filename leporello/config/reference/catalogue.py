@@ -129,7 +129,12 @@ def names_table() -> dict[str, dict[str, dict[str, JSON]]]:
 
 
 def _row(point: PipelineSpec) -> dict[str, Any]:
-    return {"description": point.description, "models": _models(point)}
+    return {"description": purpose_of(point), "models": _models(point)}
+
+
+def purpose_of(point: PipelineSpec) -> str:
+    """Returns the description of a pipeline, or the names of its tasks."""
+    return point.description or (f"For {', '.join(point.tasks)}" if point.tasks else "")
 
 
 def _columns_and_rows(suite: Suite) -> str:
