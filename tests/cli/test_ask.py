@@ -31,7 +31,7 @@ def test_a_missing_file_is_refused_before_pipelines_are_imported(tmp_path: Path)
     code = "import sys; from leporello.cli import main\ntry: main()\nfinally: print(*sys.modules)"
     line = [sys.executable, "-c", code, "ask", str(tmp_path / "gone.pdf"), "Who?"]
     process = subprocess.run(line, capture_output=True, text=True, check=False, cwd=ROOT)
-    assert "gone.pdf: there is no such file" in process.stderr
+    assert "gone.pdf: this file does not exist" in process.stderr
     assert process.returncode == 2
     assert "leporello.runs.ask" not in process.stdout.split()
 

@@ -89,8 +89,8 @@ def fitted(
 
 
 def _values(headers: Sequence[str], cells: Sequence[Text]) -> str:
-    named = zip(headers, cells, strict=True)
-    return ", ".join(f"{header} {cell}".strip() for header, cell in named if cell)
+    pairs = zip(headers, cells, strict=True)
+    return ", ".join(f"{header} {cell}".strip() for header, cell in pairs if cell)
 
 
 _Column = tuple[str, Sequence[Text]]
