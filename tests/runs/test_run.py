@@ -277,7 +277,7 @@ tasks:
         ("plug.py", "read.question +", "read.question * 2 +", "sources.plug.py:Suffixing: "),
         ("helper_of_mine.py", "!", "?", "sources.plug.py:Suffixing: "),
         ("model/config.json", "{}", "{ }", "models.model: 'sha256:"),
-        ("rows.jsonl", "ccc", "ccd", "data: '"),
+        ("rows.jsonl", "ccc", "ccd", "data: changed"),
     ],
 )
 def test_an_edit_during_an_unfinished_run_is_noticed(
