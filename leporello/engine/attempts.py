@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from json import dumps, loads  # by name: a stage may replace functions of modules
@@ -31,6 +31,7 @@ class AttemptLog:
     Attributes:
         path: Path of the file.
         driver: Token of the driver that requests the shard.
+        connected: Function that raises an error if the driver cannot be reached any more.
         attempt: Number of this attempt, from 1.
         deaths: Number of deaths that count, by the operation that was started last.
         is_overdue: Whether the last attempt exceeded a deadline.
@@ -38,6 +39,7 @@ class AttemptLog:
 
     path: Path
     driver: str
+    connected: Callable[[], None]
     attempt: int = 1
     deaths: Counter[Phase] = field(default_factory=Counter)
     is_overdue: bool = False
@@ -70,6 +72,8 @@ class AttemptLog:
     # machine, whose failures count against no operation.
     def record(self, phase: Phase) -> None:
         """Writes that an operation is started."""
+        # First: a stage that closes the connection ends this process during its own operation.
+        self.connected()
         self._write(phase)
 
     def close(self, *, finished: bool) -> None:

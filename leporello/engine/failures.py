@@ -41,7 +41,7 @@ Phase: TypeAlias = tuple[str | int, ...]
 # An alarm interrupts Python code. If the call never returns to the interpreter, faulthandler ends
 # the process; if a stage cancelled both, or the process is stopped, the driver kills it. Each waits
 # for the one before it (decision 40).
-_GRACE = 4.0  # seconds beyond twice the limit after which the process ends itself
+_GRACE = 2.0  # seconds beyond twice the limit after which the process ends itself
 _IMPORTS = 60.0  # seconds for which imports in a call put off both
 _OUTSIDE = 1.0  # further seconds after which the watching process ends it
 # Libraries that retry on any exception swallow the first one.

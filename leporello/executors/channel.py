@@ -39,6 +39,13 @@ class Channel:
         self._socket, self._received = connected, bytearray()
         self._no_wait, self._since = socket.MSG_DONTWAIT, 0.0  # since the beginning of a message
 
+    def check(self) -> None:
+        """Raises EOFError if a stage of this process has closed the socket."""
+        try:
+            self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE)
+        except OSError:
+            raise EOFError from None
+
     def fileno(self) -> int:
         """Returns the number of the socket, for functions that wait for several ones."""
         return self._socket.fileno()

@@ -14,10 +14,11 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from contextlib import suppress
 from pathlib import Path
 
-from leporello.core.environment.platform import die_with_parent
+from leporello.core.environment.platform import die_with_parent, kill_marked
 from leporello.core.environment.process import open_standard_streams
 from leporello.executors.channel import Channel
 
@@ -26,6 +27,7 @@ _TO_SEND = 30  # seconds in which a process must take a message
 _TO_STOP = 5.0  # seconds that a process may take to end its own processes
 # The socket closes shortly before the status exists, and the status names the signal.
 _PATIENCE = 0.2  # seconds to wait for a process that has closed its socket
+_MARK = "LEPORELLO_CHILD"  # environment variable that the processes of a child inherit
 
 
 class ChildProcess:
@@ -48,6 +50,8 @@ class ChildProcess:
         parent_socket, child_socket = socket.socketpair()
         module, _, function = main.partition(":")
         paths = _module_paths()
+        token = uuid.uuid4().hex
+        self._mark = f"{_MARK}={token}"
         with child_socket:
             number = child_socket.fileno()
             # Not `multiprocessing`, which runs the user's script again in each child (decision 11).
@@ -59,7 +63,12 @@ class ChildProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # output of plug-ins must not mix with results
                 start_new_session=True,  # the parent handles Ctrl-C
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **(environment or {})},
+                env={
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(paths),
+                    **(environment or {}),
+                    _MARK: token,
+                },
             )
         self.channel = Channel(parent_socket, _TO_SEND)
         with suppress(OSError):  # the process has ended; the next read reports it
@@ -78,14 +87,14 @@ class ChildProcess:
         return self.end()
 
     def end(self) -> int:
-        """Kills the process and its process group, and returns its status."""
+        """Kills the process and all processes that its stages have started; returns its status."""
         with suppress(
             ProcessLookupError, PermissionError
         ):  # PermissionError on macOS: all have ended
-            # The group, so that processes end which a stage has started. One that a stage started
-            # in another session survives (decision 40).
             os.killpg(self.pid, signal.SIGKILL)
-        return self._process.wait()
+        status = self._process.wait()
+        kill_marked(self._mark)  # those that a stage has started in sessions of their own
+        return status
 
     def cause(self) -> str:
         """Returns how the process ended; kills it if it only closed its socket."""

@@ -23,7 +23,7 @@ class InProcess:
     def __init__(self, spec: JobGroupSpec, check: Callable[[], None]) -> None:
         """Builds the pipelines; see `executor_for`."""
         self._reporter = Reporter(lambda _: None, check)
-        self._worker = ShardWorker(spec, self._reporter, logs_attempts=False)
+        self._worker = ShardWorker(spec, self._reporter)
         self.workers = 1
         self.sizes = self._worker.sizes
 

@@ -91,7 +91,8 @@ class _DriverConnection:
             folder = spec.remote.here().directory if spec.remote else spec.directory
             _log_to_file(RunDirectory(folder).worker_log(this_worker()))
             report = partial(self._send, "progress")
-            self._worker = ShardWorker(spec, Reporter(report, self._check, spec.report_every))
+            reporter = Reporter(report, self._check, spec.report_every)
+            self._worker = ShardWorker(spec, reporter, self._channel.check)
         except UserError as error:
             self._send("failed", str(error))
             return

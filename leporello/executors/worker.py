@@ -93,22 +93,22 @@ class ShardWorker:
         self,
         spec: JobGroupSpec,
         reporter: Reporter,
-        *,
-        logs_attempts: bool = True,
+        connected: Callable[[], None] | None = None,
     ) -> None:
         """Builds the pipelines; models load on first use.
 
         Args:
             spec: Group of jobs to run.
             reporter: Reporter of the progress.
-            logs_attempts: Whether started operations are logged, so that deaths count. A worker in
-                the driver's process needs no log, since both die together.
+            connected: Function that is called before each operation, and ends a process without a
+                driver. None in the driver's process, which needs no log of operations either: all
+                of it dies together.
 
         Raises:
             UserError: The source of a class has changed since the run started.
         """
         self.pipelines = Pipelines(spec)
-        self._reporter, self._logs_attempts = reporter, logs_attempts
+        self._reporter, self._connected = reporter, connected
         self._open_runs: list[ShardRun] = []
         self._opening_shard: int | None = None
         self._spent: dict[str, Ledger] = {}
@@ -220,10 +220,10 @@ class ShardWorker:
         return {role: spent - earlier.get(role, Ledger()) for role, spent in self._spent.items()}
 
     def _attempt_log(self, order: ShardOrder) -> AttemptLog | None:
-        if not self._logs_attempts:
+        if self._connected is None:
             return None
         path = self.pipelines.all[0].files.attempts(order.shard.number)
-        return AttemptLog(path, self.pipelines.spec.driver)
+        return AttemptLog(path, self.pipelines.spec.driver, self._connected)
 
 
 def _message_of(error: UserError | OSError) -> str:

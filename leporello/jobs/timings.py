@@ -10,6 +10,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
+from errno import EEXIST
 from pathlib import Path
 from statistics import median
 
@@ -51,6 +52,7 @@ def record_timing(root: Path, key: str, unit: str, count: int, seconds: float) -
     line = json.dumps(row).encode() + b"\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _check(path)
         with path.open("ab", buffering=0) as file:
             file.write(line)  # in one call, so lines of two processes do not mix
     except OSError as error:
@@ -61,6 +63,7 @@ def timed_rates(root: Path) -> Mapping[tuple[str, str], float]:
     """Returns the median seconds per unit in the last runs, by stage and unit."""
     rates: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     with suppress(OSError):  # the file is missing or not readable
+        _check(root / _FILE)
         for line in (root / _FILE).read_bytes().splitlines():
             with suppress(
                 ValueError, KeyError, TypeError, ZeroDivisionError
@@ -69,3 +72,9 @@ def timed_rates(root: Path) -> Mapping[tuple[str, str], float]:
                 rates[row["stage"], row["unit"]].append(row["seconds"] / row["count"])
     # A median, since one run on a busy machine must not change the estimates.
     return {key: median(values[-_LAST:]) for key, values in rates.items()}
+
+
+def _check(path: Path) -> None:
+    """Raises OSError if the path is a pipe, since opening it would block."""
+    if path.exists() and not path.is_file():
+        raise FileExistsError(EEXIST, "it is not a file")

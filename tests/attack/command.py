@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from leporello.core.environment.platform import cores
+
 
 @dataclass(frozen=True)
 class Done:
@@ -35,18 +37,24 @@ def leporello(folder: Path, *arguments: str, shell: str = 'exec "$@"', seconds: 
         folder: The folder.
         arguments: Verb, arguments and options.
         shell: Commands of bash, in which `"$@"` is the command line.
-        seconds: Its deadline.
+        seconds: Its deadline on a machine that is not busier than `slowness` allows.
     """
     variables = {"LEPORELLO_CACHE": str(folder / "cache"), "COLUMNS": "200", "OMP_NUM_THREADS": "1"}
     try:
         process = subprocess.run(
             ["/bin/bash", "-c", shell, "bash", sys.executable, "-m", "leporello", *arguments],
             cwd=folder, env=os.environ | variables, capture_output=True, stdin=subprocess.DEVNULL,
-            text=True, errors="replace", timeout=seconds, check=False,
+            text=True, errors="replace", timeout=seconds * slowness(), check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as late:
         return Done(None, "", str(late))
     return Done(process.returncode, process.stdout, process.stderr)
+
+
+def slowness() -> float:
+    """Returns how much longer commands may take than with two waiting processes for each core."""
+    # Each step of niceness leaves a process 1.25 times less of a core (sched(7)).
+    return max(1.0, os.getloadavg()[0] / cores() / 2) * 1.25 ** os.nice(0)
 
 
 def wrong(done: Done, *statuses: int) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from leporello.engine.attempts import AttemptLog
 from leporello.engine.failures import TRIES, Attempts, ExampleError, Phase
 from leporello.engine.limits import Limits
 from leporello.engine.shard_rows import rows_of
+from leporello.executors.channel import Channel
 
 CAUSE = Attempts().cause
 WINDOW: Phase = ("window", 0, 2, 0)
@@ -31,7 +33,8 @@ class DiedError(BaseException):
 
 def log_in(folder: Path, **options: Any) -> AttemptLog:
     """Returns the log of another attempt."""
-    return AttemptLog(folder / "stores" / "00000.attempts", **{"driver": "first", **options})
+    defaults = {"driver": "first", "connected": lambda: None}
+    return AttemptLog(folder / "stores" / "00000.attempts", **{**defaults, **options})
 
 
 def died(folder: Path, *phases: Phase, **options: Any) -> Counter[Phase]:
@@ -66,6 +69,19 @@ def test_a_death_counts_against_the_last_operation(tmp_path: Path) -> None:
     log.close(finished=True)
     assert not [*log.path.parent.iterdir()]
     assert not counted(tmp_path)
+
+
+def test_a_stage_that_closes_the_connection_is_blamed(tmp_path: Path) -> None:
+    """The next operation is not started; otherwise it would be the last one."""
+    ours, theirs = socket.socketpair()
+    log = log_in(tmp_path, connected=Channel(ours).check)
+    log.open()
+    with ours, theirs:
+        log.record(WINDOW)
+    with pytest.raises(EOFError):
+        log.record(("combine", 0, 3))
+    log.close(finished=False)
+    assert counted(tmp_path) == {WINDOW: 1}
 
 
 def test_a_death_before_any_operation_does_not_count(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ _handle = signal.signal
 if sys.platform != "win32":
     _set_timer = signal.setitimer
 _PR_SET_PDEATHSIG = 1  # prctl(2)
+_ROUNDS = 2  # a process may start another one while the first round looks for them
 _PROCESS_QUERY_LIMITED_INFORMATION = 0x1000  # OpenProcess
 
 
@@ -70,6 +71,21 @@ def die_with_parent() -> None:
 
         with suppress(OSError, AttributeError):  # a libc without prctl
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def kill_marked(variable: str) -> None:
+    """Kills the processes that have inherited an environment variable; does so only on Linux.
+
+    Args:
+        variable: The variable, as `NAME=value`.
+    """
+    if sys.platform != "linux":  # other systems do not show the variables of a process
+        return
+    for _ in range(_ROUNDS):
+        for folder in Path("/proc").iterdir():
+            with suppress(OSError, ValueError):  # it has ended, or belongs to another user
+                if variable.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                    os.kill(int(folder.name), signal.SIGKILL)
 
 
 def is_alive(process: int) -> bool:
