@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping
+from json import dumps  # by name: a stage may replace functions of modules
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,7 +14,7 @@ JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | Non
 
 def digest(value: JSON) -> str:
     """Returns a short hash of a JSON value."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=True)
+    text = dumps(value, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 

@@ -5,11 +5,11 @@ Every row has a checksum. An example is stored as the lines of a run's files, co
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from json import dumps, loads  # by name: a stage may replace functions of modules
 from pathlib import Path
 from typing import Any
 from zlib import compress, crc32, decompress
@@ -203,12 +203,12 @@ def checked(data: bytes | None, crc: int) -> Any:  # noqa: ANN401 -- JSON
     """
     if not isinstance(data, bytes) or crc32(data) != crc:
         raise DamagedStoreError("a checksum is wrong")
-    return json.loads(decompress(data))
+    return loads(decompress(data))
 
 
 def encoded(value: object) -> bytes:
     """Returns a value as compressed JSON."""
-    return compress(json.dumps(value, separators=(",", ":")).encode(), _LEVEL)
+    return compress(dumps(value, separators=(",", ":")).encode(), _LEVEL)
 
 
 def utf8(text: str) -> bytes:

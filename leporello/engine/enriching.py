@@ -66,6 +66,15 @@ class EnricherRunner:
     listener: Listener = field(default_factory=Silent)
     attempts: Attempts = field(default_factory=Attempts)
 
+    def begin(self, number: int) -> None:
+        """Logs the start of an operation on a document.
+
+        Raises:
+            ExampleError: The operation has killed its workers.
+        """
+        if self.attempts.begin("enrich", number) >= TRIES:
+            raise ExampleError("enricher", self.attempts.cause)
+
     def passages_of(
         self,
         chunks: Sequence[Chunk],
@@ -101,7 +110,7 @@ class EnricherRunner:
         name = f"{type(enricher).__name__}.enrich"
         # Outside the time limit, which is for an example and not for loading a model.
         load_models(enricher)
-        with stage_call(name, document):
+        with stage_call(name, document), time_limit(self.limits.example_timeout):
             result: Any = enricher.enrich(document, chunks)
         if not inspect.isgenerator(result):
             return _passages(name, result, chunks)
@@ -173,10 +182,9 @@ class _EnricherReads:
             return [
                 reply_of(self._stored[n][0], read) for n, read in zip(places, batch, strict=True)
             ]
-        listener, attempts = self._runner.listener, self._runner.attempts
+        listener = self._runner.listener
         listener.before_step()
-        if attempts.begin("enrich", self._number) >= TRIES:
-            raise ExampleError("enricher", attempts.cause)
+        self._runner.begin(self._number)
         listener.reading(len(batch))
         replies = reader.read(batch)
         listener.has_read(reader.statistics)

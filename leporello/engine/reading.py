@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from json import dumps  # by name: a stage may replace functions of modules
 from operator import attrgetter
 from time import monotonic  # by name: a stage may replace functions of `time`
 from typing import Any
@@ -366,7 +366,7 @@ def digest_of(read: Read) -> str:
         for passage in read.passages
     ]
     # A paragraph is in hundreds of pairs, whose texts are those of the passages.
-    text = json.dumps([passages, _SEEN_FIELDS(read), pair_of(read)])
+    text = dumps([passages, _SEEN_FIELDS(read), pair_of(read)])
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

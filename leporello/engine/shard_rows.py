@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from json import loads  # by name: a stage may replace functions of modules
 from pathlib import Path
 from typing import Any
 
@@ -57,16 +57,16 @@ def rows_of(
 
 def decoded(row: FinishedRow) -> dict[str, Any]:
     """Returns the fields of a finished example in a store."""
-    statistics = json.loads(row.statistics)
+    statistics = loads(row.statistics)
     scores = {name: statistics[name] for name in ("statistics", "faults") if name in statistics}
     if row.failed:
-        failure = {**json.loads(row.prediction), "traceback": row.traceback.decode()}
+        failure = {**loads(row.prediction), "traceback": row.traceback.decode()}
         return {"done": row.number, **scores, "failure": failure}
-    calls = json.loads(row.calls)
+    calls = loads(row.calls)
     return {
         "done": row.number,
         **scores,
-        "prediction": json.loads(row.prediction),
+        "prediction": loads(row.prediction),
         "calls": calls_from_row(calls["calls"]),
         "notes": calls["notes"],
     }

@@ -11,7 +11,7 @@ from leporello.core.passages import from_table, to_table
 from leporello.core.records import Chunk, Document, Example
 from leporello.engine.database import passages_in
 from leporello.engine.enriching import EnricherRunner
-from leporello.engine.failures import ExampleError
+from leporello.engine.failures import ExampleError, stage_errors, time_limit
 from leporello.engine.selection import document_chunks
 from leporello.engine.store import MemoryStore
 
@@ -31,7 +31,10 @@ def prepare_passages(
         ExampleError: The chunker or the enricher failed; a retry runs it again.
         UserError: The user made a mistake.
     """
-    chunks, document = document_chunks(enricher.stages.chunker, example), example.document
+    enricher.begin(number)
+    document = example.document
+    with stage_errors("chunker"), time_limit(enricher.limits.example_timeout):
+        chunks = document_chunks(enricher.stages.chunker, example)
     with collect_notes() as notes:
         # From the store, even without a cache: another run of the enricher could give other
         # passages.

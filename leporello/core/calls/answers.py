@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from json import dumps  # by name: a stage may replace functions of modules
 
 from leporello.core.calls.contracts import check_size
 from leporello.core.records import JSON, Output, Span
@@ -31,7 +31,7 @@ def as_text(value: JSON) -> str:
         check_size(value, "the answer")
         return value.strip()
     try:
-        return "" if value is None else json.dumps(value, ensure_ascii=False, allow_nan=False)
+        return "" if value is None else dumps(value, ensure_ascii=False, allow_nan=False)
     except TypeError:
         raise TypeError(
             f"a combiner must return text or another JSON value, got {value!r:.200}"

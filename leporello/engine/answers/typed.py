@@ -7,11 +7,11 @@ like those of any combiner.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from json import dumps, loads  # by name: a stage may replace functions of modules
 from typing import Any, NamedTuple
 
 from leporello.core.calls.answers import as_text
@@ -122,7 +122,7 @@ class TypedAnswer:
         self._seen |= {(p.start, p.end): p for p in request.passages if isinstance(p, Chunk)}
         if fields := self._fields:
             return [_field_read(request, field) for field in fields]
-        form = _form_instruction(json.loads(self.example.schema)) if self.writes else ""
+        form = _form_instruction(loads(self.example.schema)) if self.writes else ""
         instruction = f"{request.instruction}\n{form}".strip()
         typed = dataclasses.replace(
             request,
@@ -214,7 +214,7 @@ def _joined_output(outputs: Sequence[Output], value: JSON) -> Output:
     read = [span for output in outputs for span in output.read or ()]
     has_spans = all(output.read is not None for output in outputs)
     return Output(
-        json.dumps(value, ensure_ascii=False),
+        dumps(value, ensure_ascii=False),
         read=tuple(dict.fromkeys(read)) if has_spans else None,
         # All fields read the same passages, so a sum would count the same text several times.
         cut=max(output.cut for output in outputs),
@@ -232,7 +232,7 @@ def _form_instruction(schema: Mapping[str, Any]) -> str:
             return "Answer with a date alone, as YYYY-MM-DD."
         case "yes_no":
             return "Answer with yes or no."
-    text = json.dumps(schema, ensure_ascii=False)
+    text = dumps(schema, ensure_ascii=False)
     return f"Answer with JSON alone, null where the text does not say, that fits: {text}"
 
 
