@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import shutil
 import sys
 import threading
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from leporello.engine.progress import ProgressDisplay
 
 _WAIT = 1.0  # seconds before a text reports what a command is doing
+_CONTROLS = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # JSON escapes those below space
 
 
 def _set_data_directory(data: Path | None) -> Path | None:
@@ -256,9 +258,15 @@ def stderr() -> Console:
     return SafeConsole(stderr=True)
 
 
-def print_json(value: Any) -> None:  # noqa: ANN401 -- any JSON
-    """Prints a value as JSON; paths become texts."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+def print_json(value: Any, indent: int | None = 2) -> None:  # noqa: ANN401 -- any JSON
+    """Prints a value as JSON, in which characters that control terminals are escaped.
+
+    Args:
+        value: The value; paths in it become texts.
+        indent: Number of spaces of each level; None prints one line.
+    """
+    text = json.dumps(value, indent=indent, ensure_ascii=False, default=str)
+    typer.echo(_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def progress_bar(title: str, examples: int | None) -> ProgressDisplay | None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import typer
 from rich.console import Console
 
 from leporello.cli.display.answer import show_answer, show_passages
-from leporello.cli.options import stderr
+from leporello.cli.options import print_json, stderr
 from leporello.core.coverage import loss_lines
 from leporello.core.environment import process
 from leporello.core.errors import UserError
@@ -89,7 +87,7 @@ class Prompt:
     def _ask(self, question: str) -> None:
         answer = self.session.ask(question)
         if self.as_json:
-            typer.echo(json.dumps({"asked": question, **answer.row()}, ensure_ascii=False))
+            print_json({"asked": question, **answer.row()}, indent=None)
             return
         if answer.question != question:
             self._print(f"asked: {answer.question}")
@@ -98,7 +96,7 @@ class Prompt:
     def _report(self, error: UserError, line: str) -> None:
         self._failed = True
         if self.as_json:
-            typer.echo(json.dumps({"asked": line, "error": str(error)}, ensure_ascii=False))
+            print_json({"asked": line, "error": str(error)}, indent=None)
         else:
             stderr().print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
 

@@ -21,7 +21,9 @@ PUBLIC = ("/", "/page.js", "/server.js", "/text.js", "/page.css", "/docs", "/ope
 """Addresses without the token: they contain no text of documents."""
 
 _IDLE = 10.0  # seconds until a client has sent the headers of its first request
-_MOST_IDLE = 64  # clients that have not
+MOST_IDLE = 64
+"""Clients that have not; also those that wait to be accepted."""
+
 _log = logging.getLogger(__name__)
 
 # No script or style from elsewhere: the page shows text of documents that nobody has checked.
@@ -57,28 +59,29 @@ class AccessControl:
         """Refuses a request, or passes it to the application."""
         if scope["type"] != "http":
             raise ValueError(f"the protocol {scope['type']} is not supported")
-        refusal = self._refusal(Request(scope))
+        request = Request(scope)
+        bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+        # Takes the same time for any text, which would otherwise reveal the token step by step.
+        has_token = hmac.compare_digest(bearer.encode(), self.token.encode())
+        refusal = self._refusal(request, has_token=has_token)
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.update(_HEADERS)
-                if refusal:  # without reading the rest of the request
+                if refusal or not has_token:  # strangers keep no connection, and send no body
                     headers["connection"] = "close"
             await send(message)
 
         app = JSONResponse({"error": refusal}, 403) if refusal else self.app
         await app(scope, receive, send_with_headers)
 
-    def _refusal(self, request: Request) -> str:
+    def _refusal(self, request: Request, *, has_token: bool) -> str:
         """Returns the reason to refuse a request; empty if it is accepted."""
         # With DNS rebinding, another site's name resolves to this machine; `host` reveals it.
         hosts = [f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")]
         if request.headers.get("host") not in hosts:
             return "This server accepts only requests to 127.0.0.1 or localhost."
-        bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
-        # Takes the same time for any text, which would otherwise reveal the token step by step.
-        has_token = hmac.compare_digest(bearer.encode(), self.token.encode())
         if request.url.path not in PUBLIC and not has_token:
             return "Open the address that `serve` printed, or send its token as a bearer token."
         origin = request.headers.get("origin")
@@ -100,7 +103,7 @@ class LimitedConnection(H11Protocol):
         """Starts the time limit; closes the longest waiting connection if there are too many."""
         super().connection_made(transport)
         self._idle[self] = asyncio.get_running_loop().call_later(_IDLE, self._close)
-        if len(self._idle) > _MOST_IDLE:
+        if len(self._idle) > MOST_IDLE:
             next(iter(self._idle))._close()
 
     def handle_events(self) -> None:
@@ -116,7 +119,7 @@ class LimitedConnection(H11Protocol):
 
     def _close(self) -> None:
         self._forget()
-        _log.warning("%s: closed, since it sent no request", self.client)
+        _log.warning("%s:%d: closed, since it sent no request", *(self.client or ("client", 0)))
         self.transport.abort()
 
     def _forget(self) -> None:

@@ -26,7 +26,13 @@ from leporello.core.numbers import count_of
 from leporello.engine.progress import Cancellable
 from leporello.engine.reading import ReadStatistics
 from leporello.runs.ask import Session
-from leporello.serving.access import AccessControl, LimitedConnection, TooLargeError, body
+from leporello.serving.access import (
+    MOST_IDLE,
+    AccessControl,
+    LimitedConnection,
+    TooLargeError,
+    body,
+)
 from leporello.serving.documents import OpenDocuments, piece, turn
 from leporello.serving.http_api import refused, tool_routes
 
@@ -220,6 +226,7 @@ def serve(
         config = uvicorn.Config(
             app, http=LimitedConnection, ws="none", lifespan="off", log_config=None,
             access_log=False, server_header=False, timeout_graceful_shutdown=_SECONDS,
+            backlog=MOST_IDLE,
         )  # fmt: skip
         # In the fragment, which browsers do not send.
         ready(f"http://127.0.0.1:{port}/#token={token}")

@@ -20,7 +20,9 @@ _TIMEOUT = 30.0  # seconds until the response, with redirects, and between bytes
 # A timeout between bytes alone lets a server that sends one byte every 29 s hold a run forever.
 _GRACE, _SLOWEST = 60.0, 1000  # seconds; bytes per second, since slow servers would never finish
 
-_LARGEST = 2**36  # bytes of a file; a server may send without end
+_LARGEST = 2**36  # bytes of a file
+# Servers of files send their sizes; a reply without one may never end, and fill the disk before.
+_UNSIZED = 2**30  # bytes of a file whose size the server does not send
 
 
 def _keep_key(response: httpx2.Response) -> None:
@@ -70,11 +72,12 @@ class WebFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no 
         """Downloads one file."""
         with _request("GET", rpath) as response, Path(lpath).open("wb") as file:
             start = time.monotonic()
+            largest = _LARGEST if "Content-Length" in response.headers else _UNSIZED
             # Raw bytes, so the size on disk equals Content-Length, which the version includes.
             for block in response.iter_raw():
                 size = file.tell() + file.write(block)
-                if size > _LARGEST:
-                    raise OSError(f"it sends more than {_LARGEST:,} bytes")
+                if size > largest:
+                    raise OSError(f"it sends more than {largest:,} bytes")
                 if (elapsed := time.monotonic() - start) > _GRACE and size < elapsed * _SLOWEST:
                     raise TimeoutError(f"{size:,} bytes in {elapsed:.0f} s")
 

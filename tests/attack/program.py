@@ -20,7 +20,10 @@ from typing import Protocol
 
 from tests.attack.command import keep_scratch
 
-FAMILIES = ("environments", "files", "numbers", "plug_ins", "stores", "streams", "yaml")
+FAMILIES = (
+    "clients", "environments", "files", "numbers", "plug_ins", "replies", "stores", "streams",
+    "texts", "yaml",
+)  # fmt: skip
 
 
 class Case(Protocol):
