@@ -156,10 +156,10 @@ class Summary:
             return
         self._counts.update(
             predictions=1,
-            withheld=example.abstained,
-            empty=example.empty,
-            noted=bool(example.notes),
-            cured=any(note.startswith(CURED) for note in example.notes),
+            withheld=int(example.abstained),
+            empty=int(example.empty),
+            noted=int(bool(example.notes)),
+            cured=int(any(note.startswith(CURED) for note in example.notes)),
         )
         self._tuned |= self.tuned_on & {shortened(example.document)}
         self._answers += answers_of([example], self.metrics)

@@ -19,8 +19,10 @@ from typer.testing import CliRunner
 from leporello.api import Run, UserError, run
 from leporello.cli import application
 from leporello.engine.limits import Limits
+from leporello.engine.results.finished import ExampleStatistics
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
+from leporello.jobs.results import Summary
 from leporello.jobs.shards import Shard, cut
 
 LIMITS = Limits(shard_examples=30)  # about four shards of 100 examples
@@ -256,3 +258,11 @@ def test_a_run_of_0_2_is_neither_resumed_nor_explained(old: Path, config: Path) 
             assert not isinstance(result.exception, UserError) or "needs the package" in str(
                 result.exception
             )
+
+
+def test_counts_of_a_single_example_are_numbers() -> None:
+    """Also where each count is 0 or 1, as in metrics.json and the table of a run."""
+    summary = Summary({})
+    summary.add(ExampleStatistics(0, "q0", {}, empty=True))
+    row = summary.result("mine", "rows").row()
+    assert [str(row[name]) for name in ("empty", "noted", "cured")] == ["1", "0", "0"]
