@@ -72,11 +72,8 @@ class JobGroupSpec:
         """Returns why the batch must run in a process that can be killed; empty if it does not."""
         if sys.platform == "win32":  # workers are not supported there
             return ""
-        # Our own classes need no supervision. A plug-in can end its process: `os._exit(0)` once
-        # ended a run with status 0 and no record. A worker costs about one second per run (decision
-        # 40).
-        # Our own classes neither end nor hang the process, and a worker costs some tenths of a
-        # second and the memory of NumPy (decision 11).
+        # A plug-in can end its process: `os._exit(0)` once ended a run with status 0 and no record
+        # (decision 40). Our own classes do not, and a worker costs about one second of each run.
         foreign = (
             s.name for s in self.all_specs() if not s.cls.__module__.startswith("leporello.")
         )

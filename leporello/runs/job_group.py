@@ -194,7 +194,6 @@ class JobGroup:
             if not retry:
                 progress.already_done(shard.examples * (len(self.jobs) - len(indices)))
             if indices:
-                self._log_repeated_shard(indices, shard)
                 self.wrote = True
                 for index in indices:
                     self.files[index].unmark()
@@ -208,17 +207,6 @@ class JobGroup:
             return True
         # A retry under a smaller --limit would discard the shard's other examples.
         return retry and counts.failures > 0 and counts.examples == shard.examples
-
-    def _log_repeated_shard(self, indices: Sequence[int], shard: Shard) -> None:
-        """Logs that a shard is run again because an earlier run's limit ended inside it."""
-        counts = (self._finished[i].get(shard.number, StoreCounts()) for i in indices)
-        finished = max(count.examples for count in counts)
-        if 0 < finished < shard.examples:
-            _log.info(
-                "%s: shard %d starts again from its first example: an earlier run's --limit ended"
-                " after %d of its %d examples",
-                self.jobs[0].task.name, shard.number, finished, shard.examples,
-            )  # fmt: skip
 
     def _shards(self) -> Iterator[Shard]:
         job, limits = self.jobs[0], self.context.limits

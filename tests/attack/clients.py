@@ -59,7 +59,7 @@ class Crowd:
     """Clients that do the same.
 
     Attributes:
-        way: Name of what they do.
+        way: Name of their attack.
         has_token: Whether they have the token.
     """
 

@@ -72,10 +72,10 @@ class Odd:
         title, text = self._at("title"), self._at("text")
         content = f"# The lamp {title}\n\nThe lamp {text} hangs from hook {text}5 {text}.\n"
         file.write_bytes(content.encode(errors="replace"))
-        asked = f"Where {self._at('question')} hangs the lamp?"
+        question = f"Where {self._at('question')} hangs the lamp?"
         row = {
             "id": f"a{self._at('id')}", "document": content, self._at("key") or "note": 1,
-            "question": asked, "references": ["hook"],
+            "question": question, "references": ["hook"],
         }  # fmt: skip
         (folder / "rows.jsonl").write_text(json.dumps(row), "utf-8")
         fields = "fields: {hook: {description: Where does the lamp hang?}}"
@@ -83,7 +83,7 @@ class Odd:
         with running(self._reply) as server:
             config = _CONFIG.replace("ADDRESS", server.base_url)
             (folder / "mine.yaml").write_text(config, "utf-8")
-            question = asked.replace("\0", "").encode(errors="ignore").decode()
+            question = question.replace("\0", "").encode(errors="ignore").decode()
             values = {"FILE": file.name, "QUESTION": question, "ADDRESS": server.base_url}
             words = (values.get(word, word) for word in self.command_words)
             ended = leporello(folder, *words)

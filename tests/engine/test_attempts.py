@@ -73,10 +73,10 @@ def test_a_death_counts_against_the_last_operation(tmp_path: Path) -> None:
 
 def test_a_stage_that_closes_the_connection_is_blamed(tmp_path: Path) -> None:
     """The next operation is not started; otherwise it would be the last one."""
-    ours, theirs = socket.socketpair()
-    log = log_in(tmp_path, connected=Channel(ours).check)
+    socket_of_worker, socket_of_driver = socket.socketpair()
+    log = log_in(tmp_path, connected=Channel(socket_of_worker).check)
     log.open()
-    with ours, theirs:
+    with socket_of_worker, socket_of_driver:
         log.record(WINDOW)
     with pytest.raises(EOFError):
         log.record(("combine", 0, 3))
