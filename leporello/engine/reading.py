@@ -375,7 +375,7 @@ _SEEN_FIELDS = attrgetter(*(n for n in Read.__slots__ if n not in ("passages", "
 
 def _content_digest(document: Document) -> str:
     def digest() -> str:
-        text = json.dumps(content_of(document), sort_keys=True)
+        text = dumps(content_of(document), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     return document.memo("content digest", digest)
