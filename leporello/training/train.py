@@ -131,7 +131,7 @@ def _jobs(
     point = target
     if learner := target.training.given.get("pipeline"):
         # The task of the target has no training data, so the learner has its own.
-        chosen = options.task if task.name not in target.tasks else ""
+        chosen = "" if place or task.name in target.tasks else options.task
         _, point, task = one_job("train", replace(options, pipeline=learner, task=chosen))
     folder = options.out or Path("models") / safe_name(f"{target.name}+{task.name}")
     return loaded, target, point, task, folder.resolve()
