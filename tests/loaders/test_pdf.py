@@ -606,6 +606,21 @@ def test_forms_comments_pictures_and_attachments(tmp_path: Path) -> None:
     assert not any(loss.characters for loss in document.losses)
 
 
+def test_words_of_tight_type_are_apart(tmp_path: Path) -> None:
+    """Gaps that pdfium does not take for blanks separate words, as in the pages of groff."""
+    shown = (
+        b"BT /F 10 Tf 72 700 Td (read) Tj 3.2 Tc 20.02 0 Td (,t) Tj 0 Tc 8.76 0 Td (hen) Tj"
+        b" 20 0 Td (an) Tj 2.9 Tc 11.12 0 Td (yr) Tj 0 Tc 11.23 0 Td (emaining) Tj ET"
+    )
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R"
+        b"/Resources<</Font<</F 5 0 R>>>>>>",
+        stream(shown), b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]  # fmt: skip
+    assert read(tmp_path, objects_pdf(*objects)).text == "read, then any remaining"
+
+
 @pytest.mark.parametrize(
     ("letter", "shown", "text", "unknown"),
     [
@@ -613,6 +628,7 @@ def test_forms_comments_pictures_and_attachments(tmp_path: Path) -> None:
         (b"D835DC49", b"the A of A", "the 𝑉 of 𝑉", 0),
         (b"00B4", b"cafAe and Axy", "café and ´xy", 0),
         (b"00A8", b"Ausser", "üsser", 0),
+        (b"02DC", b"piAnata in Auser", "piñata in ˜user", 0),
     ],
 )
 def test_letters_are_those_of_the_font(

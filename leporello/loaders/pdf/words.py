@@ -7,9 +7,10 @@ import functools
 import math
 import re
 import sys
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from unicodedata import normalize
 
@@ -23,6 +24,9 @@ HYPHEN = "\u00ad"  # ends a fragment if its word may continue in the next line
 
 # Pdfium marks a hyphen that ends a line, and leaves out the line's end.
 _WORD = re.compile("[^\\s\0\2\ufffe]+[\2\ufffe]?|[\2\ufffe]")
+# Words that pdfium may have joined, and the least gap between words in heights of the type.
+_SUSPECT = re.compile(r"[a-z][.,;:)][A-Za-z]{2}|[a-z]{2}[A-Z][a-z]")
+_SUSPECTS, _WORD_GAP = 12, 0.1
 _UNDECODABLE = re.compile("[\ufffd\ue000-\uf8ff\ud800-\udfff\1-\x08\x0e-\x1f\ufff0-\ufffb]+")
 _BOLD = re.compile(r"bold|black|heavy|demi|medi(?!um)|CMBX|SFBX", re.IGNORECASE)
 # Accents that TeX prints over the next letter.
@@ -30,7 +34,7 @@ _ACCENTS = str.maketrans(
     "´ˆ˜¯˘˙¨˚˝ˇ¸˛",
     "\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327\u0328",
 )
-_ACCENTED = re.compile("([´ˆ˜¯˘˙¨˚˝ˇ¸˛])([^\\W\\d_])")
+_ACCENTED = re.compile(r"([´¯˘˙¨˚˝ˇ¸˛]|(?<=[^\W\d_])[ˆ˜])([^\W\d_])")
 # Whether a page has any of that; most have hyphens.
 _ODD = re.compile(f"[ﬀ-ﬆ\u00ad\2\ufffe]|{_UNDECODABLE.pattern}|{_ACCENTED.pattern}")
 _MARK = re.compile("[\2\ufffe]")
@@ -120,9 +124,10 @@ class WordReader:
             self._odd = _ODD.search(text) is not None
             end = turn = 0
             certain = self._visibility.is_certain
-            for match in _WORD.finditer(text):
-                at, stop = match.span()
-                between = text[end:at]
+            breaks = self._breaks(text)
+            broken = frozenset(breaks)
+            for at, stop in _spans(text, breaks):
+                between = " " if at in broken else text[end:at]
                 if not self.fragments or "\n" in between or text[end - 1] in "\2\ufffe":
                     turn = self._turn(at)
                 if not certain and not self._visibility.is_seen(self._textpage, at, stop - 1):
@@ -139,6 +144,23 @@ class WordReader:
                 fragment.bold = fragment.bold and self._type(last)[1]
         finally:
             textpage.close()
+
+    def _breaks(self, text: str) -> Sequence[int]:
+        """Returns where words begin without a blank, which pdfium leaves out of tight type."""
+        suspects = {match[0]: match.span() for match in _SUSPECT.finditer(text)}
+        if not any(self._gaps(*span) for span in islice(suspects.values(), _SUSPECTS)):
+            return ()
+        return [at for match in _WORD.finditer(text) for at in self._gaps(*match.span())]
+
+    def _gaps(self, first: int, stop: int) -> list[int]:
+        """Returns the characters after gaps in a word, unless all its letters are apart."""
+        box, gaps, right = self._box, list[int](), math.inf
+        for at in range(first, stop):
+            self._loose_box(self._textpage, at, box)
+            if box.left - right > _WORD_GAP * (box.top - box.bottom):
+                gaps.append(at)
+            right = box.right
+        return gaps if 3 * len(gaps) <= stop - first else []
 
     def _extends(self, first: int, last: int, place: _Word) -> bool:
         """Adds a word to the last fragment if it follows on the same baseline: most words."""
@@ -336,12 +358,23 @@ class WordReader:
         """Decodes text; each run of undecodable characters becomes U+FFFD, or nothing if alone."""
         word = _MARK.sub(HYPHEN, word.translate(_LIGATURES))
         word = _ACCENTED.sub(_composed, word)
-        word = word.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         if not _UNDECODABLE.search(word):
             return word
+        word = word.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         self.undecodable += sum(map(len, _UNDECODABLE.findall(word)))
         word = _UNDECODABLE.sub("\ufffd", word)
         return "" if alone and word == "\ufffd" else word
+
+
+def _spans(text: str, breaks: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yields the spans of words."""
+    words = map(re.Match.span, _WORD.finditer(text))
+    if not breaks:
+        yield from words
+        return
+    for start, stop in words:
+        edges = [start, *breaks[bisect_right(breaks, start) : bisect_left(breaks, stop)], stop]
+        yield from pairwise(edges)
 
 
 def _composed(accented: re.Match[str]) -> str:
