@@ -348,3 +348,13 @@ def test_one_odd_part_does_not_refuse_a_file(
     document = read(content, name)
     assert document.text == text
     assert {loss.what for loss in document.losses} == ({lost} if lost else set())
+
+
+def test_a_book_whose_container_names_no_package_is_read() -> None:
+    """The package is found by its suffix."""
+    parts = {"META-INF/container.xml": "<container><rootfiles><rootfile/></rootfiles></container>"}
+    page = "<html><p>one</p></html>"
+    item = '<manifest><item id="a" href="a" media-type="application/xhtml+xml"/></manifest>'
+    book = f'<package>{item}<spine><itemref idref="a"/></spine></package>'
+    files = {"mimetype": "application/epub+zip", **parts, "b.opf": book, "a": page}
+    assert read(zipped(files), "a.epub").text == "one"
