@@ -22,6 +22,8 @@ _WITHIN = frozenset({"Mn", "Mc", "Me", "Cf"})  # Unicode's marks and invisible c
 _BOUNDS = 12  # starts and ends that are paired
 _CELL = re.compile(r"(?<=\S)[^\S\n]*\t|\n[^\S\n]*(?=\n)")  # end of a table cell or of a paragraph
 _SPEAKER = 5  # maximum words of a line in capitals that names a speaker
+_DIRECTION = re.compile(r"\([^()\n]{1,60}\)$")  # after a speaker's name: `(aside)`
+_SPOKEN = re.compile(r"[^\S\n]*+[A-Z][A-Z'’ -]{2,30}+\.(?=\s(?![A-Z]{2}))")  # `HAMLET. To be`
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +200,7 @@ def edges_of(passage: str) -> list[int]:
     """
     edges = {match.end() for match in _CELL.finditer(passage)}
     lines = list(LINE.finditer(passage))
-    capitals = [line.group().isupper() for line in lines]
+    capitals = [_DIRECTION.sub("", line.group()).isupper() for line in lines]
     script = is_script([passage])
     for number, line in enumerate(lines):
         # Among other lines in capitals, a short one is part of a paragraph.
@@ -209,6 +211,8 @@ def edges_of(passage: str) -> list[int]:
         speaker = label(passage, *line.span())
         if speaker and (script or speaker["name"].isupper()):
             edges |= {line.start(), speaker.end()}
+        elif spoken := _SPOKEN.match(passage, line.start()):
+            edges |= {line.start(), spoken.end()}
     return sorted(edges)
 
 

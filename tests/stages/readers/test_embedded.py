@@ -112,6 +112,8 @@ def test_a_question_with_a_value_of_a_row_is_answered_from_that_row(
         ("Item\tPrice\nItem: Tar\tPrice: 4\nNo row", ["Item|Price", "Item: Tar|Price: 4|No row"]),
         ("One line\nand another.\n\nA paragraph.", ["One line\nand another.", "A paragraph."]),
         ("HAMLET\n  To be\n  or not.\nMR. LEE: Why?", ["HAMLET|To be\n  or not.", "MR. LEE:|Why?"]),
+        ("HAMLET (aside)\nA rat!\nTHE QUEEN. O me.", ["HAMLET (aside)|A rat!", "THE QUEEN.|O me."]),
+        ("MRS. LEE rows.\nU.S. forces left.", ["MRS. LEE rows.\nU.S. forces left."]),
         ("Ann: I go\nhome.\nBo: So long.", ["Ann:|I go\nhome.", "Bo:|So long."]),
         ("THE SELLER AND\nTHE BUYER\nagree: yes", ["THE SELLER AND\nTHE BUYER\nagree: yes"]),
     ],

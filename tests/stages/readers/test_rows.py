@@ -15,7 +15,8 @@ CREW = (
 )
 RULES = (
     "House rules\n\n1. Doors are shut at ten.\n2. No dogs in the attic.\n"
-    "3. Coal is paid by the tenant, on Fridays.\n\nRule 3 may be waived.\nClause 7.1: The roof is slate."
+    "3. Coal is paid by the tenant, on Fridays.\n\nRule 3 may be waived.\n"
+    "Clause 7.1: The roof is slate."
 )
 NOTHING = "unanswered"
 
