@@ -55,6 +55,15 @@ def test_the_answer_is_the_first_line(file: Path) -> None:
     assert " characters: unselected " in ledger
 
 
+def test_the_cost_of_an_answer_is_printed_on_request(file: Path) -> None:
+    """`--verbose` adds scores of passages, and a last line with seconds and reads."""
+    question = "Who found the unread fax?"
+    *lines, cost = leporello("ask", file, question, "--verbose").stdout.splitlines()
+    assert re.fullmatch(r"\d+\.\d s, 1 read", cost)
+    assert "score" in lines[2]
+    assert "score" not in leporello("ask", file, question).stdout
+
+
 def test_a_question_without_an_answer_is_reported(file: Path) -> None:
     """The reader's threshold decides, which a user may set."""
     process = leporello("ask", file, "Who wrote Faust?", "--set", "reader.threshold=1000.0")
