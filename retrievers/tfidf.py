@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -10,7 +10,6 @@ from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.index.postings import (
     ByIndex,
-    Split,
     TermCounts,
     add_up,
     best_chunks,
@@ -18,10 +17,10 @@ from leporello.retrievers.index.postings import (
     count_terms,
     matching,
     pack,
+    packed_terms,
     question_grams,
     term_ids,
 )
-from leporello.text.tokens import long_words, terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,16 +31,16 @@ if TYPE_CHECKING:
 class TfIdf(ByIndex):
     """TF-IDF fitted on the document's chunks, as in MuLD (Hudson and Al Moubayed 2022, sec. 4).
 
-    Weights are those of scikit-learn (smoothed idf, L2 norm), and optionally its terms too. The
-    weights of a document are computed once for all its questions. scikit-learn's cosines are 0 for
-    chunks without a term of the question; these are not hits. A question without terms returns the
-    first k chunks.
+    Weights are those of scikit-learn (smoothed idf, L2 norm), or are computed by it. The weights of
+    a document are computed once for all its questions. Chunks without a term of the question are
+    not hits. A question without terms returns the first k chunks.
 
     Attributes:
         k: Number of hits per question.
         sublinear: Whether the weight of a term with n occurrences in a chunk is 1 + ln n.
         terms: Kind of terms: `leporello` uses words of any script, like `BM25`; `scikit-learn` uses
-            words of at least two letters, like its `TfidfVectorizer`.
+            its `TfidfVectorizer` with its defaults, whose terms have at least two letters. It does
+            not fold letters: `café` with a combining accent is another word than without.
         ngrams: Maximum number of successive terms that form a further term; 2 adds pairs.
     """
 
@@ -59,8 +58,11 @@ class TfIdf(ByIndex):
         """Returns the weight of each term in each chunk, and the terms' idf."""
         import numpy as np
 
-        # No stop words: a reader of the paper would use scikit-learn's defaults (decision 17).
-        counts, ids = count_terms([chunk.text for chunk in chunks], self.ngrams, self._split)
+        texts = [chunk.text for chunk in chunks]
+        if self.terms == "scikit-learn":
+            return self._fitted(texts)
+        # No stop words, as by default in scikit-learn (decision 17).
+        counts, ids = count_terms(texts, self.ngrams)
         # Smoothed like scikit-learn's, over only this document's chunks, as in MuLD (decision 6).
         idf = np.log((len(chunks) + 1) / (np.bincount(counts.terms) + 1.0)) + 1
         return {**pack(counts, self._weights(counts, idf), ids), "idf": idf}
@@ -72,16 +74,50 @@ class TfIdf(ByIndex):
 
         A question with terms that no chunk has gets no hits, and a note.
         """
-        bags = [question_grams(question, self.ngrams, self._split) for question in questions]
         packed: Any = index
-        queries = count_known(bags, term_ids(index))
-        weights = self._weights(queries, packed["idf"])
+        if self.terms == "scikit-learn":
+            bags = [*map(self._vectorizer().build_analyzer(), questions)]
+            queries, weights = self._transformed(packed, questions)
+        else:
+            bags = [question_grams(question, self.ngrams) for question in questions]
+            queries = count_known(bags, term_ids(index))
+            weights = self._weights(queries, packed["idf"])
         scores = add_up(index, queries, weights, (len(questions), len(chunks)))
         return matching(best_chunks(scores, chunks, self.k), bags, "TfIdf")
 
-    @property
-    def _split(self) -> Split:
-        return terms if self.terms == "leporello" else long_words
+    def _vectorizer(self, vocabulary: Mapping[str, int] | None = None) -> Any:  # noqa: ANN401 -- scikit-learn has no types
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        options = {"ngram_range": (1, self.ngrams), "sublinear_tf": self.sublinear}
+        return TfidfVectorizer(vocabulary=vocabulary, **options)
+
+    def _fitted(self, texts: Sequence[str]) -> Index:
+        import numpy as np
+        from scipy.sparse import csc_matrix
+
+        vectorizer = self._vectorizer()
+        weights, terms, idf = csc_matrix((len(texts), 0)), np.array([], str), np.zeros(0)
+        if any(map(vectorizer.build_analyzer(), texts)):  # without terms it raises an error
+            weights = vectorizer.fit_transform(texts).tocsc()
+            terms, idf = vectorizer.get_feature_names_out(), vectorizer.idf_
+        ids = {term: number for number, term in enumerate(terms.tolist())}
+        return {**packed_terms(weights.data, weights.indices, weights.indptr, ids), "idf": idf}
+
+    def _transformed(
+        self, index: Index, questions: Sequence[str]
+    ) -> tuple[TermCounts, NDArray[np.float64]]:
+        """Returns the questions' terms and their weights, by question."""
+        import numpy as np
+
+        ids = term_ids(index)
+        if not ids:  # no chunk has a term
+            return TermCounts(*(np.zeros(0, np.int64),) * 2, np.zeros(0)), np.zeros(0)
+        vectorizer = self._vectorizer(ids)
+        vectorizer.idf_ = index["idf"]
+        weights = vectorizer.transform(questions)
+        weights.sort_indices()
+        texts, terms = weights.nonzero()
+        return TermCounts(texts, terms, weights.data), weights.data
 
     def _weights(self, bags: TermCounts, idf: NDArray[np.float64]) -> NDArray[np.float64]:
         """Returns the weights of counts as scikit-learn's transformer does, normalised per text."""

@@ -37,7 +37,6 @@ _TERM = regex.compile(
 )
 # In Latin texts, `\w` finds the same terms faster.
 _LATIN_TERM = re.compile(r"\w+")
-_LONG_WORD = re.compile(r"\b\w\w+\b")
 
 # Data and code without blanks would be words of megabytes in one chunk. Words of prose are
 # shorter.
@@ -310,11 +309,6 @@ def _folded_byte(byte: int) -> int:
 
 _FOLDED = bytes(map(_folded_byte, range(256)))
 _REMOVED = "\u00ad".encode(_BYTES)  # the only invisible character of these
-
-
-def long_words(text: str) -> list[str]:
-    """Returns the words of two letters or more, in lower case, as scikit-learn splits them."""
-    return _LONG_WORD.findall(text.lower())
 
 
 def terms(text: str) -> list[str]:

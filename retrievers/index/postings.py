@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from leporello.core.calls.memory import facts_of
 from leporello.core.notes import note
@@ -18,17 +18,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Function that splits a text into terms.
-Split: TypeAlias = Callable[[str], list[str]]
-
 _SEPARATOR = "\n"  # no term contains it
 # 5,000 questions on 1 MB of text took 667 MB at once, and take 110 MB in such blocks (decision 6).
 _BLOCK = 1 << 20  # sums and summands in memory at once
 
 
-def grams(text: str, longest: int, split: Split = terms) -> list[str]:
+def grams(text: str, longest: int) -> list[str]:
     """Returns a text's terms, then its pairs of successive terms, and so on, up to `longest`."""
-    single = split(text)
+    single = terms(text)
     runs = list(single)
     for n in range(2, longest + 1):
         runs += map(" ".join, zip(*(single[i:] for i in range(n)), strict=False))
@@ -36,9 +33,9 @@ def grams(text: str, longest: int, split: Split = terms) -> list[str]:
 
 
 @lru_cache(maxsize=1024)
-def question_grams(question: str, longest: int = 1, split: Split = terms) -> tuple[str, ...]:
+def question_grams(question: str, longest: int = 1) -> tuple[str, ...]:
     """Returns the grams of a question; memoised, since a sweep searches many indexes."""
-    return tuple(grams(question, longest, split))
+    return tuple(grams(question, longest))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,13 +53,11 @@ class TermCounts:
     counts: NDArray[np.float64]
 
 
-def count_terms(
-    texts: Sequence[str], longest: int = 1, split: Split = terms
-) -> tuple[TermCounts, dict[str, int]]:
+def count_terms(texts: Sequence[str], longest: int = 1) -> tuple[TermCounts, dict[str, int]]:
     """Returns the counts of all grams of texts, up to `longest` terms, and the grams' numbers."""
     ids: defaultdict[str, int] = defaultdict()
     ids.default_factory = ids.__len__  # a new term gets the next number
-    return _count((grams(text, longest, split) for text in texts), ids), dict(ids)
+    return _count((grams(text, longest) for text in texts), ids), dict(ids)
 
 
 def count_known(bags: Iterable[Sequence[str]], ids: Mapping[str, int]) -> TermCounts:
@@ -95,14 +90,27 @@ def pack(counts: TermCounts, weights: NDArray[np.float64], ids: Mapping[str, int
     """
     import numpy as np
 
+    starts = np.searchsorted(counts.terms, np.arange(len(ids) + 1))
+    return packed_terms(weights, counts.texts, starts, ids)
+
+
+def packed_terms(
+    weights: NDArray[np.float64],
+    chunks: NDArray[np.integer[Any]],
+    starts: NDArray[np.integer[Any]],
+    ids: Mapping[str, int],
+) -> Index:
+    """Returns weights of terms in chunks as an index; see `pack`."""
+    import numpy as np
+
     # One array of bytes, since the cache maps arrays into memory but would parse a list of strings.
     encoded = np.frombuffer(_SEPARATOR.join(ids).encode("utf-8", "surrogatepass"), np.uint8)
     facts_of(encoded)["terms"] = ids
     return {
         "weights": weights,
         # Half the memory and disk of 64 bits; no document has two billion chunks.
-        "chunks": counts.texts.astype(np.int32),
-        "starts": np.searchsorted(counts.terms, np.arange(len(ids) + 1)),
+        "chunks": chunks.astype(np.int32),
+        "starts": starts.astype(np.int64),
         "terms": encoded,
     }
 

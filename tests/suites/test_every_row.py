@@ -1,0 +1,58 @@
+"""Every row of the papers' tables runs: official files, and tiny models of the same families."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from command_line import HERE, leporello, read_lines
+from endpoint_server import reply, running
+from paper_world import learned_rows, write_files, write_pipelines
+
+from leporello.config.suites import suite_named
+from leporello.suites import suite_tables
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a folder with the official files in `data`."""
+    folder = tmp_path_factory.mktemp("papers")
+    write_files(folder / "data")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """Runs a server that answers every prompt, and yields its address."""
+    with running(lambda request: reply(request, "boots")) as server:
+        yield server.base_url
+
+
+@pytest.mark.parametrize("name", ["muld", "scrolls", "zero_scrolls", "shuffle_test"])
+def test_every_row_runs_on_every_column(name: str, world: Path, server: str) -> None:
+    """One command runs all rows; each pipeline answers each example of the official files."""
+    suite = suite_named(name)
+    configs = [write_pipelines(world, suite, server)]
+    options = ("--data", world / "data", "--config", configs[0])
+    rows = [*suite.rows]
+    for row in learned_rows(suite):
+        trained = leporello("train", row, "--suite", name, *options, "--out", world / row)
+        words = trained.stdout.split()  # the command that runs the row
+        configs += [Path(b) for a, b in pairwise(words) if a == "--config" and b != str(configs[0])]
+        rows[rows.index(row)] = f"{row}-trained"
+    suite, out = suite_named(name, configs), world / "runs" / name
+    more = [word for config in configs[1:] for word in ("--config", config)]
+    leporello("run", "--suite", name, *rows, *HERE, *options, *more, "--out", out)
+    for row in rows:
+        for column, pipeline in suite.pipelines(row).items():
+            task = suite.columns[column].task
+            file, *_ = sorted(out.glob(f"{pipeline}/{task}*/predictions.jsonl"))
+            answers = read_lines(file)
+            assert answers, (pipeline, task)
+            assert not [answer for answer in answers if "error" in answer], (pipeline, task)
+    tables = suite_tables(suite, [out], files=configs)
+    assert len([row for row in tables[0].rows if row.ours]) == len(rows)
