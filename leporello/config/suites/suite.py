@@ -79,7 +79,9 @@ class SuiteRow:
 
     __pydantic_config__: ClassVar[ConfigDict] = _FORBID
     pipelines: str | Mapping[str, str]
-    published: Annotated[tuple[str, ...], BeforeValidator(_names)] = ()
+    published: Annotated[
+        tuple[str, ...], BeforeValidator(_names, json_schema_input_type=str | tuple[str, ...])
+    ] = ()
     settings: str = ""
 
 
