@@ -76,17 +76,10 @@ def xls(cells: Grid) -> bytes:
     }
     for i, row in enumerate(cells.rows):
         for j, value in enumerate(row):
-            style = xlwt.easyxf(num_format_str=cells.format(i, j) or "General")
-            if value in ERRORS:
-                sheet.row(i).set_cell_error(j, ERRORS[str(value)])
-            elif (i, j) in corners:
-                sheet.write_merge(*corners[i, j], value, style)
+            if (i, j) in corners:
+                sheet.write_merge(*corners[i, j], value)
             elif value != "":
-                sheet.write(i, j, value, style)
-    for number in cells.hidden_rows:
-        sheet.row(number).hidden = True
-    for column in cells.hidden_columns:
-        sheet.col(column).hidden = True
+                sheet.write(i, j, value)
     return saved(book)
 
 
@@ -154,7 +147,6 @@ def _ods_value(value: Cell, code: str) -> str:
 
 def xlsb(cells: Grid) -> bytes:
     """Writes a binary workbook of Excel with one sheet, S."""
-    codes = sorted({*(cells.formats or {}).values()})
     width = max(map(len, cells.rows))
     sheet = _record(129) + _record(148, pack("<4I", 0, len(cells.rows) - 1, 0, width - 1))
     hidden = (_record(60, pack("<4IH", c, c, 256, 0, 1)) for c in cells.hidden_columns)
@@ -163,16 +155,11 @@ def xlsb(cells: Grid) -> bytes:
         flags = 0x10 * (i in cells.hidden_rows)
         sheet += _record(0, pack("<IIHBBBI", i, 0, 300, 0, flags, 0, 0))
         for j, value in enumerate(row):
-            code = cells.format(i, j)
-            head = pack("<II", j, codes.index(code) + 1 if code else 0)
-            sheet += _xlsb_cell(head, value)
+            sheet += _xlsb_cell(pack("<II", j, 0), value)
     sheet += _record(146) + _record(177, pack("<I", len(cells.merged)))
     for top, first, bottom, last in cells.merged:
         sheet += _record(176, pack("<4I", top, bottom, first, last))
     about = pack("<II", 0, 1) + _text("rId1") + _text("S")
-    formats = [_record(44, pack("<H", 164 + n) + _text(code)) for n, code in enumerate(codes)]
-    numbers = (0, *range(164, 164 + len(codes)))
-    styles = [_record(47, pack("<HH12x", 0, number)) for number in numbers]
     return zipped(
         {
             "[Content_Types].xml": "<Types/>",
@@ -181,7 +168,6 @@ def xlsb(cells: Grid) -> bytes:
             ),
             "xl/_rels/workbook.bin.rels": f'<Relationships xmlns="{_LINKS}"><Relationship Id="rId1"'
             f' Type="{_PARTS}/worksheet" Target="worksheets/sheet1.bin"/></Relationships>',
-            "xl/styles.bin": b"".join([_counted(615, formats), _counted(617, styles)]),
             "xl/worksheets/sheet1.bin": sheet + _record(178) + _record(130),
         }
     )
@@ -207,10 +193,6 @@ def _record(kind: int, data: bytes = b"") -> bytes:
     return number + bytes([len(data) & 127 | 128, len(data) >> 7]) + data
 
 
-def _counted(kind: int, records: Sequence[bytes]) -> bytes:
-    return _record(kind, pack("<I", len(records))) + b"".join(records) + _record(kind + 1)
-
-
 def _text(text: str) -> bytes:
     return pack("<I", len(text)) + text.encode("utf-16-le")
 
@@ -229,6 +211,7 @@ def delimited(delimiter: str) -> Callable[[Grid], bytes]:
 SHEETS: Mapping[str, Callable[[Grid], bytes]] = {
     ".xlsx": xlsx, ".xls": xls, ".ods": ods, ".fods": fods, ".xlsb": xlsb,
 }  # fmt: skip
+MARKED = {suffix: write for suffix, write in SHEETS.items() if suffix != ".xls"}
 ALL: Mapping[str, Callable[[Grid], bytes]] = {
     **SHEETS, ".csv": delimited(","), ".tsv": delimited("\t"),
 }  # fmt: skip

@@ -15,7 +15,7 @@ from leporello.core.errors import UserError
 from leporello.core.records import Loss
 from leporello.loaders.files import ZIP, Format
 from leporello.loaders.office.archive import losses_of, members, parsed, read, title_of, unpacked
-from leporello.loaders.tables import ods, xls, xlsb, xlsx
+from leporello.loaders.tables import ods, xlsb, xlsx
 from leporello.loaders.tables.marks import Marks, formatted, number
 from leporello.loaders.tables.rows import NOTHING, Header, Hidden, letters, written
 from leporello.text.outline import Extracted, joined
@@ -31,6 +31,7 @@ _MARKS = {"xl/workbook.xml", "xl/workbook.bin"}
 _FLAT = b'office:mimetype="' + ods.SPREADSHEET
 _HOW_TO_READ = "the loader {class: Sheets, hidden: true} reads it"
 _NOT_READ = "comments on cells are not read"
+_OLD = "hidden rows, errors, comments and units are not read from xls; save the file as xlsx"
 _EMBEDDED = {
     r"(xl/charts/chart\d|Object \d+/content.xml)": ("chart", "only its cells are read"),
     r"(xl/media|Pictures)/": ("image", "images are not read"),
@@ -89,9 +90,9 @@ class Sheets(Format):
             data = ods.unflattened(data)
         losses: tuple[Loss, ...] = ()
         title = ""
-        marks: Mapping[str, Marks]
+        marks: Mapping[str, Marks] = {}
         if data.startswith(_OLE):
-            marks = xls.marks(data, path)
+            losses = (Loss("marks of cells", _OLD),)
         else:
             with unpacked(data, path) as archive:
                 losses, title = (*_lost(archive),), title_of(archive)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from struct import error, unpack_from
 from typing import TYPE_CHECKING
 
 from leporello.core.errors import UserError
 from leporello.loaders.office.archive import read
-from leporello.loaders.tables.marks import ERRORS, PERCENT, Marks, check_size, has_unit
+from leporello.loaders.tables.marks import ERRORS, Marks, check_size
 from leporello.loaders.tables.xlsx import targets
 
 if TYPE_CHECKING:
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 _SHEET, _ROW, _COLUMNS, _MERGED = 156, 0, 60, 176
 _ERRORS = (3, 11)  # values and formulas
-_NUMBERS = (2, 5, 9)
 _CELLS = range(1, 12)
-_FORMAT, _STYLES, _STYLE = 44, 617, 47
 
 
 def marks(archive: ZipFile, path: Path) -> dict[str, Marks]:
@@ -31,32 +29,17 @@ def marks(archive: ZipFile, path: Path) -> dict[str, Marks]:
     parts = targets(archive, "workbook.bin")
     sheets: dict[str, Marks] = {}
     try:
-        units = _units(read(archive, "xl/styles.bin"))
         for kind, record in _records(read(archive, "xl/workbook.bin")):
             if kind == _SHEET:
                 relation, end = _text(record, 8)
                 name, _ = _text(record, end)
-                sheets[name] = _marks(read(archive, parts.get(relation, "")), units, path)
+                sheets[name] = _marks(read(archive, parts.get(relation, "")), path)
     except (error, IndexError, UnicodeDecodeError):  # calamine might take all memory
         raise UserError(f"{path}: is corrupt; download it again") from None
     return sheets
 
 
-def _units(styles: bytes) -> dict[int, str]:
-    """Returns the number formats with units, by the number of their style."""
-    codes = {int(number): code for number, code in PERCENT.items()}
-    kinds: list[int] = []
-    for kind, record in _records(styles):
-        if kind == _FORMAT:
-            codes[unpack_from("<H", record)[0]], _ = _text(record, 2)
-        elif kind == _STYLES:
-            kinds = []  # those before are not of cells
-        elif kind == _STYLE:
-            kinds += unpack_from("<2xH", record)
-    return {i: codes[n] for i, n in enumerate(kinds) if n in codes and has_unit(codes[n])}
-
-
-def _marks(sheet: bytes, units: Mapping[int, str], path: Path) -> Marks:
+def _marks(sheet: bytes, path: Path) -> Marks:
     marks, row, rows, width = Marks(), 0, set[int](), 0
     for kind, record in _records(sheet):
         if kind in _CELLS:
@@ -70,10 +53,6 @@ def _marks(sheet: bytes, units: Mapping[int, str], path: Path) -> Marks:
             marks.columns.append(range(first, last + 1))
         elif kind in _ERRORS:
             marks.texts[row, unpack_from("<I", record)[0]] = ERRORS.get(record[8], "#ERROR")
-        elif units and kind in _NUMBERS:
-            column, style = unpack_from("<II", record)
-            if (style := style & 0xFFFFFF) in units:
-                marks.formats[row, column] = units[style]
         elif kind == _MERGED:
             top, bottom, first, last = unpack_from("<4I", record)
             marks.merged.append((top, first, bottom, last))
