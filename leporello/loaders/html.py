@@ -31,8 +31,9 @@ _DECLARED_WITHIN = 4096  # bytes; browsers examine the first 1024
 
 _LIST_FORMS = {
     "none": "", "decimal": "1", "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A",
-    "upper-latin": "A", "lower-roman": "i", "upper-roman": "I",
+    "upper-latin": "A", "lower-roman": "i", "upper-roman": "I", "decimal-leading-zero": "01",
 }  # fmt: skip
+_SHIFTED = re.compile(r"vertical-align\s*:\s*(super|sub)\b", re.I)
 _INLINE = re.compile(r"display\s*:\s*inline(?!-)", re.I)
 _WITHOUT_VALUE = frozenset({"hidden", "password", "file", "image", "color"})
 
@@ -45,6 +46,7 @@ class HtmlFlow(Flow):
         self._lists: list[_List | None] = []  # None for lists without numbers
         self._menus = 0  # open <nav>, whose lists have no numbers
         self._selects = 0  # open <select>
+        self._spans: list[str] = []  # super, sub or nothing: how each open <span> is shifted
         self._blocks: list[bool] = []  # whether each open <div> is within a line
 
     def _start_block(self, _tag: str, attributes: Mapping[str, str]) -> None:
@@ -68,6 +70,20 @@ class HtmlFlow(Flow):
     def _start_item(self, _tag: str, attributes: Mapping[str, str]) -> None:
         if self._lists and (counted := self._lists[-1]):
             self.label(counted.number(attributes, len(self.pieces) + 1))
+
+    def _start_span(self, _tag: str, attributes: Mapping[str, str]) -> None:
+        style = _SHIFTED.search(attributes["style"]) if "style" in attributes else None
+        self._spans.append(style[1].lower() if style else "")
+        if style:
+            self._open_figure("", attributes)
+
+    def _end_span(self, _tag: str) -> None:
+        if self._spans and (shift := self._spans.pop()):
+            self._close_figure("sup" if shift == "super" else "sub")
+
+    def _start_dialog(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if "open" not in attributes:
+            self.aside(tag, attributes, self._conceal)
 
     def _start_menu(self, _tag: str, _attributes: Mapping[str, str]) -> None:
         self._menus += 1
@@ -95,7 +111,9 @@ class HtmlFlow(Flow):
     starts: ClassVar[Mapping[str, tuple[Gap, Begin | None]]] = {
         **Flow.starts,
         **dict.fromkeys(("ol", "ul", "menu"), (Gap.PARAGRAPH, _start_list)),
-        **dict.fromkeys(("textarea", "button"), (Gap.SPACE, None)),
+        **dict.fromkeys(("textarea", "button", "progress", "meter"), (Gap.SPACE, None)),
+        "span": (Gap.NONE, _start_span),
+        "dialog": (Gap.LINE, _start_dialog),
         "li": (Gap.LINE, _start_item),
         "div": (Gap.NONE, _start_block),
         "nav": (Gap.PARAGRAPH, _start_menu),
@@ -106,7 +124,8 @@ class HtmlFlow(Flow):
     ends: ClassVar[Mapping[str, tuple[Gap, End | None]]] = {
         **Flow.ends,
         **dict.fromkeys(("ol", "ul", "menu"), (Gap.PARAGRAPH, _end_list)),
-        **dict.fromkeys(("textarea", "button", "input"), (Gap.SPACE, None)),
+        **dict.fromkeys(("textarea", "button", "input", "progress", "meter"), (Gap.SPACE, None)),
+        "span": (Gap.NONE, _end_span),
         "nav": (Gap.PARAGRAPH, _end_menu),
         "div": (Gap.NONE, _end_block),
         "select": (Gap.SPACE, _end_select),

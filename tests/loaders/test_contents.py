@@ -138,6 +138,8 @@ def test_a_tab_does_not_end_a_heading_of_word() -> None:
             "Name Ada Quill free text",
         ),
         ("<input type=checkbox checked>Insured<input type=radio>Not", "☒ Insured ☐ Not"),
+        ("a<progress value=3 max=5>3/5</progress><meter>2</meter>b", "a 3/5 2 b"),
+        ("a<dialog>closed</dialog><dialog open>open</dialog>b", "a\nopen\nb"),
         ("<select><option selected>red<option>blue</select>", "☒ red\n☐ blue"),
         ("a<input type=hidden value=x><input type=password value=y>b", "a b"),
         ("<ruby>漢<rt>kan</rt>字<rp>(</rp><rt>ji</rt><rp>)</rp></ruby>", "漢(kan)字(ji)"),

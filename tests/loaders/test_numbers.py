@@ -54,6 +54,7 @@ def test_items_of_lists_have_their_numbers(name: str, items: str) -> None:
         ("<ol style='list-style-type: upper-roman'><li>a</ol>", "I. a"),
         ("<ol style='list-style: none'><li>a</ol><nav><ol><li>b</ol></nav>", "a\n\nb"),
         ("<ol><li><h2>Scope</h2>x<li><p>y</p><p>z</p></ol>", "1. Scope\n\nx\n2. y\n\nz"),
+        ("<ol style='list-style:decimal-leading-zero'><li>a</ol>", "01. a"),
         ("<ol><li><li>b</ol><ul><li>c</ul>", "1.\n2. b\n\nc"),
     ],
 )
@@ -184,6 +185,28 @@ def test_raised_and_lowered_figures(name: str, number: int) -> None:
     """Raised figures have a sign, lowered figures are plain, and no number is changed."""
     figures, expected = HEIGHTS[number]
     assert read(FIGURES[name](figures), name).text == expected
+
+
+SHIFT = "<w:r><w:rPr><w:position w:val='{}'/></w:rPr><w:t>{}</w:t></w:r>"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.html", "<p>10<span style='vertical-align: super'>6</span> <span>H</span>"
+         "<span style='vertical-align:sub'>2</span>O"),
+        ("a.docx", docx(f"<w:p>{SHIFT.format(0, '10')}{SHIFT.format(8, '6')}"
+         f"<w:r><w:t xml:space='preserve'> H</w:t></w:r>{SHIFT.format(-6, '2')}"
+         f"{SHIFT.format(1, 'O')}</w:p>")),
+        ("a.rtf", r"{\rtf1 10{\up6 6} H{\dn6 2}O}"),
+        ("a.fb2", "<FictionBook><body><p>10<sup>6</sup> H<sub>2</sub>O</p></body></FictionBook>"),
+        ("a.eml", "Content-Type: text/html\n\n10<sup>6</sup> H<sub>2</sub>O"),
+        ("a.tex", r"\documentclass{a}\begin{document}$10^{6}$ H\textsubscript{2}O\end{document}"),
+    ],
+)  # fmt: skip
+def test_text_that_is_shifted_is_raised_or_lowered(name: str, content: str | bytes) -> None:
+    """A shift has the same signs as an element for raised text, in every format."""
+    assert read(content, name).text.split("\n")[-1] == "10^6 H2O"
 
 
 MATHML = [

@@ -118,6 +118,7 @@ def test_each_cell_of_a_table_is_in_its_column(name: str, grid: str) -> None:
         ("<table><tr><td><pre>1\n2</pre><td>x<tr><td>3<td>y</table>", "1 2\tx\n3\ty"),
         ("<table><tr><td colspan=1000>a<td>b<tr><td>c<td>d</table>", "a\ta\tb\nc\td"),
         ("<table><tr><td rowspan=65534>a<td>b<tr><td>c</table>", "a\tb\na\tc"),
+        ("<table><tr><td rowspan=0>a<td>b<tr><td>c</table>", "a\tb\na\tc"),
     ],
 )
 def test_html_tables_inside_and_around_text(page: str, text: str) -> None:

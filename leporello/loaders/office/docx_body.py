@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from leporello.core.records import Loss
 from leporello.loaders.figures import formula
 from leporello.loaders.flow import Flow
+from leporello.loaders.numbering import whole
 from leporello.loaders.office.docx_fields import BOXES, WordFields
 from leporello.loaders.office.docx_styles import WordNumbers, WordStyles, is_on, outline_level
 from leporello.loaders.office.docx_tables import columns_before, columns_of, inside, row_spans
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _Write: TypeAlias = "Callable[[Body, _Element], None]"
 _HEIGHTS = {"superscript": "sup", "subscript": "sub"}
+_SHIFT = 4  # half points by which raised or lowered text is shifted
 _CONTENTS = ("{*}txbxContent", "{*}chart", "{*}relIds")  # of drawings
 _NOTES = ("footnote", "endnote", "comment")
 
@@ -137,7 +139,9 @@ class Body:
             aligned = None if properties is None else attribute(properties.find("{*}vertAlign"))
             if aligned is None and style:
                 aligned = self._styles.text_value(style, "vertAlign")
-            height = _HEIGHTS.get(aligned or "", "")
+            shift = 0 if properties is None else whole(attribute(properties.find("{*}position")))
+            shifted = "sup" if shift >= _SHIFT else "sub" if shift <= -_SHIFT else ""
+            height = _HEIGHTS.get(aligned or "", shifted)
         if height != self._height:
             self._set_height(height)
         self.write(run)

@@ -12,8 +12,10 @@ from leporello.core.records import Loss
 from leporello.loaders.figures import lowered, raised
 
 _UP, _DOWN, _HIDE, _END, _ABOVE, _LEFT = "\ufde0\ufde1\ufde2\ufde3\ufde4\ufde5"
-_MARKS = {"super": _UP, "sub": _DOWN, "v": _HIDE}
-_FORMAT = re.compile(r"\\(super|sub|nosupersub|v|plain)(?![a-z])(-?\d*) ?|\\.|[{}]", re.DOTALL)
+_MARKS = {"super": _UP, "sub": _DOWN, "up": _UP, "dn": _DOWN, "v": _HIDE}
+_FORMAT = re.compile(
+    r"\\(super|sub|up|dn|nosupersub|v|plain)(?![a-z])(-?\d*) ?|\\.|[{}]", re.DOTALL
+)
 _ROW, _ROW_END = re.compile(r"\\trowd(?![a-z])"), re.compile(r"(\\row(?![a-z]))")
 _CELL = re.compile(r"\\(cellx|cell|nestcell|nestrow|clvmrg|clmrg|par|line)(?![a-z])(?:-?\d+)? ?")
 _FRACTION = re.compile(f"(\\w?){_UP}(\\d+){_END}?([/\u2044]){_DOWN}(\\d+){_END}?")
@@ -22,7 +24,7 @@ _MARKED = re.compile(f"([{_UP}{_DOWN}{_HIDE}])([^{_UP}{_DOWN}{_HIDE}{_END}]*){_E
 
 def marked_formats(source: str) -> str:
     """Returns RTF with marks around raised, lowered and hidden text."""
-    if not re.search(r"\\(?:super|sub|v)(?![a-z])", source):
+    if not re.search(r"\\(?:super|sub|up|dn|v)(?![a-z])", source):
         return source
     return "".join(_formats(source))
 

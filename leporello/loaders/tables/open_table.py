@@ -11,6 +11,7 @@ from itertools import pairwise
 from leporello.loaders.numbering import whole
 from leporello.loaders.tables.grid import GridCell, GridRow, fields
 
+_TO_THE_END = 65_534  # rows of a cell with `rowspan=0`, as in browsers
 _LONG = 2000  # characters of a cell with several blocks, in a table that lays out a page
 
 
@@ -73,6 +74,7 @@ class OpenTable:
             assert self._row is not None
         if attributes:
             columns, rows = (whole(attributes.get(name), 1) for name in ("colspan", "rowspan"))
+            rows = rows or _TO_THE_END
             if columns > 1 or rows > 1:
                 self._row.spans[len(self._row.starts)] = max(columns, 1), max(rows, 1)
         if tag == "th":
