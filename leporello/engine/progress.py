@@ -140,6 +140,8 @@ class Progress:
         seconds = monotonic() - self._started
         rates = {"examples/s": self.finished / seconds, "tokens/s": self.read_tokens / seconds}
         counts = [f"{rate:,.3g} {unit}" for unit, rate in rates.items() if rate]
+        # Until the first example is finished, documents show that selecting makes progress.
+        counts += [f"{self.documents:,} documents"] * bool(self.documents and not self.finished)
         counts += [f"reading {self._waiting} inputs"] * bool(self._waiting)
         counts += [f"{self.failed} failed"] * bool(self.failed)
         self._display.update(advance, ", ".join(counts))
