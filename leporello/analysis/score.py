@@ -86,7 +86,9 @@ def score(
             gold[f"{GOLD} {statistics.failure[1]}"] += 1
         summary.add(statistics)
     result = summary.result(file.name, task, normalised=normalised)
-    redundant = [str(key) for key, _ in rows.items() if key not in ids]
+    places = enumerate(rows.items(), 1)  # a JSON object has no lines
+    foreign = {str(key): number for number, (key, _) in places if key not in ids}
+    redundant = [f"{k} on line {n}" if file.suffix != ".json" else k for k, n in foreign.items()]
     _check_ids(file, missing, redundant)
     return dataclasses.replace(result, faults={**result.faults, **dict(gold.most_common(_SHOWN))})
 

@@ -172,7 +172,8 @@ class Cell:
         examples: Number of finished examples, including failed ones.
         expected: Number of examples that the run has; None if unknown.
         limited: Whether the run may have left out examples of its data (`--limit`).
-        failures: Number of examples that are scored as empty predictions.
+        failures: Number of failed examples.
+        unscored: Number of examples without a reference, which are in no mean.
         scores: Scores by name, 0 to 100.
         intervals: 95 % intervals (low, high) by score, for those that can be resampled.
         normalised: Whether the task brought answers into the form that its metrics read.
@@ -188,6 +189,7 @@ class Cell:
     expected: int | None
     limited: bool
     failures: int
+    unscored: int
     scores: Mapping[str, float]
     intervals: Mapping[str, tuple[float, float]]
     normalised: bool
@@ -233,9 +235,10 @@ def _cell(
     run: RunDirectory, job: tuple[str, str], signature: Mapping[str, Any], expected: int | None
 ) -> Cell:
     tables: dict[str, StatisticsTable] = defaultdict(StatisticsTable)
-    examples = failures = 0
+    examples = failures = unscored = 0
     for example in JobFiles(run, *job).statistics():
         examples, failures = examples + 1, failures + (example.failure is not None)
+        unscored += all(statistics is None for statistics in example.statistics.values())
         for name, statistics in example.statistics.items():
             table = tables[name]
             if statistics is not None:
@@ -259,6 +262,7 @@ def _cell(
         expected=expected,
         limited=not JobFiles(run, *job).is_complete(None),
         failures=failures,
+        unscored=unscored,
         scores=scores,
         intervals=ends,
         normalised=bool(merged.get("normalised", task.get("normalised"))),

@@ -45,6 +45,13 @@ def notes_of(
     if any(not entry.whole for row in rows for entry in row.parts.values()):
         yield "*: not the paper's complete test set; see splits and numbers of examples below"
     yield from _of_files(suite, rows)
+    yield from dict.fromkeys(
+        f"{cell.name}: {cell.unscored} of {cell.examples} examples have no usable reference, and"
+        " are in no mean"
+        for row in rows
+        for cell in _cells(row)
+        if cell.unscored
+    )
     # Normalising changes the submitted answers. The pipeline decides about it, and all tables
     # name it (decision 45).
     names = {cell.pipeline for row in rows for cell in _cells(row) if cell.normalised}

@@ -162,8 +162,8 @@ def _entry(column: SuiteColumn, cells: Sequence[Cell | None]) -> Entry:
 
 def _is_whole(column: SuiteColumn, cell: Cell) -> bool:
     """Returns whether a cell has all examples of the paper, or of the files that it published."""
-    if column.examples is None:
-        return not cell.limited
+    if cell.unscored or column.examples is None:
+        return not (cell.unscored or cell.limited)
     return cell.examples == column.examples or is_of_files(column, cell)
 
 

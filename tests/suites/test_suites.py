@@ -254,6 +254,22 @@ def test_a_complete_run_of_the_published_files_is_complete(
     assert (note in table.notes) == (whole and "in_files" in new)
 
 
+def test_examples_without_a_reference_are_in_no_mean(home: Path, tmp_path: Path) -> None:
+    """The table marks the number, and a note has their number."""
+    config = [home / "own.yaml"]
+    run(["naive"], ["tiny/short"], config=config, suite="tiny", out=tmp_path / "run", workers=0)
+    path = tmp_path / "run" / "first" / "tiny" / "short" / "statistics.jsonl"
+    first, *others = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    row = json.loads(first)
+    row["statistics"] = dict.fromkeys(row["statistics"])
+    path.write_text(json.dumps(row) + "\n" + "".join(others), encoding="utf-8")
+    reseal(path.parent)
+    [table] = tables_of(home, [tmp_path])
+    assert not rows_of(table)["naive"].entries["short"].whole
+    [note] = [note for note in table.notes if "1 of 4 examples have no usable reference" in note]
+    assert str(tmp_path) in note
+
+
 def test_two_runs_for_one_cell_are_refused(home: Path, tmp_path: Path) -> None:
     """The error names both; a run may be given twice; folders are searched for runs."""
     shutil.copytree(home / "runs" / "lead", tmp_path / "copy")

@@ -557,6 +557,16 @@ def test_a_damaged_archive_is_an_error(
         replace(task, data=tmp_path).fingerprint()
 
 
+def test_a_row_without_the_gold_of_the_others_fails(tmp_path: Path) -> None:
+    """It is named with its file and line; of several rows of an example one suffices."""
+    data = put(tmp_path, "scrolls/qasper/validation.jsonl",
+               [row("a", "Who?\n\nA fox.", "a fox"), row("b", "Who?\n\nA cat.", None),
+                row("c", "Who?\n\nA dog.", None), row("c", "Who?\n\nA dog.", "a dog")])  # fmt: skip
+    faults = {e.id: e.fault for e in Scrolls("qasper", "validation", data).examples()}
+    expected = "validation.jsonl:2: no gold answer, although other rows of the file have one"
+    assert faults == {"a": "", "b": expected, "c": ""}
+
+
 def test_a_zip_without_the_split_is_an_error(tmp_path: Path) -> None:
     """The message lists the members."""
     zipped(tmp_path, "scrolls/qasper.zip", {"qasper/train.jsonl": json_lines([OK])})

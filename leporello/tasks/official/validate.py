@@ -67,6 +67,7 @@ class RowIndex:
         self._faults: list[Fault] = []
         self._documents: dict[str, DocumentGroup] = {}
         self._ids: dict[str, DocumentGroup] = {}
+        self._without: dict[str, None] = {}  # ids of examples without a reference
 
     def read(self) -> Iterator[DocumentRows]:
         """Reads all rows, then yields the documents in the order of their first rows.
@@ -89,8 +90,18 @@ class RowIndex:
                     f"{self._archive}: none of its {number} rows belongs to this task"
                 )
             raise UserError(f"{self._archive}: has no rows")
+        self._mark_missing()
         self.facts["sha256"] = digest.hexdigest()
         yield from (group.rows() for group in self._documents.values())
+
+    def _mark_missing(self) -> None:
+        """Marks examples without a reference, unless the split has none at all."""
+        if len(self._without) == len(self._ids):
+            return
+        for name in self._without:
+            line, stored = self._ids[name].examples[name]
+            fault = stored.fault or "no gold answer, although other rows of the file have one"
+            self._ids[name].examples[name] = line, dataclasses.replace(stored, fault=fault)
 
     def _row(self, line: int, number: int, content: bytes) -> None:
         try:
@@ -105,6 +116,10 @@ class RowIndex:
     def _group(self, line: int, number: int, size: int, example: Example) -> None:
         if not example.id:
             raise RowError(["the row's id is empty"])
+        if example.references or example.fault:
+            self._without.pop(example.id, None)
+        elif example.id not in self._ids:
+            self._without[example.id] = None
         key = document_key(example.document)
         if earlier := self._ids.get(example.id):
             _add(earlier, key, example)
