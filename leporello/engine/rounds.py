@@ -259,6 +259,8 @@ class Rounds:
         # every lost worker would change results (decision 49).
         if deaths < TRIES:
             return reader.read([example.reads[index] for example, index in places])
+        if len(places) == 1:  # it was alone each time
+            return [ReadError(self.attempts.cause)]
         return [self._read_alone(reader, *place) for place in places]
 
     def _read_alone(self, reader: BatchReader, example: ActiveExample, index: int) -> Reply:
