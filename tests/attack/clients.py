@@ -65,12 +65,6 @@ class Crowd:
 
     way: str
     has_token: bool
-    command: str = "leporello serve doc.txt"
-
-    @property
-    def name(self) -> str:
-        """Description in one line."""
-        return f"{self.way} {'with' if self.has_token else 'without'} the token"
 
     def run(self, folder: Path) -> str | None:
         """Starts the server and the clients; returns a line on the fault, or None."""

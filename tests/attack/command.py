@@ -84,8 +84,3 @@ def scratch() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="attack-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
-
-
-def keep_scratch() -> None:
-    """Keeps that folder, because the commands of failed cases use its files."""
-    atexit.unregister(shutil.rmtree)

@@ -76,17 +76,6 @@ class Broken:
     workers: int
     size: int
 
-    @property
-    def name(self) -> str:
-        """Description in one line."""
-        return f"{self.verb[0]} {self._options()}: {self.fault} ({self.size})"
-
-    @property
-    def command(self) -> str:
-        """Shell command that repeats it."""
-        line = " ".join(("leporello", *self._words()))
-        return f"set -- {line}; LEPORELLO_CACHE=$PWD/cache; {self._shell()}"
-
     def run(self, folder: Path) -> str | None:
         """Runs the command, and runs again without the fault."""
         folder = folder / "project"
@@ -125,9 +114,6 @@ class Broken:
         for name, size in sizes.items():
             shell = shell.replace(name, str(size))
         return shell
-
-    def _options(self) -> str:
-        return f"--workers {self.workers}" if self.verb[0] == "run" else ""
 
     def _words(self) -> tuple[str, ...]:
         options = ("--unsupervised",) if self.workers == 0 else ()

@@ -75,16 +75,6 @@ class Exchange:
     way: str
     workers: int
 
-    @property
-    def name(self) -> str:
-        """Description in one line."""
-        return f"{self.file}: {self.way}, {self.workers} workers"
-
-    @property
-    def command(self) -> str:
-        """Shell command that repeats it."""
-        return f"rm -r out; leporello {' '.join(self._words())}"
-
     def run(self, folder: Path) -> str | None:
         """Runs the command; returns a line on the fault, or None."""
         documents = {"document_path": "d3.txt"} if self.file == "d3.txt" else {"document": "Lamp"}

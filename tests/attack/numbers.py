@@ -69,16 +69,6 @@ class Odd:
     place: str
     value: str
 
-    @property
-    def name(self) -> str:
-        """Description in one line."""
-        return f"{self.place}: {self.value[:20]} of {len(self.value)} letters"
-
-    @property
-    def command(self) -> str:
-        """Shell command that repeats it, except for servers."""
-        return " ".join(["leporello", *self._words()])
-
     def run(self, folder: Path) -> str | None:
         """Runs the command; returns a line on the fault, or None."""
         os.mkfifo(folder / "fifo")

@@ -219,16 +219,6 @@ class Hostile:
     stage: str
     options: tuple[str, ...]
 
-    @property
-    def name(self) -> str:
-        """Description in one line."""
-        return f"{self.way} in {self.stage} {' '.join(self.options)}"
-
-    @property
-    def command(self) -> str:
-        """Shell command that repeats it."""
-        return f"ATTACK=1 leporello {' '.join(self._words())}"
-
     def run(self, folder: Path) -> str | None:
         """Runs the command; returns a line on the fault, or None."""
         ways = "\n".join(f"    {name!r}: {code}," for name, code in _WAYS.items())

@@ -18,8 +18,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
-from tests.attack.command import keep_scratch
-
 FAMILIES = (
     "clients", "environments", "files", "numbers", "plug_ins", "replies", "stores", "streams",
     "texts", "yaml",
@@ -27,15 +25,7 @@ FAMILIES = (
 
 
 class Case(Protocol):
-    """Attack on a run or a config."""
-
-    @property
-    def name(self) -> str:
-        """Description in one line."""
-
-    @property
-    def command(self) -> str:
-        """Shell command that repeats it in the folder that `run` leaves."""
+    """Attack on a run or a config; its `repr` describes it."""
 
     def run(self, folder: Path) -> str | None:
         """Runs it in an empty folder; returns a line on the fault, or None."""
@@ -54,12 +44,12 @@ def attempt(out: Path, family: str, seed: int, number: int) -> str | None:
     with TemporaryDirectory(prefix="attack-", ignore_cleanup_errors=True) as scratch:
         if not (wrong := case.run(Path(scratch))):
             return None
-    keep_scratch()
     folder = out / f"{family}-{seed}-{number}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     wrong = case.run(folder) or f"not every time: {wrong}"
-    text = f"{case.name}\n{wrong}\n(cd {folder} && {case.command})\n"
+    again = f"python -m tests.attack --seed {seed} --family {family} --number {number}"
+    text = f"{case!r:.500}\n{wrong}\n{again}\n"
     (folder / "wrong.txt").write_text(text, "utf-8")
     _print(f"WRONG {family} {number}: {text}")
     return wrong

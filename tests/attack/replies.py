@@ -87,16 +87,6 @@ class Reply:
     way: str
     verb: str
 
-    @property
-    def name(self) -> str:
-        """Description in one line."""
-        return f"{self.verb}: {self.way}"
-
-    @property
-    def command(self) -> str:
-        """Shell command that repeats it, except for the server."""
-        return " ".join(["leporello", *_COMMANDS[self.verb]])
-
     def run(self, folder: Path) -> str | None:
         """Runs the command; returns a line on the fault, or None."""
         (folder / "doc.txt").write_text("The lamp hangs.", "utf-8")

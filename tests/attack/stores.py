@@ -112,10 +112,6 @@ class Change:
     seed: int
     only: str
 
-    def summary(self) -> str:
-        """Returns a short description."""
-        return f"{self.way} (file {self.file}, at {self.seed}, {self.only or 'any'})"
-
     def make(self, out: Path) -> str:
         """Changes the file; returns the kind of change and the path."""
         paths = sorted(path for path in out.rglob("*") if path.is_file())
@@ -152,18 +148,6 @@ class Damage:
     then: tuple[str, ...]
     killed_at: int | None = None
 
-    @property
-    def name(self) -> str:
-        """Description in one line."""
-        state = "finished" if self.killed_at is None else f"killed at {self.killed_at}"
-        return f"{state}, {'; '.join(c.summary() for c in self.changes)}, then {self.then[0]}"
-
-    @property
-    def command(self) -> str:
-        """Shell command that copies the changed run to `out` and runs there."""
-        line = " ".join(full_command(self.then))
-        return f"rm -r out && cp -r given out && LEPORELLO_CACHE=$PWD/cache leporello {line}"
-
     def run(self, folder: Path) -> str | None:
         """Runs the command on changed files; compares its results with an uninterrupted run."""
         out = folder / "out"
@@ -171,7 +155,6 @@ class Damage:
         if self.killed_at is not None:
             _kill(out, self.killed_at)
         changes = [change.make(out) for change in self.changes]
-        shutil.copytree(out, folder / "given", symlinks=True)
         fault = self._fault(folder)
         return fault and f"{fault} [{'; '.join(changes)}]"
 

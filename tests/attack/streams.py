@@ -29,16 +29,6 @@ class Redirected:
     verb: tuple[str, ...]
     redirection: str
 
-    @property
-    def name(self) -> str:
-        """Description in one line."""
-        return f"{self.verb[0]} {self.redirection}"
-
-    @property
-    def command(self) -> str:
-        """Shell command that repeats it."""
-        return f"leporello {' '.join(full_command(self.verb))} {self.redirection}"
-
     def run(self, folder: Path) -> str | None:
         """Compares status, results and output with those of the same command without it."""
         shutil.copytree(uninterrupted(), folder, dirs_exist_ok=True)

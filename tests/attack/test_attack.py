@@ -14,4 +14,4 @@ from tests.attack.program import FAMILIES, numbered
 def test_the_first_case_finds_nothing_wrong(family: str, tmp_path: Path) -> None:
     """Each family checks its results itself."""
     case = numbered(family, 25, 0)
-    assert case.run(tmp_path) is None, case.name
+    assert case.run(tmp_path) is None, repr(case)[:500]

@@ -47,24 +47,14 @@ class Odd:
     """An odd text at one place, which a command shows.
 
     Attributes:
-        command_words: Verb and arguments.
+        command: Verb and arguments.
         place: Name of the place.
         text: The text.
     """
 
-    command_words: tuple[str, ...]
+    command: tuple[str, ...]
     place: str
     text: str
-
-    @property
-    def name(self) -> str:
-        """Description in one line."""
-        return f"{self.command_words[0]}: {self.text!r} in {self.place}"
-
-    @property
-    def command(self) -> str:
-        """Shell command that repeats it, except for servers."""
-        return " ".join(["leporello", *self.command_words])
 
     def run(self, folder: Path) -> str | None:
         """Runs the command; returns a line on the fault, or None."""
@@ -85,13 +75,13 @@ class Odd:
             (folder / "mine.yaml").write_text(config, "utf-8")
             question = question.replace("\0", "").encode(errors="ignore").decode()
             values = {"FILE": file.name, "QUESTION": question, "ADDRESS": server.base_url}
-            words = (values.get(word, word) for word in self.command_words)
+            words = (values.get(word, word) for word in self.command)
             ended = leporello(folder, *words)
         if fault := wrong(ended, 0, 1, 2):
             return fault
         shown = {*ended.stdout, *ended.stderr} - _SHOWN
         controls = {c for c in shown if ord(c) < 32 or 127 <= ord(c) < 160 or c in _BIDI}
-        if "--json" in self.command_words:
+        if "--json" in self.command:
             json.loads(ended.stdout or "{}")
         if controls:
             return f"shows {sorted(controls)}"

@@ -52,12 +52,10 @@ class Mutation:
     Attributes:
         name: Number of the config, and number of changes.
         text: Content of the config.
-        command: Shell command that repeats the attack.
     """
 
     name: str
     text: bytes
-    command: str = "leporello check --config mine.yaml"
 
     def run(self, folder: Path) -> str | None:
         """Loads the config after the built-in one; returns a line on the fault, or None."""
