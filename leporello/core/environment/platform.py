@@ -82,10 +82,14 @@ def kill_marked(variable: str) -> None:
     if sys.platform != "linux":  # other systems do not show the variables of a process
         return
     for _ in range(_ROUNDS):
-        for folder in Path("/proc").iterdir():
-            with suppress(OSError, ValueError):  # it has ended, or belongs to another user
-                if variable.encode() in (folder / "environ").read_bytes().split(b"\0"):
-                    os.kill(int(folder.name), signal.SIGKILL)
+        has_found = False
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it has ended, or belongs to another user
+                if variable.encode() in (process / "environ").read_bytes().split(b"\0"):
+                    os.kill(int(process.name), signal.SIGKILL)
+                    has_found = True
+        if not has_found:
+            return
 
 
 def is_alive(process: int) -> bool:
