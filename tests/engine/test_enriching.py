@@ -74,6 +74,7 @@ def test_explain_shows_the_sources_of_a_passage(finished_run: tuple[Path, Path])
 
 
 PLUG = """
+import time
 from dataclasses import dataclass
 from leporello import Document, Read, Span, Chunk
 from leporello.core.passages import Passage
@@ -91,6 +92,8 @@ class Bad:
             return [Document("e", "text").chunk(0, 2)]
         if self.how == "raises":
             raise ValueError("cannot be summarised")
+        if self.how == "hangs":
+            time.sleep(600)
         return [*chunks] * 5000
 
 @dataclass(frozen=True)
@@ -108,6 +111,7 @@ class Searches:
         ("{class: ./bad.py:Bad, how: outside}", "which is outside document"),
         ("{class: ./bad.py:Bad, how: other}", "a chunk of document 'e' for document"),
         ("{class: ./bad.py:Bad, how: raises}", "cannot be summarised"),
+        ("{class: ./bad.py:Bad, how: hangs}", "TimeoutError: took longer than 0.5 s"),
         ("{class: ./bad.py:Bad}", "returned more than"),
         ("./bad.py:Searches", "passages are only searched afterwards"),
     ],
@@ -122,8 +126,9 @@ def test_the_failure_of_an_enricher_fails_the_questions_on_the_document(
         f"pipelines:\n  bad: {{extends: mine, enricher: {stage}}}\n", encoding="utf-8"
     )
     configs = ("--config", config, "--config", tmp_path / "bad.yaml", "--out", tmp_path / "out")
+    limit = ("--example-timeout", "0.5") if "hangs" in stage else ()
     for _ in range(2):
-        leporello("run", "bad", *HERE, *configs, "--no-cache", status=1)
+        leporello("run", "bad", *HERE, *configs, "--no-cache", *limit, status=1)
         failed = read_lines(tmp_path / "out" / "bad" / "lamps" / "failures.jsonl")
         assert [row["stage"] for row in failed] == ["enricher"] * 3
         assert all(message in row["error"] for row in failed)

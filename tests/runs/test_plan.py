@@ -20,6 +20,7 @@ from leporello.cache.store import Cache
 from leporello.core.errors import UserError
 from leporello.jobs.jobs import prepare
 from leporello.jobs.options import JobOptions
+from leporello.jobs.timings import record_timing, timed_rates
 from leporello.models.locate import cache_directory
 from leporello.runs.plan import RunPlan, plan
 from leporello.runs.run import run
@@ -304,3 +305,13 @@ class Narrow:
         first = next(result.predictions("mine", "rows")).prediction
         assert first == ("one of 3" if name == "narrow" else "one of 30")
         mark.unlink(missing_ok=True)
+
+
+def test_a_pipe_in_place_of_the_timings_is_not_opened(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Opening it would block the run until a reader comes."""
+    os.mkfifo(tmp_path / "timings.jsonl")
+    record_timing(tmp_path, "reader", "read", 1, 1.0)
+    assert "timings for `plan` cannot be stored: it is not a file" in caplog.text
+    assert timed_rates(tmp_path) == {}

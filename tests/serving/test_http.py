@@ -62,6 +62,7 @@ def test_texts_need_the_token_in_a_header(documents: OpenDocuments) -> None:
     for path in ("/", "/page.js", "/server.js", "/text.js", "/page.css", "/docs", "/openapi.json"):
         reply = stranger.get(path)
         assert (reply.status_code, reply.headers.get("set-cookie")) == (200, None)
+        assert reply.headers["connection"] == "close"  # many strangers must not use up the files
         assert TOKEN not in reply.text
     texts = ("/documents", "/documents/0", "/documents/0/text?start=0&end=9")
     for path in (*texts, "/documents/0/pdf?at=0", "/none"):

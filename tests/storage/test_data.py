@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from command_line import HERE, leporello
+from endpoint_server import Request, running
 from fsspec.registry import _registry, known_implementations
 from storage_servers import Shelf, Web, register, serving
 
@@ -120,6 +121,14 @@ def test_a_slow_server_causes_a_time_out(web: Web, monkeypatch: pytest.MonkeyPat
     web.trickle = 0.05
     with pytest.raises(UserError, match=r"no complete answer within 0.5 s"):
         download(f"{web.url}/data/docs/one.txt")
+
+
+def test_a_download_without_a_size_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers of files send sizes; a reply without one may never end."""
+    monkeypatch.setattr("leporello.storage.http._UNSIZED", 2**21)
+    message = r"it sends more than 2,097,152 bytes"
+    with running(Request.send_endlessly) as server, pytest.raises(UserError, match=message):
+        download(f"{server.base_url}/one.txt")
 
 
 def test_a_file_is_downloaded_once(tmp_path: Path, web: Web) -> None:
