@@ -42,30 +42,31 @@ ASK_FOUR = ("niah_multivalue", "niah_multiquery", "vt")
 Scores = dict[tuple[str, str, int], float]
 PAGE = """# RULER: dividing against cutting, 4k to 1M tokens
 
-A reader sees {chunks} chunks of at most {words} words: the first ones of the document (*cutting*), or those that BM25 selects for
-the question (*dividing*). Documents and questions are RULER's, generated here ([benchmarks](benchmarks.md)); lengths are in words,
-the score is `string_match_all`. Measured in {minutes:.0f} minutes with
+A reader sees {chunks} chunks of at most {words} words: the first ones of the document
+(*cutting*), or those that BM25 selects for the question (*dividing*). Documents and questions
+are RULER's, generated here ([benchmarks](benchmarks.md)); lengths are in words, the score is
+`string_match_all`. Measured in {minutes:.0f} minutes with
 
     python -m benchmarks.ruler
 
 ![Mean score of the eight needle tasks over length](ruler.svg)
 
-{summary}
-The reader is not a language model: `BestSentence` copies the sentence that shares most rare words with the question, or the four
-best ones for four values. So the page shows whether the needle reaches the reader, not how well a model would read it. The
-essays around the needles are the benchmark's noise, since Paul Graham's essays may not be shipped (`--background FOLDER`).
+{summary} The reader is not a language model: `BestSentence` copies the sentence that shares
+most rare words with the question, or the four best ones for four values. So the page shows
+whether the needle reaches the reader, not how well a model would read it. The essays around the
+needles are the benchmark's noise, since Paul Graham's essays may not be shipped (`--background
+FOLDER`).
 
 ## The eight needle tasks
 
 {needles}
 ## What selection does not find
 
-{others}
-In `vt` only the first assignment shares a word with the question, so one search finds one of five variables. Frequent words
-(`cwe`, `fwe`) are everywhere, so they are left out.
+{others} In `vt` only the first assignment shares a word with the question, so one search finds
+one of five variables. Frequent words (`cwe`, `fwe`) are everywhere, so they are left out.
 
-Examples per task and length: {samples}. A needle is anywhere with equal probability, so cutting finds about the share of the
-document that the reader sees.
+Examples per task and length: {samples}. A needle is anywhere with equal probability, so cutting
+finds about the share of the document that the reader sees.
 """
 
 
