@@ -233,5 +233,8 @@ def test_saved_pages_are_read() -> None:
 
 def test_headers_after_an_invalid_line_are_read() -> None:
     """Old servers wrote lines between headers that are not headers."""
-    mail = "From: a@x\nMicrosoft Mail Internet Headers Version 2.0\nSubject: Casks\n\nForty.\n"
-    assert load_bytes(mail.encode(), Path("a.eml")).text == "From: a@x\nSubject: Casks\n\nForty.\n"
+    body = "\n\nForty.\r\n\r\nThree"
+    mail = "From: a@x\nMicrosoft Mail Internet Headers Version 2.0\r\nSubject: Casks" + body
+    assert load_bytes(mail.encode(), Path("a.eml")).text == "From: a@x\nSubject: Casks" + body
+    text = "Not a header\n\nText"
+    assert "Not a header" in load_bytes(text.encode(), Path("a.eml")).text
