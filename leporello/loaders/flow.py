@@ -153,6 +153,11 @@ class Flow:
         size = len(" ".join(text.split()))
         self._concealed += [size] if size else []
 
+    def span(self, columns: int, rows: int) -> None:
+        """Lets the last cell of the open table cover several columns or rows."""
+        if self._tables:
+            self._tables[-1].span(columns, rows)
+
     def place(self, name: str) -> None:
         """Begins a place with the next text; it ends where the next place begins."""
         self._place = name
@@ -170,7 +175,8 @@ class Flow:
             losses.append(Loss(*_HIDDEN, characters=size, count=len(self._concealed)))
         at = [0, *accumulate(map(len, self.pieces))] if self._headings or self._places else []
         headings = [replace(heading, start=at[heading.start]) for heading in self._headings]
-        begun = {at[number]: name for name, number in self._places}
+        # The first of several places in a row of a table is that of the row.
+        begun = dict(sorted({at[number]: n for n, number in reversed(self._places)}.items()))
         ends = [*[*begun][1:], len(text)]
         places = (
             Place(n, start, end) for (start, n), end in zip(begun.items(), ends, strict=False)

@@ -163,6 +163,10 @@ def test_formulas_are_text(source: str, text: str) -> None:
             r"\multirow{2}{*}{Riga} & 1 & 2 \\ \cline{2-3} & 3 & 4 \\ Libau & & 6",
             ["Riga\t1\t2", "Riga\t3\t4", "Libau\t\t6"],
         ),
+        (
+            r"\multirow{2}{*}{Ship} & \multicolumn{2}{c}{2020} \\ & Tons & Crew \\ Dal & 20 & 3",
+            ["Ship\t2020 Tons\t2020 Crew", "Dal\t20\t3"],
+        ),
         (r"\multirow[t]{2}{1cm}{Riga} & 1 \tabularnewline & 3", ["Riga\t1", "Riga\t3"]),
         (
             r"a\footnote{n} & \url{http://x/a%20b} \\ 5\,\% \& more & $\frac{1}{2}$",
@@ -172,8 +176,8 @@ def test_formulas_are_text(source: str, text: str) -> None:
             r"\makecell{a\\b} & {c & d} \\ \rowcolor{gray} e & \cellcolor[gray]{0.9} f",
             ["a b\tc d", "e\tf"],
         ),
-        (r"\begin{tabular}{l} x \\ y \end{tabular} & b \\ c & d", ["x y\tb", "c\td"]),
-        (r"& & \\ a & & \\", ["a\t\t"]),
+        (r"\begin{tabular}{l} x \\ y \end{tabular} & b \\ c & d", ["x; y\tb", "c\td"]),
+        (r"& & \\ a & & b \\", ["a\t\tb"]),
     ],
 )
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def formula(source: str) -> str:
         text = _ROOT.sub(lambda m: f"√{_operand(m[1])}", text)
         text = FRACTION.sub(_fraction, text)
         text = _SCRIPT.sub(_script, text)
-        if text == before:
+        if text == before or "{" not in text:
             break
     text = _WORD.sub(_sign, text.replace("~", " ")).replace("^°", "°").replace("^′", "′")
     return _BEFORE_SCRIPT.sub("", " ".join(text.split()))

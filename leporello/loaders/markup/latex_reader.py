@@ -82,7 +82,7 @@ class LatexReader:
     def close(self) -> None:
         """Ends what the text leaves open."""
         while self._tables:
-            self._end_table(len(self._text))
+            self._end_table()
 
     def _plain(self, token: re.Match[str]) -> int:
         """Writes a token that is not a command; returns where the text continues."""
@@ -97,7 +97,9 @@ class LatexReader:
                 self.flow.data(" ")  # between arguments of an unknown command
         elif kind == "cell" and (table := self._table()):
             table.end_cell()
-            self.flow = table.cell
+            table.begin_cell()
+        elif kind == "cell" and self._tables:
+            self.flow.data(" ")
         elif kind in ("paragraph", "cell"):
             self.flow.start("p" if kind == "paragraph" else "td")
         else:
@@ -147,19 +149,9 @@ class LatexReader:
         table = self._tables[-1] if self._tables else None
         return table if table and table.depth == len(self._open) else None
 
-    def _end_row(self, table: LatexTable, at: int) -> None:
-        line = bisect_right(self._starts, at)
-        if row := table.end_row():
-            table.around.place(f"line {line}")
-            table.around.data("\n" * table.has_rows + row)
-            table.has_rows = True
-        self.flow = table.cell
-
-    def _end_table(self, at: int) -> None:
-        table = self._tables.pop()
-        self._end_row(table, at)
-        self.flow = table.around
-        self.flow.end("pre")
+    def _end_table(self) -> None:
+        self._tables.pop().end_row()
+        self.flow.end("table")
 
     def _lose(self, what: str, why: str, token: re.Match[str], size: int = 0) -> None:
         line = bisect_right(self._starts, token.start())
@@ -169,7 +161,7 @@ class LatexReader:
         """Returns where the text continues after the beginning or end of an environment."""
         name, is_begin = token["name"].rstrip("*"), token["edge"] == "begin"
         if name in TABLES and self._tables and not is_begin:
-            self._end_table(token.start())
+            self._end_table()
         self.flow.start("p")
         if name in LISTS and not is_begin:
             del self._lists[-1:]
@@ -180,9 +172,9 @@ class LatexReader:
             depth = sum(inner.is_numbered for inner in self._lists)
             self._lists.append(LatexList(name, self._text[at:after], depth))
         if name in TABLES:
-            self.flow.start("pre")
+            self.flow.start("table")
             self._tables.append(LatexTable(self.flow, len(self._open)))
-            self.flow = self._tables[-1].cell
+            self._tables[-1].begin_row()
         return after
 
     def _after(self, at: int, arguments: int) -> int:
@@ -208,7 +200,7 @@ class LatexReader:
             return after
         if step := self._steps.get(word):
             return step(token, at)
-        self._in_table(word, token, at) if self._tables else self._structure(word)
+        self._in_table(word, at) if self._tables else self._structure(word)
         if word == "setcounter" and self._lists and (counter := _COUNTER.match(self._text, at)):
             self._lists[-1].number = int(counter[1])
         if word == "cmidrule" and self._text.startswith("(", at):
@@ -235,14 +227,15 @@ class LatexReader:
         self._write(f"{self._lists[-1].label() if self._lists else '-'} ", token)
         return at
 
-    def _in_table(self, word: str, token: re.Match[str], at: int) -> None:
+    def _in_table(self, word: str, at: int) -> None:
         cells = _CELLS.match(self._text, at)
         if word == "multicolumn" and cells:
             self._tables[-1].columns = int(cells[1])
         elif word == "multirow" and cells:
             self._tables[-1].rows = int(cells[1])
         elif word in ("tabularnewline", "cr") and (table := self._table()):
-            self._end_row(table, token.start())
+            table.end_row()
+            table.begin_row()
         elif word not in ("hline", "newline"):
             self._structure(word)
 
@@ -266,7 +259,8 @@ class LatexReader:
             return self._accent(sign, letter, token)
         if sign == "\\":
             if table := self._table():
-                self._end_row(table, token.start())
+                table.end_row()
+                table.begin_row()
             elif self._tables:
                 self.flow.data(" ")
             else:

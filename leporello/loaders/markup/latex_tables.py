@@ -19,52 +19,52 @@ _MOST = 1000  # columns or rows that a cell may cover
 
 @dataclass
 class LatexTable:
-    """A table that is being read.
+    """Begins and ends rows and cells of a table that is being read.
 
-    A cell that covers several fields is repeated in each of them, unless it is a row by itself.
+    LaTeX has an empty cell below a cell that covers rows; it is left out.
 
     Attributes:
-        around: Text around the table.
+        flow: Where the table is written.
         depth: Number of braces that are open around its cells.
-        cell: Text of the cell that is being read.
-        columns: Number of columns that it covers.
+        columns: Number of columns that the current cell covers.
         rows: Number of rows that it covers.
-        has_rows: Whether a row was written.
     """
 
-    around: Flow
+    flow: Flow
     depth: int
-    cell: Flow = field(default_factory=Flow)
     columns: int = 1
     rows: int = 1
-    has_rows: bool = False
-    _row: list[str] = field(default_factory=list)
-    _cells: int = 0  # of the row
-    _below: dict[int, tuple[int, str]] = field(default_factory=dict)  # rows left, by column
+    _column: int = 0
+    _below: dict[int, int] = field(default_factory=dict)  # rows left, by column
+
+    def begin_cell(self) -> None:
+        """Begins a cell, unless a cell of an earlier row covers it."""
+        if not self._below.get(self._column):
+            self.flow.start("td")
 
     def end_cell(self) -> None:
         """Ends the cell."""
-        text = " ".join("".join(self.cell.pieces).split())
-        self.around.losses += self.cell.losses
-        self.cell.pieces.clear()
-        self.cell.losses.clear()
-        for _ in range(min(self.columns, _MOST)):
-            column = len(self._row)
-            remaining, above = self._below.get(column, (0, ""))
-            if self.rows > 1:
-                self._below[column] = (min(self.rows, _MOST) - 1, text)
-            elif remaining:
-                self._below[column] = (remaining - 1, above)
-            self._row.append(text or (above if remaining else ""))
-        self._cells += 1
+        if self.columns == self.rows == 1:
+            self._column += 1
+            return
+        columns, rows = min(self.columns, _MOST), min(self.rows, _MOST)
+        self.flow.span(columns, rows)
+        for column in range(self._column, self._column + columns if rows > 1 else 0):
+            self._below[column] = rows
+        self._column += columns
         self.columns = self.rows = 1
 
-    def end_row(self) -> str:
-        """Ends the row; returns its fields with tabs between them, empty without text."""
+    def end_row(self) -> None:
+        """Ends the cell and the row."""
         self.end_cell()
-        row = self._row[:1] if self._cells == 1 else self._row
-        self._row, self._cells = [], 0
-        return "\t".join(row) if any(row) else ""
+        self.flow.end("tr")
+        self._column = 0
+        self._below = {column: rows - 1 for column, rows in self._below.items() if rows > 1}
+
+    def begin_row(self) -> None:
+        """Begins a row with a cell."""
+        self.flow.start("tr")
+        self.begin_cell()
 
 
 class LatexList:

@@ -72,14 +72,17 @@ class OpenTable:
         if self._row is None:
             self.start_rows("tr", at)
             assert self._row is not None
-        if attributes:
-            columns, rows = (whole(attributes.get(name), 1) for name in ("colspan", "rowspan"))
-            rows = rows or _TO_THE_END
-            if columns > 1 or rows > 1:
-                self._row.spans[len(self._row.starts)] = max(columns, 1), max(rows, 1)
         if tag == "th":
             self._names += 1
         self._row.starts.append(at)
+        if attributes:
+            columns, rows = (whole(attributes.get(name), 1) for name in ("colspan", "rowspan"))
+            self.span(columns, rows or _TO_THE_END)
+
+    def span(self, columns: int, rows: int) -> None:
+        """Lets the last cell of the open row cover several columns or rows."""
+        if self._row and self._row.starts and (columns > 1 or rows > 1):
+            self._row.spans[len(self._row.starts) - 1] = max(columns, 1), max(rows, 1)
 
     def lines(
         self, pieces: Sequence[str], headings: Iterable[tuple[int, str]]
