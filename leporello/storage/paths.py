@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from errno import ELOOP
 from glob import glob, has_magic
 from os import PathLike
 from pathlib import Path, PosixPath
@@ -102,11 +103,16 @@ def is_there(text: str) -> bool:
 
 
 def to_path(path: str | Path) -> Path:
-    """Returns a user's path or URL, or a `Path` that was created from a URL, as a path."""
+    """Returns a user's path or URL, or a `Path` that was created from a URL, as a path.
+
+    Raises:
+        UserError: The URL contains a secret, or the path is in a circle of links.
+    """
     if isinstance(path, RemotePath):
         return path
     text = _COLLAPSED.sub(r"\1://", str(path)) if isinstance(path, Path) else path
     if not is_url(text):
+        _check_links(text)
         return Path(path)
     protocol, _, address = text.partition("://")
     # Without a copy: the file is on this machine already.
@@ -120,6 +126,17 @@ def on_disk(text: str) -> Path:
     if isinstance(path, RemotePath):
         raise UserError(f"{path}: this output cannot be written to a URL; give a path")
     return path
+
+
+def _check_links(path: str) -> None:
+    """Raises if links of a path lead to each other, on which `Path.resolve` fails."""
+    try:
+        Path(path).stat()
+    except OSError as error:
+        if error.errno == ELOOP:
+            raise UserError(f"{path}: is a link that leads to itself; name another path") from None
+    except ValueError:  # the name contains a NUL, which opening it reports
+        pass
 
 
 def _checked(protocol: str, address: str) -> str:

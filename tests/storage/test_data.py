@@ -131,6 +131,13 @@ def test_a_download_without_a_size_has_a_limit(monkeypatch: pytest.MonkeyPatch) 
         download(f"{server.base_url}/one.txt")
 
 
+def test_a_circle_of_links_is_reported(tmp_path: Path) -> None:
+    """For every path that a user gives, also within the circle."""
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    with pytest.raises(UserError, match="circle/run: is a link that leads to itself"):
+        to_path(tmp_path / "circle" / "run")
+
+
 def test_a_file_is_downloaded_once(tmp_path: Path, web: Web) -> None:
     """Later accesses, in the same run or the next, only check whether it has changed."""
     config = _config(tmp_path / "there", f"{web.url}/data/rows.jsonl")
