@@ -203,5 +203,6 @@ def _bar(value: int, most: int, examples: str) -> Markup:
     bar = f'<rect class="bar" width="{_BAR * value / most:.1f}" height="10"/>'
     drawing = framed("", _BAR, 10, [bar], "losses")
     return Markup(
-        f'<a href="#examples" data-filter="{examples}"><span>{value:,}</span>{drawing}</a>'
+        f'<a href="#examples" title="Show these examples" data-filter="{examples}">'
+        f"<span>{value:,}</span>{drawing}</a>"
     )
