@@ -126,10 +126,12 @@ def test_answers_do_not_cross_cells_turns_and_paragraphs(passage: str, units: li
 
 
 def test_a_yes_no_question_is_answered_with_yes_or_no(reader: Embedded) -> None:
-    """The output has no span."""
+    """The output has no span, and at most the probability of yes among all such questions."""
     output = answer(reader, "Did Ann Dunning find the fax?")
     assert output.text in ("yes", "no")
     assert output.span is None
+    assert output.probability is not None
+    assert output.probability < 0.6
 
 
 @pytest.mark.parametrize(
