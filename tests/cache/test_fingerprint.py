@@ -217,7 +217,7 @@ def versions(monkeypatch: pytest.MonkeyPatch, **changed: str) -> None:
         (FixedTokens, "regex", "transformers"),
         (FixedTokens, "numpy", "torch"),
         (Recursive, "langchain-text-splitters", "pydantic"),
-        (TfIdf, "numpy", "scikit-learn"),
+        (TfIdf, "scikit-learn", "torch"),
         (BM25, "regex", "scikit-learn"),
         (Words, "regex", "tokenizers"),
     ],
