@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _ARGUMENT = r"\s*+(?:\{([^{}]*)\}|([\w.]))"
 FRACTIONS = frozenset({"frac", "dfrac", "tfrac", "cfrac", "nicefrac", "sfrac"})
@@ -38,9 +39,10 @@ def formula(source: str) -> str:
     text = source
     for _ in range(_DEEPEST if "\\" in text or "{" in text else 0):
         before = text
-        text = _STYLED.sub(r"\1", text)
-        text = _ROOT.sub(lambda m: f"√{_operand(m[1])}", text)
-        text = FRACTION.sub(_fraction, text)
+        if "\\" in text:
+            text = _STYLED.sub(r"\1", text)
+            text = _ROOT.sub(lambda m: f"√{_operand(m[1])}", text)
+            text = FRACTION.sub(_fraction, text)
         text = _SCRIPT.sub(_script, text)
         if text == before or "{" not in text:
             break
@@ -69,10 +71,14 @@ def _sign(match: re.Match[str]) -> str:
     name, sign = match[1], match[2]
     if name is None:
         return _SPACES.get(sign, sign)
-    if name in _SIGNS:
-        return _SIGNS[name]
+    return _SIGNS[name] if name in _SIGNS else _letter(name)
+
+
+@lru_cache(maxsize=1000)
+def _letter(name: str) -> str:
+    """Returns a Greek letter by its name; the command for other names."""
     case = "CAPITAL" if name[0].isupper() else "SMALL"
     try:
         return unicodedata.lookup(f"GREEK {case} LETTER {name.upper()}")
     except KeyError:
-        return match[0]
+        return f"\\{name}"
