@@ -197,7 +197,7 @@ _BUILDERS: dict[str, Callable[[Any, _Parts], str]] = {
     "mfenced": _fenced,
     "semantics": lambda _, p: _nth(p, 0)[0],
     "mspace": lambda *_: " ",
-    "mtr": lambda _, p: _listed(" ", p),
+    **dict.fromkeys(("mtr", "mlongdiv", "mstack", "msgroup"), lambda _, p: _listed(" ", p)),
     "mtable": lambda _, p: f"[{_listed('; ', p)}]",
     "f": lambda e, p: _fraction(_of(p, "num", "den"), _property(e, "type", "")),
     "sSup": lambda _, p: _script(*_of(p, "e", "", "sup")),

@@ -215,6 +215,8 @@ MATHML = [
     ("<mfrac><mrow><mi>a</mi><mo>+</mo><mn>1</mn></mrow><mi>b</mi></mfrac>", "(a+1)/b"),
     ("<mfrac><mn>1</mn><mrow><mn>2</mn><mi>a</mi></mrow></mfrac>", "1/(2a)"),
     ("<msup><mi>x</mi><mn>2</mn></msup>", "x^2"),
+    ("<mlongdiv><mn>3</mn><mn>435.3</mn><msgroup><mn>12</mn><mn>10</mn></msgroup></mlongdiv>",
+     "3 435.3 12 10"),
     ("<msubsup><mi>x</mi><mn>1</mn><mi>n</mi></msubsup><mi>a</mi>", "x1^n a"),
     ("<mfrac linethickness='0'><mi>n</mi><mi>k</mi></mfrac>", "n over k"),
     ("<munder><mi>lim</mi><mi>n</mi></munder><msup><mi>x</mi><mo>∞</mo></msup>", "lim_n x^∞"),
