@@ -82,9 +82,9 @@ def labelled(ordered: list[Any]) -> Iterator[tuple[str, list[Any]]]:
 
 
 def is_link(blocks: list[Any]) -> bool:
-    """Returns whether blocks begin with a link."""
-    inner = [inline["t"] for block in blocks for inline in block["c"] if block["t"] == "Plain"]
-    return inner[:1] == ["Link"]
+    """Returns whether all text of some blocks is in links."""
+    links = [node["c"][1] for node in nodes(blocks) if node["t"] == "Link"]
+    return bool(links) and words(text(links)) == words(text(blocks))
 
 
 def nodes(part: Node) -> Iterator[dict[str, Node]]:
