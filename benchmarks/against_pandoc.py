@@ -65,7 +65,7 @@ class Parts:
             if kind == "Math":
                 self.formulas.append(letters(content[1]))
             elif kind == "OrderedList":
-                if all(is_link(item[:1]) for item in content[1]):  # contents, without numbers
+                if 2 * sum(is_link(item) for item in content[1]) > len(content[1]):  # contents
                     continue
                 for label, item in labelled(content):
                     self.numbers.append((label, words(text(item[:1]))[:4]))
