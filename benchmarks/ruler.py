@@ -120,6 +120,7 @@ def page(scores: Scores, minutes: float) -> str:
     """Returns the page in Markdown."""
     lengths = sorted({length for *_, length in scores})
     means = {way: dict(mean(scores, way)) for way in WAYS}
+    rows = {(w, "mean of eight", n): score for w, by in means.items() for n, score in by.items()}
     first, last = lengths[0], lengths[-1]
     summary = (
         f"- Dividing has {means['dividing'][first]:.1f} at {first:,} words and"
@@ -133,7 +134,7 @@ def page(scores: Scores, minutes: float) -> str:
         words=WORDS,
         minutes=max(1, minutes),
         summary=summary,
-        needles=table(scores, NEEDLES, lengths),
+        needles=table(rows, ["mean of eight"], lengths),
         others=table(scores, OTHERS, lengths),
         samples=", ".join(f"{samples(length)} at {length:,}" for length in lengths),
     )
