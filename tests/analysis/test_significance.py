@@ -132,8 +132,16 @@ GOLD = {
 PREDICTIONS = {
     "loogle_cloze": ['{"<mask-0>": "Bo"}', '{"<mask-0>": "Ann", "<mask-1>": "Ann"}', "no"],
     "pan21": ["[1, 1, 2]", "[1, 2, 2, 2]", "[1, 1]", "no"],
+    "helmet_ndcg": ["1 > 2", "2 > 1", "3", "no"],
 }
 SUMMED = sorted(name for name in METRICS if issubclass(METRICS[name], Resampled))
+
+
+FACTS = {
+    "labels": ["the mill", "a cat", "a donkey"],
+    "prefix": "a ",
+    "relevance": {"1": 2, "2": 1},
+}
 
 
 def statistics(name: str, count: int) -> tuple[Resampled, Sequence[Any]]:
@@ -152,7 +160,7 @@ def statistics(name: str, count: int) -> tuple[Resampled, Sequence[Any]]:
             "x",
             Document("d", "a"),
             references=(gold[number % len(gold)],),
-            metadata={"gold": {"labels": ["the mill", "a cat", "a donkey"], "prefix": "a "}},
+            metadata={"gold": FACTS},
         )
         rows.append(metric.statistics(prediction, example))
     return metric, rows

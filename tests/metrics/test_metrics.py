@@ -94,13 +94,14 @@ def test_a_failure_scores_zero(name: str) -> None:
     metric = metric_named(name)
     gold = GOLD.get(name, "an answer of four words")
     example = example_of(gold, text="an answer", evidence=(Span(0, 9),))
-    example = replace(example, metadata={"gold": {"labels": [gold], "prefix": "an "}})
+    facts = {"labels": [gold], "prefix": "an ", "relevance": {"2": 1}}
+    example = replace(example, metadata={"gold": facts})
     statistics = metric.statistics(prediction_of(), example)
     assert statistics is not None
     assert json.loads(json.dumps(statistics)) == statistics
     assert metric.score(statistics) == 0
     assert set(metric.aggregate([statistics]).values()) == {0}
-    texts = {"recall": "", "recall_read": "", "graphwalks": "Final Answer: [a]"}
+    texts = {"recall": "", "recall_read": "", "graphwalks": "Final Answer: [a]", "helmet_ndcg": "2"}
     text = texts.get(name, gold)
     perfect = metric.statistics(prediction_of(text, hits=((0, 9),)), example)
     assert perfect is not None

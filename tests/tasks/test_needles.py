@@ -28,7 +28,7 @@ def test_scores_equal_those_of_the_official_definitions(case: dict[str, Any]) ->
     [metric] = metrics_of([case["metric"]]).values()
     gold = case.get("reference")
     references = (gold,) if gold is not None else tuple(case.get("references", ()))
-    metadata = {"gold": {name: case.get(name) for name in ("prefix", "labels")}}
+    metadata = {"gold": {name: case.get(name) for name in ("prefix", "relevance")}}
     example = Example("x", Document("d", ""), references=references, metadata=metadata)
     text = case["prediction"]
     prediction = Prediction("x", text, text, (), (), Coverage(0, 0, 0, 0), "")

@@ -35,20 +35,20 @@ class HelmetSubstring(Averaged):
 class HelmetNdcg(Averaged):
     """NDCG of the first ten ids in a ranking such as `3 > 1 > 2` (HELMET).
 
-    The relevance of each id is `labels` under `gold` in the metadata.
+    The relevance of each id is `relevance` under `gold` in the metadata.
     """
 
     name: ClassVar[str] = "helmet_ndcg"
     signature: ClassVar[str] = "helmet_ndcg|cut:10|gain:linear|average:mean|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `helmet_ndcg`, 0 to 100; None without labels."""
+        """Returns `helmet_ndcg`, 0 to 100; None without relevance."""
         gold: Any = example.metadata.get("gold")
-        labels = gold.get("labels") if isinstance(gold, dict) else None
-        if not labels:
+        relevance = gold.get("relevance") if isinstance(gold, dict) else None
+        if not relevance:
             return None
-        ideal = _gain(sorted(labels.values(), reverse=True))
-        gain = _gain(labels.get(name, 0) for name in _ranking(prediction.prediction))
+        ideal = _gain(sorted(relevance.values(), reverse=True))
+        gain = _gain(relevance.get(name, 0) for name in _ranking(prediction.prediction))
         return {self.name: 100 * gain / ideal if ideal else 0.0}
 
 

@@ -76,7 +76,7 @@ class Helmet(Benchmark):
                 question=kind["question"].format(**fields),
                 instruction=instruction_of(kind["prompt"]),
                 references=_answers(row),
-                metadata={**prompt, "gold": {"labels": _labels(row)}},
+                metadata={**prompt, "gold": {"relevance": _labels(row)}},
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             fault = f"has no field {error}" if isinstance(error, KeyError) else str(error)
