@@ -49,6 +49,7 @@ class OpenStyles:
         self._levels: dict[tuple[str, int], Mapping[str, str]] = {}
         self._counts: dict[str, OpenCounts] = {}  # of the last list, by its style and its id
         self._style = self._list = ""  # that are being defined
+        self._values: dict[tuple[str, str], str] = {}  # properties, also inherited ones
 
     def read(self, root: _Element) -> None:
         """Reads all styles of a tree."""
@@ -59,6 +60,7 @@ class OpenStyles:
     def define(self, name: str, attributes: Mapping[str, str]) -> None:
         """Reads an element of a style; other elements are ignored."""
         if name == "style":
+            self._values.clear()
             self._style = attributes.get("name", "")
             self._parents[self._style] = attributes.get("parent-style-name", "")
             self._lists[self._style] = attributes.get("list-style-name", "")
@@ -70,19 +72,20 @@ class OpenStyles:
         elif name in _LEVEL_STYLES:
             self._levels[self._list, whole(attributes.get("level"))] = attributes
         elif name in _PROPERTIES and self._style:
+            self._values.clear()
             self._properties.setdefault(self._style, {}).update(attributes)
 
     def height(self, style: str) -> str:
         """Returns `sup` for raised, `sub` for lowered text; empty for other text."""
-        position = next(self._values(style, "text-position"), "").split(" ")[0]
+        position = self._value(style, "text-position").split(" ")[0]
         if position.startswith("sub") or re.match(r"-[1-9]", position):
             return "sub"
         return "sup" if position.startswith("super") or re.match(r"[1-9]", position) else ""
 
     def is_hidden(self, style: str) -> bool:
         """Returns whether text or a slide with the style is not shown."""
-        display = next(self._values(style, "display"), "")
-        return display == "none" or next(self._values(style, "visibility"), "") == "hidden"
+        display = self._value(style, "display")
+        return display == "none" or self._value(style, "visibility") == "hidden"
 
     def counts(self, style: str, attributes: Mapping[str, str]) -> OpenCounts:
         """Returns the numbers of an outermost list, which may continue an earlier list."""
@@ -134,7 +137,9 @@ class OpenStyles:
             yield style
             style = self._parents.get(style, "")
 
-    def _values(self, style: str, name: str) -> Iterator[str]:
-        for inherited in self._line(style):
-            if (value := self._properties.get(inherited, {}).get(name)) is not None:
-                yield value
+    def _value(self, style: str, name: str) -> str:
+        """Returns a property that a style has or inherits; empty without it."""
+        if (style, name) not in self._values:
+            properties = (self._properties.get(inherited, {}) for inherited in self._line(style))
+            self._values[style, name] = next((p[name] for p in properties if name in p), "")
+        return self._values[style, name]
