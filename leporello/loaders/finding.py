@@ -134,7 +134,9 @@ def _walk(folder: Path, collected: _Found, prefix: str) -> None:
             shown = prefix + _shown(path.relative_to(folder).as_posix())
             if name.startswith("."):
                 collected.hidden.append(shown)
-            elif path.is_symlink() and not path.resolve().is_relative_to(root):
+            elif path.is_symlink() and not (
+                path.exists() and path.resolve().is_relative_to(root)  # not in a circle of links
+            ):
                 collected.links.append(shown)
             elif name in files and not path.is_symlink():  # a link inside is found by its target
                 _add(path, shown, collected, f"{shown}/")

@@ -78,6 +78,7 @@ def test_files_of_a_folder_are_read_or_reported(tmp_path: Path) -> None:
     (folder / "link").symlink_to(outside)
     (folder / "link.txt").symlink_to(outside / "far.txt")
     (folder / "same.txt").symlink_to(folder / "a.txt")
+    (folder / "circle").symlink_to(folder / "circle")
     os.mkfifo(folder / "pipe")
     document = load_collection([folder, folder / "a.txt"], "all")
     names = ["in/a.txt", "in/more/c.txt", "in/more/odd��.txt"]
@@ -86,7 +87,7 @@ def test_files_of_a_folder_are_read_or_reported(tmp_path: Path) -> None:
     assert all(loss.why for loss in document.losses)
     assert document.notes == (
         "skipped, hidden: in/.git, in/more/.hidden",
-        "skipped, links out of their folder: in/link, in/link.txt",
+        "skipped, links out of their folder: in/circle, in/link, in/link.txt",
     )
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="empty: contains no file with text: it is empty"):
