@@ -137,7 +137,7 @@ PREDICTIONS = {
 SUMMED = sorted(name for name in METRICS if issubclass(METRICS[name], Resampled))
 
 
-FACTS = {
+FACTS: dict[str, Any] = {
     "labels": ["the mill", "a cat", "a donkey"],
     "prefix": "a ",
     "relevance": {"1": 2, "2": 1},

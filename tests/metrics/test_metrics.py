@@ -94,7 +94,7 @@ def test_a_failure_scores_zero(name: str) -> None:
     metric = metric_named(name)
     gold = GOLD.get(name, "an answer of four words")
     example = example_of(gold, text="an answer", evidence=(Span(0, 9),))
-    facts = {"labels": [gold], "prefix": "an ", "relevance": {"2": 1}}
+    facts: dict[str, Any] = {"labels": [gold], "prefix": "an ", "relevance": {"2": 1}}
     example = replace(example, metadata={"gold": facts})
     statistics = metric.statistics(prediction_of(), example)
     assert statistics is not None
