@@ -67,7 +67,8 @@ _API_NAMES = leporello.api.__all__
 def _signature(value: object) -> list[str]:
     """Returns the parameters or fields of a class or function, in order."""
     if dataclasses.is_dataclass(value):
-        return [f"{field.name}: {field.type}" for field in dataclasses.fields(value)]
+        fields = [f for f in dataclasses.fields(value) if not f.name.startswith("_")]
+        return [f"{field.name}: {field.type}" for field in fields]
     if not callable(value) or (isinstance(value, type) and issubclass(value, Exception)):
         return []
     return [str(p) for p in inspect.signature(value).parameters.values()]
@@ -85,8 +86,10 @@ def _keys(value: Any) -> Any:
 def _leaves(tree: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
     """Yields the properties of a JSON Schema by their paths."""
     for key, value in tree.items():
-        if isinstance(value, Mapping) and (key == "properties" or "properties" in value):
-            yield from _leaves(value, path if key == "properties" else f"{path}{key}.")
+        is_level = key in ("properties", "additionalProperties")
+        inner = value.get("additionalProperties", value) if isinstance(value, Mapping) else value
+        if isinstance(value, Mapping) and (is_level or "properties" in {*value, *(inner or ())}):
+            yield from _leaves(value, path if is_level else f"{path}{key}.")
         else:
             yield f"{path}{key}", value
 
