@@ -4,7 +4,7 @@ import { again, go, h, listen, mark, pdfButton, segments, show as showText, show
 
 const CLOSEST = 3, SMALL = 60; // passages that are always shown; places up to which the outline is unfolded
 const $ = id => document.getElementById(id);
-let open = null, largest = 0, links = [], places = [], root = "", current = null; // links of the drawn outline; places and only root of the complete one
+let open = null, largest = 0, links = [], places = [], root = "", current = null, opening = null; // links of the drawn outline; places and only root of the complete one
 
 const say = text => { $("step").textContent = text; $("step").className = text ? "busy" : ""; };
 const complain = error => { $("step").textContent = error.message || String(error); $("step").className = "bad"; };
@@ -177,6 +177,7 @@ async function ask() {
   }
   if (!turn) throw new Error("the server has stopped");
   say("");
+  await opening.catch(() => {}); // earlier answers are drawn first, and replace all others
   if (about !== open) return; // the answer is shown when the document is opened again
   const node = addTurn(turn);
   $("question").select();
@@ -197,7 +198,12 @@ async function step(by, focus) {
 
 // ---- documents
 
-async function show(one) {
+function show(one) {
+  opening = draw(one);
+  return opening;
+}
+
+async function draw(one) {
   open = one;
   $("title").textContent = document.title = one.name;
   $("position").max = Math.max(0, one.length - 1);

@@ -260,4 +260,3 @@ def test_a_run_reports_how_often_each_step_answered_and_the_savings(tmp_path: Pa
     page = tmp_path / "report.html"
     leporello("report", str(out), "--out", str(page))
     assert "step 1 of 2" in page.read_text()
-    assert "seconds of reading in the last run: answer" in page.read_text()

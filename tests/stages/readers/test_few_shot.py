@@ -328,7 +328,7 @@ def test_examples_from_a_document_of_the_input_are_refused(
 def test_the_examples_of_the_guide_are_valid(tmp_path: Path) -> None:
     """These are a file of examples and configs in docs/readers.md."""
     guide = (ROOT / "docs" / "readers.md").read_text(encoding="utf-8")
-    section = guide[guide.index("## Answers copied") :]
+    section = guide[guide.index("## Models that copy") :]
     [rows] = re.findall(r"```json\n(.*?)```", section, re.DOTALL)
     path = write(tmp_path / "examples.jsonl", rows)
     assert len(draw(path, 9, 0)) == 2
