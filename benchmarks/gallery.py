@@ -21,7 +21,7 @@ _HEAD = """# Gallery
 Twenty pipelines that run offline with `leporello[local]`, with their scores on the sample task
 (a play, a report and a manual, 34 questions: too few to choose by) and their cost. `make
 gallery` writes this page; [gallery.yaml](gallery.yaml) contains the pipelines, for `--config`.
-CPU seconds include loading models. A reader that chooses sentences counts no tokens. Measured before BM25's new idf.
+CPU seconds include loading models. A reader that chooses sentences counts no tokens.
 
 | pipeline | F1 | exact match | recall | read | CPU seconds | tokens read | tokens written |
 |---|--:|--:|--:|--:|--:|--:|--:|
