@@ -70,7 +70,7 @@ class JobOptions(ConfigOptions):
     Attributes:
         pipelines: Names of pipelines or of points of a sweep, or '*' patterns. [default: the
             default pipeline]
-        tasks: Run on this task; may be given several times. [default: the tasks of each pipeline,
+        tasks: Run on this task. [default: the tasks of each pipeline,
             or the default task]
         suite: Run a paper's table: all its rows, only the rows that PIPELINES names, or PIPELINES
             that are not in the table on all its tasks. Jobs that another run in the folder of

@@ -215,7 +215,7 @@ class Session:
             # Only a reader that writes: rules for pronouns would be English, and fail in silence.
             rewritten = self._rewritten(question) if self.follows_up and self.turns else question
             [answer] = _all_answers(self.attempts([(rewritten or question, schema)], listener))
-            if not rewritten:
+            if question and not rewritten:
                 answer = replace(answer, notes=(_NOT_UNDERSTOOD, *answer.notes))
             self.turns.append((question, answer))
         return answer

@@ -127,7 +127,7 @@ function details(title, ...children) {
 
 function confidence(turn) {
   if (!turn.found || !turn.certainty) return null;
-  return h("p", { class: `confidence ${turn.certainty}` }, `${turn.certainty} · ${Math.round(100 * turn.confidence)} %`);
+  return h("p", { class: `confidence ${turn.certainty}` }, `${turn.certainty} · ${Math.floor(100 * turn.confidence)} %`);
 }
 
 const WARNINGS = {
@@ -168,6 +168,7 @@ function addTurn(turn) {
 }
 
 async function ask() {
+  if (!open) await opening; // the first document is still being loaded
   const about = open;
   let turn = null;
   for await (const event of events(`/documents/${about.number}/ask`, $("question").value)) {
@@ -300,7 +301,8 @@ function begin() {
   $("keys").addEventListener("click", KEYS["?"]);
   for (const tab of document.querySelectorAll("[data-tab]")) tab.addEventListener("click", () => { view(tab.dataset.tab); again().catch(complain); });
   toggleOutline(innerWidth >= 1100);
-  list(0).catch(complain);
+  opening = list(0);
+  opening.catch(complain);
 }
 
 begin();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -40,7 +41,8 @@ def show_answer(
         console.print(f"[yellow]note: {escape(text)}[/yellow]")
     console.print(f"[bold]{escape(answer.told)}[/bold]", highlight=False, soft_wrap=True)
     if answer.confidence is not None:  # on its own line, since scripts read the first one
-        console.print(f"[dim]{answer.certainty} ({answer.confidence:.0%})[/dim]", highlight=False)
+        percent = math.floor(100 * answer.confidence)  # 84.9 % is below `sure`, from 85 on
+        console.print(f"[dim]{answer.certainty} ({percent}%)[/dim]", highlight=False)
     if answer.items is not None:
         show_items(console, answer.items, answer.document)
     else:
