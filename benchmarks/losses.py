@@ -34,7 +34,7 @@ STAGES = ("answer", "passages with a reference only", "better of two", "best of 
 
 
 def main() -> None:
-    """Prints a row in Markdown for each task when it is finished."""
+    """Prints a table in Markdown; each task adds a row when it is finished."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path, help="folder of the benchmarks' files")
     parser.add_argument("--task", action="append", choices=QUESTIONS, help="task; default: all")

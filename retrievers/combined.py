@@ -138,8 +138,7 @@ class ByQuestion:
     Attributes:
         retriever: Retriever for questions.
         complete: Number of chunks up to which a document is returned completely for questions too:
-            the hits, then the other chunks. So a question in other words than the document is
-            answered.
+            the hits, then the other chunks. This answers questions that are worded differently.
     """
 
     retriever: Retriever

@@ -280,7 +280,7 @@ class Flow:
         # An empty `alt` marks a picture as decoration, so nothing is lost.
         self._lost[tag] += tag != "img" or "alt" not in attributes
         text = attributes.get("alt", "")
-        self.data(f" {text} " if len(text) > 1 else text)  # one letter may begin a word
+        self.data(f" {text} " if len(text) > 1 else text)  # one letter is an initial
 
     def _skip(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Begins an element that no reader of the page sees."""

@@ -53,7 +53,7 @@ class ContraPro(Benchmark):
         """The split's file on the hub.
 
         Raises:
-            UserError: There is no such split.
+            UserError: The split does not exist.
         """
         check_split(self.full_name, self.split, self.splits)
         file = f"opensubtitles_{self.split}.json.bz2"

@@ -55,7 +55,7 @@ def few_shot_examples(options: FewShotOptions) -> FewShotExamples:
         UserError: A mistake of the user, or a task without such examples.
     """
     _, point, chosen = one_job("examples", options)
-    # The train split, since readers refuse examples of the data that it answers (decision 20).
+    # The train split, since readers refuse examples of the data that they answer (decision 20).
     if options.split or chosen.has_splits:
         chosen = chosen.with_split(options.split or "train")
     name = safe_name(f"{point.name}+{chosen.name}")

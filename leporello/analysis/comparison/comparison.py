@@ -139,7 +139,7 @@ def _shared_metrics(outcomes: Sequence[Outcomes]) -> list[str]:
     """Returns the metrics that scored all pipelines.
 
     Raises:
-        UserError: There is no such metric.
+        UserError: No metric scored all pipelines.
     """
     first, *others = [outcome.metrics for outcome in outcomes]
     if not (shared := [name for name in first if all(name in names for names in others)]):

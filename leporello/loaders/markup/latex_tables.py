@@ -21,7 +21,7 @@ _MOST = 1000  # columns or rows that a cell may cover
 class LatexTable:
     """Begins and ends rows and cells of a table that is being read.
 
-    LaTeX has an empty cell below a cell that covers rows; it is left out.
+    In LaTeX, an empty cell follows below each cell that covers several rows; it is left out.
 
     Attributes:
         flow: Where the table is written.
@@ -38,7 +38,7 @@ class LatexTable:
     _below: dict[int, int] = field(default_factory=dict)  # rows left, by column
 
     def begin_cell(self) -> None:
-        """Begins a cell, unless a cell of an earlier row covers it."""
+        """Begins the next cell, unless it is covered from an earlier row."""
         if not self._below.get(self._column):
             self.flow.start("td")
 
@@ -62,7 +62,7 @@ class LatexTable:
         self._below = {column: rows - 1 for column, rows in self._below.items() if rows > 1}
 
     def begin_row(self) -> None:
-        """Begins a row with a cell."""
+        """Begins the next row with its first cell."""
         self.flow.start("tr")
         self.begin_cell()
 

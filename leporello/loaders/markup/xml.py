@@ -294,7 +294,7 @@ class Xml(Format):
             return Html().extract(data, path)
         flow = _AnyXml()
         declared = _ENCODING.match(data)
-        # libxml2 refuses a file for a single byte that its declared encoding lacks.
+        # A single byte outside the declared encoding makes libxml2 refuse the file.
         raw = decoded(data, path, declared[1].decode() if declared else "")
         feed(_DECLARATION.sub("", raw.text, 1).encode(), flow)
         flow.losses += raw.losses
