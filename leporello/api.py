@@ -17,10 +17,9 @@ from typing import Any, ParamSpec, TypeVar
 
 from leporello.analysis.comparison.comparison import compare
 from leporello.analysis.comparison.tables import Comparison
+from leporello.analysis.example_trace import ExampleTrace
 from leporello.analysis.explain import Explanation, explain
-from leporello.analysis.funnel.collect import trace_examples
-from leporello.analysis.funnel.counts import Funnel, funnels
-from leporello.analysis.funnel.example_trace import ExampleTrace
+from leporello.analysis.funnel import Funnel, funnels, trace_examples
 from leporello.analysis.score import score
 from leporello.config import Config, PipelineSpec, TaskSpec
 from leporello.config import Pipeline as Stages

@@ -27,26 +27,17 @@ from leporello.models.locate import cache_directory
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """State of the cache for one result that an example needs.
-
-    Attributes:
-        pipeline: Name of the pipeline.
-        task: Name of the task.
-        kind: `chunks`, `passages`, `index` or `outputs`.
-        stage: Name of the class that computes the result.
-        kept: Whether the result is cached.
-        differs: First field in which the nearest entry differs, `name: other -> now`, or the
-            reason why the stage is not cached; empty for a hit or an empty cache.
-        entry: File with the result or the nearest entry; None for an empty cache.
-    """
+    """State of the cache for one result that an example needs."""
 
     pipeline: str
     task: str
-    kind: str
-    stage: str
-    kept: bool
+    kind: str  # `chunks`, `passages`, `index` or `outputs`
+    stage: str  # name of the class that computes the result
+    kept: bool  # whether the result is cached
+    # First field in which the nearest entry differs, `name: other -> now`, or the reason why the
+    # stage is not cached; empty for a hit or an empty cache.
     differs: str
-    entry: Path | None
+    entry: Path | None  # file with the result or the nearest entry; None for an empty cache
 
 
 def why(run: Path, example_id: str) -> list[Reuse]:
@@ -91,14 +82,12 @@ def _needed_keys(
 
 
 def _digests(job: FinishedJob, example: Example) -> Iterator[tuple[str, str]]:
-    """Yields role and digest of each read of an example in the run."""
     row = job.files.row(example.id)
     for call in ExampleFiles.from_store(row).calls if row else ():
         yield call["role"], digest_of(read_from_row(call, example.document))
 
 
 def _entries() -> Mapping[str, Sequence[tuple[CacheEntry, Mapping[str, Any]]]]:
-    """Returns all entries of the cache by kind, with their recipes."""
     entries: defaultdict[str, list[tuple[CacheEntry, Mapping[str, Any]]]] = defaultdict(list)
     for entry in Cache(cache_directory()).entries():
         if key := entry.recipe():
@@ -111,7 +100,6 @@ def _reuse(
     key: Mapping[str, Any] | None,
     recipes: Sequence[tuple[CacheEntry, Mapping[str, Any]]],
 ) -> Reuse:
-    """Compares a key with the recipes of all entries of its kind."""
     if key is None:
         cause = "it is not a frozen dataclass of plain fields, or declares repeatable = False"
         return Reuse(*names, False, f"{names[-1]} is not cached: {cause}", None)

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from leporello.analysis.example_trace import ChunkCover, ExampleTrace, gold_of, trace_example
 from leporello.analysis.finished import FinishedJob, FinishedRun, check_document
-from leporello.analysis.funnel.collect import answer_score
-from leporello.analysis.funnel.example_trace import ChunkCover, ExampleTrace, gold_of, trace_example
+from leporello.analysis.funnel import answer_score
 from leporello.config import Pipeline, PipelineSpec
 from leporello.core.calls.contracts import asks_question
 from leporello.core.calls.stage_calls import divide
 from leporello.core.errors import UserError
 from leporello.core.notes import collect_notes
 from leporello.core.passages import Passage
-from leporello.core.protocols import RendersPrompt
+from leporello.core.protocols import Chunker, RendersPrompt
 from leporello.core.records import Example, Prediction, Read, Span
 from leporello.engine.results.serialization import (
     empty_prediction,
@@ -31,32 +31,20 @@ from leporello.text.outline import cited
 
 @dataclass(frozen=True, slots=True)
 class ReadInput:
-    """One read of a reader.
+    """One read of a reader."""
 
-    Attributes:
-        round: Round of the combiner, starting at 0.
-        prompt: Exact prompt of the model; without one, instruction, passages and question.
-        text: Text of the output.
-        score: Score of the output, higher is more confident; None if the reader returns none.
-        scores: Scores of the choices.
-        cut: Number of characters of the input that the model did not see.
-        error: Error of a failed read; otherwise empty.
-        span: Span of the document from which the reader copied the answer, if it did.
-        place: Place of that span, such as `report.pdf p. 14`.
-        reasoning: Reasoning that the model wrote before the answer.
-        reasoning_tokens: Number of tokens of the reasoning.
-    """
-
-    round: int
-    prompt: str
+    round: int  # round of the combiner, starting at 0
+    prompt: str  # exact prompt of the model; without one, instruction, passages and question
     text: str
+    # Score of the output, higher is more confident; None if the reader returns none.
     score: float | None
     scores: tuple[float, ...]
-    cut: int
-    error: str
+    cut: int  # number of characters of the input that the model did not see
+    error: str  # error of a failed read; otherwise empty
+    # Span of the document from which the reader copied the answer, if it did.
     span: Span | None = None
-    place: str = ""
-    reasoning: str = ""
+    place: str = ""  # place of that span, such as `report.pdf p. 14`.
+    reasoning: str = ""  # reasoning that the model wrote before the answer
     reasoning_tokens: int = 0
 
 
@@ -65,15 +53,12 @@ class Explanation:
     """Everything about one example of a run.
 
     Attributes:
-        pipeline: Name of the pipeline.
-        task: Name of the task.
         example: Example with references and evidence.
         prediction: Prediction; empty if the example failed.
         failure: Row of failures.jsonl with the traceback; None if the example succeeded.
         chunks: Spans of the chunks; empty if chunking failed.
         inputs: Reads in order.
         scores: Scores of this example, by metric.
-        notes: Notes of its stages.
         fate: Trace of the evidence through the stages, with the stage that lost it.
         passages: Passages by the rank of their hit, starting at 0, with their sources.
     """
@@ -98,94 +83,83 @@ def explain(run: Path, example_id: str) -> list[Explanation]:
         UserError: The directory has no run, or the run has no such example.
     """
     examples = FinishedRun.at(run).with_example(example_id)
-    explanations = [_ExampleOfJob.of(job, example).explain() for job, example in examples]
-    if finished := [explanation for explanation in explanations if explanation is not None]:
-        return finished
-    raise UserError(f"{run}: example {example_id!r} is not finished yet")
+    explanations = [explanation for pair in examples if (explanation := _explained(*pair))]
+    if not explanations:
+        raise UserError(f"{run}: example {example_id!r} is not finished yet")
+    return explanations
 
 
-@dataclass(frozen=True)
-class _ExampleOfJob:
-    job: FinishedJob
-    example: Example
-    stages: Pipeline
-    changed: tuple[str, ...]
+def _explained(job: FinishedJob, example: Example) -> Explanation | None:
+    """Returns the explanation, or None if the example is not finished."""
+    row = job.files.row(example.id)
+    if row is None:
+        return None
+    stages, changes = job.point.build(), _notes_on_changes(job.point, job.signature)
+    finished, metrics = ExampleFiles.from_store(row), job.metrics
+    check_document(job.task, example, finished)
+    failure, statistics = finished.failure, finished.statistics
+    prediction = empty_prediction(example)
+    if finished.prediction:
+        prediction = prediction_from_row(finished.prediction)
+    by_metric = {} if failure else statistics.statistics
+    stage = failure["stage"] if failure else ""
+    chunks = () if stage in ("task", "chunker") else _chunks(stages.chunker, example)
+    names, gold, cover = (job.pipeline, job.task), gold_of(example), ChunkCover.of(chunks)
+    score = answer_score(finished, metrics)
+    can_render = not changes
+    return Explanation(
+        *names,
+        example=example,
+        prediction=prediction,
+        failure={**failure, "traceback": row.traceback.decode()} if failure else None,
+        chunks=chunks,
+        inputs=tuple(_input(stages, example, call, can_render) for call in finished.calls),
+        scores={n: metrics[n].score(s) for n, s in by_metric.items() if s is not None},
+        notes=(*statistics.notes, *statistics.faults.values(), *changes),
+        fate=trace_example(names, example, gold, cover, finished, score=score),
+        passages=_passages(job, example, prediction),
+    )
 
-    @classmethod
-    def of(cls, job: FinishedJob, example: Example) -> _ExampleOfJob:
-        return cls(job, example, job.point.build(), _notes_on_changes(job.point, job.signature))
 
-    def explain(self) -> Explanation | None:
-        """Returns the explanation, or None if the example is not finished."""
-        row = self.job.files.row(self.example.id)
-        if row is None:
-            return None
-        finished, metrics = ExampleFiles.from_store(row), self.job.metrics
-        check_document(self.job.task, self.example, finished)
-        failure, statistics = finished.failure, finished.statistics
-        prediction = empty_prediction(self.example)
-        if finished.prediction:
-            prediction = prediction_from_row(finished.prediction)
-        by_metric = {} if failure else statistics.statistics
-        stage = failure["stage"] if failure else ""
-        chunks = () if stage in ("task", "chunker") else self._chunks()
-        names, gold = (self.job.pipeline, self.job.task), gold_of(self.example)
-        score = answer_score(finished, metrics)
-        fate = trace_example(
-            names, self.example, gold, ChunkCover.of(chunks), finished, score=score
-        )
-        return Explanation(
-            *names,
-            example=self.example,
-            prediction=prediction,
-            failure={**failure, "traceback": row.traceback.decode()} if failure else None,
-            chunks=chunks,
-            inputs=tuple(map(self._input, finished.calls)),
-            scores={n: metrics[n].score(s) for n, s in by_metric.items() if s is not None},
-            notes=(*statistics.notes, *statistics.faults.values(), *self.changed),
-            fate=fate,
-            passages=self._passages(prediction),
-        )
+def _passages(job: FinishedJob, example: Example, prediction: Prediction) -> Mapping[int, Passage]:
+    """Returns the passages of hits by rank, including their sources in the document."""
+    if not prediction.passages:
+        return {}
+    # Results lack the sources of passages: the root of a summary tree would bring the complete
+    # tree into every row. The store has them (decision 46).
+    stored = passages_of(job.files.stores, example.document)
+    by_key = {(p.kind, p.reading, p.spans): p for p in stored if isinstance(p, Passage)}
+    keys = ((r, (p.kind, p.text, p.spans)) for r, p in prediction.passages.items())
+    return {rank: by_key[key] for rank, key in keys if key in by_key}
 
-    def _passages(self, prediction: Prediction) -> Mapping[int, Passage]:
-        """Returns the passages of hits by rank, including their sources in the document."""
-        if not prediction.passages:
-            return {}
-        # Results lack the sources of passages: the root of a summary tree would bring the complete
-        # tree into every row. The store has them (decision 46).
-        stored = passages_of(self.job.files.stores, self.example.document)
-        by_key = {(p.kind, p.reading, p.spans): p for p in stored if isinstance(p, Passage)}
-        keys = ((r, (p.kind, p.text, p.spans)) for r, p in prediction.passages.items())
-        return {rank: by_key[key] for rank, key in keys if key in by_key}
 
-    def _chunks(self) -> tuple[Span, ...]:
-        question = self.example.question if asks_question(self.stages.chunker) else ""
-        with collect_notes():  # the run has already stored the notes
-            chunks = divide(self.stages.chunker, self.example.document, question)
-        return tuple(chunk.span for chunk in chunks)
+def _chunks(chunker: Chunker, example: Example) -> tuple[Span, ...]:
+    question = example.question if asks_question(chunker) else ""
+    with collect_notes():  # the run has already stored the notes
+        return tuple(chunk.span for chunk in divide(chunker, example.document, question))
 
-    def _input(self, row: Mapping[str, Any]) -> ReadInput:
-        read = read_from_row(row, self.example.document)
-        output = row["output"]
-        reader = self.stages.reader_of(read.role)
-        can_render = isinstance(reader, RendersPrompt) and not self.changed
-        prompt = reader.render(read) if can_render else _parts(read)
-        span = Span(*output["span"]) if "span" in output else None
-        if "error" in output:
-            return ReadInput(row["round"], prompt, "", None, (), 0, output["error"])
-        return ReadInput(
-            round=row["round"],
-            prompt=prompt,
-            text=output["text"],
-            score=output["score"],
-            scores=tuple(output["scores"]),
-            cut=output["cut"],
-            error="",
-            span=span,
-            place=cited(self.example.document, span) if span else "",
-            reasoning=output.get("reasoning") or "",
-            reasoning_tokens=output.get("reasoning_tokens") or 0,
-        )
+
+def _input(
+    stages: Pipeline, example: Example, row: Mapping[str, Any], can_render: bool
+) -> ReadInput:
+    read = read_from_row(row, example.document)
+    output = row["output"]
+    reader = stages.reader_of(read.role)
+    renders = can_render and isinstance(reader, RendersPrompt)
+    span = Span(*output["span"]) if "span" in output else None
+    return ReadInput(
+        round=row["round"],
+        prompt=reader.render(read) if renders else _parts(read),
+        text=output.get("text", ""),  # a failed read has only an error
+        score=output.get("score"),
+        scores=tuple(output.get("scores", ())),
+        cut=output.get("cut", 0),
+        error=output.get("error", ""),
+        span=span,
+        place=cited(example.document, span) if span else "",
+        reasoning=output.get("reasoning") or "",
+        reasoning_tokens=output.get("reasoning_tokens") or 0,
+    )
 
 
 def _notes_on_changes(pipeline: PipelineSpec, signature: Mapping[str, Any]) -> tuple[str, ...]:

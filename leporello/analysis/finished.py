@@ -25,11 +25,7 @@ _HINT = "restore the data, or run again with --update"
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run's directory; some of its examples may be unfinished.
-
-    Attributes:
-        directory: Directory of the run.
-    """
+    """A run's directory; some of its examples may be unfinished."""
 
     directory: RunDirectory
 
@@ -80,18 +76,12 @@ class FinishedRun:
 
 @dataclass(frozen=True)
 class FinishedJob:
-    """One pipeline on one task of a run.
-
-    Attributes:
-        run: The run.
-        pipeline: Name of the pipeline.
-        task: Name of the task.
-        signature: Signature of the job in the manifest: everything that its results depend on.
-    """
+    """One pipeline on one task of a run."""
 
     run: FinishedRun
     pipeline: str
     task: str
+    # Signature of the job in the manifest: everything that its results depend on.
     signature: Mapping[str, Any]
 
     @property
@@ -124,6 +114,21 @@ class FinishedJob:
         """Yields the task's examples after checking them."""
         return examples_of(self.source, self.task)
 
+    def finished(self) -> Iterator[tuple[Example, ExampleFiles]]:
+        """Yields each finished example of the task with its results.
+
+        Raises:
+            UserError: The data have changed since the run.
+        """
+        rows = FinishedExamples(self.files)
+        for example in self.examples():
+            if rows.next is None:  # --limit left out the others
+                return
+            if row := rows.take(example.id):
+                check_document(self.name, example, row)
+                yield example, row
+        rows.check_end(self.name)
+
     def answers(self, count: int) -> Iterator[tuple[Example, Prediction]]:
         """Yields at most `count` examples with predictions, evenly spread over the task."""
         path = self.files.folder / "predictions.jsonl"
@@ -144,7 +149,6 @@ class FinishedExamples:
     """
 
     def __init__(self, files: JobFiles) -> None:
-        """Reads the first example."""
         self._examples = files.examples()
         self.next = next(self._examples, None)
 

@@ -22,17 +22,11 @@ _NEEDS = {"Oracle": "gold evidence", "OracleAnswer": "references"}
 
 @dataclass(frozen=True, slots=True)
 class OracleSweep:
-    """A sweep over a pipeline's retriever and the oracles.
-
-    Attributes:
-        pipeline: Name of the pipeline.
-        override: Value of a `--set` that sweeps over the retrievers.
-        notes: Notes for the user, such as oracles that are left out.
-    """
+    """A sweep over a pipeline's retriever and the oracles."""
 
     pipeline: str
-    override: str
-    notes: tuple[str, ...]
+    override: str  # value of a `--set` that sweeps over the retrievers
+    notes: tuple[str, ...]  # notes for the user, such as oracles that are left out
 
 
 def oracle_sweep(options: JobOptions) -> OracleSweep:
@@ -103,7 +97,6 @@ def _count(point: PipelineSpec) -> int | None:
 
 
 def _as_configured(spec: Spec) -> dict[str, JSON]:
-    """Returns a stage and its nested stages with the parameters from the config."""
     resolved = spec.resolved()
     params = {name: _nested(value, resolved[name]) for name, value in spec.params.items()}
     return {"class": spec.name, **params}

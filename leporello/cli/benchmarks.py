@@ -87,7 +87,7 @@ def analyze(
     as_json: AsJson = False,
 ) -> None:
     """Print the lengths and the spread of references of a task, or the form of a run's answers."""
-    from leporello.analysis.datasets.analyze import analyze_run, analyze_task
+    from leporello.analysis.datasets import analyze_run, analyze_task
     from leporello.cli.display.tables import show_discrepancies, show_task
     from leporello.storage.runs import run_at
 

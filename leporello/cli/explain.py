@@ -42,7 +42,7 @@ def explain(
 
 def _print_run(run: Path, stage: str, *, as_json: bool) -> None:
     """Prints where each pipeline of a run loses answers."""
-    from leporello.analysis.funnel.counts import funnels
+    from leporello.analysis.funnel import funnels
     from leporello.cli.display.funnel import show_funnels
 
     if stage:
@@ -58,8 +58,8 @@ def _print_run(run: Path, stage: str, *, as_json: bool) -> None:
 
 def _print_example(run: Path, example: str, stage: str, *, as_json: bool) -> None:
     """Prints all stages of one example, or one of them."""
+    from leporello.analysis.example_trace import STAGES
     from leporello.analysis.explain import explain as explain_example
-    from leporello.analysis.funnel.example_trace import STAGES
     from leporello.cli.display.explanation import show_explanation
 
     stages = STAGES[1:]

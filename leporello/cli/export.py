@@ -39,8 +39,7 @@ def export(
     data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
 ) -> None:
     """Write a run's predictions as Parquet or PAN's solutions, or its hits in TREC's formats."""
-    from leporello.analysis.export.formats import write_parquet, write_trec
-    from leporello.analysis.export.pan import write_pan
+    from leporello.analysis.export.formats import write_pan, write_parquet, write_trec
 
     write = {"parquet": write_parquet, "trec": write_trec, "pan": write_pan}[form]
     for path in write(run, out or run / "export"):

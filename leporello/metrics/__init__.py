@@ -1,8 +1,8 @@
 """Metrics of the benchmarks, 0 to 100, with signatures that describe the computation.
 
-There is one file per metric; `METRICS` lists them. A metric is a pure function of a prediction and
+`METRICS` lists the metrics. A metric is a pure function of a prediction and
 its example, except that coco-caption's metrics run a Java program. Start with `protocol`, then read
-`exact_match`.
+`squad`.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ __all__ = [
 _MODULES = {
     "babilong_accuracy": "string_match:BabilongAccuracy",
     "bleu_coco": "coco.bleu_rouge:BleuCoco",
-    "citations": "judging.citations:Citations",
-    "concordance_index": "concordance_index:ConcordanceIndex",
-    "exact_match": "exact_match:ExactMatch",
-    "exponential_similarity": "exponential_similarity:ExponentialSimilarity",
-    "f1": "f1:F1",
+    "citations": "citations:Citations",
+    "concordance_index": "zero_scrolls:ConcordanceIndex",
+    "exact_match": "squad:ExactMatch",
+    "exponential_similarity": "zero_scrolls:ExponentialSimilarity",
+    "f1": "squad:F1",
     "f1_macro": "f1_macro:F1Macro",
-    "f1_unidecode": "f1:F1Unidecode",
+    "f1_unidecode": "squad:F1Unidecode",
     "graphwalks": "long_context.needles:GraphWalksF1",
-    "helmet_ndcg": "long_context.helmet:HelmetNdcg",
-    "helmet_substring": "long_context.helmet:HelmetSubstring",
+    "helmet_ndcg": "long_context.needles:HelmetNdcg",
+    "helmet_substring": "long_context.needles:HelmetSubstring",
     "infinite_bench": "long_context.infinite_bench:InfiniteBenchScore",
-    "judge": "judging.judge:Judge",
+    "judge": "judge:Judge",
     "longbench": "long_context.longbench:LongBenchScore",
     "longbench_v2": "long_context.longbench:LongBenchV2Accuracy",
     "loogle": "long_context.loogle:LooGLESimilarity",
@@ -49,7 +49,7 @@ _MODULES = {
     "mrcr": "long_context.needles:MrcrRatio",
     "no_answer": "f1_macro:NoAnswer",
     "nolima": "long_context.needles:NoLiMaContains",
-    "option_letter": "option_letter:OptionLetter",
+    "option_letter": "zero_scrolls:OptionLetter",
     "pan21": "pan21:StyleChangeF1",
     "recall": "recall:Recall",
     "recall_read": "recall:RecallRead",
@@ -75,9 +75,6 @@ def judging_metric(names: Iterable[str]) -> str:
 
     It is the first metric, without those whose scores of short answers do not show this. In MuLD it
     is ROUGE-L, an F-measure of words.
-
-    Args:
-        names: Names of a task's metrics.
     """
     listed = [*names]
     judging = [name for name in listed if not name.startswith(_NOT_JUDGING)]

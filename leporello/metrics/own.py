@@ -37,14 +37,10 @@ class OwnMetric:
 
     If the aggregate is a number, it is the score with the metric's name. If it is a mapping, the
     class may choose the `headline`, by default the first number; scores are `NAME[number_name]`.
-
-    Attributes:
-        inner: Object of the user's class.
-        parameters: Parameters of the object, as JSON.
     """
 
-    inner: Any
-    parameters: Mapping[str, JSON]
+    inner: Any  # object of the user's class
+    parameters: Mapping[str, JSON]  # parameters of the object, as JSON
 
     @cached_property
     def name(self) -> str:
@@ -77,11 +73,7 @@ class OwnMetric:
         )
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns the class's statistics of an example; None if there is nothing to score against.
-
-        Raises:
-            MetricError: The method fails, or returns a value that is not JSON.
-        """
+        """Returns the class's statistics of an example; None if it cannot be scored."""
         value = self._call("statistics", prediction, example)
         if value is None:
             return None
@@ -91,21 +83,13 @@ class OwnMetric:
             raise self._fault("statistics", value, f"is not JSON: {error}") from None
 
     def score(self, statistics: Statistics) -> float:
-        """Returns the score of one example by the class's `score`, or the aggregate of the example.
-
-        Raises:
-            MetricError: The method fails, or returns a value that is not a number.
-        """
+        """Returns the class's `score` of one example, or its aggregate of the example."""
         if not callable(getattr(self.inner, "score", None)):
             return self.aggregate([statistics])[self.name]
         return self._number("score", self._call("score", statistics[_VALUE]))
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns the scores over all examples.
-
-        Raises:
-            MetricError: The method fails, or returns a value that is not a number.
-        """
+        """Returns the scores over all examples."""
         if not statistics:
             return {}
         aggregated = self._call("aggregate", [row[_VALUE] for row in statistics])
@@ -173,13 +157,8 @@ def statistics_of(
 ) -> tuple[dict[str, Statistics | None], dict[str, str]]:
     """Returns an example's statistics by metric, and the errors of metrics that failed on it.
 
-    If a user-defined metric fails, the prediction is kept.
-
-    Args:
-        metrics: Metrics by name.
-        prediction: Prediction to score.
-        example: Example with its references.
-        verdicts: Result of `judgement` for the metrics that ask a reader; None if none was asked.
+    If a user-defined metric fails, the prediction is kept. `verdicts` are the results of
+    `judgement` for the metrics that ask a reader; None if none was asked.
 
     Raises:
         GoldError: The reference is invalid for a metric.
@@ -228,7 +207,6 @@ class ByAggregate:
     MOST_EXAMPLES: int = 2_000  # of all pipelines together
 
     def __init__(self, metric: OwnMetric, tables: Sequence[Sequence[Statistics]]) -> None:
-        """Stores the metric and the statistics of each pipeline."""
         self._metric = metric
         self._pool = [statistics for table in tables for statistics in table]
         self._first_column = {id(table): index * len(table) for index, table in enumerate(tables)}

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from leporello.core.records import Example, Prediction
-from leporello.metrics.confusion import columns, macro, macro_of_sums, tally
+from leporello.metrics.f1_macro import columns, macro, macro_of_sums, tally
 from leporello.metrics.protocol import GoldError, Statistics
 
 if TYPE_CHECKING:
@@ -50,9 +50,6 @@ class StyleChangeF1:
         """Returns for each task, by label, numbers of hits, misses and wrong predictions.
 
         None without references.
-
-        Raises:
-            GoldError: There are several references, or the reference is invalid.
         """
         # Test data have no truth; a score of 0 would look like a result.
         if not example.references:
@@ -64,11 +61,7 @@ class StyleChangeF1:
         }
 
     def parses(self, text: str, example: Example) -> bool:
-        """Returns whether a text has all three answers, for the right number of paragraphs.
-
-        Raises:
-            GoldError: There are several references, or the reference is invalid.
-        """
+        """Returns whether a text has all three answers, for the right number of paragraphs."""
         answer = labels_of(text)
         gold = _truth(example) if example.references else answer
         return bool(answer[_AUTHORS]) and all(len(answer[k]) == len(gold[k]) for k in answer)
@@ -128,10 +121,12 @@ def labels_of(text: str) -> Mapping[str, Sequence[str]]:
         value = re.findall(r"\d+", text) if _NUMBERS.fullmatch(text) else None
     fields = value if isinstance(value, dict) else {_AUTHORS: value}
     authors = _labels(fields.get(_AUTHORS))
+    changes = [str(int(first != second)) for first, second in pairwise(authors)]
+    several = [str(int(len({*authors}) > 1))] if authors else []
     return {
-        "multi-author": _labels([fields.get("multi-author")]) or _any_change(authors),
+        "multi-author": _labels([fields.get("multi-author")]) or several,
         # Derived only if absent: MuLD's baseline may contradict its own authors (decision 16).
-        "changes": _labels(fields.get("changes")) or _changes(authors),
+        "changes": _labels(fields.get("changes")) or changes,
         _AUTHORS: authors,
     }
 
@@ -152,11 +147,3 @@ def _label(value: Any) -> str:  # noqa: ANN401 -- any JSON
         # Not int(), which refuses very long numbers that a model may repeat.
         return value.lstrip("0") or "0"
     return ""
-
-
-def _changes(authors: Sequence[str]) -> list[str]:
-    return [str(int(first != second)) for first, second in pairwise(authors)]
-
-
-def _any_change(authors: Sequence[str]) -> list[str]:
-    return [str(int(len(set(authors)) > 1))] if authors else []

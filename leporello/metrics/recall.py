@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
 from leporello.core.coverage import letters, merge, outside, overlap
-from leporello.core.records import Example, Prediction, Span
+from leporello.core.records import Example, Prediction
 from leporello.metrics.protocol import Averaged, Statistics
 
 
@@ -39,10 +38,11 @@ class Recall(Averaged):
         retrieved, gold = merge(chain.from_iterable(hits)), merge(evidence)
         missed = [letters(text, outside(span, retrieved)) for span in evidence]
         lost = sum(letters(text, outside(span, retrieved)) for span in gold)
+        ranks = (1 / rank for rank, hit in enumerate(hits, 1) if overlap(hit, gold))
         return {
             "recall": 100 * (1 - lost / letters(text, gold)),
             "recall_whole": 100 * missed.count(0) / len(missed),
-            "mrr": 100 * _reciprocal_rank(hits, gold),
+            "mrr": 100 * next(ranks, 0.0),
         }
 
 
@@ -66,8 +66,3 @@ class RecallRead(Averaged):
             return None
         unread = sum(letters(text, outside(span, prediction.read)) for span in gold)
         return {"recall_read": 100 * (1 - unread / total)}
-
-
-def _reciprocal_rank(hits: Sequence[Sequence[Span]], gold: Sequence[Span]) -> float:
-    ranks = (rank for rank, hit in enumerate(hits, 1) if overlap(hit, gold))
-    return next((1 / rank for rank in ranks), 0.0)

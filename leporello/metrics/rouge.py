@@ -132,7 +132,6 @@ def _reference(text: str) -> tuple[_RougeWords, dict[str, int]]:
 def _f_measures(
     reference: tuple[_RougeWords, Mapping[str, int]], guess: _RougeWords
 ) -> tuple[float, float, float]:
-    """Returns the F-measures of the three types, 0 to 1."""
     reference_words, positions = reference
     sizes = len(reference_words.words), len(guess.words)
     common = lcs_length(positions, sizes[0], guess.words)

@@ -66,7 +66,10 @@ class ShuffleAccuracy:
         verdicts = _verdicts(statistics)
         if not verdicts:
             return {}
-        flags = {size: _correct_flags(verdicts[size]) for size in sorted(verdicts)}
+        flags = {
+            size: [[verdict == "good" for verdict in pairs] for pairs in verdicts[size].values()]
+            for size in sorted(verdicts)
+        }
         shares = {size: fmean(_flat(flags[size])) for size in flags}
         # The mean of sizes, not of pairs, so that short texts do not change the weights.
         scores = {self.name: fmean(shares.values())}
@@ -79,11 +82,7 @@ class ShuffleAccuracy:
 
 
 def verdict_on(difference: float) -> str:
-    """Returns the authors' verdict on a pair: `good` if the original scores higher, `same`, `bad`.
-
-    Args:
-        difference: Score of the original minus score of the shuffle.
-    """
+    """Returns the authors' verdict on the score of the original minus that of the shuffle."""
     if abs(difference) <= _TIE:
         return "same"
     return "good" if difference > 0 else "bad"
@@ -92,9 +91,7 @@ def verdict_on(difference: float) -> str:
 def interval(documents: Sequence[Sequence[bool]]) -> tuple[float, float]:
     """Returns the bounds of the 95 % interval of the share of right pairs, 0 to 1.
 
-    Args:
-        documents: For each document, whether the original scored higher, for each pair; every
-            document has at least one pair.
+    Each document has at least one pair, with whether the original scored higher.
     """
     pairs, clusters = sum(map(len, documents)), len(documents)
     share = fmean(_flat(documents))
@@ -137,11 +134,6 @@ def _verdict(original: float | None, shuffle: Statistics) -> str:
         # Not left out: a model that fails on hard texts would otherwise score higher.
         return "missing"
     return verdict_on(original - shuffle["score"])
-
-
-def _correct_flags(documents: Mapping[str, Sequence[str]]) -> list[list[bool]]:
-    """Returns for each document whether the original scored higher, for each pair."""
-    return [[verdict == "good" for verdict in verdicts] for verdicts in documents.values()]
 
 
 def _flat(lists: Iterable[Sequence[Any]]) -> list[Any]:

@@ -19,7 +19,6 @@ class StatisticsTable(Sequence[Statistics]):
     """
 
     def __init__(self) -> None:
-        """Creates an empty table."""
         self._names: tuple[str, ...] = ()
         self._numbers = array("d")
         self._on_disk: JsonTable | None = None
@@ -39,7 +38,6 @@ class StatisticsTable(Sequence[Statistics]):
             self._on_disk, self._numbers = table, array("d")
 
     def __len__(self) -> int:
-        """Returns the number of examples."""
         if self._on_disk is not None:
             return len(self._on_disk)
         return len(self._numbers) // max(1, len(self._names))
@@ -49,7 +47,6 @@ class StatisticsTable(Sequence[Statistics]):
     @overload
     def __getitem__(self, place: slice) -> list[Statistics]: ...
     def __getitem__(self, place: int | slice) -> Statistics | list[Statistics]:
-        """Returns the statistics of one example or of a slice."""
         if isinstance(place, slice):
             return [self[index] for index in range(*place.indices(len(self)))]
         place = range(len(self))[place]
@@ -61,7 +58,6 @@ class StatisticsTable(Sequence[Statistics]):
         return dict(zip(self._names, self._numbers[first : first + width], strict=True))
 
     def __iter__(self) -> Iterator[Statistics]:
-        """Yields the statistics of all examples."""
         if self._on_disk is not None:
             yield from (statistics for _, statistics in self._on_disk.items())
             return

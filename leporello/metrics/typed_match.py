@@ -40,11 +40,7 @@ class TypedMatch(Averaged):
         return f"typed_match|{options}|references:max|average:mean|version:1"
 
     def value(self, text: str, example: Example) -> float:
-        """Returns the score of the answer against the best reference.
-
-        Raises:
-            GoldError: A reference is not a value of the example's type.
-        """
+        """Returns the score of the answer against the best reference."""
         schema = example.schema or _TEXT
         try:
             gold = [_value(reference, schema) for reference in example.references]

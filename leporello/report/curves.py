@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
 from statistics import fmean, stdev
 
 from leporello.analysis.comparison.tables import PipelineScores, TaskComparison
-from leporello.analysis.funnel.example_trace import ExampleTrace
+from leporello.analysis.example_trace import ExampleTrace
 from leporello.core.table import swept_columns
 from leporello.jobs.confidence import reliability
 from leporello.report.example_index import Packed
@@ -28,13 +28,7 @@ _BAND = "mean with 95 % interval"
 
 
 def curves(comparison: TaskComparison, packed: Packed, facts: ExampleFacts) -> Iterator[Plot]:
-    """Yields all curves that have data; scores are those of the task's first metric.
-
-    Args:
-        comparison: Comparison of the pipelines on the task.
-        packed: Examples of the task; its jobs are the entries of the comparison.
-        facts: Traces of the examples.
-    """
+    """Yields all curves that have data; scores are those of the task's first metric."""
     metric, score = next(iter(comparison.metrics.items()))
     task = packed.task
     traces = [facts.by_job.get(job.key, {}) for job in packed.jobs]
@@ -76,7 +70,6 @@ def _plot(
     logarithmic: bool = False,
     dotted: Sequence[Point] = (),
 ) -> Iterator[Plot]:
-    """Yields the plot, if any series has a point."""
     if series:
         title = f"{title}: {_BAND}"
         yield lines(title, series, x_name=x, y_name=y, logarithmic=logarithmic, dotted=dotted)
@@ -87,18 +80,18 @@ def _percent(trace: ExampleTrace | None) -> float | None:
 
 
 def _recall(traces: Sequence[ExampleTrace]) -> Iterator[Point]:
-    """Yields the mean recall up to each rank; failures count as 0, as in the funnel."""
-    recalls = [_recall_by_rank(trace.gains) for trace in traces if trace.gold]
+    """Yields the mean recall up to each rank in per cent; failures count as 0, as in the funnel."""
+    recalls = []
+    for gains in (dict(trace.gains) for trace in traces if trace.gold):
+        by_rank = (_SPAN * gains.get(rank, 0.0) for rank in range(1, _RANKS + 1))
+        recalls.append([*accumulate(by_rank, max)])
     if len(recalls) >= LEAST:
-        yield from (
-            _mean(rank, shares) for rank, shares in enumerate(zip(*recalls, strict=True), 1)
-        )
+        yield from map(_mean, range(1, _RANKS + 1), zip(*recalls, strict=True))
 
 
 def _calibration(
     confidences: Sequence[float | None], scores: Sequence[float | None]
 ) -> tuple[Point, ...]:
-    """Returns the mean scores of bins of answers, each at its mean confidence."""
     pairs = zip(confidences, scores, strict=True)
     bins = reliability([(c, s) for c, s in pairs if c is not None and s is not None])
     return tuple(
@@ -106,13 +99,6 @@ def _calibration(
         for answers, confidence, _ in bins
         if len(answers) >= LEAST
     )
-
-
-def _recall_by_rank(gains: Sequence[tuple[int, float]]) -> list[float]:
-    """Returns the recall up to each rank in per cent; 0 for failures, as in the funnel."""
-    by_rank = dict(gains)
-    shares = (by_rank.get(rank, 0.0) for rank in range(1, _RANKS + 1))
-    return [_SPAN * share for share in accumulate(shares, max)]
 
 
 def binned(places: Sequence[float | None], scores: Sequence[float | None]) -> tuple[Point, ...]:
@@ -140,7 +126,6 @@ def _mean(x: float, values: Sequence[float]) -> Point:
 
 
 def _sweeps(comparison: TaskComparison, metric: str, score: str) -> Iterator[Plot]:
-    """Yields the score by each numeric parameter of a sweep."""
     (_, *names), rows = swept_columns([entry.label for entry in comparison.entries])
     for place, name in enumerate(names):
         points: defaultdict[str, list[Point]] = defaultdict(list)
@@ -166,3 +151,88 @@ def measured(x: float, entry: PipelineScores, metric: str) -> Point:
     score = entry.scores[metric]
     low, high = score.interval or (score.value, score.value)
     return Point(x, score.value, low, high)
+
+
+_AXIS = "length in tokens of the task"
+_RULER = "ruler/"
+_Lines = Mapping[str, Sequence[Point]]
+
+
+def length_plots(boards: Sequence[TaskComparison], names: Mapping[str, str]) -> Iterator[Plot]:
+    """Yields one plot per task and score, and one of the mean over RULER's tasks."""
+    all_series: defaultdict[tuple[str, str], defaultdict[str, list[Point]]]
+    all_series = defaultdict(lambda: defaultdict(list))
+    for board in boards:
+        if parts := length_of(board.task):
+            for metric, score in board.metrics.items():
+                for entry in board.entries:
+                    point = measured(parts[1], entry, metric)
+                    all_series[parts[0], score][names[entry.label]].append(point)
+    means = {
+        label: [Point(x, y, y, y) for x, y in means.items()]
+        for label, (_, means) in ruler_averages(boards).items()
+    }
+    yield from _by_length("mean of RULER's tasks against length", means, "score")
+    for (task, score), series in all_series.items():
+        yield from _by_length(f"{score} against length, {task}: with 95 % intervals", series, score)
+
+
+def _by_length(title: str, series: _Lines, score: str) -> Iterator[Plot]:
+    nonempty = [Series(label, ascending(points)) for label, points in series.items()]
+    if len({point.x for line in nonempty for point in line.points}) > 1:
+        yield lines(title, nonempty, x_name=_AXIS, y_name=score, logarithmic=True)
+
+
+def ruler_averages(boards: Sequence[TaskComparison]) -> dict[str, tuple[int, dict[int, float]]]:
+    """Returns by pipeline the number of RULER's tasks, and their mean score by length.
+
+    A length without scores of all tasks has no mean. Tasks with different settings have separate
+    labels.
+    """
+    scores: defaultdict[str, defaultdict[int, dict[str, float]]]
+    scores = defaultdict(lambda: defaultdict(dict))
+    for board in boards:
+        parts = length_of(board.task)
+        metric = next((name for name in board.metrics if name.startswith("string_match")), "")
+        if parts and metric and parts[0].startswith(_RULER):
+            name, _, settings = parts[0].partition("@")
+            for entry in board.entries:
+                label = f"{entry.label}, {settings}" if settings else entry.label
+                scores[label][parts[1]][name] = entry.scores[metric].value
+    averages = {}
+    for label, by_length in scores.items():
+        tasks = {name for by_task in by_length.values() for name in by_task}
+        complete = {x: by_task for x, by_task in by_length.items() if by_task.keys() == tasks}
+        means = {x: fmean(by_task.values()) for x, by_task in complete.items()}
+        averages[label] = (len(tasks), means)
+    return averages
+
+
+def effective_lengths(boards: Sequence[TaskComparison]) -> str:
+    """Returns a paragraph on the effective length of each pipeline; empty without RULER."""
+    phrases = []
+    for label, (tasks, means) in ruler_averages(boards).items():
+        length = effective_length(means)
+        longest = f"{length:,} tokens" if length else "none of the lengths"
+        phrases.append(f"{label}: {longest} ({tasks} of 13 tasks)")
+    heading = f"Effective length, the longest with a mean of at least {THRESHOLD} (RULER)"
+    return f"{heading}: {'; '.join(phrases)}." if phrases else ""
+
+
+# Llama2-7b's average at 4K: "exceeding a qualitative threshold, Llama-2-7b performance at 4K
+# (85.6%)" (README of hsiehjackson/RULER).
+THRESHOLD = 85.6
+
+
+def effective_length(averages: Mapping[int, float]) -> int | None:
+    """Returns the longest length whose mean over RULER's tasks reaches the threshold, or None."""
+    return max((length for length, mean in averages.items() if mean >= THRESHOLD), default=None)
+
+
+def length_of(task: str) -> tuple[str, int] | None:
+    """Returns the name without length, and the length, of `NAME@length=8192`; None without one."""
+    base, _, settings = task.partition("@")
+    pairs = [setting.partition("=") for setting in settings.split(",")]
+    lengths = [int(value) for name, _, value in pairs if name == "length" and value.isdecimal()]
+    suffix = ",".join(f"{name}={value}" for name, _, value in pairs if name != "length")
+    return (f"{base}@{suffix}" if suffix else base, lengths[0]) if lengths else None

@@ -36,15 +36,10 @@ class ExcerptLimits(NamedTuple):
 
 @dataclass
 class ExcerptBudget:
-    """Limits the characters of documents in a report, so that it stays small with many examples.
+    """Limits the characters of documents in a report, so that it stays small with many examples."""
 
-    Attributes:
-        per_example: Characters per example; unused characters are available to later examples.
-        left: Unused characters so far.
-    """
-
-    per_example: float
-    left: float = 0.0
+    per_example: float  # characters per example; unused characters are available to later examples
+    left: float = 0.0  # unused characters so far
 
     @property
     def limits(self) -> ExcerptLimits:
@@ -68,33 +63,20 @@ class ExcerptBudget:
 
 @dataclass
 class Detail:
-    """Makes pieces of examples; excerpts of one document are shared within a piece.
+    """Makes pieces of examples; excerpts of one document are shared within a piece."""
 
-    Attributes:
-        jobs: Jobs whose rows are shown.
-        budget: Budget of excerpts.
-        prompts: Renderer of exact inputs.
-        documents: Documents of the current piece: id, title, length and excerpts.
-        examples: Examples of the current piece.
-    """
-
-    jobs: Sequence[JobRows]
+    jobs: Sequence[JobRows]  # jobs whose rows are shown
     budget: ExcerptBudget
-    prompts: Prompts
+    prompts: Prompts  # renderer of exact inputs
+    # Documents of the current piece: id, title, length and excerpts.
     documents: list[dict[str, Any]] = field(default_factory=list)
-    examples: list[JSON] = field(default_factory=list)
+    examples: list[JSON] = field(default_factory=list)  # examples of the current piece
     _indices: dict[str, int] = field(default_factory=dict)
 
     def add(
         self, joined: JoinedExample, details: Sequence[dict[str, Any] | None], *, exactly: bool
     ) -> None:
-        """Adds an example to the piece.
-
-        Args:
-            joined: Example with its rows.
-            details: Details of the rows, from `job_detail`.
-            exactly: Whether to render the exact inputs.
-        """
+        """Adds an example with the details of its rows, and with the exact inputs if `exactly`."""
         row: dict[str, Any] = {"id": joined.id, "jobs": [*details]}
         if joined.example is not None:
             row |= self._data_fields(joined.example, details)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from leporello.analysis.funnel.example_trace import STAGES
+from leporello.analysis.example_trace import STAGES
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.engine.task_examples import examples_of
@@ -29,33 +29,24 @@ NOT_LOST, NO_PROOF = -1, -2
 
 @dataclass
 class Packed:
-    """The examples of one task.
-
-    Attributes:
-        task: Name of the task.
-        jobs: Jobs that ran the examples.
-        index: Packed index for the list of examples.
-        pieces: Packed pieces of a hundred examples each.
-        lengths: Length of each example's document in characters; None if unknown.
-        scores: Scores by job, then by metric; one per example, or None.
-        confidences: Confidences by job; one per example, None if missing or withheld.
-        lost: By job, for each example, the index in `STAGES` of the stage that lost its answer,
-            `NOT_LOST` or `NO_PROOF`.
-        documents: SHA-256 of the documents.
-        notes: Notes on omitted content, with reasons.
-    """
+    """The examples of one task."""
 
     task: str
-    jobs: Sequence[JobRows]
-    index: str = ""
-    pieces: list[str] = field(default_factory=list)
+    jobs: Sequence[JobRows]  # jobs that ran the examples
+    index: str = ""  # packed index for the list of examples
+    pieces: list[str] = field(default_factory=list)  # packed pieces of a hundred examples each
     ids: list[str] = field(default_factory=list)
+    # Length of each example's document in characters; None if unknown.
     lengths: list[int | None] = field(default_factory=list)
+    # Scores by job, then by metric; one per example, or None.
     scores: list[dict[str, list[float | None]]] = field(default_factory=list)
+    # Confidences by job; one per example, None if missing or withheld.
     confidences: list[list[float | None]] = field(default_factory=list)
+    # By job, for each example, the index in `STAGES` of the stage that lost its answer, `NOT_LOST`
+    # or `NO_PROOF`.
     lost: list[list[int]] = field(default_factory=list)
-    documents: set[str] = field(default_factory=set)
-    notes: list[str] = field(default_factory=list)
+    documents: set[str] = field(default_factory=set)  # SHA-256 of the documents
+    notes: list[str] = field(default_factory=list)  # notes on omitted content, with reasons
 
 
 def packed(value: JSON) -> str:
@@ -76,13 +67,8 @@ def pack(
 ) -> Packed:
     """Returns a task's examples, with excerpts of documents if the data still exist.
 
-    Args:
-        task: Name of the task.
-        jobs: Jobs on the task, at least one.
-        metrics: Names of the metrics whose scores are shown.
-        facts: Traces of the examples.
-        characters: Characters of excerpts per example.
-        inputs: Number of examples that are shown with their exact inputs.
+    Each example has this number of characters of excerpts; the first `inputs` examples are shown
+    with their exact inputs.
     """
     signature = RunDirectory(jobs[0].run).jobs()[jobs[0].pipeline, task]
     scorers, prompts = metrics_of_run(signature, metrics), Prompts()
@@ -137,7 +123,6 @@ class _Packing:
             self.result.documents.add(example.example.document.sha256)
 
     def _job(self, index: int, example: str, row: Row | None) -> dict[str, Any] | None:
-        """Adds one job's row to the index, and returns its detail."""
         fact = self.facts.by_job.get(self.result.jobs[index].key, {}).get(example)
         # Without the proof, a reader may still know the answer or find it elsewhere.
         lost_at = fact.lost_at if fact and not fact.answered else ""
@@ -160,27 +145,20 @@ class _Packing:
             if statistics is not None:
                 yield name, round(metric.score(statistics), 4)
 
-    def _index(self) -> dict[str, JSON]:
+    def _index(self) -> dict[str, Any]:
         result = self.result
+        fields = ("label", "name", "run", "pipeline")
         return {
             "task": result.task,
-            "jobs": [
-                {
-                    "label": job.label,
-                    "name": job.name,
-                    "run": str(job.run),
-                    "pipeline": job.pipeline,
-                }
-                for job in result.jobs
-            ],
+            "jobs": [{name: str(getattr(job, name)) for name in fields} for job in result.jobs],
             "metrics": [*self.metrics],
             "stages": [*STAGES],
             "piece": _PIECE,
-            "ids": [*result.ids],
-            "questions": [*self.questions],
-            "predictions": [[*column] for column in self.predictions],
-            "states": [[*column] for column in self.states],
-            "lost": [[*column] for column in result.lost],
+            "ids": result.ids,
+            "questions": self.questions,
+            "predictions": self.predictions,
+            "states": self.states,
+            "lost": result.lost,
             "scores": [[[*columns[name]] for name in self.metrics] for columns in result.scores],
         }
 

@@ -9,9 +9,9 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
+from leporello.analysis.example_trace import ExampleTrace
 from leporello.analysis.finished import FinishedExamples, check_document
-from leporello.analysis.funnel.collect import trace_examples
-from leporello.analysis.funnel.example_trace import ExampleTrace
+from leporello.analysis.funnel import trace_examples
 from leporello.core.errors import UserError
 from leporello.core.records import Example
 from leporello.jobs.directory import RunDirectory
@@ -22,21 +22,13 @@ Row = ExampleFiles
 
 @dataclass(frozen=True, slots=True)
 class JobRows:
-    """One pipeline on one task of a run.
-
-    Attributes:
-        label: Label in the comparison.
-        run: Directory of the run.
-        pipeline: Name of the pipeline.
-        task: Name of the task.
-        name: Short label in the report: `#1` for a point of a sweep.
-    """
+    """One pipeline on one task of a run."""
 
     label: str
     run: Path
     pipeline: str
     task: str
-    name: str
+    name: str  # short label in the report: `#1` for a point of a sweep
 
     @property
     def key(self) -> tuple[Path, str, str]:
@@ -51,17 +43,11 @@ class JobRows:
 
 @dataclass(frozen=True, slots=True)
 class JoinedExample:
-    """One example with the results of each job.
-
-    Attributes:
-        id: Id of the example.
-        example: Example; None if the data are missing.
-        rows: Rows, one per job; None if the job has not finished the example.
-    """
+    """One example with the results of each job."""
 
     id: str
-    example: Example | None
-    rows: tuple[Row | None, ...]
+    example: Example | None  # Example; None if the data are missing
+    rows: tuple[Row | None, ...]  # rows, one per job; None if the job has not finished the example
 
 
 def with_data(jobs: Sequence[JobRows], examples: Iterable[Example]) -> Iterator[JoinedExample]:
@@ -91,7 +77,7 @@ def without_data(jobs: Sequence[JobRows]) -> Iterator[JoinedExample]:
     for _, group in groupby(merge(*numbered, key=itemgetter(0)), key=itemgetter(0)):
         by_id: dict[str, list[Row | None]] = {}
         for _, index, row in group:
-            by_id.setdefault(_id(row), [None] * len(jobs))[index] = row
+            by_id.setdefault(row.statistics.id, [None] * len(jobs))[index] = row
         yield from (
             JoinedExample(example_id, None, tuple(rows)) for example_id, rows in by_id.items()
         )
@@ -101,24 +87,16 @@ def _numbered(job: JobRows, index: int) -> Iterator[tuple[int, int, Row]]:
     return ((row.statistics.number, index, row) for row in job.files.examples())
 
 
-def _id(row: Row) -> str:
-    return row.statistics.id
-
-
 _GONE = "lost answers, and curves that need the documents, are left out"
 
 
 @dataclass
 class ExampleFacts:
-    """Traces of the examples of all runs.
+    """Traces of the examples of all runs."""
 
-    Attributes:
-        by_job: Traces by run, pipeline and task, then by the example's id.
-        notes: Notes on the runs without traces, with reasons.
-    """
-
+    # Traces by run, pipeline and task, then by the example's id.
     by_job: dict[tuple[Path, str, str], dict[str, ExampleTrace]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # notes on the runs without traces, with reasons
 
 
 def facts(runs: Sequence[Path]) -> ExampleFacts:

@@ -65,7 +65,6 @@ class Plot:
         title: Title above the panels.
         panels: Captions and drawings; a single panel has no caption.
         headers: Headers of the table of numbers.
-        rows: Rows of that table.
     """
 
     title: str
@@ -76,21 +75,13 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Axes of a panel; the `y` axis begins at 0.
+    """Axes of a panel; the `y` axis begins at 0."""
 
-    Attributes:
-        x_name: Label of the `x` axis.
-        y_name: Label of the `y` axis.
-        values: Values of `x`; positive on a logarithmic axis.
-        top: Largest value of `y`.
-        logarithmic: Whether the `x` axis is logarithmic.
-    """
-
-    x_name: str
-    y_name: str
-    values: Collection[float]
-    top: float
-    logarithmic: bool = False
+    x_name: str  # label of the `x` axis
+    y_name: str  # label of the `y` axis
+    values: Collection[float]  # values of `x`; positive on a logarithmic axis
+    top: float  # largest value of `y`
+    logarithmic: bool = False  # whether the `x` axis is logarithmic
 
     @staticmethod
     def around(

@@ -23,13 +23,9 @@ _ALL = 40_000  # characters of all inputs of an example
 
 @dataclass
 class Prompts:
-    """Renders inputs; after the first failure of a job's reader, it skips that job.
+    """Renders inputs; after the first failure of a job's reader, it skips that job."""
 
-    Attributes:
-        notes: Reasons why inputs are left out, one per job.
-    """
-
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # reasons why inputs are left out, one per job
     _stages: dict[JobRows, Pipeline | None] = field(default_factory=dict)
     _configs: dict[Path, Config] = field(default_factory=dict)
 

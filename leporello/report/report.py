@@ -35,10 +35,6 @@ _MARK = '<meta name="generator" content="Leporello">'  # in the template
 def write(page: Mapping[str, Any], out: Path) -> None:
     """Writes the page atomically.
 
-    Args:
-        page: Values for the template, by name.
-        out: Path of the file.
-
     Raises:
         UserError: The file cannot be written.
     """
@@ -81,7 +77,6 @@ class Report:
     """Result of `report`.
 
     Attributes:
-        path: Path of the file.
         bytes: Size of the file, in bytes.
         examples: Number of examples in the report, over all tasks.
         notes: Notes on omitted content, with reasons.
@@ -166,7 +161,6 @@ def report(
 
 
 def _sections(data: ReportData, names: Sequence[str]) -> Iterator[tuple[str, ReportSection]]:
-    """Yields the sections with their ids in the page."""
     for place, text in enumerate(names or SECTIONS):
         maker = spec_of(text, SECTION, "--section").build()
         with user_code_errors(f"report --section {text}"):
@@ -195,7 +189,6 @@ def _notes(comparison: TaskComparison, packed: Packed) -> Iterator[str]:
 
 
 def _source(run: Path) -> dict[str, Any]:
-    """Returns the name of a run, and its config and manifest."""
     directory = RunDirectory(run)
     files = [file for file in (directory.config, directory.manifest) if file.exists()]
     texts = [{"name": file.name, "text": file.read_text("utf-8", "replace")} for file in files]

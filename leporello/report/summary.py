@@ -10,13 +10,15 @@ from itertools import count
 from leporello.analysis.comparison.scores import Difference, Score
 from leporello.analysis.comparison.summary import verdict
 from leporello.analysis.comparison.tables import (
+    NO,
     PipelineScores,
     TaskComparison,
+    difference_of,
     scores_row,
     star,
-    with_interval,
+    value_of,
 )
-from leporello.analysis.funnel.example_trace import STAGES
+from leporello.analysis.example_trace import STAGES
 from leporello.core.table import ResultTable, swept_columns
 from leporello.report.example_index import NO_PROOF, NOT_LOST, Packed
 from leporello.report.plots import Markup, framed, line, scale, ticks
@@ -24,7 +26,6 @@ from leporello.report.plots import Markup, framed, line, scale, ticks
 _WIDTH, _HEIGHT = 260, 30  # of the forest plot in a row
 _BAR = 120
 _EDGE = 10  # labels closer to an end of the axis would be cut
-_NO = "–"
 
 
 def short_names(labels: Sequence[str]) -> dict[str, str]:
@@ -39,31 +40,18 @@ def short_names(labels: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The top of one task.
-
-    Attributes:
-        task: Name of the task.
-        size: Numbers of its examples and documents.
-        verdict: Sentence on the best pipeline.
-        scores: Pipelines, best first, with a forest plot of their differences to the baseline.
-        losses: Wrong answers by pipeline and stage; None without proofs.
-    """
+    """The top of one task."""
 
     task: str
-    size: str
-    verdict: str
+    size: str  # numbers of its examples and documents
+    verdict: str  # sentence on the best pipeline
+    # Pipelines, best first, with a forest plot of their differences to the baseline.
     scores: ResultTable
-    losses: ResultTable | None
+    losses: ResultTable | None  # wrong answers by pipeline and stage; None without proofs
 
 
 def board(number: int, task: TaskComparison, packed: Packed) -> Board:
-    """Returns the top of one task.
-
-    Args:
-        number: Number of the task in the report.
-        task: Comparison of its pipelines.
-        packed: Its examples.
-    """
+    """Returns the top of one task."""
     documents = f" of {len(packed.documents):,} documents" if packed.documents else ""
     size = f"{len(packed.ids):,} examples{documents}"
     losses = _losses(number, task, packed)
@@ -93,11 +81,11 @@ def _scores(task: TaskComparison, packed: Packed) -> ResultTable:
         row = (
             names[entry.label] + marked.removeprefix(entry.label),
             *label,
-            _value(score),
+            value_of(score),
             *(forest.cells(score, is_baseline=entry.label == task.baseline) if forest else ()),
             *((examples, failed) if has_failures else (examples,)),
-            *(_NO if (cost := of(entry)) is None else f"{cost:.3g}" for of in costs.values()),
-            *(_value(entry.scores[metric]) for metric in further),
+            *(NO if (cost := of(entry)) is None else f"{cost:.3g}" for of in costs.values()),
+            *(value_of(entry.scores[metric]) for metric in further),
         )
         rows.append((score.value, row))
     best_first = (row for _, row in sorted(rows, key=lambda row: -row[0]))
@@ -123,21 +111,12 @@ def _columns(labels: Sequence[str]) -> tuple[tuple[str, ...], list[tuple[str, ..
     return ("#", *columns), rows
 
 
-def _value(score: Score) -> str:
-    return f"{score.value:.2f}" if score.examples else _NO
-
-
 @dataclass(frozen=True, slots=True)
 class _Forest:
-    """Forest plot in the rows of a table: differences with intervals, around a line at 0.
+    """Forest plot in the rows of a table: differences with intervals, around a line at 0."""
 
-    Attributes:
-        low: Left end of the axis.
-        high: Right end of the axis.
-    """
-
-    low: float
-    high: float
+    low: float  # left end of the axis
+    high: float  # right end of the axis
 
     @staticmethod
     def of(differences: Sequence[Difference | None]) -> _Forest | None:
@@ -167,14 +146,13 @@ class _Forest:
         marks.append(line(zero, 0, zero, _HEIGHT, "zero"))
         difference = score.difference
         if not difference:
-            return framed("", _WIDTH, _HEIGHT, marks, "forest"), "baseline" if is_baseline else _NO
+            return framed("", _WIDTH, _HEIGHT, marks, "forest"), "baseline" if is_baseline else NO
         is_certain = bool(star(difference))
         kind = "chance" if not is_certain else "better" if difference.value > 0 else "worse"
         low, high, value = map(self._x, (difference.low, difference.high, difference.value))
         marks.append(line(low, y, high, y, f"whisker {kind}"))
         marks.append(f'<circle class="dot {kind}" cx="{value:.1f}" cy="{y}" r="5"/>')
-        text = with_interval(difference) + star(difference)
-        return framed("", _WIDTH, _HEIGHT, marks, "forest"), text
+        return framed("", _WIDTH, _HEIGHT, marks, "forest"), difference_of(score)
 
     def _x(self, value: float) -> float:
         return scale(self.low, self.high, 0, _WIDTH)(value)
@@ -197,7 +175,6 @@ def _losses(number: int, task: TaskComparison, packed: Packed) -> ResultTable | 
 
 
 def _bar(value: int, most: int, examples: str) -> Markup:
-    """Returns a bar with its number, as a link that shows these examples."""
     if not value:
         return Markup()
     bar = f'<rect class="bar" width="{_BAR * value / most:.1f}" height="10"/>'

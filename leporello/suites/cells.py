@@ -25,52 +25,35 @@ _FORBID = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, slots=True)
 class PublishedRow:
-    """A row of a paper's table.
-
-    Attributes:
-        name: Name of the row in the paper.
-        numbers: Numbers by column, without columns where the paper has a dash.
-        quote: Line of the paper's text with the numbers.
-    """
+    """A row of a paper's table."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _FORBID
-    name: str
+    name: str  # name of the row in the paper
     # Counts stay integers, so that they are shown without decimals.
     # Numbers are data with their quote, and a test finds each number in it. A value that no text at
     # hand contains has no number (decision 45).
+    # Numbers by column, without columns where the paper has a dash.
     numbers: Mapping[str, tuple[int | float | None, ...]]
-    quote: str
+    quote: str  # line of the paper's text with the numbers
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedTable:
-    """A table of a paper.
-
-    Attributes:
-        title: Number and title of the table.
-        columns: Labels of the numbers by column.
-        rows: Rows in the paper's order.
-    """
+    """A table of a paper."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _FORBID
     title: str
-    columns: Mapping[str, tuple[str, ...]]
-    rows: tuple[PublishedRow, ...]
+    columns: Mapping[str, tuple[str, ...]]  # labels of the numbers by column
+    rows: tuple[PublishedRow, ...]  # rows in the paper's order
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedPaper:
-    """The tables of a paper.
-
-    Attributes:
-        paper: Authors, year and title.
-        source: URL of the text with the numbers.
-        tables: Tables by name.
-    """
+    """The tables of a paper."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _FORBID
-    paper: str = ""
-    source: str = ""
+    paper: str = ""  # authors, year and title
+    source: str = ""  # URL of the text with the numbers
     tables: Mapping[str, PublishedTable] = field(default_factory=dict)
 
 
@@ -161,39 +144,23 @@ _DRAWS = Draws(samples=1_000)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Results of one pipeline on one task in one run.
-
-    Attributes:
-        run: Directory of the run.
-        pipeline: Name of the pipeline.
-        task: Name of the task.
-        stages: The pipeline's stages with all parameters.
-        split: Name of the split; empty if the task has none.
-        examples: Number of finished examples, including failed ones.
-        expected: Number of examples that the run has; None if unknown.
-        limited: Whether the run may have left out examples of its data (`--limit`).
-        failures: Number of failed examples.
-        unscored: Number of examples without a reference, which are in no mean.
-        scores: Scores by name, 0 to 100.
-        intervals: 95 % intervals (low, high) by score, for those that can be resampled.
-        normalised: Whether the task brought answers into the form that its metrics read.
-        sees_gold: Whether a stage used the references or the evidence.
-    """
+    """Results of one pipeline on one task in one run."""
 
     run: Path
     pipeline: str
     task: str
-    stages: Mapping[str, Any] = field(repr=False)
-    split: str
-    examples: int
-    expected: int | None
-    limited: bool
-    failures: int
-    unscored: int
-    scores: Mapping[str, float]
+    stages: Mapping[str, Any] = field(repr=False)  # the pipeline's stages with all parameters
+    split: str  # name of the split; empty if the task has none
+    examples: int  # number of finished examples, including failed ones
+    expected: int | None  # number of examples that the run has; None if unknown
+    limited: bool  # whether the run may have left out examples of its data (`--limit`)
+    failures: int  # number of failed examples
+    unscored: int  # number of examples without a reference, which are in no mean
+    scores: Mapping[str, float]  # scores by name, 0 to 100
+    # 95 % intervals (low, high) by score, for those that can be resampled.
     intervals: Mapping[str, tuple[float, float]]
-    normalised: bool
-    sees_gold: bool
+    normalised: bool  # whether the task brought answers into the form that its metrics read
+    sees_gold: bool  # whether a stage used the references or the evidence
 
     @property
     def name(self) -> str:

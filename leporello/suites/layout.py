@@ -7,12 +7,15 @@ from typing import Any
 
 from leporello.core.table import ResultTable
 from leporello.jobs.signature import readers_of
-from leporello.suites.cells import Cell
 from leporello.suites.rows import Entry, TableRow
 from leporello.suites.tables import AVERAGE, SuiteTable
 
 _NO = "–"
 _OURS, _PAPER, _PUBLISHED_ONLY = "ours", "paper", "published only"
+_FACTS = (  # of our numbers
+    "low", "high", "examples", "examples_of_paper", "split", "whole_test_set", "normalised",
+    "pipeline", "reader", "run",
+)  # fmt: skip
 _CELLS = ("row", "reader", "column", "n", "of", "split", "score [95%]", "run")
 
 
@@ -31,14 +34,10 @@ def text_tables(table: SuiteTable) -> list[ResultTable]:
         )
     if table.source:
         notes.append(f"published: {table.paper}; {table.source}")
+    origin = ("from" if our_rows else "our row",) if table.has_scores else ()
     main = ResultTable(
         f"{table.suite.name}, {table.title}",
-        (
-            "row",
-            *(("from" if our_rows else "our row",) if table.has_scores else ()),
-            *headers,
-            *shared,
-        ),
+        ("row", *origin, *headers, *shared),
         tuple(_row(row, table, has_ours=bool(our_rows)) for row in table.rows),
         tuple(notes),
     )
@@ -84,7 +83,7 @@ def _average(mean: float | None, row: TableRow, columns: Sequence[str]) -> str:
 
 def _cell(row: TableRow, name: str, entry: Entry, table: SuiteTable) -> tuple[str, ...]:
     column = table.suite.columns[name]
-    first = _first(entry)
+    first = next(cell for cell in entry.cells if cell)
     ends = first.intervals.get(column.score)
     text = "" if entry.entering is None else f"{column.score} {entry.entering:.2f}"
     interval = f" [{ends[0]:.1f}, {ends[1]:.1f}]" if ends and text else ""
@@ -95,55 +94,50 @@ def _cell(row: TableRow, name: str, entry: Entry, table: SuiteTable) -> tuple[st
     return (row.name, reader, name, count, of, first.split, f"{text}{interval}", runs)
 
 
-def _first(entry: Entry) -> Cell:
-    return next(cell for cell in entry.cells if cell)
-
-
 def records(tables: Sequence[SuiteTable]) -> list[dict[str, Any]]:
     """Returns a row for each number of the tables, published or ours."""
     return [record for table in tables for row in table.rows for record in _records(row, table)]
 
 
 def _records(row: TableRow, table: SuiteTable) -> Iterator[dict[str, Any]]:
-    base = {"suite": table.suite.name, "table": table.name, "row": row.name}
-    source = {"from": _OURS if row.ours else _PAPER, "paper": table.paper, "title": table.title}
+    source = {
+        "suite": table.suite.name,
+        "table": table.name,
+        "row": row.name,
+        "from": _OURS if row.ours else _PAPER,
+        "paper": table.paper,
+        "title": table.title,
+    }
     labels_of = {name: tuple(s for _, s in table.suite.columns[name].parts) for name in row.parts}
     entries = {**row.parts, **row.entries}
     for name, labels in {**labels_of, **table.columns}.items():
-        entry = entries.get(name)
-        for index, label in enumerate(labels if entry else ()):
-            assert entry is not None
-            is_group = name not in table.suite.columns
-            cell = entry.cells[index] if entry.cells and not is_group else None
-            where = {**base, **source, "column": name, "label": label}
-            yield {
-                **where,
-                "value": entry.numbers[index],
-                **_facts(cell, name, index, entry, table),
-            }
+        for index, label in enumerate(labels if name in entries else ()):
+            number, facts = entries[name].numbers[index], _facts(entries[name], name, index, table)
+            yield {**source, "column": name, "label": label, "value": number, **facts}
     means = {AVERAGE: row.average, f"mean of {' '.join(table.shared)}": row.shared}
     for name, mean in means.items():
         if mean is not None and name not in row.entries:
-            where = {**base, **source, "column": name, "label": "Avg"}
-            yield {**where, "value": mean, **_facts(None, name, 0, None, table)}
+            facts = dict.fromkeys(_FACTS)
+            yield {**source, "column": name, "label": "Avg", "value": mean, **facts}
 
 
-def _facts(
-    cell: Cell | None, name: str, index: int, entry: Entry | None, table: SuiteTable
-) -> dict[str, Any]:
-    """Returns details of one of our numbers."""
+def _facts(entry: Entry, name: str, index: int, table: SuiteTable) -> dict[str, Any]:
+    facts: dict[str, Any] = dict.fromkeys(_FACTS)
+    if entry.cells:
+        facts["whole_test_set"] = entry.whole
     column = table.suite.columns.get(name)
-    score = column.parts[index][1] if column and cell else ""
-    low, high = (cell.intervals.get(score) if cell else None) or (None, None)
-    return {
-        "low": low,
-        "high": high,
-        "examples": cell.examples if cell else None,
-        "examples_of_paper": column.examples if column and cell else None,
-        "split": cell.split if cell else None,
-        "whole_test_set": entry.whole if entry and entry.cells else None,
-        "normalised": cell.normalised if cell else None,
-        "pipeline": cell.pipeline if cell else None,
-        "reader": readers_of(cell.stages) if cell else None,
-        "run": str(cell.run) if cell else None,
-    }
+    cell = entry.cells[index] if entry.cells and column else None
+    if column and cell:
+        low, high = cell.intervals.get(column.parts[index][1]) or (None, None)
+        facts |= {
+            "low": low,
+            "high": high,
+            "examples": cell.examples,
+            "examples_of_paper": column.examples,
+            "split": cell.split,
+            "normalised": cell.normalised,
+            "pipeline": cell.pipeline,
+            "reader": readers_of(cell.stages),
+            "run": str(cell.run),
+        }
+    return facts

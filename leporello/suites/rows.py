@@ -1,13 +1,13 @@
-"""Rows of a paper's table, and the names of our rows, which name what a run changed."""
+"""Rows of a paper's table, their names, and the notes below the table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from leporello.config import load_config
 from leporello.config.built_in import is_built_in
-from leporello.config.suites import Suite
+from leporello.config.suites import Suite, SuiteColumn, added_settings
 from leporello.config.sweeps import label_of
 from leporello.core.hashing import differing_fields
 from leporello.core.yaml.tree import ConfigSource
@@ -19,19 +19,13 @@ _CHANGES = 3  # changed parameters in a name
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Numbers in one column of a row.
+    """Numbers in one column of a row."""
 
-    Attributes:
-        numbers: Numbers that are shown; None is a dash.
-        entering: Number that enters an average; None if missing.
-        cells: Results behind each of our numbers; empty for published numbers.
-        whole: Whether the numbers are for the paper's complete test set.
-    """
-
-    numbers: tuple[float | None, ...]
-    entering: float | None
+    numbers: tuple[float | None, ...]  # numbers that are shown; None is a dash
+    entering: float | None  # number that enters an average; None if missing
+    # Results behind each of our numbers; empty for published numbers.
     cells: tuple[Cell | None, ...] = ()
-    whole: bool = True
+    whole: bool = True  # whether the numbers are for the paper's complete test set
 
     @property
     def basis(self) -> tuple[str, bool]:
@@ -42,33 +36,24 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row of a table.
-
-    Attributes:
-        name: Name of the row.
-        ours: Whether the row is from runs.
-        entries: Entries by column.
-        average: Average by the paper's rule, over all columns; None if a column is missing.
-        shared: Mean of the columns that all our rows have; None without such columns.
-        parts: Our entries by the suite's columns, of which groups are the means.
-        run_by: Names of the suite's rows that continue a published row.
-    """
+    """A row of a table."""
 
     name: str
-    ours: bool
+    ours: bool  # whether the row is from runs
     entries: Mapping[str, Entry]
+    # Average by the paper's rule, over all columns; None if a column is missing.
     average: float | None = None
+    # Mean of the columns that all our rows have; None without such columns.
     shared: float | None = None
+    # Our entries by the suite's columns, of which groups are the means.
     parts: Mapping[str, Entry] = field(default_factory=dict)
-    run_by: tuple[str, ...] = ()
+    run_by: tuple[str, ...] = ()  # names of the suite's rows that continue a published row
 
 
 class RowNames:
     """Names of our rows: a suite's row, with the changes if a run changed its pipeline.
 
-    Args:
-        suite: The suite.
-        files: The user's files with pipelines. A built-in row has built-in pipelines.
+    A built-in row has built-in pipelines; `files` are the user's files with other pipelines.
     """
 
     def __init__(self, suite: Suite, files: Sequence[ConfigSource]) -> None:
@@ -76,11 +61,7 @@ class RowNames:
         self._built_in, self._own = load_config(), load_config(files)
 
     def name(self, row: str, cell: Cell) -> str:
-        """Returns `ROW`, `ROW [READER]` or `ROW [changed: PARAMETER=VALUE, …]`.
-
-        Raises:
-            UserError: The row's pipeline does not exist, or has faults.
-        """
+        """Returns `ROW`, `ROW [READER]` or `ROW [changed: PARAMETER=VALUE, …]`."""
         pipelines = self._suite.tree.items["rows"].items[row].items["pipelines"]
         config = self._built_in if is_built_in(pipelines.file) else self._own
         declared = [p.resolved() for p in config.select([cell.pipeline])]
@@ -97,3 +78,91 @@ class RowNames:
             changes = [*changes[:_CHANGES], f"{len(changes) - _CHANGES} more"]
         changed = f"changed: {', '.join(changes)}" if changes else ""
         return f"{row} [{'; '.join(filter(None, (reader, changed)))}]"
+
+
+def is_of_files(column: SuiteColumn, cell: Cell) -> bool:
+    """Returns whether a cell has all examples of published files that differ from the paper."""
+    low, high = column.in_files or (1, 0)
+    return not cell.limited and low <= cell.examples <= high
+
+
+def notes_of(
+    suite: Suite,
+    rows: Sequence[TableRow],
+    groups: Mapping[str, Sequence[str]],
+    columns: Sequence[str],
+    *,
+    averaged: bool,
+) -> Iterator[str]:
+    """Yields remarks on missing columns, unfinished runs and unofficial scores."""
+    for row in rows:
+        missing = [column for column in columns if column not in row.entries]
+        for group in missing:
+            lacking = [column for column in groups.get(group, ()) if column not in row.parts]
+            if 0 < len(lacking) < len(groups.get(group, ())):
+                yield f"{row.name}: no {group}: {', '.join(lacking)} missing"
+        if averaged and row.average is None:
+            gaps = f"{', '.join(missing)} missing" if missing else "splits differ or are incomplete"
+            yield f"{row.name}: no average: {gaps}"
+        for column, entry in row.parts.items():
+            declared = suite.columns[column]
+            for (task, score), cell in zip(declared.parts, entry.cells, strict=True):
+                if cell is None:
+                    yield f"{row.name}: {task} missing for {column}"
+                elif score and score not in cell.scores:
+                    yield f"{cell.name} was not scored by {score}"
+            partial = dict.fromkeys(cell.name for cell in entry.cells if cell and cell.partial)
+            yield from (f"{cell} is not finished, and is not averaged" for cell in partial)
+    if any(not entry.whole for row in rows for entry in row.parts.values()):
+        yield "*: not the paper's complete test set; see splits and numbers of examples below"
+    yield from _of_files(suite, rows)
+    yield from dict.fromkeys(
+        f"{cell.name}: {cell.unscored} of {cell.examples} examples have no usable reference, and"
+        " are in no mean"
+        for row in rows
+        for cell in _cells(row)
+        if cell.unscored
+    )
+    # Normalising changes the submitted answers. The pipeline decides about it, and all tables
+    # name it (decision 45).
+    names = {cell.pipeline for row in rows for cell in _cells(row) if cell.normalised}
+    yield from (f"{name}: scores are unofficial: answers were normalised" for name in sorted(names))
+    yield from sorted(_settings(suite, rows))
+    golden = {cell.pipeline for row in rows for cell in _cells(row) if cell.sees_gold}
+    yield from (f"{name}: uses references or evidence" for name in sorted(golden))
+
+
+def _settings(suite: Suite, rows: Sequence[TableRow]) -> Iterator[str]:
+    """Yields the parameters of tasks in which runs differ from the suite's row."""
+    # RULER leaves background and tokenizer to its users. Such a run has the same cell, and the
+    # table names its settings (decision 45).
+    of_rows = {
+        p: row.settings for key, row in suite.rows.items() for p in suite.pipelines(key).values()
+    }
+    notes = set()
+    for row in rows:
+        for column, entry in row.parts.items():
+            for (task, _), cell in zip(suite.columns[column].parts, entry.cells, strict=True):
+                added = added_settings(cell.task, task) if cell else ""
+                if cell and added != (declared := of_rows.get(cell.pipeline, "")):
+                    notes.add(
+                        f"{cell.pipeline}: run with{f' {added}' if added else f'out {declared}'}"
+                    )
+    yield from notes
+
+
+def _cells(row: TableRow) -> list[Cell]:
+    return [cell for entry in row.parts.values() for cell in entry.cells if cell]
+
+
+def _of_files(suite: Suite, rows: Sequence[TableRow]) -> Iterator[str]:
+    """Yields the numbers of examples of published files that differ from the paper."""
+    counts = {
+        (name, entry.cells[0].examples): None
+        for row in rows
+        for name, entry in row.parts.items()
+        if entry.cells[0] and is_of_files(suite.columns[name], entry.cells[0])
+    }
+    for name, count in counts:
+        of_paper = suite.columns[name].examples
+        yield f"{name}: the published files have {count:,} examples, in the paper {of_paper:,}"

@@ -20,8 +20,7 @@ from leporello.suites.cells import (
     cells_of,
     published_of,
 )
-from leporello.suites.notes import is_of_files, notes_of
-from leporello.suites.rows import Entry, RowNames, TableRow
+from leporello.suites.rows import Entry, RowNames, TableRow, is_of_files, notes_of
 
 # Our rows are named after a row of the suite; a changed pipeline has a row with another name.
 _Row: TypeAlias = tuple[str, str]
@@ -31,31 +30,19 @@ AVERAGE = "average"  # column of a published table with the paper's averages
 
 @dataclass(frozen=True, slots=True)
 class SuiteTable:
-    """A table of a paper, with rows of runs.
-
-    Attributes:
-        suite: The suite.
-        name: Name of the table.
-        title: Title of the table in the paper.
-        paper: Authors, year and title of the paper.
-        source: URL of the text with the published numbers.
-        columns: Labels of the numbers by column.
-        rows: Rows; ours follow the published row to which they belong.
-        shared: Names of the columns of the rows' `shared` mean; empty without this mean.
-        has_scores: Whether columns are scores of the suite's tasks, which rows of ours can have.
-        notes: Remarks below the table.
-    """
+    """A table of a paper, with rows of runs."""
 
     suite: Suite
     name: str
-    title: str
-    paper: str
-    source: str
-    columns: Mapping[str, tuple[str, ...]]
-    rows: tuple[TableRow, ...]
+    title: str  # title of the table in the paper
+    paper: str  # authors, year and title of the paper
+    source: str  # URL of the text with the published numbers
+    columns: Mapping[str, tuple[str, ...]]  # labels of the numbers by column
+    rows: tuple[TableRow, ...]  # Rows; ours follow the published row to which they belong
+    # Names of the columns of the rows' `shared` mean; empty without this mean.
     shared: tuple[str, ...]
-    has_scores: bool
-    notes: tuple[str, ...]
+    has_scores: bool  # whether columns are scores of the suite's tasks, which rows of ours can have
+    notes: tuple[str, ...]  # remarks below the table
 
 
 def suite_tables(
@@ -93,7 +80,6 @@ def suite_tables(
 
 
 def _bare(suite: Suite) -> PublishedTable:
-    """Returns an empty table with the columns of a suite."""
     columns = {name: tuple(score for _, score in c.parts) for name, c in suite.columns.items()}
     if groups := suite.groups.get(suite.table):
         columns = dict.fromkeys(groups, ("mean",))
@@ -125,20 +111,13 @@ def _our_entries(suite: Suite, cells: Sequence[Cell], names: RowNames) -> _OurEn
         raise UserError(f"several runs have results for the same cell; give only one:\n{listed}")
     order = [*suite.rows]
     rows = dict.fromkeys(row for row, _, _ in by_key)
-    return {
-        row: {
-            name: _entry(
-                column,
-                [
-                    next(iter(by_key.get((row, name, i), ())), None)
-                    for i in range(len(column.parts))
-                ],
-            )
-            for name, column in suite.columns.items()
-            if any((row, name, i) in by_key for i in range(len(column.parts)))
-        }
-        for row in sorted(rows, key=lambda r: order.index(r[0]) if r[0] in order else len(order))
-    }
+    entries: dict[_Row, dict[str, Entry]] = {}
+    for row in sorted(rows, key=lambda r: order.index(r[0]) if r[0] in order else len(order)):
+        for name, column in suite.columns.items():
+            cells_of_row = [by_key.get((row, name, i), [None])[0] for i in range(len(column.parts))]
+            if any(cells_of_row):
+                entries.setdefault(row, {})[name] = _entry(column, cells_of_row)
+    return entries
 
 
 def _entry(column: SuiteColumn, cells: Sequence[Cell | None]) -> Entry:
@@ -147,11 +126,7 @@ def _entry(column: SuiteColumn, cells: Sequence[Cell | None]) -> Entry:
     first = cells[0]
     present = [number for number in numbers if number is not None]
     # An unfinished run enters no average, as its first examples are not a sample.
-    entering = (
-        None
-        if first is None or first.partial or column.score not in first.scores
-        else first.scores[column.score]
-    )
+    entering = first.scores.get(column.score) if first and not first.partial else None
     # By the split and size of the paper's test set: other cells are marked, and are averaged only
     # with cells marked in the same way (decision 45).
     complete = all(
@@ -279,7 +254,6 @@ def _averaged(row: TableRow, columns: Sequence[str]) -> TableRow:
 
 
 def _shared(rows: Sequence[TableRow], columns: Sequence[str]) -> tuple[str, ...]:
-    """Returns the columns that all our rows have, if there are several."""
     entries = [pair for row in rows for pair in row.entries.items()]
     counts = Counter(column for column, entry in entries if entry.entering is not None)
     # Our rows and the published ones get the mean of the same columns, so that they are comparable.

@@ -3,7 +3,7 @@
 Each benchmark has a file with a class that yields the examples of the official data, unchanged even
 where they are wrong. Tasks read the data directory and write layouts to the cache. Begin with
 `sample`, then `json_lines` (the user's own questions) or `official/benchmark` (shared code of the
-benchmarks); tasks in `generated` create their examples.
+benchmarks).
 """
 
 import lazy_loader

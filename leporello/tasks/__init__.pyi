@@ -1,9 +1,9 @@
 __all__: list[str]
 
-from .contrapro import ContraPro as ContraPro
-from .generated.babilong import Babilong as Babilong
-from .generated.ruler import Ruler as Ruler
 from .json_lines import JsonLines as JsonLines
+from .json_lines import Table as Table
+from .json_lines import WebDataset as WebDataset
+from .long_context.babilong import Babilong as Babilong
 from .long_context.helmet import Helmet as Helmet
 from .long_context.infinite_bench import InfiniteBench as InfiniteBench
 from .long_context.longbench import LongBench as LongBench
@@ -12,13 +12,13 @@ from .long_context.loogle import LooGLE as LooGLE
 from .long_context.needles import GraphWalks as GraphWalks
 from .long_context.needles import Mrcr as Mrcr
 from .long_context.nolima import NoLiMa as NoLiMa
+from .long_context.ruler import Ruler as Ruler
+from .muld import ContraPro as ContraPro
 from .muld import Muld as Muld
 from .pan21 import Pan21 as Pan21
-from .report_sum_sort import ReportSumSort as ReportSumSort
 from .sample import Sample as Sample
 from .scientific_papers import ScientificPapers as ScientificPapers
 from .scrolls import Scrolls as Scrolls
 from .shuffle_test import ShuffleTest as ShuffleTest
-from .tables import Table as Table
-from .tables import WebDataset as WebDataset
+from .zero_scrolls import ReportSumSort as ReportSumSort
 from .zero_scrolls import ZeroScrolls as ZeroScrolls

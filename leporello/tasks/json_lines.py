@@ -1,4 +1,4 @@
-"""Task of the user's own questions, from files with one question per row."""
+"""Tasks of the user's own questions, from files with one question per row."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from leporello.loaders.collection import collection_hash, load_collection
 from leporello.loaders.files import file_hash, load, load_bytes
 from leporello.metrics import check_metrics
 from leporello.storage import RemotePath, is_url, to_path
-from leporello.tasks.jsonl.columns import check_columns
 from leporello.tasks.jsonl.finding import find_files
-from leporello.tasks.jsonl.row_files import RowFiles, RowReader
+from leporello.tasks.jsonl.row_files import RowFiles, RowReader, check_columns
 from leporello.tasks.jsonl.scan import Scan
 from leporello.tasks.jsonl.schema import Row, RowError, located, sources
 from leporello.tasks.layouts import LaidOut, Layout, cached_layout
@@ -147,33 +146,20 @@ class JsonLines(LaidOut):
 
         If a document's file cannot be read, or evidence is not in it, its examples have a `fault`;
         other examples are not affected.
-
-        Raises:
-            UserError: The file cannot be read, or has changed.
         """
         files = self._source
         reader = RowReader(files)
         for document in documents:
             rows = self._rows(document, reader)
-            opened, problem = self._opened(files, rows)
-            for line, row, fault in rows:
-                yield self._example(row, files.place(line), opened, fault or problem)
+            yield from self._examples(files, rows, *self._opened(files, rows))
 
     def closed(self, document: DocumentRows, fault: str) -> Iterator[Example]:
-        """Yields the examples on a document with this fault, without opening the document.
-
-        Raises:
-            UserError: The file cannot be read, or has changed.
-        """
+        """Yields the examples on a document with this fault, without opening the document."""
         files = self._source
         rows = self._rows(document, RowReader(files))
         source = _source(rows)
-        key = source.key if source else ""
-        closed = Document(key, "", _title(rows))
-        for line, row, own_fault in rows:
-            yield self._example(
-                row, files.place(line), closed, own_fault or f"document_path: {fault}"
-            )
+        empty = Document(source.key if source else "", "", _title(rows))
+        yield from self._examples(files, rows, empty, f"document_path: {fault}")
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the files and of the documents' files.
@@ -207,17 +193,12 @@ class JsonLines(LaidOut):
         return _cached_layout(self, self._source.stamp())
 
     def _hash(self, source: str) -> bytes:
-        """Returns the hash of a document's files."""
         if paths := self._paths(source):
             return collection_hash(paths)
         return file_hash(self._absolute(source))
 
     def _paths(self, source: str) -> Sequence[str | Path]:
-        """Returns the paths of a document that consists of several; empty for a single path.
-
-        Raises:
-            UserError: The collection does not exist.
-        """
+        """Returns the paths of a document that consists of several; empty for a single path."""
         name, paths = sources(source)
         if name and name not in self.collections:
             hint = did_you_mean(name, self.collections)
@@ -268,14 +249,11 @@ class JsonLines(LaidOut):
         return UserError(f"{self.path}: has changed while it was read; run again")
 
     def _opened(self, files: RowFiles, rows: Sequence[_RowAt]) -> tuple[Document, str]:
-        """Returns the document in one of the rows; see `_document`."""
-        if source := _source(rows):
-            return self._document(files, source, _title(rows))
-        key = rows[0].row.key
-        return Document(key, ""), f"document {key!r}: no row with its text could be read"
-
-    def _document(self, files: RowFiles, source: Row, title: str) -> tuple[Document, str]:
         """Returns the document; or an empty one, with the reason why it could not be read."""
+        source, title = _source(rows), _title(rows)
+        if source is None:
+            key = rows[0].row.key
+            return Document(key, ""), f"document {key!r}: no row with its text could be read"
         text = source.document or ""
         packed = files.packed(text)
         if not source.source and not packed:
@@ -298,6 +276,12 @@ class JsonLines(LaidOut):
             title = title or document.title
             return dataclasses.replace(document, id=source.key, title=title), ""
         return Document(source.key, "", title), f"document_path: {problem}"
+
+    def _examples(
+        self, files: RowFiles, rows: Sequence[_RowAt], document: Document, problem: str
+    ) -> Iterator[Example]:
+        for line, row, fault in rows:
+            yield self._example(row, files.place(line), document, fault or problem)
 
     def _example(
         self, row: Row, place: tuple[Path, int], document: Document, fault: str
@@ -358,3 +342,25 @@ def _title(rows: Sequence[_RowAt]) -> str:
 def _warn(text: str) -> None:
     """Warns once per process: a run computes the fingerprint twice."""
     _log.warning(text)
+
+
+@dataclass(frozen=True)
+class Table(JsonLines):
+    """Questions from Parquet, Arrow and Feather files, and from folders that `datasets` saved.
+
+    A row of the table is a row of `JsonLines`, and the parameters are the same; `columns` maps
+    fields to columns.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".arrow", ".feather", *JsonLines.suffixes)
+
+
+@dataclass(frozen=True)
+class WebDataset(JsonLines):
+    """Questions on documents in WebDataset's tars: `KEY.json` with `KEY.pdf`, `KEY.md`, ….
+
+    `KEY.json` has the fields of a row of `JsonLines`, or a list of rows. The document is the other
+    member with the key, in any format. Members with the same key must be adjacent.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = (".tar", ".tgz")

@@ -36,7 +36,6 @@ class Layout:
     """The documents of a task in order, from an open file, which may be removed.
 
     Attributes:
-        examples: Number of examples.
         facts: Further values that were stored.
     """
 
@@ -66,12 +65,7 @@ class LaidOut:
     """A task whose data are read completely only for its layout, and then per document."""
 
     def _layout(self) -> Layout:
-        """Returns the layout.
-
-        Raises:
-            ConfigError: Faults of rows.
-            UserError: The file cannot be read, or has no rows.
-        """
+        """Returns the layout."""
         raise NotImplementedError
 
     def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:
@@ -87,7 +81,6 @@ class LaidOut:
         yield from self.examples_of(self._layout(), 0)
 
     def __len__(self) -> int:
-        """Returns the number of examples."""
         return self._layout().examples
 
 
@@ -117,12 +110,7 @@ def cached_layout(
 def cached_documents(key: JSON, documents: Iterable[DocumentRows]) -> Iterator[DocumentRows]:
     """Yields the documents of a cached layout, or else these documents while caching them.
 
-    Args:
-        key: Key, as for `cached_layout`.
-        documents: Documents to cache; nothing is cached if the caller stops early.
-
-    Raises:
-        UserError: The disk is full.
+    Nothing is cached if the caller stops early. Key and errors: see `cached_layout`.
     """
     path = _path(key)
     if path and (layout := _read(path)):
@@ -201,7 +189,6 @@ def _line(value: JSON) -> bytes:
 
 @cache
 def _code() -> str:
-    """Returns a hash of the code that computes layouts."""
     digest, here = hashlib.sha256(), Path(__file__)
     folders = (here.parent / "jsonl", here.parent / "official")
     for path in [here, *(file for folder in folders for file in sorted(folder.glob("*.py")))]:
@@ -217,12 +204,9 @@ class ForwardReader(Generic[Item]):
     """Reader of items by number, from iterators that only move forward.
 
     Iterators are reused; there are never more than simultaneous calls of `items`.
-
-    Attributes:
-        begin: Function that returns an iterator from the first item on.
     """
 
-    begin: Callable[[], Iterator[Item]]
+    begin: Callable[[], Iterator[Item]]  # function that returns an iterator from the first item on
     _idle: list[tuple[int, Iterator[Item]]] = field(default_factory=list, init=False)
 
     def items(self, numbers: Iterable[int]) -> Iterator[Item]:

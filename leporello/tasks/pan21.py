@@ -43,11 +43,7 @@ class Pan21:
     path: Path
 
     def examples(self) -> Iterator[Example]:
-        """Yields the examples in the order of their numbers; faulty examples have a `fault`.
-
-        Raises:
-            UserError: The folder does not exist, or has no problems.
-        """
+        """Yields the examples in the order of their numbers; faulty examples have a `fault`."""
         yield from self.examples_of(self.layout(), 0)
 
     def layout(self) -> Iterator[DocumentRows]:
@@ -69,7 +65,6 @@ class Pan21:
         return digest.hexdigest()
 
     def __len__(self) -> int:
-        """Returns the number of problems."""
         return len(self._problems())
 
     def normalise(self, text: str, example: Example) -> str:  # noqa: ARG002 -- part of every task

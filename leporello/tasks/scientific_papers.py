@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Literal
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.records import Document, Example
 from leporello.tasks.official.archives import Archive, zip_or_folder
-from leporello.tasks.official.benchmark import Benchmark
-from leporello.tasks.official.fields import text_of, texts_of
+from leporello.tasks.official.benchmark import Benchmark, text_of, texts_of
 
 # Splits -> names of their files.
 SPLITS: Mapping[str, str] = {"train": "train", "validation": "val", "test": "test"}

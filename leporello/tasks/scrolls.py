@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.records import Document, Example
-from leporello.tasks.official.archives import Archive, zip_or_folder
-from leporello.tasks.official.benchmark import Benchmark, Published
-from leporello.tasks.official.fields import outputs, text_of
+from leporello.tasks.official.benchmark import Benchmark, outputs, text_of
 from leporello.text import answers
 
 SPLITS = ("train", "validation", "test")
-METRICS: Mapping[str, tuple[str, ...]] = {
-    "gov_report": ("rouge_scrolls",),
-    "summ_screen_fd": ("rouge_scrolls",),
-    "qmsum": ("rouge_scrolls",),
-    "qasper": ("f1", "no_answer"),
-    "narrative_qa": ("f1",),
-    "quality": ("exact_match",),
-    "quality_hard": ("exact_match",),
-    "contract_nli": ("exact_match",),
-}
+_SUMMARIES = ("gov_report", "summ_screen_fd", "qmsum")
+_METRICS = {"qasper": ("f1", "no_answer"), "narrative_qa": ("f1",)}
 LABELS = ("Entailment", "Contradiction", "Not mentioned")  # of contract_nli
 
 _WITHOUT_QUERY = ("gov_report", "summ_screen_fd")
+_MULTIPLE_CHOICE = ("quality", "quality_hard")
 _BREAK = "\n\n"  # after the query, and after the options
 _OPTIONS = re.compile(
     r" *+\(A\) *+(?>(.*?)\n *+\(B\)) *+(?>(.*?)\n *+\(C\)) *+(?>(.*?)\n *+\(D\)) *+(?>(.*?)\n\n)",
@@ -46,8 +37,6 @@ class Scrolls(Benchmark):
     Attributes:
         name: Name of the task in the benchmark; `quality_hard` is the hard subset of `quality`.
         split: `train`, `validation`, or `test`, which has no gold answers.
-        data: Directory of the benchmarks' files, with `scrolls/NAME.zip` or
-            `scrolls/NAME/SPLIT.jsonl`. None means `LEPORELLO_DATA` or `data`.
         instruction: Instruction, which precedes the passages in a prompt; the benchmark has none.
     """
 
@@ -60,12 +49,15 @@ class Scrolls(Benchmark):
     instruction: str = ""
 
     benchmark: ClassVar[str] = "scrolls"
+    repository: ClassVar[str] = "tau/scrolls"
     splits: ClassVar[tuple[str, ...]] = SPLITS
 
     @property
     def metrics(self) -> tuple[str, ...]:
         """The official metrics."""
-        return METRICS[self.name]
+        if self.name in _SUMMARIES:
+            return ("rouge_scrolls",)
+        return _METRICS.get(self.name, ("exact_match",))
 
     @property
     def no_answer(self) -> str:
@@ -73,18 +65,13 @@ class Scrolls(Benchmark):
         return "Unanswerable" if self.name == "qasper" else ""
 
     @property
-    def published(self) -> Published:
+    def file(self) -> str:
         """The zip of all splits."""
-        return Published("tau/scrolls", f"{self._file}.zip", f"scrolls/{self._file}.zip")
-
-    def places(self, folder: Path) -> Sequence[Archive]:
-        """Returns the unpacked file of the split, and the zip of all splits."""
-        file = f"{self.split}.jsonl"
-        return zip_or_folder(folder, f"{self._file}.zip", f"{self._file}/{file}", file)
+        return f"{self.name.removesuffix('_hard')}.zip"
 
     def normalise(self, text: str, example: Example) -> str:
         """Returns an answer in the form that the metric requires."""
-        if self.name in ("quality", "quality_hard"):
+        if self.name in _MULTIPLE_CHOICE:
             return answers.option_text(text, example.choices)
         if self.name == "contract_nli":
             return answers.label(text, LABELS)
@@ -110,10 +97,6 @@ class Scrolls(Benchmark):
             fault=fault,
         )
 
-    @property
-    def _file(self) -> str:
-        return "quality" if self.name == "quality_hard" else self.name
-
     def _split_input(self, text: str) -> tuple[int, str, tuple[str, ...], str]:
         """Returns the start of the document, the question, its choices, and a fault or nothing."""
         if self.name in _WITHOUT_QUERY:
@@ -122,7 +105,7 @@ class Scrolls(Benchmark):
         if end < 0:
             return 0, "", (), "`input` has no blank line between query and document"
         head = end + len(_BREAK)
-        if self._file == "quality":
+        if self.name in _MULTIPLE_CHOICE:
             if options := _OPTIONS.match(text, head):
                 choices = (*(option.rstrip(" ") for option in options.groups()),)
                 return options.end(), text[:end], choices, ""

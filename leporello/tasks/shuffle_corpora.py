@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from leporello.tasks.jsonl.schema import RowError, decode
 from leporello.tasks.official.archives import Archive
-from leporello.tasks.official.fields import text_of
+from leporello.tasks.official.benchmark import text_of
 
 SPLITS = ("train", "test")
 
@@ -22,21 +22,14 @@ _Row = TypeVar("_Row")
 
 @dataclass(frozen=True, slots=True)
 class ShuffleCorpus:
-    """File of texts of the paper, and the split.
+    """File of texts of the paper, and the split."""
 
-    Attributes:
-        file: Path below the data directory; `{split}` in it is replaced by the split.
-        text: Field of the text.
-        id: Field of the text's id; empty if it has none.
-        needs: Further field; the row is skipped if it is blank.
-        tested: Number of rows of the split `test`, from the end if negative; 0 means all. If there
-            is only one file, `train` has the other rows.
-    """
-
-    file: str
+    file: str  # path below the data directory; `{split}` in it is replaced by the split
     text: str = "text"
-    id: str = ""
-    needs: str = ""
+    id: str = ""  # field of the text's id; empty if it has none
+    needs: str = ""  # further field; the row is skipped if it is blank
+    # Number of rows of the split `test`, from the end if negative; 0 means all. If there is only
+    # one file, `train` has the other rows.
     tested: int = 0
 
     def row(self, row: Mapping[str, Any]) -> dict[str, Any] | None:

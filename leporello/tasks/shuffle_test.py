@@ -89,11 +89,7 @@ class ShuffleTest:
 
     @property
     def file(self) -> Path:
-        """The file of the split.
-
-        Raises:
-            UserError: Only one of the split and `{split}` in the path is given.
-        """
+        """The file of the split."""
         if self.corpus:
             check_split(f"shuffle_test/{self.corpus}", self.split, SPLITS)
             place = CORPORA[self.corpus].file.replace("{split}", self.split)
@@ -124,7 +120,6 @@ class ShuffleTest:
             raise UserError(f"{self.file}: has changed while it was read") from None
 
     def __len__(self) -> int:
-        """Returns the number of examples."""
         return self._count() * (1 + len(self.block_sizes) * self.shuffles)
 
     def fingerprint(self) -> str:
@@ -174,11 +169,7 @@ def _example(text: _ShuffledText, name: str, content: str, gold: Mapping[str, JS
 
 
 def _text(row: Mapping[str, Any] | RowError, number: int, task: ShuffleTest) -> _ShuffledText:
-    """Returns the text of a row, truncated.
-
-    Raises:
-        RowError: All faults of the row.
-    """
+    """Returns the text of a row, truncated."""
     if isinstance(row, RowError):
         raise row
     if faults := [*_faults(row, task.ignore)]:
@@ -253,15 +244,9 @@ def shuffles(
 ) -> Iterator[list[str]]:
     """Yields orders of the sentences with shuffled blocks, which differ from the original order.
 
-    Orders may repeat. A single block cannot be shuffled and keeps its order. `chance` is called in
-    the same sequence as `random` in the authors' code, so that the same seed gives the same
-    shuffles.
-
-    Args:
-        sentences: Sentences in the document's order.
-        block_size: Sentences per block; the last block may have fewer.
-        count: Number of orders.
-        chance: Random generator.
+    Orders may repeat. The last block may have fewer sentences. A single block cannot be shuffled
+    and keeps its order. `chance` is called in the same sequence as `random` in the authors' code,
+    so that the same seed gives the same shuffles.
     """
     starts = range(0, len(sentences), block_size)
     blocks = [sentences[start : start + block_size] for start in starts]

@@ -21,7 +21,7 @@ from leporello.core.files import write_json
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Document
 from leporello.jobs.confidence import selectivity
-from leporello.metrics.f1 import best_f1
+from leporello.metrics.squad import best_f1
 from leporello.models.calibration import certainty
 from leporello.models.locate import locate
 from leporello.readers.embedded.answers import answer_all

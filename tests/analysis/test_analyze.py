@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from leporello import Document, Example
-from leporello.analysis.datasets.distributions import distribution
-from leporello.analysis.datasets.statistics import (
+from leporello.analysis.datasets import (
     FormatDiscrepancy,
     analyze_examples,
     analyze_predictions,
 )
+from leporello.analysis.distributions import distribution
 from leporello.config.metrics import metrics_of
 
 

@@ -10,10 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from leporello import Document, Example, Span
-from leporello.analysis.datasets.analyze import analyze_run
-from leporello.analysis.funnel.collect import trace_examples
-from leporello.analysis.funnel.counts import funnels
-from leporello.analysis.funnel.example_trace import ChunkCover, gold_of
+from leporello.analysis.datasets import analyze_run
+from leporello.analysis.example_trace import ChunkCover, gold_of
+from leporello.analysis.funnel import funnels, trace_examples
 from leporello.api import UserError, explain, run
 from leporello.cli import application
 

@@ -12,7 +12,7 @@ from leporello.combiners import Stuff
 from leporello.config import Pipeline
 from leporello.core.records import JSON, Coverage, Document, Example, Output, Prediction, Read
 from leporello.engine.shard_rows import rows_of
-from leporello.metrics.judging.citations import Citations
+from leporello.metrics.citations import Citations
 from leporello.readers import BestSentence
 from leporello.retrievers import BM25
 

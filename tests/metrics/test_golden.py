@@ -17,9 +17,8 @@ from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
 from leporello.metrics import METRICS, Metric, Statistics
 from leporello.metrics.coco.bleu_rouge import BleuCoco, RougeLCoco, bleu
-from leporello.metrics.coco.java import need_coco
+from leporello.metrics.coco.java import coco_words, need_coco
 from leporello.metrics.coco.meteor import meteor
-from leporello.metrics.coco.tokenizer import coco_words
 from leporello.metrics.rouge import rouge_l_sum
 
 Case = Mapping[str, Any]

@@ -19,7 +19,7 @@ from leporello.core.calls.budget import Budget
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.shard_rows import Rows, rows_of
-from leporello.metrics.judging.judge import Judge
+from leporello.metrics.judge import Judge
 from leporello.readers import BestSentence
 from leporello.retrievers import BM25
 from leporello.testing.texts import long_text

@@ -9,8 +9,8 @@ from report_page import DRAWS
 
 from leporello.analysis.comparison.scores import Score
 from leporello.analysis.comparison.tables import Comparison, PipelineScores, TaskComparison
+from leporello.report.curves import effective_length, effective_lengths, length_plots
 from leporello.report.join import ExampleFacts
-from leporello.report.lengths import effective_length, effective_lengths, length_plots
 from leporello.report.sections import Lengths, ReportData
 
 

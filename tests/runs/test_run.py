@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from command_line import HERE, leporello, write_files
 
-from leporello.analysis.datasets.analyze import analyze_run
+from leporello.analysis.datasets import analyze_run
 from leporello.analysis.score import score
 from leporello.api import ConfigError, UserError, ask, compare, load_pipelines, run
 from leporello.engine.database import counts_in

@@ -12,7 +12,7 @@ import pytest
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.tasks import Babilong
-from leporello.tasks.generated.babi import generate
+from leporello.tasks.long_context.babi import generate
 
 PLACES = ("bathroom", "bedroom", "garden", "hallway", "kitchen", "office")
 # Two stories in bAbI's format, the first with two questions.

@@ -258,7 +258,7 @@ def test_a_parquet_bomb_is_refused_before_it_is_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sizes are in the footer of the file."""
-    monkeypatch.setattr("leporello.tasks.jsonl.tables.EXPANDED_BYTES", 100_000)
+    monkeypatch.setattr("leporello.tasks.jsonl.formats.EXPANDED_BYTES", 100_000)
     table = pyarrow.Table.from_pylist([{"id": "a", "document": "a" * 10**7}])
     parquet.write_table(table, tmp_path / "a.parquet", compression="zstd")
     with pytest.raises(UserError, match=r"a.parquet: .* of a row group expand to 10,000,"):

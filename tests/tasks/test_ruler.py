@@ -18,7 +18,7 @@ from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.records import Coverage, Document, Example, Prediction
 from leporello.metrics import METRICS
 from leporello.tasks import Ruler
-from leporello.tasks.generated.words import background
+from leporello.tasks.long_context.sources import background
 
 GIVEN: Mapping[str, Any] = json.loads((GOLDEN / "ruler.json").read_text(encoding="utf-8"))
 NAMES: tuple[str, ...] = tuple(case["task"] for case in GIVEN["texts"])

@@ -108,12 +108,7 @@ def _labels(outcomes: Sequence[Outcomes]) -> list[str]:
 
 
 def _ids(outcomes: Sequence[Outcomes], labels: Sequence[str], common: bool) -> list[str]:
-    """Returns the examples to compare, in task order.
-
-    Raises:
-        UserError: Pipelines have finished different examples, and `common` is not set; or they
-            have no examples in common.
-    """
+    """Returns the examples to compare, in task order."""
     common_ids = set(outcomes[0].finished).intersection(*(outcome.finished for outcome in outcomes))
     finished = [(label, outcome.finished) for label, outcome in zip(labels, outcomes, strict=True)]
     larger = [(label, ids) for label, ids in finished if len(ids) > len(common_ids)]
@@ -136,11 +131,7 @@ def _surplus(finished: Iterable[str], common_ids: Collection[str]) -> str:
 
 
 def _shared_metrics(outcomes: Sequence[Outcomes]) -> list[str]:
-    """Returns the metrics that scored all pipelines.
-
-    Raises:
-        UserError: No metric scored all pipelines.
-    """
+    """Returns the metrics that scored all pipelines."""
     first, *others = [outcome.metrics for outcome in outcomes]
     if not (shared := [name for name in first if all(name in names for names in others)]):
         listing = "".join(f"\n  {o.job.pipeline}: {', '.join(o.metrics)}" for o in outcomes)
@@ -188,7 +179,6 @@ def _unseen(ledgers: Sequence[Mapping[str, int]]) -> float:
 def _warnings(
     outcomes: Sequence[Outcomes], labels: Sequence[str], rows: Sequence[Sequence[ExampleStatistics]]
 ) -> list[str]:
-    """Returns warnings about scores that are hard to compare."""
     warnings = []
     if len({str(outcome.job.signature.get("data")) for outcome in outcomes}) > 1:
         warnings.append("the runs were made on different data")

@@ -19,25 +19,17 @@ from leporello.jobs.directory import RunDirectory
 
 @dataclass(frozen=True)
 class Outcomes:
-    """One pipeline on one task of a run.
+    """One pipeline on one task of a run."""
 
-    Attributes:
-        job: The pipeline and the task, with the signature of the results.
-        signatures: Signatures of the metrics, by name; they identify the exact computation.
-        sees_gold: Whether a stage used references or evidence.
-        normalised: Whether answers were normalised for the metrics.
-        tuned: Number of documents on which the pipeline's parameters were tuned.
-        seconds: Seconds of chunking, retrieval and reading per example; None if not measured.
-        finished: Finished examples by id, in task order.
-    """
-
-    job: FinishedJob
+    job: FinishedJob  # the pipeline and the task, with the signature of the results
+    # Signatures of the metrics, by name; they identify the exact computation.
     signatures: Mapping[str, str]
-    sees_gold: bool
-    normalised: bool
-    tuned: int
+    sees_gold: bool  # whether a stage used references or evidence
+    normalised: bool  # whether answers were normalised for the metrics
+    tuned: int  # number of documents on which the pipeline's parameters were tuned
+    # Seconds of chunking, retrieval and reading per example; None if not measured.
     seconds: float | None
-    finished: Mapping[str, ExampleStatistics]
+    finished: Mapping[str, ExampleStatistics]  # finished examples by id, in task order
 
     @property
     def metrics(self) -> list[str]:
@@ -94,7 +86,6 @@ def derived(directory: RunDirectory, pipeline: str, task: str, name: str) -> Map
 
 
 def _seconds(timings: Mapping[str, Any]) -> float | None:
-    """Returns the mean seconds per example."""
     if not timings.get("examples"):
         return None
     spent = timings["selecting"]["seconds"] + timings["reading"]["seconds"]
@@ -106,14 +97,10 @@ _STAGES = ("chunker", "reader", "combiner")
 
 @dataclass(frozen=True, slots=True)
 class OracleGap:
-    """Pipelines that differ only in the retriever, and of which some use oracles or baselines.
+    """Pipelines that differ only in the retriever, and of which some use oracles or baselines."""
 
-    Attributes:
-        pipelines: Labels of the pipelines with real retrievers.
-        rungs: Retriever classes and labels of those with oracles or baselines, best first.
-    """
-
-    pipelines: tuple[str, ...]
+    pipelines: tuple[str, ...]  # labels of the pipelines with real retrievers
+    # Retriever classes and labels of those with oracles or baselines, best first.
     rungs: tuple[tuple[str, str], ...]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from leporello.engine.results.finished import ExampleStatistics
-from leporello.metrics import Metric, Resampled, Statistics
+from leporello.metrics import Metric, Statistics
 from leporello.metrics.own import resampled
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ class Draws:
 
     Attributes:
         samples: Number of bootstrap samples, and of random exchanges.
-        seed: Seed of both.
         by_document: Whether to draw the examples of a document together, since their scores are
             not independent; a failed example without a document is drawn separately.
         confidence: Confidence of the intervals, 0 to 1.
@@ -36,50 +35,33 @@ class Draws:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Difference between a pipeline and the baseline on the same examples.
+    """Difference between a pipeline and the baseline on the same examples."""
 
-    Attributes:
-        value: Score of the pipeline minus the baseline's.
-        low: Lower end of the interval.
-        high: Upper end of the interval.
-        p_bootstrap: P-value of the paired bootstrap, two-sided.
-        p_randomisation: P-value of approximate randomisation, two-sided.
-        p_corrected: `p_randomisation`, corrected with Holm's method for the number of pipelines
-            tested by this metric on this task.
-        wins: Number of examples with a higher score than the baseline's.
-        ties: Number of examples with the same score.
-        losses: Number of examples with a lower score.
-    """
-
-    value: float
-    low: float
-    high: float
-    p_bootstrap: float
-    p_randomisation: float
+    value: float  # score of the pipeline minus the baseline's
+    low: float  # lower end of the interval
+    high: float  # upper end of the interval
+    p_bootstrap: float  # P-value of the paired bootstrap, two-sided
+    p_randomisation: float  # P-value of approximate randomisation, two-sided
+    # `p_randomisation`, corrected with Holm's method for the number of pipelines tested by this
+    # metric on this task.
     p_corrected: float
-    wins: int
-    ties: int
-    losses: int
+    wins: int  # number of examples with a higher score than the baseline's
+    ties: int  # number of examples with the same score
+    losses: int  # number of examples with a lower score
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Score of one pipeline by one metric.
+    """Score of one pipeline by one metric."""
 
-    Attributes:
-        value: Headline score of the metric, 0 to 100.
-        others: All scores of the metric, by name.
-        interval: Percentile interval of the bootstrap, (low, high); None if the metric cannot be
-            resampled, because it compares examples with each other.
-        difference: Difference to the baseline; None for the baseline, and without an interval.
-        examples: Number of examples that the metric can score.
-    """
-
-    value: float
-    others: Mapping[str, float]
+    value: float  # headline score of the metric, 0 to 100
+    others: Mapping[str, float]  # all scores of the metric, by name
+    # Percentile interval of the bootstrap, (low, high); None if the metric cannot be resampled,
+    # because it compares examples with each other.
     interval: tuple[float, float] | None
+    # Difference to the baseline; None for the baseline, and without an interval.
     difference: Difference | None
-    examples: int
+    examples: int  # number of examples that the metric can score
 
 
 def compared(
@@ -90,11 +72,8 @@ def compared(
 ) -> list[dict[str, Score]]:
     """Returns the scores of each pipeline by metric.
 
-    Args:
-        rows: The same finished examples of each pipeline, in the same order.
-        metrics: Metrics by name.
-        baseline: Index of the pipeline that the others are tested against; None tests nothing.
-        draws: Settings of the resampling.
+    `rows` has the same finished examples of each pipeline, in the same order. `baseline` is the
+    index of the pipeline that the others are tested against; None tests nothing.
     """
     by_metric = {
         name: _scores(name, metric, rows, baseline, draws) for name, metric in metrics.items()
@@ -109,7 +88,6 @@ def _scores(
     baseline: int | None,
     draws: Draws,
 ) -> list[Score]:
-    """Returns the score of each pipeline by one metric."""
     table_of_all = [[example.statistics.get(name) for example in row] for row in rows]
     indices = [
         index
@@ -129,14 +107,10 @@ def scores_of(
     draws: Draws,
     owners: Sequence[int] | None = None,
 ) -> list[Score]:
-    """Returns the score of each pipeline by one metric.
+    """Returns the score of each pipeline by one metric; see `compared`.
 
-    Args:
-        metric: The metric.
-        table: Statistics of the same examples, for each pipeline.
-        baseline: Index of the pipeline that the others are tested against; None tests nothing.
-        draws: Settings of the resampling.
-        owners: Number of each example's document; None draws examples independently.
+    `table` has the statistics of the same examples for each pipeline. `owners` has the number of
+    each example's document; None draws examples independently.
     """
     aggregates, count = [metric.aggregate(statistics) for statistics in table], len(table[0])
     plain = [Score(s.get(metric.headline, 0.0), s, None, None, count) for s in aggregates]
@@ -145,7 +119,50 @@ def scores_of(
     # (decision 39).
     if summed is None:
         return plain
-    return _Resample(summed, table, plain, draws, owners).scores(baseline)
+    from leporello.analysis.comparison.significance import bootstrap, holm, interval, randomisation
+
+    sums = [summed.summands(statistics) for statistics in table]
+    options: Any = {"samples": draws.samples, "seed": draws.seed, "units": owners}
+    samples = bootstrap(sums, summed.of_sums, **options)
+    ends = [interval(numbers, draws.confidence) for numbers in samples]
+    scores = [replace(score, interval=end) for score, end in zip(plain, ends, strict=True)]
+    if baseline is None or len(sums) == 1:
+        return scores
+    others = [index for index in range(len(sums)) if index != baseline]
+    others_sums = [sums[index] for index in others]
+    p_values = randomisation(sums[baseline], others_sums, summed.of_sums, **options)
+    single = [[*map(summed.score, statistics)] for statistics in table]
+    for index, p, corrected in zip(others, p_values, holm(p_values), strict=True):
+        gains = [s - base for s, base in zip(single[index], single[baseline], strict=True)]
+        value = plain[index].value - plain[baseline].value
+        differences = samples[index] - samples[baseline]
+        difference = _difference(value, differences, gains, (p, corrected), draws.confidence)
+        scores[index] = replace(scores[index], difference=difference)
+    return scores
+
+
+def _difference(
+    value: float,
+    resampled: Numbers,
+    gains: Sequence[float],
+    p_values: tuple[float, float],
+    confidence: float,
+) -> Difference:
+    from leporello.analysis.comparison.significance import interval, p_of_bootstrap
+
+    low, high = interval(resampled, confidence)
+    wins, losses = sum(g > _SAME for g in gains), sum(g < -_SAME for g in gains)
+    return Difference(
+        value=round(value, 4),
+        low=low,
+        high=high,
+        p_bootstrap=p_of_bootstrap(resampled, value),
+        p_randomisation=p_values[0],
+        p_corrected=p_values[1],
+        wins=wins,
+        ties=len(gains) - wins - losses,
+        losses=losses,
+    )
 
 
 def _owners(rows: Sequence[Sequence[ExampleStatistics]], indices: Sequence[int]) -> list[int]:
@@ -157,73 +174,3 @@ def _owners(rows: Sequence[Sequence[ExampleStatistics]], indices: Sequence[int])
         key = next(documents, f"example {rows[0][index].id}")
         owners.append(numbers.setdefault(key, len(numbers)))
     return owners
-
-
-@dataclass(frozen=True)
-class _Resample:
-    """Resamples the scores of all pipelines by one metric.
-
-    Attributes:
-        metric: Metric that sums over examples.
-        table: Statistics of each pipeline, one entry per example.
-        plain: Score of each pipeline, without intervals.
-        draws: Settings of the resampling.
-        owners: Number of each example's document; None draws examples independently.
-    """
-
-    metric: Resampled
-    table: Sequence[Sequence[Statistics]]
-    plain: Sequence[Score]
-    draws: Draws
-    owners: Sequence[int] | None
-
-    def scores(self, baseline: int | None) -> list[Score]:
-        """Returns the scores with intervals and differences to the baseline."""
-        from leporello.analysis.comparison.significance import (
-            bootstrap,
-            holm,
-            interval,
-            randomisation,
-        )
-
-        sums = [self.metric.summands(statistics) for statistics in self.table]
-        options: Any = {
-            "samples": self.draws.samples, "seed": self.draws.seed, "units": self.owners,
-        }  # fmt: skip
-        samples = bootstrap(sums, self.metric.of_sums, **options)
-        ends = [interval(numbers, self.draws.confidence) for numbers in samples]
-        scores = [replace(s, interval=e) for s, e in zip(self.plain, ends, strict=True)]
-        if baseline is None or len(sums) == 1:
-            return scores
-        compared_indices = [index for index in range(len(sums)) if index != baseline]
-        compared_sums = [sums[index] for index in compared_indices]
-        p_values = randomisation(sums[baseline], compared_sums, self.metric.of_sums, **options)
-        for index, p, corrected in zip(compared_indices, p_values, holm(p_values), strict=True):
-            resampled = samples[index] - samples[baseline]
-            difference = self._difference(index, baseline, resampled, p, corrected)
-            scores[index] = replace(scores[index], difference=difference)
-        return scores
-
-    def _difference(
-        self, index: int, baseline: int, resampled: Numbers, p: float, corrected: float
-    ) -> Difference:
-        from leporello.analysis.comparison.significance import interval, p_of_bootstrap
-
-        value = self.plain[index].value - self.plain[baseline].value
-        low, high = interval(resampled, self.draws.confidence)
-        gains = [
-            self.metric.score(statistics) - self.metric.score(base)
-            for statistics, base in zip(self.table[index], self.table[baseline], strict=True)
-        ]
-        wins, losses = sum(g > _SAME for g in gains), sum(g < -_SAME for g in gains)
-        return Difference(
-            value=round(value, 4),
-            low=low,
-            high=high,
-            p_bootstrap=p_of_bootstrap(resampled, value),
-            p_randomisation=p,
-            p_corrected=corrected,
-            wins=wins,
-            ties=len(gains) - wins - losses,
-            losses=losses,
-        )

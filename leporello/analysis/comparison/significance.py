@@ -64,7 +64,6 @@ def _owners(table: Numbers, units: Sequence[int] | None) -> NDArray[np.int64]:
 
 
 def _by_unit(table: Numbers, owner: NDArray[np.int64]) -> Numbers:
-    """Returns the sum of the rows of each unit."""
     summed = np.zeros((int(owner.max()) + 1, table.shape[1]))
     np.add.at(summed, owner, table)
     return summed

@@ -6,16 +6,14 @@ from dataclasses import replace
 
 from leporello.analysis.comparison.tables import (
     Comparison,
-    PipelineScores,
     TaskComparison,
+    difference_of,
     explained,
     scores_row,
     star,
-    with_interval,
+    value_of,
 )
 from leporello.core.table import ResultTable, swept_columns
-
-_NO = "–"
 
 
 def summary_of(comparison: Comparison) -> list[ResultTable]:
@@ -36,18 +34,14 @@ def _table(task: TaskComparison, share: str) -> ResultTable:
     for entry, label in zip(task.entries, labels, strict=True):
         marked, *numbers = scores_row(entry, task)
         suffix = marked.removeprefix(entry.label)
-        value, *values = (_value(entry, metric) for metric in (first, *others))
-        cells = (*numbers[: len(counts)], value, _difference(entry, first), *values)
+        value, *values = (value_of(entry.scores[metric]) for metric in (first, *others))
+        difference = difference_of(entry.scores[first])
+        cells = (*numbers[: len(counts)], value, difference, *values)
         rows.append((label[0] + suffix, *label[1:], *cells))
     further = (task.metrics[metric] for metric in others)
     warnings = tuple(f"warning: {text}" for text in task.warnings)
     title = f"{task.task}: {verdict(task)}"
     return ResultTable(title, (*headers, *further), tuple(rows), warnings, labels=len(names))
-
-
-def _value(entry: PipelineScores, metric: str) -> str:
-    score = entry.scores[metric]
-    return f"{score.value:.2f}" if score.examples else _NO
 
 
 def verdict(task: TaskComparison) -> str:
@@ -76,8 +70,3 @@ def verdict(task: TaskComparison) -> str:
         f"{leader}; {abs(difference.value):.2f}{interval} above {name}, {chance}"
         f" (p = {difference.p_corrected:.4f})"
     )
-
-
-def _difference(entry: PipelineScores, metric: str) -> str:
-    difference = entry.scores[metric].difference
-    return with_interval(difference) + star(difference) if difference else _NO

@@ -19,69 +19,43 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05
 _HUNDRED = 100
-_NO = "–"
+NO = "–"
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineScores:
-    """One pipeline on one task, over the examples that are compared.
+    """One pipeline on one task, over the examples that are compared."""
 
-    Attributes:
-        label: Name of the pipeline, with the run's name if several runs have such a pipeline.
-        run: Directory of the run.
-        pipeline: Name of the pipeline.
-        reader: Class and model of its readers.
-        scores: Scores by metric.
-        examples: Number of examples that are compared.
-        failures: Number of these that failed; they score as empty predictions.
-        shares: Mean shares of the coverage by column, 0 to 1.
-        seconds: Seconds of chunking, retrieval and reading per example; None if not measured.
-        input_tokens: Number of input tokens of the reader.
-        output_tokens: Number of output tokens of the reader.
-        dollars: Cost of the reads in dollars, if the reader has prices.
-        sees_gold: Whether a stage used references or evidence.
-        normalised: Whether answers were normalised for the metrics.
-        tuned: Number of documents on which the pipeline's parameters were tuned.
-        confidence: Result of `leporello.jobs.confidence.selectivity` for the judging metric.
-    """
-
-    label: str
+    label: str  # name of the pipeline, with the run's name if several runs have such a pipeline
     run: Path
     pipeline: str
-    reader: str
+    reader: str  # class and model of its readers
     scores: Mapping[str, Score]
-    examples: int
-    failures: int
-    shares: Mapping[str, float]
+    examples: int  # number of examples that are compared
+    failures: int  # number of these that failed; they score as empty predictions
+    shares: Mapping[str, float]  # mean shares of the coverage by column, 0 to 1
+    # Seconds of chunking, retrieval and reading per example; None if not measured.
     seconds: float | None
-    input_tokens: int
-    output_tokens: int
-    dollars: float | None
-    sees_gold: bool
-    normalised: bool
+    input_tokens: int  # number of input tokens of the reader
+    output_tokens: int  # number of output tokens of the reader
+    dollars: float | None  # cost of the reads in dollars, if the reader has prices
+    sees_gold: bool  # whether a stage used references or evidence
+    normalised: bool  # whether answers were normalised for the metrics
+    # Result of `leporello.jobs.confidence.selectivity` for the judging metric.
     confidence: Mapping[str, float]
-    tuned: int = 0
+    tuned: int = 0  # number of documents on which the pipeline's parameters were tuned
 
 
 @dataclass(frozen=True, slots=True)
 class TaskComparison:
-    """All pipelines on one task.
-
-    Attributes:
-        task: Name of the task.
-        baseline: Label of the pipeline that the others are tested against.
-        metrics: Headlines by metric: the names of the scores that rank pipelines.
-        entries: Scores of the pipelines, in the order of the runs.
-        ladders: Oracle gaps: pipelines that differ only in the retriever.
-        warnings: Warnings about scores that are hard to compare.
-    """
+    """All pipelines on one task."""
 
     task: str
-    baseline: str
-    metrics: Mapping[str, str]
-    entries: tuple[PipelineScores, ...]
-    ladders: tuple[OracleGap, ...]
-    warnings: tuple[str, ...]
+    baseline: str  # label of the pipeline that the others are tested against
+    metrics: Mapping[str, str]  # headlines by metric: the names of the scores that rank pipelines
+    entries: tuple[PipelineScores, ...]  # scores of the pipelines, in the order of the runs
+    ladders: tuple[OracleGap, ...]  # oracle gaps: pipelines that differ only in the retriever
+    warnings: tuple[str, ...]  # warnings about scores that are hard to compare
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +112,10 @@ def _tables(task: TaskComparison, comparison: Comparison) -> Iterator[ResultTabl
 def confidence_tables(
     task: str, entries: Sequence[tuple[str, Mapping[str, float]]]
 ) -> Iterator[ResultTable]:
-    """Yields a table of the quality of confidence, if any pipeline has confidence.
-
-    Args:
-        task: Name of the task.
-        entries: Labels of pipelines with the results of `selectivity`.
-    """
+    """Yields a table of results of `selectivity`, by label, if any pipeline has confidence."""
     names = [name for name in SELECTIVITY_KEYS if any(name in values for _, values in entries)]
     rows = [
-        (label, *(f"{values[name]:,.6g}" if name in values else _NO for name in names))
+        (label, *(f"{values[name]:,.6g}" if name in values else NO for name in names))
         for label, values in entries
         if values
     ]
@@ -219,17 +188,25 @@ def scores_row(entry: PipelineScores, task: TaskComparison) -> tuple[str, ...]:
     return (entry.label + suffix, *counts, *map(_score, scores))
 
 
+def value_of(score: Score) -> str:
+    """Returns a score without its interval."""
+    return f"{score.value:.2f}" if score.examples else NO
+
+
 def _score(score: Score) -> str:
-    if not score.examples:
-        return _NO
-    if score.interval is None:
-        return f"{score.value:.2f}"
+    if score.interval is None or not score.examples:
+        return value_of(score)
     low, high = score.interval
-    return f"{score.value:.2f} [{low:.1f}, {high:.1f}]"
+    return f"{value_of(score)} [{low:.1f}, {high:.1f}]"
 
 
-def with_interval(difference: Difference) -> str:
-    """Returns a difference with its interval."""
+def difference_of(score: Score) -> str:
+    """Returns the difference to the baseline with its interval, and a star if it is significant."""
+    difference = score.difference
+    return _with_interval(difference) + star(difference) if difference else NO
+
+
+def _with_interval(difference: Difference) -> str:
     return f"{difference.value:+.2f} [{difference.low:+.1f}, {difference.high:+.1f}]"
 
 
@@ -240,7 +217,7 @@ def star(difference: Difference) -> str:
 
 def _difference(difference: Difference) -> tuple[str, ...]:
     return (
-        with_interval(difference),
+        _with_interval(difference),
         f"{difference.wins}/{difference.ties}/{difference.losses}",
         f"{difference.p_bootstrap:.4f}",
         f"{difference.p_randomisation:.4f}",
@@ -263,10 +240,10 @@ def _cost(entry: PipelineScores, parts: Sequence[str]) -> tuple[str, ...]:
         entry.label,
         entry.reader,
         *(f"{_HUNDRED * entry.shares[part]:.1f} %" for part in parts),
-        _NO if entry.seconds is None else f"{entry.seconds:.3g}",
+        NO if entry.seconds is None else f"{entry.seconds:.3g}",
         f"{entry.input_tokens:,}",
         f"{entry.output_tokens:,}",
-        _NO if entry.dollars is None else f"{entry.dollars:.4f}",
+        NO if entry.dollars is None else f"{entry.dollars:.4f}",
     )
 
 

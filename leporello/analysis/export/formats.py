@@ -1,29 +1,33 @@
-"""Exports predictions as Parquet tables, and retrieval results in TREC's formats.
+"""Exports predictions as Parquet tables, retrieval results in TREC's formats, and PAN's solutions.
 
 A chunk is named `DOCUMENT:START-END`. Relevance judgements depend on the pipeline's chunks.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from leporello.analysis.finished import FinishedJob, FinishedRun
+from leporello.analysis.export.submission import few
+from leporello.analysis.finished import FinishedExamples, FinishedJob, FinishedRun, check_document
 from leporello.cache.store import Cache
 from leporello.config import Pipeline
 from leporello.core.coverage import Coverage
 from leporello.core.environment.extras import require
-from leporello.core.files import atomically, check_own, in_utf8, read_rows
+from leporello.core.errors import UserError
+from leporello.core.files import atomically, check_own, in_utf8, read_rows, write_json
 from leporello.core.notes import collect_notes
-from leporello.core.records import Example, Span
+from leporello.core.records import JSON, Example, Span
 from leporello.engine.selection import by_document, document_chunks
 from leporello.jobs.checksums import check_results
 from leporello.jobs.files import ExampleFiles
 from leporello.jobs.signature import metrics_of_run
 from leporello.metrics import Metric
+from leporello.metrics.pan21 import StyleChangeF1, labels_of
 from leporello.models.locate import cache_directory
 
 if TYPE_CHECKING:
@@ -66,7 +70,6 @@ def write_parquet(run: Path, folder: Path) -> list[Path]:
 
 
 def _metrics(jobs: Sequence[FinishedJob]) -> dict[str, Metric]:
-    """Returns the metrics that scored any of the examples."""
     names: dict[str, None] = {}
     for job in jobs:
         examples = job.files.statistics()
@@ -122,10 +125,6 @@ def write_trec(run: Path, folder: Path) -> list[Path]:
     because programs sort by them. A qrels file has lines `QUERY 0 CHUNK 1` for the chunks that
     overlap the gold evidence; examples without evidence have no lines.
 
-    Args:
-        run: Directory of the run.
-        folder: Folder of the files.
-
     Raises:
         UserError: The directory has no run, or its tasks' data cannot be read.
     """
@@ -147,7 +146,6 @@ def write_trec(run: Path, folder: Path) -> list[Path]:
 
 
 def _hits(job: FinishedJob) -> dict[str, Any]:
-    """Returns the hits of each finished example, by id."""
     path = job.files.folder / "predictions.jsonl"
     check_results(path.parent, path.name)
     return {row["id"]: row["hits"] for row in (read_rows(path) if path.exists() else ())}
@@ -189,3 +187,66 @@ def _name(example: Example, span: Span) -> str:
 def _word(text: str) -> str:
     """Returns a name without white space, as the fields of TREC files require."""
     return quote(text, safe="/:@+,=", errors="surrogatepass") or "%"
+
+
+_PROBLEM = re.compile(r"problem-(\d+)")
+_LISTS = ("changes", "paragraph-authors")
+
+
+def write_pan(run: Path, folder: Path) -> list[Path]:
+    """Writes PIPELINE/TASK/solution-problem-N.json, as PAN 2021's evaluator and verifier read it.
+
+    N is the number of PAN's problem; in tasks without problems (MuLD), the place of the example in
+    the task, from 1.
+
+    Raises:
+        UserError: The directory has no run of a style change task; or an example is not finished,
+            failed, or has an answer without an author for each paragraph.
+    """
+    finished = FinishedRun.at(run)
+    jobs = [
+        job
+        for job in finished.jobs
+        if any(isinstance(metric, StyleChangeF1) for metric in job.metrics.values())
+    ]
+    if not jobs:
+        raise UserError(f"{run}: has no results of a style change task, with the metric pan21")
+    paths = []
+    for job in jobs:
+        place = folder / job.files.folder.relative_to(finished.directory.path)
+        solutions = dict(_solutions(job))
+        if unfit := [example_id for example_id, solution in solutions.values() if not solution]:
+            raise UserError(
+                f"{run}: {job.name}: {len(unfit)} of {len(solutions)} answers are missing, or do"
+                f" not have an author for each paragraph ({few(unfit)})"
+            )
+        place.mkdir(parents=True, exist_ok=True)
+        for number, (_, solution) in solutions.items():
+            path = place / f"solution-problem-{number}.json"
+            check_own(path, "paragraph-authors")
+            write_json(path, solution)
+            paths.append(path)
+    return paths
+
+
+def _solutions(job: FinishedJob) -> Iterator[tuple[int, tuple[str, dict[str, JSON]]]]:
+    """Yields the number of each problem, its id, and its solution; empty if it is not valid."""
+    rows = FinishedExamples(job.files)
+    for place, example in enumerate(job.examples(), 1):
+        problem = _PROBLEM.fullmatch(example.id)
+        if row := rows.take(example.id):
+            check_document(job.name, example, row)
+        text = row.prediction["prediction"] if row and row.prediction else ""
+        yield int(problem[1]) if problem else place, (example.id, _solution(text, example))
+    rows.check_end(job.name)
+
+
+def _solution(text: str, example: Example) -> dict[str, JSON]:
+    labels = labels_of(text)
+    count = len(example.document.parts)
+    if [len(labels[key]) for key in _LISTS] != [count - 1, count] or not labels["multi-author"]:
+        return {}
+    return {
+        "multi-author": int(labels["multi-author"][0]),
+        **{key: [int(label) for label in labels[key]] for key in _LISTS},
+    }

@@ -24,19 +24,13 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """Result of `submit`.
+    """Result of `submit`."""
 
-    Attributes:
-        file: Path of the CSV file.
-        rows: Number of predictions, by task.
-        failed: Ids of examples that failed, by task; their predictions are empty.
-        splits: Name of the split, by task; leaderboards take `test`.
-    """
-
-    file: Path
-    rows: Mapping[str, int]
+    file: Path  # path of the CSV file
+    rows: Mapping[str, int]  # number of predictions, by task
+    # Ids of examples that failed, by task; their predictions are empty.
     failed: Mapping[str, tuple[str, ...]]
-    splits: Mapping[str, str]
+    splits: Mapping[str, str]  # name of the split, by task; leaderboards take `test`
 
 
 def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "") -> Submission:
@@ -116,7 +110,6 @@ def submission_csv(
 
 
 def _task_faults(predictions: Mapping[str, str], ids: Collection[str]) -> Iterator[str]:
-    """Yields the faults of a task's predictions."""
     yield from _differing("ids", ids, predictions)
     by_reason: dict[str, list[str]] = {}
     for id_, text in predictions.items():
@@ -157,7 +150,6 @@ def few(names: Sequence[str]) -> str:
 
 
 def _predictions(job: FinishedJob) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Returns the predictions by id, and the ids of failures, whose predictions are empty."""
     folder = job.files.folder
     files = folder / "predictions.jsonl", folder / "failures.jsonl"
     if not all(file.exists() for file in files):
@@ -172,7 +164,6 @@ def _predictions(job: FinishedJob) -> tuple[dict[str, str], tuple[str, ...]]:
 def _jobs(
     runs: Sequence[Path], benchmark: str, pipelines: Mapping[str, str]
 ) -> dict[str, FinishedJob]:
-    """Returns the jobs on the benchmark's tasks with the chosen pipelines, by task."""
     jobs: dict[str, FinishedJob] = {}
     paths = dict.fromkeys(path.resolve() for run in runs for path in runs_in(run))
     for job in (job for run in map(FinishedRun.at, paths) for job in run.jobs):

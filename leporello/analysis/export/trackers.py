@@ -31,11 +31,9 @@ class TrackedJob:
     """One pipeline on one task, as it is logged to a tracker.
 
     Attributes:
-        name: Name of the pipeline and the task.
         parameters: Parameters of the pipeline's stages by path, such as `retriever.k`.
         numbers: Scores and counts by name.
         tags: Other facts by name.
-        files: Paths of the result files.
     """
 
     name: str

@@ -13,8 +13,8 @@ from rich.padding import Padding
 from rich.panel import Panel
 from rich.text import Text
 
+from leporello.analysis.example_trace import Gold, gold_of
 from leporello.analysis.explain import Explanation, ReadInput
-from leporello.analysis.funnel.example_trace import Gold, gold_of
 from leporello.cli.display import excerpt, place_within
 from leporello.cli.display.answer import show_items
 from leporello.core.calls.answers import items_of, way_of

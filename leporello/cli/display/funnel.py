@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.text import Text
 
-from leporello.analysis.funnel.counts import Funnel, FunnelStage
-from leporello.analysis.funnel.example_trace import ANSWERED
+from leporello.analysis.example_trace import ANSWERED
+from leporello.analysis.funnel import Funnel, FunnelStage
 from leporello.cli.display.tables import show_table
 
 _WIDTH = 16  # characters of a bar

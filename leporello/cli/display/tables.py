@@ -16,9 +16,8 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from leporello.analysis.cache_misses import Reuse
-    from leporello.analysis.datasets.analyze import JobDiscrepancy
-    from leporello.analysis.datasets.distributions import Distribution, Histogram
-    from leporello.analysis.datasets.statistics import TaskAnalysis
+    from leporello.analysis.datasets import JobDiscrepancy, TaskAnalysis
+    from leporello.analysis.distributions import Distribution, Histogram
     from leporello.cache.store import CacheEntry
     from leporello.config.reference.class_page import ClassPage
     from leporello.core.table import ResultTable

@@ -11,8 +11,7 @@ from operator import or_
 from typing import ClassVar
 
 from leporello.core.records import Example, Prediction
-from leporello.metrics.coco.java import need_coco
-from leporello.metrics.coco.tokenizer import coco_words
+from leporello.metrics.coco.java import coco_words, need_coco
 from leporello.metrics.protocol import Averaged, Statistics, Summed, column_sums
 from leporello.text.lcs import lcs_length, places
 
@@ -151,10 +150,7 @@ class RougeLCoco(Averaged):
             common = lcs_length(positions, len(guess), reference)
             precision = max(precision, common / len(guess))
             recall = max(recall, common / len(reference))
-        return 100 * _weighted(precision, recall)
-
-
-def _weighted(precision: float, recall: float) -> float:
-    if not (precision and recall):
-        return 0.0
-    return (1 + _BETA**2) * precision * recall / (recall + _BETA**2 * precision)
+        if not (precision and recall):
+            return 0.0
+        weighted = (1 + _BETA**2) * precision * recall / (recall + _BETA**2 * precision)
+        return 100 * weighted

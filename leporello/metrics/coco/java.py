@@ -1,16 +1,18 @@
-"""Runs Java programs that answer lines with lines, and keeps them alive with this process."""
+"""Runs coco-caption's Java programs, and splits texts into words with its tokenizer."""
 
 from __future__ import annotations
 
 import atexit
 import importlib.util
 import queue
+import re
 import shutil
 import subprocess
 import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import IO
 
@@ -22,26 +24,17 @@ _REPORTED = 500  # last characters of a program's stderr that an error reports
 
 @dataclass
 class LineProcess:
-    """Program that starts at the first request, and restarts at the next request after it ended.
+    """Program that starts at the first request, and restarts at the next request after it ended."""
 
-    Attributes:
-        command: Program and arguments.
-        folder: Working directory of the program.
-    """
-
-    command: Sequence[str]
-    folder: Path
+    command: Sequence[str]  # program and arguments
+    folder: Path  # working directory of the program
     _process: subprocess.Popen[bytes] | None = None
     _stderr: IO[bytes] | None = None
     _answers: queue.SimpleQueue[bytes] = field(default_factory=queue.SimpleQueue)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def ask(self, lines: Sequence[str], count: int, *, skip: str = "") -> list[str]:
-        r"""Writes lines, which contain no `\n`, and returns the next `count` lines except `skip`.
-
-        Raises:
-            RuntimeError: The program ended before it had written the lines.
-        """
+        r"""Writes lines without `\n`, and returns the next `count` lines except `skip`."""
         with self._lock:
             try:
                 process = self._process or self._start()
@@ -124,3 +117,44 @@ def _put_all(source: IO[bytes], target: queue.SimpleQueue[bytes]) -> None:
     for line in source:
         target.put(line)
     target.put(b"")
+
+
+# As in ptbtokenizer.py. Brackets stay, since the tokenizer writes them in lower case: `-lrb-`.
+_BRACKETS_AND_QUOTES = ("''", "'", "``", "`", "-LRB-", "-RRB-", "-LCB-", "-RCB-")
+_PUNCTUATION = frozenset((*_BRACKETS_AND_QUOTES, ".", "?", "!", ",", ":", "-", "--", "...", ";"))
+_LINE_BREAK = re.compile(r"[\n\r\v\f\x85\u2028\u2029]")  # otherwise the program answers two lines
+_CACHED = 64  # answers with references, since each metric requests the same words
+
+# The program flushes its output in blocks of 8192 bytes: a line after the texts marks the end, and
+# another line fills the block.
+_END = "end"
+_FILLER = "leporello" * 2000
+
+
+@lru_cache(maxsize=_CACHED)
+def coco_words(*texts: str) -> tuple[str, ...]:
+    """Returns the words of each text in lower case, separated by single blanks.
+
+    The official script passes all texts at once; here each text is a separate line, so that its
+    words do not depend on the other texts.
+
+    Raises:
+        RuntimeError: The program ended, or does not answer line by line.
+    """
+    program = _program()
+    lines = [*(_LINE_BREAK.sub(" ", text) for text in texts), _END]
+    *answers, end = program.ask([*lines, _FILLER], len(lines), skip=_FILLER)
+    if end != _END:
+        program.close()
+        raise RuntimeError(f"Stanford's tokenizer answered {answers!r:.200} to {texts!r:.80}")
+    return tuple(
+        " ".join(word for word in answer.split(" ") if word not in _PUNCTUATION)
+        for answer in answers
+    )
+
+
+@cache
+def _program() -> LineProcess:
+    tokenizer = "edu.stanford.nlp.process.PTBTokenizer"
+    options = ["-preserveLines", "-lowerCase"]
+    return coco_program("tokenizer", "-cp", "stanford-corenlp-3.4.1.jar", tokenizer, *options)

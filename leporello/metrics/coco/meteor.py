@@ -8,8 +8,7 @@ from functools import cache
 from typing import ClassVar
 
 from leporello.core.records import Example, Prediction
-from leporello.metrics.coco.java import LineProcess, coco_program, need_coco
-from leporello.metrics.coco.tokenizer import coco_words
+from leporello.metrics.coco.java import LineProcess, coco_program, coco_words, need_coco
 from leporello.metrics.protocol import Statistics, Summed, column_sums
 
 # METEOR 1.5 for English: weights of exact, stem, synonym and paraphrase matches; recall against
@@ -43,11 +42,7 @@ class MeteorCoco(Summed):
         need_coco(self.name)
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns the 23 `counts` in METEOR's line of output; None without references.
-
-        Raises:
-            RuntimeError: METEOR ended, or its output has another form.
-        """
+        """Returns the 23 `counts` in METEOR's line of output; None without references."""
         if not example.references:
             return None
         guess, *references = coco_words(prediction.prediction, *example.references)
@@ -78,10 +73,9 @@ class MeteorCoco(Summed):
 def meteor(segments: Iterable[Sequence[float]]) -> float:
     """Returns METEOR, 0 to 1, of the summed counts of segments.
 
-    Args:
-        segments: 23 counts of each segment in METEOR's order: words of both texts; function words
-            of both texts; for each kind of match the matched content words, then function words,
-            of both texts; chunks; all matched words of both texts.
+    A segment has 23 counts in METEOR's order: words of both texts; function words of both texts;
+    for each kind of match the matched content words, then function words, of both texts; chunks;
+    all matched words of both texts.
     """
     return _meteor(column_sums(map(_without_single_chunk, segments)))
 
@@ -109,12 +103,8 @@ def _without_single_chunk(counts: Sequence[float]) -> Sequence[float]:
 def _matched_share(matched: Sequence[float], words: float, function_words: float) -> float:
     """Returns the share of a text's words that match the other text, weighted.
 
-    Content words and function words have weights, and so do the kinds of match.
-
-    Args:
-        matched: Numbers of matched content words and function words, by kind of match.
-        words: Number of words of the text.
-        function_words: Number of function words of the text.
+    Content words and function words have weights, and so do the kinds of match. `matched` has the
+    numbers of matched content words and function words, by kind of match.
     """
     weight = _DELTA * (words - function_words) + (1 - _DELTA) * function_words
     pairs = zip(_WEIGHTS, matched[::2], matched[1::2], strict=True)

@@ -8,21 +8,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 from leporello.core.protocols import Count
 from leporello.core.records import Example
-from leporello.metrics.f1 import best_f1
-from leporello.metrics.long_context.chinese import without_punctuation
+from leporello.metrics.long_context.words import without_punctuation
 from leporello.metrics.protocol import Averaged, GoldError
 from leporello.metrics.rouge import rouge_l_sum
+from leporello.metrics.squad import best_f1
 from leporello.text.squad import normalise, token_f1
 
 _NUMBER = re.compile(r"[0-9]+")
 _DECIMAL = re.compile(r"\d+\.\d+|\d+")
+_SEPARATORS = "\n:\"'.,?!{}"
 _LABELLED = 2  # references: a text and its letter
 
 Gold = Sequence[str]
+TaskName: TypeAlias = Literal[
+    "passkey", "number_string", "kv_retrieval", "longdialogue_qa_eng", "longbook_sum_eng",
+    "longbook_choice_eng", "longbook_qa_eng", "longbook_qa_chn", "math_find", "math_calc",
+    "code_run", "code_debug",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,11 +45,7 @@ class InfiniteBenchScore(Averaged):
             one for GPT-4.
     """
 
-    task: Literal[
-        "passkey", "number_string", "kv_retrieval", "longdialogue_qa_eng", "longbook_sum_eng",
-        "longbook_choice_eng", "longbook_qa_eng", "longbook_qa_chn", "math_find", "math_calc",
-        "code_run", "code_debug",
-    ] = "longbook_qa_eng"  # fmt: skip
+    task: TaskName = "longbook_qa_eng"
     skip: Count = 0
 
     name: ClassVar[str] = "infinite_bench"
@@ -54,11 +56,7 @@ class InfiniteBenchScore(Averaged):
         return f"infinite_bench|task:{self.task}|skip:{self.skip}|average:mean|version:1"
 
     def value(self, text: str, example: Example) -> float:
-        """Returns the score by the task's rule.
-
-        Raises:
-            GoldError: A reference lacks the letter or number of the task's answers.
-        """
+        """Returns the score by the task's rule."""
         score = self._math_calc if self.task == "math_calc" else _SCORES[self.task]
         try:
             return 100.0 * score(text, example.references)
@@ -77,27 +75,15 @@ def _words(text: str, separators: str) -> list[str]:
     return text.translate(dict.fromkeys(map(ord, separators), " ")).split()
 
 
-def _kv_retrieval(text: str, gold: Gold) -> float:
-    return gold[0] in _words(text, "\n:\"'.,?!{}")
-
-
 def _first_number(text: str, gold: Gold) -> float:
     match = _NUMBER.search(text)
     return gold[0] == (match.group() if match else "")
-
-
-def _longdialogue_qa_eng(text: str, gold: Gold) -> float:
-    return gold[0] in _words(text.upper(), "\n:\"'.,?!{}")
 
 
 def _longbook_qa_chn(text: str, gold: Gold) -> float:
     return max(
         token_f1(without_punctuation(text), without_punctuation(reference)) for reference in gold
     )
-
-
-def _longbook_sum_eng(text: str, gold: Gold) -> float:
-    return max(rouge_l_sum(text, reference) for reference in gold)
 
 
 def _math_find(text: str, gold: Gold) -> float:
@@ -156,9 +142,9 @@ def _after(text: str, prefixes: Sequence[str]) -> str | None:
 _SCORES: Mapping[str, Callable[[str, Gold], float]] = {
     "passkey": _first_number,
     "number_string": _first_number,
-    "kv_retrieval": _kv_retrieval,
-    "longdialogue_qa_eng": _longdialogue_qa_eng,
-    "longbook_sum_eng": _longbook_sum_eng,
+    "kv_retrieval": lambda text, gold: gold[0] in _words(text, _SEPARATORS),
+    "longdialogue_qa_eng": lambda text, gold: gold[0] in _words(text.upper(), _SEPARATORS),
+    "longbook_sum_eng": lambda text, gold: max(rouge_l_sum(text, line) for line in gold),
     "longbook_choice_eng": _longbook_choice_eng,
     "longbook_qa_eng": partial(best_f1, normalise),
     "longbook_qa_chn": _longbook_qa_chn,

@@ -11,8 +11,7 @@ from typing import ClassVar, Literal
 
 from leporello.core.environment.extras import require
 from leporello.core.records import Example, Prediction
-from leporello.metrics.long_context.chinese import chinese_words, without_punctuation
-from leporello.metrics.long_context.rouge_sets import rouge_l
+from leporello.metrics.long_context.words import chinese_words, rouge_l, without_punctuation
 from leporello.metrics.protocol import Averaged, GoldError, Statistics
 from leporello.text.squad import normalise, token_f1
 
@@ -61,22 +60,19 @@ class LongBenchScore(Averaged):
         )
 
     def value(self, text: str, example: Example) -> float:
-        """Returns the best score over references.
-
-        Raises:
-            GoldError: A reference of a retrieval task names no paragraph.
-        """
+        """Returns the best score over references."""
         if self.first_line:
             text = text.lstrip("\n").split("\n", 1)[0]
-        score = _SCORES[self.score_by]
-        return 100.0 * max(score(text, gold, example) for gold in example.references)
+        if by_example := _SCORES_BY_EXAMPLE.get(self.score_by):
+            return 100.0 * max(by_example(text, gold, example) for gold in example.references)
+        return 100.0 * max(_SCORES[self.score_by](text, gold) for gold in example.references)
 
 
-def _f1(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- same signature for all scores
+def _f1(text: str, gold: str) -> float:
     return token_f1(normalise(text).split(), normalise(gold).split())
 
 
-def _f1_zh(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- same signature for all scores
+def _f1_zh(text: str, gold: str) -> float:
     answer, reference = (
         list(filter(None, map(without_punctuation, chinese_words(chinese))))
         for chinese in (text, gold)
@@ -84,11 +80,7 @@ def _f1_zh(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- 
     return token_f1(answer, reference)
 
 
-def _rouge_l(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- same signature for all scores
-    return rouge_l(text, gold).f
-
-
-def _rouge_l_zh(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- same signature for all scores
+def _rouge_l_zh(text: str, gold: str) -> float:
     return rouge_l(*(" ".join(chinese_words(chinese)) for chinese in (text, gold))).f
 
 
@@ -105,31 +97,33 @@ def _retrieval(text: str, gold: str, example: Example) -> float:
     match = _PARAGRAPH.search(gold)
     if match is None:
         raise GoldError(example, f"the reference {gold!r:.80} names no `Paragraph N` or `段落N`")
-    return _count(text, match[1], example)
+    return _count(text, match[1])
 
 
-def _count(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- same signature for all scores
+def _count(text: str, gold: str) -> float:
     """Returns the share of the numbers in an answer that equal the reference."""
     numbers = re.findall(r"\d+", text)
     return numbers.count(gold) / len(numbers) if numbers else 0.0
 
 
-def _code_similarity(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- same signature for all scores
+def _code_similarity(text: str, gold: str) -> float:
     """Returns the similarity of the first line without a comment or a backtick, 0 to 1."""
     lines = text.lstrip("\n").split("\n")
     code = next((line for line in lines if not _COMMENTED.search(line)), "")
     return 1.0 if code == gold else round(100 * SequenceMatcher(None, code, gold).ratio()) / 100
 
 
-_SCORES: Mapping[str, Callable[[str, str, Example], float]] = {
+_SCORES: Mapping[str, Callable[[str, str], float]] = {
     "f1": _f1,
     "f1_zh": _f1_zh,
-    "rouge_l": _rouge_l,
+    "rouge_l": lambda text, gold: rouge_l(text, gold).f,
     "rouge_l_zh": _rouge_l_zh,
-    "classification": _classification,
-    "retrieval": _retrieval,
     "count": _count,
     "code_similarity": _code_similarity,
+}
+_SCORES_BY_EXAMPLE: Mapping[str, Callable[[str, str, Example], float]] = {
+    "classification": _classification,
+    "retrieval": _retrieval,
 }
 
 _ANSWER = (
@@ -150,11 +144,7 @@ class LongBenchV2Accuracy(Averaged):
     signature: ClassVar[str] = "longbench_v2|letter:the-correct-answer-is|average:mean|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `longbench_v2`, 100 or 0, and the example's difficulty and length.
-
-        Raises:
-            GoldError: A reference is not a letter from A to D.
-        """
+        """Returns `longbench_v2`, 100 or 0, and the example's difficulty and length."""
         if not example.references:
             return None
         gold = example.references[0]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from leporello.core.records import Example, Prediction
-from leporello.metrics.long_context.rouge_sets import rouge_l, rouge_n
+from leporello.metrics.long_context.words import rouge_l, rouge_n
 from leporello.metrics.protocol import Averaged, GoldError, Statistics, Summed
 
 
@@ -78,9 +78,6 @@ class LooGLECloze(Summed):
         """Returns numbers of masks: filled exactly, at least partially, and all.
 
         None without references.
-
-        Raises:
-            GoldError: A reference is not a dictionary of texts.
         """
         if not example.references:
             return None
@@ -114,7 +111,6 @@ class LooGLECloze(Summed):
 
 
 def _reference(example: Example) -> Mapping[str, str]:
-    """Returns the correct text of each mask."""
     try:
         gold = json.loads(example.references[0])
     except ValueError:

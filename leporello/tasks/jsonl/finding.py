@@ -27,11 +27,9 @@ _CARD = "README.md"
 def find_files(path: Path, split: str, suffixes: Collection[str]) -> tuple[Path, ...]:
     """Returns the files of a split, in the order of their rows.
 
-    Args:
-        path: A file, a folder, a pattern such as `rows-*.jsonl.gz`, a folder that `datasets` saved,
-            or `hf://datasets/OWNER/NAME`; `{split}` in it is replaced by the split.
-        split: Name of the split; may be empty.
-        suffixes: Suffixes of the files to read in a folder; compressed files are included.
+    The path is a file, a folder, a pattern such as `rows-*.jsonl.gz`, a folder that `datasets`
+    saved, or `hf://datasets/OWNER/NAME`. In a folder, files with these suffixes are read,
+    compressed or not.
 
     Raises:
         UserError: No file is found; or only one of the split and `{split}` in the path is given.
@@ -85,13 +83,9 @@ def _split_of(folder: Path, split: str) -> Path:
 def hub_files(url: str, split: str, suffixes: tuple[str, ...]) -> tuple[Path, ...]:
     """Returns copies of the files of a split, which are fetched again only if they changed.
 
-    The data set's card lists the files of each split. Without a card, a file belongs to a split if
-    its name contains the split's name. Copies are in LEPORELLO_CACHE/hub.
-
-    Args:
-        url: `hf://datasets/OWNER/NAME`, followed by a configuration or the path of a file.
-        split: Name of the split; `train` if empty.
-        suffixes: Suffixes of files of rows.
+    `hf://datasets/OWNER/NAME` may be followed by a configuration or the path of a file. The data
+    set's card lists the files of each split, by default `train`. Without a card, a file belongs to
+    a split if its name contains the split's name. Copies are in LEPORELLO_CACHE/hub.
 
     Raises:
         UserError: The hub cannot be reached, or has no such data set or files.
@@ -114,7 +108,6 @@ def hub_files(url: str, split: str, suffixes: tuple[str, ...]) -> tuple[Path, ..
 
 
 def _file_hashes(repository: str) -> dict[str, str]:
-    """Returns the hashes of the files of a data set, by name."""
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
 
@@ -134,7 +127,6 @@ def _fetched(repository: str, file: str, hashes: Mapping[str, str]) -> Path:
 
 
 def _card(repository: str, hashes: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
-    """Returns the configurations in a data set's card."""
     # The card lists the files of a split, as `datasets` reads it. That library would bring pandas
     # and dill to the base install (decision 38).
     from huggingface_hub import metadata_load

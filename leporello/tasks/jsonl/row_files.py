@@ -8,13 +8,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
+from leporello.core.errors import did_you_mean
 from leporello.core.files import Stamp, opened, sha256, stamp
-from leporello.tasks.jsonl.columns import renamed
-from leporello.tasks.jsonl.lines import FileRows, Line, LineRows
-from leporello.tasks.jsonl.schema import Row, decode, validated
-from leporello.tasks.jsonl.tables import ArrowRows, ArrowStream, ParquetRows
-from leporello.tasks.jsonl.tars import PACKED, TarRows
+from leporello.tasks.jsonl.formats import (
+    PACKED,
+    ArrowRows,
+    ArrowStream,
+    FileRows,
+    Line,
+    LineRows,
+    ParquetRows,
+    TarRows,
+)
+from leporello.tasks.jsonl.schema import Row, RowError, decode, validated
 from leporello.tasks.jsonl.unpacked import unpacked
 
 # File and row share one integer, so that layouts, faults and the order of examples need no other
@@ -34,18 +42,12 @@ _MARKS: Mapping[bytes, type[ArrowRows]] = {
 
 @dataclass(frozen=True, slots=True)
 class RowFiles:
-    """The rows of several files, in order; a row's number includes the number of its file.
-
-    Attributes:
-        files: Paths of the files.
-        limit: Largest size of a row in bytes, expanded; larger rows have no content.
-        ignore: Fields to ignore.
-        columns: Columns by field, as for `renamed`; empty if the columns have the names of fields.
-    """
+    """The rows of several files, in order; a row's number includes the number of its file."""
 
     files: tuple[Path, ...]
-    limit: int
+    limit: int  # largest size of a row in bytes, expanded; larger rows have no content
     ignore: tuple[str, ...] = ()
+    # Columns by field, as for `renamed`; empty if the columns have the names of fields.
     columns: Mapping[str, str] = field(default_factory=dict)
 
     def row(self, line: Line) -> Row:
@@ -131,11 +133,7 @@ class RowFiles:
 
 @dataclass(slots=True)
 class RowReader:
-    """Reader of rows by number; reading in order is fast in every format.
-
-    Attributes:
-        source: The files.
-    """
+    """Reader of rows by number; reading in order is fast in every format."""
 
     source: RowFiles
     _file: int = field(default=-1, init=False)
@@ -159,3 +157,67 @@ class RowReader:
         for line in islice((line for line in self._rows if line.number >= number), count):
             self._next = line.number + 1
             yield line
+
+
+_TEXTS = {
+    "id", "document", "document_path", "document_id", "collection", "question", "title", "group",
+}  # fmt: skip
+_LISTS = {"references", "choices", "evidence"}
+
+
+def check_columns(columns: Mapping[str, str]) -> None:
+    """Raises ValueError if `columns` has a key that is not a field of a row."""
+    for name in columns:
+        if name not in Row.model_fields:
+            raise ValueError(
+                f"columns: unknown field {name!r}{did_you_mean(name, Row.model_fields)}"
+            )
+
+
+def renamed(fields: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+    """Returns a row with the names of fields, without missing values.
+
+    `columns` has a column by field, if they are renamed; `answers.text` is a path within objects
+    and lists of objects. Where a field requires it, numbers become text, a single text becomes a
+    list, and the paragraphs of a document become one text. Raises RowError for a missing column.
+    """
+    values = {field: _at(fields, path) for field, path in columns.items()} if columns else fields
+    return {field: _fit(field, value) for field, value in values.items() if value is not None}
+
+
+def _at(fields: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 -- any JSON
+    # The name of a column may itself contain a dot.
+    if path in fields:
+        return fields[path]
+    value: Any = fields
+    for name in path.split("."):
+        value = _values_of(value, name, path)
+    return value
+
+
+def _values_of(value: Any, name: str, path: str) -> Any:  # noqa: ANN401 -- any JSON
+    if isinstance(value, list):
+        values = [_values_of(item, name, path) for item in value]
+        return [v for item in values for v in (item if isinstance(item, list) else [item])]
+    if isinstance(value, Mapping):
+        if name in value:
+            return value[name]
+        raise RowError([f"has no column {path!r}{did_you_mean(name, [*value])}"])
+    if value is None:
+        return None
+    raise RowError([f"column {path!r}: a {type(value).__name__} has no {name!r}"])
+
+
+def _fit(field: str, value: Any) -> Any:  # noqa: ANN401 -- any JSON
+    if field == "document" and isinstance(value, list) and all(isinstance(v, str) for v in value):
+        return "\n\n".join(value)
+    if field in _TEXTS:
+        return _text(value)
+    if field in _LISTS and not isinstance(value, list):
+        value = [value]
+    return [_text(item) for item in value if item is not None] if field in _LISTS else value
+
+
+def _text(value: Any) -> Any:  # noqa: ANN401 -- any JSON
+    # Ids and answers are often numbers in tables, and fields of rows are texts.
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value

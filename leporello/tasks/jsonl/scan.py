@@ -49,11 +49,7 @@ class PlaceTable:
     """Temporary table of rows; SQLite moves a large table to a temporary file."""
 
     def __init__(self, path: Path, places: Iterable[RowPlace]) -> None:
-        """Fills the table with rows, in their order.
-
-        Raises:
-            UserError: The disk is full.
-        """
+        """Fills the table with rows, in their order."""
         # SQLite locks its own calls, so that examples may be read in another thread.
         self._table = sqlite3.connect("", check_same_thread=False)
         weakref.finalize(self, self._table.close)
@@ -84,7 +80,6 @@ class Scan:
     """One pass over all rows, which checks them."""
 
     def __init__(self, files: RowFiles) -> None:
-        """Prepares a pass over the rows of files."""
         self._files = files
         self._faults: list[Fault] = []
         self._reads_all = True  # False after an unreadable row, which may contain any document
@@ -92,9 +87,8 @@ class Scan:
     def documents(self, *, adjacent: bool) -> Iterator[DocumentRows]:
         """Yields the documents in the order of their first rows.
 
-        Args:
-            adjacent: Whether the rows of each document follow each other; then no table of rows is
-                needed, but duplicate ids are not detected.
+        If rows of each document are `adjacent`, no table of rows is needed, but duplicate ids are
+        not detected.
 
         Raises:
             ConfigError: Faults of rows, and contradictions between rows; after the last document.
@@ -146,7 +140,6 @@ class Scan:
                 yield RowPlace(line.number, line.offset, line.size, *texts)
 
     def _compare(self, rows: Sequence[RowPlace]) -> None:
-        """Reports contradictions between the rows on a document."""
         name = f"document {rows[0].document!r}"
         source = next((row for row in rows if row.content), None)
         if source is None and not self._reads_all:

@@ -69,24 +69,7 @@ def _check_answer(answer: JsonValue) -> JsonValue:
 
 
 class Row(BaseModel):
-    """One row of a file.
-
-    Attributes:
-        id: Id of the example.
-        document: Text of the document; may be empty, as in official data.
-        document_path: Path of the document, relative to the folder of the JSON Lines file; or URL.
-        documents: Files, folders, patterns, archives or URLs that form one document.
-        collection: Name of a collection in a config's `collections`.
-        document_id: Id that the rows on a document share; one of them has its text or path.
-        question: The question; empty for summarisation.
-        references: Accepted answers.
-        choices: Allowed answers.
-        evidence: [start, end] in characters of the document, or exact quotes from it.
-        title: Title of the document.
-        group: Name of a group for reports.
-        metadata: Any other values.
-        answer: Type of the answer: `date`, `{type: number, minimum: 0}`.
-    """
+    """One row of a file."""
 
     # The validator is built for the first row, so that checking a config stays fast.
     model_config = ConfigDict(
@@ -94,20 +77,27 @@ class Row(BaseModel):
     )
 
     id: Annotated[str, Field(min_length=1)]
-    document: str | None = None
+    document: str | None = None  # text of the document; may be empty, as in official data
+    # Path of the document, relative to the folder of the JSON Lines file; or URL.
     document_path: Annotated[str, Field(min_length=1)] | None = None
+    # Files, folders, patterns, archives or URLs that form one document.
     documents: Annotated[list[str], Field(min_length=1)] | None = None
+    # Name of a collection in a config's `collections`.
     collection: Annotated[str, Field(min_length=1)] | None = None
+    # Id that the rows on a document share; one of them has its text or path.
     document_id: Annotated[str, Field(min_length=1)] | None = None
-    question: str = ""
+    question: str = ""  # the question; empty for summarisation
+    # Accepted answers.
     references: list[str] = Field(default_factory=list)  # pydantic would deep-copy `[]`
-    choices: list[str] = Field(default_factory=list)
+    choices: list[str] = Field(default_factory=list)  # allowed answers
+    # [start, end] in characters of the document, or exact quotes from it.
     evidence: Annotated[list[JsonValue], AfterValidator(_check_evidence)] = Field(
         default_factory=list
     )
     title: str = ""
     group: str = ""
-    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)  # any other values
+    # Type of the answer: `date`, `{type: number, minimum: 0}`.
     answer: Annotated[JsonValue, AfterValidator(_check_answer)] = None
 
     @model_validator(mode="after")
@@ -171,12 +161,8 @@ def validated(fields: Mapping[str, Any], ignore: Collection[str] = ()) -> Row:
 def decode(line: bytes, *, strict: bool = True) -> Mapping[str, Any]:
     """Returns the fields of a line; U+FFFD replaces halves of surrogate pairs.
 
-    Args:
-        line: One line of a file.
-        strict: Whether NaN and duplicate fields are faults; official files may have them.
-
-    Raises:
-        RowError: The line is not a JSON object in UTF-8.
+    NaN and duplicate fields are faults if `strict`; official files may have them. Raises RowError
+    if the line is not a JSON object in UTF-8.
     """
     try:
         text = line.removeprefix(codecs.BOM_UTF8).rstrip().decode()

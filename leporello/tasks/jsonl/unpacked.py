@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import lzma
 import os
 import secrets
@@ -37,7 +36,7 @@ def unpacked(path: Path) -> Path:
     """
     with opened(path) as file:
         magic = file.read(6)
-    if not any(magic.startswith(mark) for mark in _OPENERS):
+    if not magic.startswith(tuple(_READERS)):
         return Path(os.fspath(path))
     # gzip and xz cannot seek, so each shard would read from the beginning, which is quadratic. An
     # index into them (rapidgzip, indexed_bzip2) needs a library per format (decision 38).
@@ -88,60 +87,45 @@ def _blocks(path: Path) -> Iterator[bytes]:
         magic = file.read(6)
         file.seek(0)
         try:
-            stream = next(open_ for mark, open_ in _OPENERS.items() if magic.startswith(mark))(file)
-            while block := stream.read(_BLOCK):
-                yield block
+            yield from next(read for mark, read in _READERS.items() if magic.startswith(mark))(file)
         except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
             raise UserError(
                 f"{path}: the compressed data is truncated or damaged: {error}; fetch it again"
             ) from None
 
 
-class _Frames(io.RawIOBase):
-    """Content of consecutive frames, decompressed in bounded memory."""
-
-    def __init__(self, file: IO[bytes], decompressor: Callable[[], Any]) -> None:
-        self._file, self._decompressor = file, decompressor
-        self._frame: Any = None
-        self._packed, self._content = b"", memoryview(b"")
-
-    def readable(self) -> bool:
-        """Returns True: the stream is readable."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 -- as in RawIOBase
-        """Fills a buffer, and returns the number of bytes."""
-        while not self._content:
-            data = self._packed or self._file.read(_FRAGMENT)
-            if not data:
-                if self._frame:
-                    raise EOFError("ends within a frame")
-                return 0
-            self._packed = b""
-            if not self._frame and not (data := data.lstrip(b"\0")):  # padding between frames
-                continue
-            self._frame = self._frame or self._decompressor()
-            self._content = memoryview(self._frame.decompress(data))
-            if self._frame.eof:
-                self._packed, self._frame = self._frame.unused_data, None
-        count = min(len(buffer), len(self._content))
-        buffer[:count], self._content = self._content[:count], self._content[count:]
-        return count
+def _frames(file: IO[bytes], decompressor: Callable[[], Any]) -> Iterator[bytes]:
+    """Yields the content of consecutive frames, decompressed in bounded memory."""
+    frame, packed = None, b""
+    while data := packed or file.read(_FRAGMENT):
+        packed = b""
+        if frame is None and not (data := data.lstrip(b"\0")):  # padding between frames
+            continue
+        frame = frame or decompressor()
+        yield frame.decompress(data)
+        if frame.eof:
+            packed, frame = frame.unused_data, None
+    if frame:
+        raise EOFError("ends within a frame")
 
 
-def _zst(file: IO[bytes]) -> _Frames:
+def _zst(file: IO[bytes]) -> Iterator[bytes]:
     import zstandard
 
-    return _Frames(file, zstandard.ZstdDecompressor().decompressobj)
+    return _frames(file, zstandard.ZstdDecompressor().decompressobj)
 
 
-def _xz(file: IO[bytes]) -> _Frames:
-    return _Frames(file, partial(lzma.LZMADecompressor, memlimit=_MEMORY))
+def _xz(file: IO[bytes]) -> Iterator[bytes]:
+    return _frames(file, partial(lzma.LZMADecompressor, memlimit=_MEMORY))
 
 
-_OPENERS: Mapping[bytes, Callable[[Any], Any]] = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
+def _streamed(open_: Callable[..., Any], file: IO[bytes]) -> Iterator[bytes]:
+    return iter(partial(open_(file).read, _BLOCK), b"")
+
+
+_READERS: Mapping[bytes, Callable[[IO[bytes]], Iterator[bytes]]] = {
+    b"\x1f\x8b": partial(_streamed, gzip.open),
+    b"BZh": partial(_streamed, bz2.open),
     b"\xfd7zXZ\0": _xz,
     b"\x28\xb5\x2f\xfd": _zst,
 }

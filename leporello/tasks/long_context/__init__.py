@@ -1,4 +1,6 @@
 """Newer benchmarks of long documents, with their prompts in YAML files.
 
-Begin with `templates` (splits a prompt at its document), then `longbench`.
+Begin with `templates` (data files, prompts, and generated examples), then `longbench`. RULER and
+BABILong generate their texts: `recipes` and `sources` write those of `ruler`, `babi` the facts of
+`babilong`.
 """

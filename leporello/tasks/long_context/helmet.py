@@ -17,8 +17,7 @@ from leporello.core.records import Document, Example
 from leporello.tasks.jsonl.schema import RowError, decode
 from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
 from leporello.tasks.official.archives import Archive, data_directory, present
-from leporello.tasks.official.benchmark import Benchmark
-from leporello.tasks.official.fields import text_of, texts_of
+from leporello.tasks.official.benchmark import Benchmark, text_of, texts_of
 
 _Row = Mapping[str, Any]
 _QUESTIONS, _SHOTS, _SEED = 100, 2, 42  # as in the authors' configs
@@ -35,7 +34,6 @@ class Helmet(Benchmark):
     Attributes:
         name: Name of the task.
         length: Length of the input in tokens of Llama 2.
-        split: Always `test`.
         data: Directory of the benchmarks' files; `helmet` in it is the authors' folder `data`. None
             means `LEPORELLO_DATA` or `data`.
     """
@@ -103,11 +101,13 @@ class Helmet(Benchmark):
 
     @property
     def _files(self) -> _Row:
-        return data_of("helmet")["tasks"][self.name]  # type: ignore[no-any-return]  # YAML
+        files: _Row = data_of("helmet")["tasks"][self.name]
+        return files
 
     @property
     def _kind(self) -> _Row:
-        return data_of("helmet")[self._files["kind"]]
+        kind: _Row = data_of("helmet")[self._files["kind"]]
+        return kind
 
 
 @lru_cache(maxsize=8)

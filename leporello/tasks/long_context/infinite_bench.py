@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Literal
 
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import JSON, Document, Example
+from leporello.metrics.long_context.infinite_bench import TaskName
 from leporello.tasks.jsonl.schema import RowError
 from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
-from leporello.tasks.official.benchmark import Benchmark, Published
-from leporello.tasks.official.fields import text_of, texts_of
+from leporello.tasks.official.benchmark import Benchmark, text_of, texts_of
 from leporello.text import answers
 
 _CALL = re.compile(r"func_[0-9]+\(-?[0-9]+\)")
@@ -36,21 +36,15 @@ class InfiniteBench(Benchmark):
         name: Name of the task in the benchmark's file names.
         prompts: Set of prompts: `yarn-mistral`, which the authors use for all open models, or
             `gpt4`, without its system messages.
-        split: Always `test`.
-        data: Directory of the benchmarks' files, with `infinite_bench/NAME.jsonl`. None means
-            `LEPORELLO_DATA` or `data`.
     """
 
-    name: Literal[
-        "passkey", "number_string", "kv_retrieval", "longdialogue_qa_eng", "longbook_sum_eng",
-        "longbook_choice_eng", "longbook_qa_eng", "longbook_qa_chn", "math_find", "math_calc",
-        "code_run", "code_debug",
-    ]  # fmt: skip
+    name: TaskName
     prompts: Literal["yarn-mistral", "gpt4"] = "yarn-mistral"
     split: str = "test"
     data: Path | None = None
 
     benchmark: ClassVar[str] = "infinite_bench"
+    repository: ClassVar[str] = "xinrongzhang2022/InfiniteBench"
 
     @property
     def metrics(self) -> tuple[MetricEntry, ...]:
@@ -60,10 +54,9 @@ class InfiniteBench(Benchmark):
         return ({**entry, "skip": 1},) if is_chat else (entry,)
 
     @property
-    def published(self) -> Published:
-        """The task's file on the hub."""
-        file = f"{self.name}.jsonl"
-        return Published("xinrongzhang2022/InfiniteBench", file, f"infinite_bench/{file}")
+    def file(self) -> str:
+        """The task's file."""
+        return f"{self.name}.jsonl"
 
     def normalise(self, text: str, example: Example) -> str:
         """Returns an answer in the form that the metric requires."""
@@ -71,10 +64,8 @@ class InfiniteBench(Benchmark):
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example:
         """Parses one row; see `Benchmark.take`."""
-        template, question = (
-            data_of("infinite_bench")[self.name][self.prompts],
-            text_of(row, "input"),
-        )
+        template = data_of("infinite_bench")[self.name][self.prompts]
+        question = text_of(row, "input")
         choices = texts_of(row, "options") if self.name in _CHOICES else ()
         return Example(
             id=f"{self.name}-{row.get('id', number)}",
@@ -87,11 +78,7 @@ class InfiniteBench(Benchmark):
         )
 
     def _fields(self, question: str, choices: tuple[str, ...]) -> dict[str, str]:
-        """Returns the fields of the authors' prompt, except the document.
-
-        Raises:
-            RowError: The row does not have four options, or the question lacks a required text.
-        """
+        """Returns the fields of the authors' prompt, except the document."""
         fields = {"input": question, "question": question}
         if self.name in _CHOICES:
             if len(choices) != len(_LETTERS):
@@ -116,13 +103,7 @@ def _extracted(pattern: re.Pattern[str], question: str, what: str) -> str:
 def references(task: str, answer: Any, options: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ANN401 -- any JSON
     """Returns the references in a row's answer, in the form that the metric requires.
 
-    Args:
-        task: Name of the task.
-        answer: The row's `answer`: a text, a number, or a list of them.
-        options: The row's options; may be empty.
-
-    Raises:
-        RowError: The answer has a wrong type.
+    The answer is a text, a number, or a list of them. Raises RowError for other types.
     """
     listed = answer if isinstance(answer, list) else [answer]
     kind: type | tuple[type, ...] = str
@@ -151,7 +132,6 @@ def _number(text: str) -> Any:  # noqa: ANN401 -- any JSON
 
 
 def _labelled(answer: list[str], options: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the text of the correct option, and its letter."""
     if len(answer) > 1 and answer[1] in tuple(_LETTERS):
         return tuple(answer[:2])
     if answer[0] not in options:

@@ -14,8 +14,7 @@ from leporello.core.records import JSON, Document, Example
 from leporello.tasks.jsonl.schema import RowError
 from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
 from leporello.tasks.official.archives import Archive, zip_or_folder
-from leporello.tasks.official.benchmark import Benchmark, Published
-from leporello.tasks.official.fields import one_of, text_of, texts_of
+from leporello.tasks.official.benchmark import Benchmark, one_of, text_of, texts_of
 from leporello.text import answers
 
 _PARAGRAPH = re.compile(r"(?:Paragraph |段落)\d")
@@ -35,9 +34,6 @@ class LongBench(Benchmark):
     Attributes:
         name: Name of the task in the benchmark.
         extended: Whether to use the task of LongBench-E, whose examples are grouped by length.
-        split: Always `test`.
-        data: Directory of the benchmarks' files, with `longbench/data.zip` or
-            `longbench/data/NAME.jsonl`. None means `LEPORELLO_DATA` or `data`.
     """
 
     name: Literal[
@@ -51,7 +47,8 @@ class LongBench(Benchmark):
     data: Path | None = None
 
     benchmark: ClassVar[str] = "longbench"
-    published: ClassVar[Published] = Published("THUDM/LongBench", "data.zip", "longbench/data.zip")
+    repository: ClassVar[str] = "THUDM/LongBench"
+    file: ClassVar[str] = "data.zip"
 
     def __post_init__(self) -> None:
         if self.extended and not self._data["extended"]:
@@ -104,7 +101,8 @@ class LongBench(Benchmark):
 
     @property
     def _data(self) -> Mapping[str, Any]:
-        return data_of("longbench")[self.name]
+        data: Mapping[str, Any] = data_of("longbench")[self.name]
+        return data
 
 
 def _length(row: Mapping[str, Any]) -> str:
@@ -120,11 +118,7 @@ class LongBenchV2(Benchmark):
 
     The options are `choices`, the reference is a letter; `group` is the difficulty, and `metadata`
     contains difficulty and length. White space around texts is removed, as in the authors' code.
-
-    Attributes:
-        split: Always `test`, which is `train` on the hub.
-        data: Directory of the benchmarks' files, with `longbench_v2/data.json`. None means
-            `LEPORELLO_DATA` or `data`.
+    The split `test` is `train` on the hub.
     """
 
     split: str = "test"
@@ -132,9 +126,8 @@ class LongBenchV2(Benchmark):
 
     benchmark: ClassVar[str] = "longbench_v2"
     metrics: ClassVar[tuple[MetricEntry, ...]] = ("longbench_v2",)
-    published: ClassVar[Published] = Published(
-        "THUDM/LongBench-v2", "data.json", "longbench_v2/data.json"
-    )
+    repository: ClassVar[str] = "THUDM/LongBench-v2"
+    file: ClassVar[str] = "data.json"
 
     def normalise(self, text: str, example: Example) -> str:
         """Returns an answer in the form that the metric requires."""

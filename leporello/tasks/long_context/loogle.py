@@ -15,8 +15,7 @@ from leporello.core.records import Document, Example, Span
 from leporello.tasks.jsonl.schema import RowError
 from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
 from leporello.tasks.official.archives import Archive
-from leporello.tasks.official.benchmark import Benchmark, Published
-from leporello.tasks.official.fields import text_of
+from leporello.tasks.official.benchmark import Benchmark, Published, text_of
 
 # Fields in rows with several questions -> fields in rows with one question.
 _FLAT = {"Q": "question", "A": "answer", "S": "evidence"}
@@ -33,9 +32,6 @@ class LooGLE(Benchmark):
 
     Attributes:
         name: Name of the task in the benchmark.
-        split: Always `test`.
-        data: Directory of the benchmarks' files, with `loogle/NAME.jsonl` or the older
-            `loogle/data.zip`. None means `LEPORELLO_DATA` or `data`.
     """
 
     name: Literal["shortdep_qa", "longdep_qa", "longdep_summarization", "shortdep_cloze"]
@@ -43,6 +39,7 @@ class LooGLE(Benchmark):
     data: Path | None = None
 
     benchmark: ClassVar[str] = "loogle"
+    repository: ClassVar[str] = "bigai-nlco/LooGLE"
 
     @property
     def metrics(self) -> tuple[MetricEntry, ...]:
@@ -53,10 +50,10 @@ class LooGLE(Benchmark):
     def published(self) -> Published:
         """The task's file on the hub, with one question per row."""
         file = self.name.removeprefix("longdep_") if "summ" in self.name else self.name
-        return Published("bigai-nlco/LooGLE", f"data/{file}.jsonl", f"loogle/{self.name}.jsonl")
+        return Published(self.repository, f"data/{file}.jsonl", f"loogle/{self.name}.jsonl")
 
     def places(self, folder: Path) -> Sequence[Archive]:
-        """Returns the task's file, and the older zip."""
+        """Returns the task's file, and the zip of older versions, `data.zip`."""
         file = f"{self.name}.jsonl"
         return Archive(folder / file), Archive(folder / "data.zip", (f"data/{file}", file))
 
@@ -98,7 +95,8 @@ class LooGLE(Benchmark):
 
     @property
     def _data(self) -> Mapping[str, Any]:
-        return data_of("loogle")[self.name]
+        data: Mapping[str, Any] = data_of("loogle")[self.name]
+        return data
 
 
 def _pairs(value: Any) -> Sequence[Mapping[str, Any]]:  # noqa: ANN401 -- any JSON

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -12,9 +12,7 @@ from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import Document, Example
 from leporello.tasks.jsonl.schema import RowError, decode
-from leporello.tasks.official.archives import Archive
-from leporello.tasks.official.benchmark import Benchmark, Published
-from leporello.tasks.official.fields import one_of, text_of, texts_of
+from leporello.tasks.official.benchmark import Benchmark, one_of, text_of, texts_of
 
 _EDGES, _OPERATION = "The graph has the following edges:\n", "Operation:\n"
 
@@ -28,9 +26,6 @@ class Mrcr(Benchmark):
 
     Attributes:
         name: Name of the file.
-        split: Always `test`, which is `train` on the hub.
-        data: Directory of the benchmarks' files, with `mrcr/2needle/2needle_0.parquet` and so on.
-            None means `LEPORELLO_DATA` or `data`.
     """
 
     name: Literal[
@@ -40,13 +35,13 @@ class Mrcr(Benchmark):
     data: Path | None = None
 
     benchmark: ClassVar[str] = "mrcr"
+    repository: ClassVar[str] = "openai/mrcr"
     metrics: ClassVar[tuple[MetricEntry, ...]] = ("mrcr",)
 
     @property
-    def published(self) -> Published:
-        """The file on the hub."""
-        file = f"{self.name.partition('_')[0]}/{self.name}.parquet"
-        return Published("openai/mrcr", file, f"mrcr/{file}")
+    def file(self) -> str:
+        """Path of the file in the repository."""
+        return f"{self.name.partition('_')[0]}/{self.name}.parquet"
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example:
         """Parses one row; see `Benchmark.take`."""
@@ -76,9 +71,6 @@ class GraphWalks(Benchmark):
 
     Attributes:
         name: Name of the file without `graphwalks_`.
-        split: Always `test`, which is `train` on the hub.
-        data: Directory of the benchmarks' files, with `graphwalks/graphwalks_NAME.parquet`. None
-            means `LEPORELLO_DATA` or `data`.
     """
 
     name: Literal["128k_and_shorter", "256k_to_1mil"] = "128k_and_shorter"
@@ -86,17 +78,13 @@ class GraphWalks(Benchmark):
     data: Path | None = None
 
     benchmark: ClassVar[str] = "graphwalks"
+    repository: ClassVar[str] = "openai/graphwalks"
     metrics: ClassVar[tuple[MetricEntry, ...]] = ("graphwalks",)
 
     @property
-    def published(self) -> Published:
-        """The file on the hub."""
-        file = f"graphwalks_{self.name}.parquet"
-        return Published("openai/graphwalks", file, f"graphwalks/{file}")
-
-    def places(self, folder: Path) -> Sequence[Archive]:
-        """Returns the file."""
-        return (Archive(folder / f"graphwalks_{self.name}.parquet"),)
+    def file(self) -> str:
+        """Path of the file in the repository."""
+        return f"graphwalks_{self.name}.parquet"
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example:
         """Parses one row; see `Benchmark.take`."""
@@ -120,11 +108,7 @@ class GraphWalks(Benchmark):
 
 
 def _messages(text: str) -> list[tuple[str, str]]:
-    """Returns the roles and texts of a conversation that ends with a question.
-
-    Raises:
-        RowError: The text is not such a conversation.
-    """
+    """Returns the roles and texts of a conversation that ends with a question."""
     turns: Any = decode(b'{"turns": %b}' % text.encode(), strict=False).get("turns")
     if not isinstance(turns, list) or len(turns) < 2:  # noqa: PLR2004 -- a turn and the question
         raise RowError(["field 'prompt' must be a JSON list of at least two messages"])

@@ -17,8 +17,7 @@ from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import Document, Example, Span
 from leporello.models.locate import model_fingerprint
-from leporello.tasks.generated.generated import Generated
-from leporello.tasks.long_context.templates import data_of
+from leporello.tasks.long_context.templates import Generated, data_of
 from leporello.tasks.official.archives import data_directory
 from leporello.text.tokens import tokenizer
 
@@ -57,7 +56,6 @@ class NoLiMa(Generated):
     data: Path | None = None
 
     def __len__(self) -> int:
-        """Returns the number of examples."""
         return len(_BOOKS) * len(self._tests) * _DEPTHS
 
     def fingerprint(self) -> str:

@@ -1,27 +1,35 @@
-"""Prompts and instructions from a benchmark's data file."""
+"""Data files of newer benchmarks, their prompts, and the base class of generated examples."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from leporello.core.official_prompt import OfficialPrompt
+from leporello.core.records import DocumentRows, Example
 from leporello.core.yaml.tree import read_tree
 
 _SLOT = "{context}"
 _FIELD = re.compile(r"(?<!{){\w+}")
 _SENTENCE = re.compile(r"[.!?。！？\"”]\s*$")
 _SHORTEST = 10  # least characters of a line of an instruction; shorter lines are headers
+_BYTES = 6  # approximate bytes per token
+
+
+def file_of(benchmark: str) -> Path:
+    """Returns the path of a benchmark's data file."""
+    return Path(__file__).with_name(f"{benchmark}.yaml")
 
 
 @cache
-def data_of(benchmark: str) -> Mapping[str, Mapping[str, Any]]:
-    """Returns the settings of a benchmark's tasks by name, from its data file."""
-    loaded: Any = read_tree(Path(__file__).with_name(f"{benchmark}.yaml")).plain()
-    return cast("Mapping[str, Mapping[str, Any]]", loaded)
+def data_of(benchmark: str) -> Mapping[str, Any]:
+    """Returns the content of a benchmark's data file, with settings and prompts."""
+    loaded: Any = read_tree(file_of(benchmark)).plain()
+    content: Mapping[str, Any] = loaded
+    return content
 
 
 def prompt_of(template: str, fields: Mapping[str, str]) -> OfficialPrompt:
@@ -42,3 +50,29 @@ def instruction_of(template: str) -> str:
         if len(line) >= _SHORTEST and not _FIELD.search(line) and not line.endswith((":", "："))
     )
     return "\n".join(dict.fromkeys(sentences))
+
+
+class Generated:
+    """Examples that depend only on their numbers from 0; each has its own document."""
+
+    length: int
+
+    def example(self, number: int) -> Example:
+        """Returns an example by its number."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def examples(self) -> Iterator[Example]:
+        """Yields the examples, which are generated one by one."""
+        return map(self.example, range(len(self)))
+
+    def layout(self) -> Iterator[DocumentRows]:
+        """Yields one document per example; see `Sharded.layout`."""
+        for number in range(len(self)):
+            yield DocumentRows(1, _BYTES * self.length, number)
+
+    def examples_of(self, documents: Sequence[DocumentRows], first: int) -> Iterator[Example]:
+        """Yields the examples on these documents; see `Sharded.examples_of`."""
+        return map(self.example, range(first, first + len(documents)))

@@ -21,7 +21,7 @@ from leporello.core.environment.input_limits import ROW_BYTES
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import at_home, opened
 from leporello.storage import RemotePath, to_path
-from leporello.tasks.jsonl.tables import ParquetRows
+from leporello.tasks.jsonl.formats import ParquetRows
 
 _BLOCK = 1 << 20  # bytes of rows that are decompressed at once
 # Parts of a JSON list: an object without inner objects, and the end.
@@ -41,15 +41,12 @@ def data_directory(folder: Path | None) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The rows of a split, in their file.
+    """The rows of a split, in their file."""
 
-    Attributes:
-        path: A zip, a bz2 file, plain JSON Lines, a Parquet file (whose rows are its lines), or a
-            JSON list of objects without inner ones.
-        members: Possible names of the member of a zip; the first that exists is read.
-    """
-
+    # A zip, a bz2 file, plain JSON Lines, a Parquet file (whose rows are its lines), or a JSON list
+    # of objects without inner ones.
     path: Path
+    # Possible names of the member of a zip; the first that exists is read.
     members: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -150,10 +147,7 @@ def check_split(task: str, split: str, splits: Sequence[str]) -> None:
 def present(task: str, archives: Sequence[Archive], source: str = "") -> Archive:
     """Returns the first archive of a task's split that exists.
 
-    Args:
-        task: Name of the task, for messages.
-        archives: Possible archives, in order of preference.
-        source: URL for a manual download; empty if `fetch` downloads the file.
+    The source is the URL for a manual download; empty if `fetch` downloads the file.
 
     Raises:
         UserError: No archive exists.

@@ -9,6 +9,7 @@ order.
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,37 +22,43 @@ from leporello.core.files import Stamp, sha256, stamp
 from leporello.core.records import JSON, DocumentRows, Example
 from leporello.tasks.jsonl.schema import RowError, decode
 from leporello.tasks.layouts import ForwardReader, LaidOut, Layout, cached_layout
-from leporello.tasks.official.archives import Archive, check_split, data_directory, present
+from leporello.tasks.official.archives import (
+    Archive,
+    check_split,
+    data_directory,
+    present,
+    zip_or_folder,
+)
 from leporello.tasks.official.validate import DocumentGroup, RowIndex, document_key, merged
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Source of a split's file, and its place in the data directory.
+    """Source of a split's file, and its place in the data directory."""
 
-    Attributes:
-        repository: A data set on the hub.
-        file: Path of the file in the repository.
-        place: Path below the data directory.
-    """
-
-    repository: str
-    file: str
-    place: str
+    repository: str  # a data set on the hub
+    file: str  # path of the file in the repository
+    place: str  # path below the data directory
 
 
 class Benchmark(LaidOut):
     """A task whose examples are rows of a benchmark's file, with one file per split.
 
-    Subclasses are frozen dataclasses with `split`, `data` and `take` or `take_all`, and with these
-    attributes or an `archive`.
+    Subclasses are frozen dataclasses with `take` or `take_all`, and with these attributes or an
+    `archive`.
 
     Attributes:
+        split: Always `test`.
+        data: Directory of the benchmarks' files. None means `LEPORELLO_DATA` or `data`.
         benchmark: Name of the benchmark, and of its folder in the data directory.
-        by_hand: URL for a manual download; empty if `fetch` downloads the files.
+        repository: Data set on the hub from which `fetch` downloads the files; may be empty.
+        by_hand: URL for a manual download, without a repository.
     """
 
+    split: str
+    data: Path | None
     benchmark: ClassVar[str]
+    repository: ClassVar[str] = ""
     by_hand: ClassVar[str] = ""
 
     @property
@@ -71,28 +78,41 @@ class Benchmark(LaidOut):
         Raises:
             UserError: The split or the file does not exist.
         """
-        task: Any = self
-        check_split(self.full_name, task.split, self.splits)
-        folder = data_directory(task.data) / self.benchmark
+        check_split(self.full_name, self.split, self.splits)
+        folder = data_directory(self.data) / self.benchmark
         return present(self.full_name, self.places(folder), self.by_hand)
 
-    def places(self, folder: Path) -> Sequence[Archive]:
-        """Returns the possible archives of the split; `fetch` downloads to the first."""
-        task: Any = self
-        return (Archive(folder.parent / task.published.place),)
+    @property
+    def file(self) -> str:
+        """Path of the split's file in the repository."""
+        raise NotImplementedError
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Example | None:
-        """Parses one row, and returns its example; None if the row does not belong to the task.
-
-        Args:
-            number: Number of the row, from 0.
-            row: Fields of the row.
-
-        Returns:
-            The example, with a document without id. Faults of the data are in its `fault`.
+    @property
+    def published(self) -> Published | None:
+        """The split's file on the hub; None without a repository.
 
         Raises:
-            RowError: Fields are missing or have wrong types.
+            UserError: The split does not exist.
+        """
+        if not self.repository:
+            return None
+        check_split(self.full_name, self.split, self.splits)
+        place = f"{self.benchmark}/{self.file.removeprefix('data/')}"
+        return Published(self.repository, self.file, place)
+
+    def places(self, folder: Path) -> Sequence[Archive]:
+        """Returns the possible archives of the split; a zip contains one file per split."""
+        path = folder / self.file.removeprefix("data/")
+        if path.suffix != ".zip":
+            return (Archive(path),)
+        split = f"{self.split}.jsonl"
+        return zip_or_folder(folder, path.name, f"{path.stem}/{split}", split)
+
+    def take(self, number: int, row: Mapping[str, Any]) -> Example | None:
+        """Parses one row; returns its example, or None if the row does not belong to the task.
+
+        The number is counted from 0. The example's document has no id. Faults of the data are in
+        its `fault`; missing fields and wrong types raise RowError.
         """
         raise NotImplementedError
 
@@ -128,7 +148,6 @@ class Benchmark(LaidOut):
         return _cached_layout(self, archive, stamp(archive.path))
 
     def _first(self, group: DocumentGroup, content: bytes) -> Example:
-        """Returns the example of the row with a document's text."""
         try:
             examples = self.take_all(group.number, decode(content, strict=False))
         except RowError:
@@ -137,7 +156,7 @@ class Benchmark(LaidOut):
         for example in examples:
             if (example.id, document_key(example.document)) == (first, group.key):
                 return example
-        raise _changed(self.archive)
+        raise UserError(f"{self.archive}: has changed while it was read; run again")
 
 
 @lru_cache(maxsize=16)
@@ -163,5 +182,54 @@ def _examples(group: DocumentGroup, first: Example, file: str) -> Iterator[Examp
         yield dataclasses.replace(example, document=document, references=references, fault=fault)
 
 
-def _changed(archive: Archive) -> UserError:
-    return UserError(f"{archive}: has changed while it was read; run again")
+def text_of(row: Mapping[str, Any], name: str) -> str:
+    """Returns a field that must be text.
+
+    Raises:
+        RowError: The field is missing, or has another type.
+    """
+    if not isinstance(value := _field(row, name), str):
+        raise RowError([f"field {name!r} must be text, got {json.dumps(value):.60}"])
+    return value
+
+
+def _field(row: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 -- any JSON
+    if name not in row:
+        raise RowError([f"field {name!r} is missing; the row has {', '.join(row) or 'none'}"])
+    return row[name]
+
+
+def outputs(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the gold answers of a row; empty if the benchmark does not publish them.
+
+    Raises:
+        RowError: The field is neither text, nor a list of texts, nor null, nor missing.
+    """
+    value = row.get("output")
+    listed = [] if value is None else value if isinstance(value, list) else [value]
+    if not all(isinstance(item, str) for item in listed):
+        raise RowError([f"field 'output' must be text, got {json.dumps(value):.60}"])
+    return tuple(listed)
+
+
+def texts_of(row: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Returns a field that must be a list of texts; null counts as empty.
+
+    Raises:
+        RowError: The field is missing, or has another type.
+    """
+    value = [] if _field(row, name) is None else row[name]
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise RowError([f"field {name!r} must be a list of texts, got {value!r:.60}"])
+    return tuple(value)
+
+
+def one_of(row: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> str:
+    """Returns a field that must have an allowed value.
+
+    Raises:
+        RowError: The field is missing, or has another value.
+    """
+    if (value := row.get(name)) not in allowed:
+        raise RowError([f"field {name!r} must be one of {', '.join(allowed)}, got {value!r:.60}"])
+    return str(value)

@@ -26,36 +26,21 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")  # the hub's ETag of large files
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A file in the data directory.
+    """A file in the data directory."""
 
-    Attributes:
-        task: Name of the task for which it was fetched.
-        path: Path of the file.
-        size: Size in bytes.
-        sha256: SHA-256 of its bytes.
-        downloaded: Whether it was downloaded; False if it existed already.
-    """
-
-    task: str
+    task: str  # name of the task for which it was fetched
     path: Path
     size: int
-    sha256: str
-    downloaded: bool
+    sha256: str  # SHA-256 of its bytes
+    downloaded: bool  # whether it was downloaded; False if it existed already
 
 
 def fetch(tasks: Mapping[str, Task], data: Path | None = None) -> Iterator[Fetched]:
-    """Downloads the files of benchmarks' tasks, one per iteration.
+    """Downloads the files of benchmarks' tasks, and yields each file once.
 
     Existing files are skipped without a request to the hub. An interrupted download is resumed; a
     file has its final name only if it is complete and its checksum is right. `HF_ENDPOINT` sets the
-    hub.
-
-    Args:
-        tasks: Tasks by name.
-        data: The data directory; None means the directory of each task.
-
-    Yields:
-        Each file once, even if several tasks read it.
+    hub. Without `data`, each task has its own data directory.
 
     Raises:
         UserError: A task's files are not on the hub, the hub cannot be reached or has no such file,

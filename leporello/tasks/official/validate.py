@@ -23,20 +23,13 @@ _FIELDS = tuple(f.name for f in dataclasses.fields(Example) if f.name != "docume
 
 @dataclass(slots=True)
 class DocumentGroup:
-    """The examples on a document, without its text.
+    """The examples on a document, without its text."""
 
-    Attributes:
-        number: Number of the row with the text, from 0; blank lines do not count.
-        size: Size of that row, in bytes.
-        key: Key of the document, from `document_key`.
-        examples: Lines of first rows, with examples, by id in the order of the rows. The first
-            example has only id, question and data of further rows; its first row, which has the
-            document, is read again.
-    """
-
-    number: int
-    size: int
-    key: str
+    number: int  # number of the row with the text, from 0; blank lines do not count
+    size: int  # size of that row, in bytes
+    key: str  # key of the document, from `document_key`
+    # Lines of first rows, with examples, by id in the order of the rows. The first example has only
+    # id, question and data of further rows; its first row, which has the document, is read again.
     examples: dict[str, tuple[int, Example]]
 
     def rows(self) -> DocumentRows:
@@ -157,7 +150,6 @@ def merged(example: Example, further: Example) -> Example:
 
 
 def _packed(example: Example) -> dict[str, JSON]:
-    """Returns an example as JSON, without its document and empty fields."""
     fields = {name: value for name in _FIELDS if (value := getattr(example, name))}
     if example.evidence:
         fields["evidence"] = [[span.start, span.end] for span in example.evidence]

@@ -77,7 +77,6 @@ class Sample:
                     )
 
     def __len__(self) -> int:
-        """Returns the number of examples."""
         return sum(len(rows) for _, rows in _by_document()) - len(self.left_out)
 
     def fingerprint(self) -> str:
@@ -109,10 +108,6 @@ def _story() -> Document:
     return dataclasses.replace(document, title="The Honest Ten")
 
 
-def _report() -> Document:
-    return load(_FOLDER / "report.md", "report")
-
-
 def _python() -> Document:
     from pydoc_data.topics import topics
 
@@ -124,6 +119,6 @@ def _python() -> Document:
 
 _DOCUMENTS: Mapping[str, Callable[[], Document]] = {
     "story": _story,
-    "report": _report,
+    "report": lambda: load(_FOLDER / "report.md", "report"),
     "python": _python,
 }

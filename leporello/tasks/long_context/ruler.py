@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,10 +17,9 @@ from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import Document, Example
 from leporello.models.locate import model_fingerprint
-from leporello.tasks.generated.generated import Generated, benchmark, file_of
-from leporello.tasks.generated.questions import QuestionFile, question_file
-from leporello.tasks.generated.recipes import Context, Recipe, numbered, recipe
-from leporello.tasks.generated.words import Background, background
+from leporello.tasks.long_context.recipes import Context, Recipe, numbered, recipe
+from leporello.tasks.long_context.sources import Background, QuestionFile, background, question_file
+from leporello.tasks.long_context.templates import Generated, data_of, file_of
 from leporello.tasks.official.archives import data_directory
 from leporello.text.tokens import tokenizer
 
@@ -71,11 +71,7 @@ class Ruler(Generated):
         return min(self.samples, len(file.questions) if isinstance(file, QuestionFile) else 1 << 60)
 
     def fingerprint(self) -> str:
-        """Returns a hash of everything that determines the examples.
-
-        Raises:
-            UserError: A file or the package of words is missing.
-        """
+        """Returns a hash of everything that determines the examples."""
         settings = self._settings
         source = self._source
         sources = [
@@ -115,12 +111,12 @@ class Ruler(Generated):
 
     @property
     def _settings(self) -> Mapping[str, Any]:
-        settings: Mapping[str, Any] = benchmark("ruler")["tasks"][self.name]
+        settings: Mapping[str, Any] = data_of("ruler")["tasks"][self.name]
         return settings
 
     @property
     def _template(self) -> Mapping[str, Any]:
-        template: Mapping[str, Any] = benchmark("ruler")["templates"][self._settings["task"]]
+        template: Mapping[str, Any] = data_of("ruler")["templates"][self._settings["task"]]
         return template
 
     @property
@@ -134,11 +130,11 @@ class Ruler(Generated):
         if self._settings["task"] != "niah":
             return None
         essay = self._settings["haystack"] == "essay"
-        return background(self.background if essay else None, benchmark("ruler")["noise"])
+        return background(self.background if essay else None, data_of("ruler")["noise"])
 
     @property
     def _recipe(self) -> Recipe:
-        return recipe(self._settings, self.length, benchmark("ruler"), self._source)
+        return recipe(self._settings, self.length, data_of("ruler"), self._source)
 
     def _write(self, number: int, size: int) -> Context:
         # The seed excludes the length, so that questions and answers do not depend on it.
@@ -166,7 +162,6 @@ class Ruler(Generated):
         return f"{before}{shot.text}{after}{numbered(shot.answers)}\n"
 
     def _filled(self, template: str, context: Context) -> tuple[str, str]:
-        """Returns the filled-in template before and after the context."""
         if self._settings["task"] == "niah" and len(context.answers) == 1:
             for plural, singular in (("Some", "A"), ("are all", "is"), ("are", "is")):
                 template = template.replace(plural, singular)
@@ -190,20 +185,16 @@ def largest(fits: Callable[[int], bool], step: int, most: int | None = None) -> 
     """Returns the largest multiple of `step` that fits, or `most` if all up to it do.
 
     A bisection finds it in logarithmic time, as longer texts never fit if shorter ones do not; the
-    authors' scripts try every step.
-
-    Args:
-        fits: Function that returns whether a size fits.
-        step: Number of which sizes are multiples; at least this is returned, even if too large.
-        most: Largest size; None means no limit.
+    authors' scripts try every step. If not even `step` fits, it is returned.
     """
-    good, bad = 1, 2
-    while (most is None or bad * step <= most) and fits(bad * step):
-        good, bad = bad, 2 * bad
-    while bad - good > 1:
-        middle = (good + bad) // 2
-        above = most is not None and middle * step > most
-        good, bad = (good, middle) if above or not fits(middle * step) else (middle, bad)
+
+    def is_too_large(count: int) -> bool:
+        return (most is not None and count * step > most) or not fits(count * step)
+
+    bad = 2
+    while not is_too_large(bad):
+        bad *= 2
+    good = bisect_left(range(bad), x=True, lo=bad // 2 + 1, key=is_too_large) - 1
     if most is not None and (good + 1) * step > most and fits(most):
         return most
     return good * step

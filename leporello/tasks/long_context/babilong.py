@@ -15,10 +15,10 @@ from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Document, Example
 from leporello.models.locate import model_fingerprint
-from leporello.tasks.generated.babi import MADE, Stories, Story, generate, stories
-from leporello.tasks.generated.generated import Generated, benchmark, file_of
-from leporello.tasks.generated.recipes import inserted, trimmed
-from leporello.tasks.generated.words import background
+from leporello.tasks.long_context.babi import MADE, Stories, Story, generate, stories
+from leporello.tasks.long_context.recipes import inserted, trimmed
+from leporello.tasks.long_context.sources import background
+from leporello.tasks.long_context.templates import Generated, data_of, file_of
 from leporello.tasks.official.archives import data_directory
 from leporello.text.outline import tile
 from leporello.text.tokens import tokenizer
@@ -72,20 +72,15 @@ class Babilong(Generated):
             raise ValueError(f"facts: made is only for {', '.join(MADE)}, not {self.name}")
 
     def __len__(self) -> int:
-        """Returns the number of examples."""
         return self.samples if self.facts == "made" else min(self.samples, len(self._chosen()))
 
     def fingerprint(self) -> str:
-        """Returns a hash of everything that determines the examples.
-
-        Raises:
-            UserError: A file is missing or faulty.
-        """
+        """Returns a hash of everything that determines the examples."""
         sources = [
             *(self.name, self.length, self.samples, self.seed),
             "made" if self.facts == "made" else self._stories.sha256,
             self.tokenizer if self.tokenizer == "words" else model_fingerprint(self.tokenizer),
-            background(self.background, benchmark("ruler")["noise"]).sha256,
+            background(self.background, data_of("ruler")["noise"]).sha256,
             file_of("babilong").read_text(encoding="utf-8"),
         ]
         return hashlib.sha256(json.dumps(sources).encode()).hexdigest()
@@ -98,7 +93,7 @@ class Babilong(Generated):
         places = sorted(chance.choices(range(len(haystack) + 1), k=len(story.facts)))
         parts, indexes = inserted(haystack, story.facts, places)
         text, spans = tile(parts, " ")
-        task: dict[str, Any] = benchmark("babilong")[self.name]
+        task: dict[str, Any] = data_of("babilong")[self.name]
         head = "\n\n".join(task[part] for part in ("instruction", "examples", "post_prompt"))
         query = f"Question: {story.question}"
         prompt = OfficialPrompt(f"{head}\n\n<context>\n", "\n</context>\n\n", query)
@@ -131,7 +126,7 @@ class Babilong(Generated):
 
     def _story(self, number: int, chance: Random) -> Story:
         if self.facts == "made":
-            return generate(self.name, tuple(benchmark("babilong")[self.name]["labels"]), chance)
+            return generate(self.name, tuple(data_of("babilong")[self.name]["labels"]), chance)
         return self._stories.stories[self._chosen()[number]]
 
     def _background(self, chance: Random, story: Story) -> list[str]:
@@ -156,7 +151,7 @@ class Babilong(Generated):
 def _sentences(path: Path | None, name: str) -> tuple[list[str], list[int]]:
     """Returns the sentences of a background that are long enough, and sums of their tokens."""
     count = tokenizer(name).offsets
-    sized = [(s, len(count(s))) for s in background(path, benchmark("ruler")["noise"]).sentences]
+    sized = [(s, len(count(s))) for s in background(path, data_of("ruler")["noise"]).sentences]
     # The noise of RULER has only short sentences.
     long = [pair for pair in sized if pair[1] >= _SHORTEST] or sized
     return [s for s, _ in long], [*accumulate((size for _, size in long), initial=0)]

@@ -1,36 +1,104 @@
-"""Reads questions on short documents from the official files of SQuAD 2.0 and HotpotQA."""
+"""Sources of RULER's texts: words, backgrounds of needles, and questions of SQuAD and HotpotQA."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
 from itertools import accumulate
 from pathlib import Path
+from random import Random
 from typing import Any
+from uuid import UUID
 
+from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 from leporello.core.files import Stamp, stamp
+from leporello.loaders.files import load
+from leporello.storage import to_path
+from leporello.text.sentences import sentence_spans
+
+
+@cache
+def word_list(kind: str) -> tuple[str, ...]:
+    """Returns words of a kind (`noun`, `adjective`, `verb`), sorted.
+
+    Raises:
+        UserError: The package `wonderwords` is not installed.
+    """
+    require("words of RULER's tasks", "wonderwords")
+    text = (files("wonderwords") / "assets" / f"{kind}list.txt").read_text(encoding="utf-8")
+    return tuple(sorted({line.strip() for line in text.splitlines() if line.strip()}))
+
+
+def value(chance: Random, kind: str) -> str:
+    """Returns a key or value of a needle: seven digits, a UUID, or an adjective and a noun."""
+    if kind == "numbers":
+        return str(chance.randint(10**6, 10**7 - 1))
+    if kind == "uuids":
+        return str(UUID(int=chance.getrandbits(128), version=4))
+    return f"{chance.choice(word_list('adjective'))}-{chance.choice(word_list('noun'))}"
+
+
+@dataclass(frozen=True)
+class Background:
+    """A text without line breaks, which is repeated if it is too short."""
+
+    sentences: tuple[str, ...]
+    ends: tuple[int, ...]  # number of words up to the end of each sentence
+    sha256: str  # SHA-256 of the text, in hexadecimal
+
+    def first(self, words: int) -> list[str]:
+        """Returns the sentences with the first `words` words; the last sentence may be cut."""
+        repeats, remaining = divmod(words, self.ends[-1])
+        complete = bisect_right(self.ends, remaining)
+        over = remaining - (self.ends[complete - 1] if complete else 0)
+        cut = [" ".join(self.sentences[complete].split(" ")[:over])] if over else []
+        return [*self.sentences * repeats, *self.sentences[:complete], *cut]
+
+
+@lru_cache(maxsize=4)
+def background(path: Path | None, otherwise: str) -> Background:
+    """Returns the texts of all files in a folder, in the order of their names; or a default text.
+
+    Raises:
+        UserError: The folder does not exist, a file cannot be read, or all files are empty.
+    """
+    text = " ".join(map(_text, _files(path))) if path else otherwise
+    text = re.sub(r"\s+", " ", text).strip()
+    sentences = tuple(text[start:end].strip() for start, end in sentence_spans(text))
+    if not sentences:
+        raise UserError(f"background {path}: contains no words")
+    ends = tuple(accumulate(len(sentence.split(" ")) for sentence in sentences))
+    return Background(sentences, ends, hashlib.sha256(text.encode()).hexdigest())
+
+
+def _text(path: Path) -> str:
+    return load(path, path.name).text
+
+
+def _files(path: Path) -> list[Path]:
+    folder = to_path(str(path))
+    texts = sorted(f for f in folder.rglob("*") if f.is_file() and not f.name.startswith("."))
+    if not texts and not folder.is_file():
+        raise UserError(f"background {path}: is neither a text file nor a folder of text files")
+    return texts or [folder]
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, with numbers of documents.
-
-    Attributes:
-        question: The question.
-        answers: References.
-        documents: Documents of the question.
-        related: Other documents on the same subject.
-        evidence: Document, start and end of each text that proves the answer.
-    """
+    """A question, with numbers of documents."""
 
     question: str
     answers: tuple[str, ...]
     documents: tuple[int, ...]
-    related: tuple[int, ...] = ()
+    related: tuple[int, ...] = ()  # other documents on the same subject
+    # Document, start and end of each text that proves the answer.
     evidence: tuple[tuple[int, int, int], ...] = ()
 
 

@@ -56,11 +56,7 @@ class Citations(Averaged):
         return f"citations|{options}|average:mean|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns the statistics of an empty answer; other answers need a reader.
-
-        Raises:
-            MetricError: The answer is not empty.
-        """
+        """Returns the statistics of an empty answer; other answers need a reader."""
         if not example.references:
             return None
         if prediction.prediction:

@@ -69,11 +69,7 @@ class Judge(Summed):
         return f"judge|mode:{self.mode}|{options}|average:mean|version:1"
 
     def check_files(self, data: str) -> None:  # noqa: ARG002 -- any data
-        """Reads the answers to compare with.
-
-        Raises:
-            UserError: The file is missing, or contains no predictions.
-        """
+        """Reads the answers to compare with."""
         if self.against:
             _ = self._answers_against
 
@@ -88,11 +84,7 @@ class Judge(Summed):
             raise UserError(f"{path}: contains no predictions to compare: {error!r}") from None
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns the statistics of a failure, which scores 0; other answers need a reader.
-
-        Raises:
-            MetricError: The prediction is not empty.
-        """
+        """Returns the statistics of a failure, which scores 0; other answers need a reader."""
         if not example.references:
             return None
         if prediction.prediction:

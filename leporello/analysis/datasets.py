@@ -1,4 +1,4 @@
-"""Measures of data and answers from the benchmarks' papers: lengths, spread, format discrepancy."""
+"""Analyses of a task's data and of a run's predictions: lengths, spread, format discrepancy."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import math
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
-from leporello.analysis.datasets.distributions import BINS, Distribution, distribution
+from leporello.analysis.distributions import BINS, Distribution, distribution
+from leporello.analysis.finished import FinishedRun
+from leporello.config import load_config
+from leporello.core.calls.answers import as_text
 from leporello.core.records import Document, Example
+from leporello.engine.task_examples import examples_of
 from leporello.metrics import GoldError, Metric, Parses
 
 _WORD = re.compile(r"\w+")
@@ -25,63 +30,42 @@ class Spread:
 
     It is the standard deviation of the positions at which the distinct bigrams of an output first
     occur in the document. Words are sequences of letters and digits, in lower case.
-
-    Attributes:
-        words: Deviations in words, as in the paper; None if nothing could be measured.
-        shares: Deviations as shares of the document's length, 0 to 0.5.
-        pairs: Number of documents with an output.
-        unmeasured: Number of these with fewer than two of the output's bigrams in the document.
     """
 
+    # Deviations in words, as in the paper; None if nothing could be measured.
     words: Distribution | None
-    shares: Distribution | None
-    pairs: int
-    unmeasured: int
+    shares: Distribution | None  # deviations as shares of the document's length, 0 to 0.5
+    pairs: int  # number of documents with an output
+    unmeasured: int  # number of these with fewer than two of the output's bigrams in the document
 
 
 @dataclass(frozen=True, slots=True)
 class TaskAnalysis:
-    """Statistics of a task's data.
-
-    Attributes:
-        examples: Number of examples.
-        documents: Number of their documents.
-        faulty: Number of examples with faulty data, which the other statistics exclude.
-        inputs: Lengths of document and question per example, in words between blanks.
-        outputs: Lengths of the references in words; None without references.
-        spread: Spread of the outputs in the documents.
-    """
+    """Statistics of a task's data."""
 
     examples: int
     documents: int
-    faulty: int
+    faulty: int  # number of examples with faulty data, which the other statistics exclude
+    # Lengths of document and question per example, in words between blanks.
     inputs: Distribution | None
-    outputs: Distribution | None
-    spread: Spread
+    outputs: Distribution | None  # lengths of the references in words; None without references
+    spread: Spread  # spread of the outputs in the documents
 
 
 @dataclass(frozen=True, slots=True)
 class FormatDiscrepancy:
-    """Differences in form between predictions and references (ZeroSCROLLS, section 5).
+    """Differences in form between predictions and references (ZeroSCROLLS, section 5)."""
 
-    Attributes:
-        predictions: Lengths of the predictions in words between blanks; None without predictions.
-        references: Lengths of the references to these examples, in words.
-        shorter: Share of predictions shorter than the 5 % quantile of the references; None
-            without references.
-        longer: Share of predictions longer than the 95 % quantile of the references; None without
-            references.
-        empty: Number of predictions without a word.
-        missing: Number of examples without a prediction; they failed.
-        unparsed: Share of predictions without an answer, by metric that parses answers.
-    """
-
+    # Lengths of the predictions in words between blanks; None without predictions.
     predictions: Distribution | None
-    references: Distribution | None
+    references: Distribution | None  # lengths of the references to these examples, in words
+    # Share of predictions shorter than the 5 % quantile of the references; None without references.
     shorter: float | None
+    # Share of predictions longer than the 95 % quantile of the references; None without references.
     longer: float | None
-    empty: int
-    missing: int
+    empty: int  # number of predictions without a word
+    missing: int  # number of examples without a prediction; they failed
+    # Share of predictions without an answer, by metric that parses answers.
     unparsed: Mapping[str, float]
 
 
@@ -124,12 +108,7 @@ def analyze_examples(
 def analyze_predictions(
     answers: Iterable[tuple[Example, str | None]], metrics: Mapping[str, Metric]
 ) -> FormatDiscrepancy:
-    """Compares the form of predictions and references.
-
-    Args:
-        answers: Examples of the task with their predictions, or None.
-        metrics: Metrics of the task, by name.
-    """
+    """Compares the form of a task's references and predictions, of which None is a failure."""
     lengths, reference_lengths = array("d"), array("d")
     missing = 0
     totals: Counter[str] = Counter()
@@ -203,3 +182,52 @@ def _deviation(text: str, document: Document) -> float | None:
         return None
     mean = fmean(positions)
     return math.sqrt(fmean((position - mean) ** 2 for position in positions))
+
+
+# The references of these tasks are labels, so the paper locates the hypothesis of the question.
+_SPREAD_OF_QUESTION = ("contract_nli",)
+
+
+@dataclass(frozen=True, slots=True)
+class JobDiscrepancy:
+    """Form of the answers of one pipeline on one task."""
+
+    pipeline: str
+    task: str
+    discrepancy: FormatDiscrepancy
+
+
+def analyze_task(task: str, config: Sequence[Path] = (), split: str = "") -> TaskAnalysis:
+    """Returns statistics of a task's data.
+
+    Args:
+        task: Name of the task.
+        config: Config files, merged over the built-in one.
+        split: Name of a split that replaces the task's split.
+
+    Raises:
+        UserError: The task does not exist, or its data cannot be read.
+    """
+    [spec] = load_config(config).tasks_named([task])
+    source = (spec.with_split(split) if split else spec).spec.build()
+    of_question = task.rpartition("/")[2] in _SPREAD_OF_QUESTION
+    return analyze_examples(
+        examples_of(source, task), spread_of="question" if of_question else "references"
+    )
+
+
+def analyze_run(run: Path) -> list[JobDiscrepancy]:
+    """Compares the form of answers and references, for each job of a run.
+
+    Raises:
+        UserError: The run's files or data cannot be read.
+    """
+    discrepancies = []
+    for job in FinishedRun.at(run).jobs:
+        answers = (
+            (example, as_text(files.prediction["raw"]) if files.prediction else None)
+            for example, files in job.finished()
+        )
+        discrepancy = analyze_predictions(answers, job.metrics)
+        discrepancies.append(JobDiscrepancy(job.pipeline, job.task, discrepancy))
+    return discrepancies

@@ -21,16 +21,12 @@ _MOST = 20  # places of a reference: a text that occurs more often is common, no
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """Proof of an answer.
+    """Proof of an answer."""
 
-    Attributes:
-        kind: Kind of the proof: `evidence`, or `reference` if only places of a reference are
-            known.
-        alternatives: Alternative proofs. The spans of one alternative prove the answer together;
-            they are merged, not empty, and without white space at their ends.
-    """
-
+    # Kind of the proof: `evidence`, or `reference` if only places of a reference are known.
     kind: str
+    # Alternative proofs. The spans of one alternative prove the answer together; they are merged,
+    # not empty, and without white space at their ends.
     alternatives: tuple[tuple[Span, ...], ...]
 
     @property
@@ -96,7 +92,6 @@ def _spans_of(example: Example, reference: str) -> Sequence[Span]:
 
 
 def _trimmed(text: str, span: Span) -> Span:
-    """Returns a span without the white space at its ends."""
     inner = text[span.start : span.end]
     start = span.start + len(inner) - len(inner.lstrip())
     return Span(start, start + len(inner.strip()))
@@ -132,9 +127,6 @@ class ExampleTrace:
     """Trace of one example; shares are shares of the proof's characters, 0 to 1.
 
     Attributes:
-        pipeline: Name of the pipeline.
-        task: Name of the task.
-        id: Id of the example.
         length: Length of the document, in characters.
         gold: Kind of the proof: `evidence`, or `reference` if only places of a reference are
             known; without a proof it is empty, and the fields below are unset.
@@ -220,15 +212,10 @@ def trace_example(
     *,
     score: float | None,
 ) -> ExampleTrace:
-    """Returns the trace of an example.
+    """Returns the trace of an example of a job (pipeline and task).
 
-    Args:
-        job: Names of pipeline and task.
-        example: Example with references and evidence.
-        gold: Proof of its answer; None without a proof.
-        cover: Chunks of its document.
-        finished: Results of the example in the run.
-        score: Score of its answer; None without a score.
+    `gold` is the proof of its answer, `cover` its document's chunks, `finished` its results, and
+    `score` the score of its answer; each of them may be missing.
     """
     text, failure = example.document.text, finished.statistics.failure
     trace = ExampleTrace(*job, example.id, len(text), failed=failure[0] if failure else "")
@@ -241,18 +228,14 @@ def trace_example(
         return trace
     prediction = prediction_from_row(finished.prediction)
     recall = gold.recall_curve(text, prediction.hit_spans)
+    passages = (passage for call in finished.calls for passage in call["passages"])
+    spans = [Span(*passage) for passage in passages if not isinstance(passage, str)]
     return replace(
         trace,
         # Each span in some chunk, but not all in one: evidence of two hops is in two places.
         whole=any(all(map(cover.holds, alternative)) for alternative in gold.alternatives),
         gains=recall,
         retrieved=recall[-1][1] if recall else 0.0,
-        given=gold.covered_share(text, _passages_of(finished)),
+        given=gold.covered_share(text, spans),
         read=gold.covered_share(text, prediction.read),
     )
-
-
-def _passages_of(finished: ExampleFiles) -> Iterator[Span]:
-    """Yields the spans of the passages that the combiner passed to the reader."""
-    passages = (passage for call in finished.calls for passage in call["passages"])
-    yield from (Span(*passage) for passage in passages if not isinstance(passage, str))

@@ -22,27 +22,16 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Summary of numbers.
-
-    Attributes:
-        count: Number of values.
-        mean: Mean of the values.
-        smallest: Smallest value.
-        low: 5 % quantile.
-        median: Median of the values.
-        high: 95 % quantile.
-        largest: Largest value.
-        histogram: Histogram in at most 20 bins.
-    """
+    """Summary of numbers."""
 
     count: int
     mean: float
     smallest: float
-    low: float
+    low: float  # 5 % quantile
     median: float
-    high: float
+    high: float  # 95 % quantile
     largest: float
-    histogram: Histogram
+    histogram: Histogram  # histogram in at most 20 bins
 
 
 def distribution(
@@ -50,10 +39,8 @@ def distribution(
 ) -> Distribution | None:
     """Returns the summary of numbers; None without numbers.
 
-    Args:
-        values: Numbers to summarise.
-        edges: Edges of the histogram's bins, ascending, which must enclose all values. By default
-            at most 20 bins, at multiples of 1, 2 or 5 times a power of ten, at least 1 wide.
+    The edges of the histogram's bins must ascend and enclose all values. By default there are at
+    most 20 bins, at multiples of 1, 2 or 5 times a power of ten, at least 1 wide.
     """
     if not values:
         return None

@@ -85,13 +85,7 @@ def _stories(path: Path, text: str) -> Iterator[Story]:
 
 
 def generate(name: str, places: tuple[str, ...], chance: Random) -> Story:
-    """Returns a generated story, on the place of a person, of an item, or an item's earlier place.
-
-    Args:
-        name: `qa1`, `qa2` or `qa3`.
-        places: Names of at least two places.
-        chance: Random generator.
-    """
+    """Returns a story on a person's place (qa1), an item's (qa2), or its earlier place (qa3)."""
     story = _StoryBuilder(places, chance)
     if name == "qa1":
         for _ in range(2 * chance.randint(1, 5)):

@@ -1,0 +1,250 @@
+"""Finds the stages of a pipeline that lose answers, by the traces of all examples of a run."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, takewhile
+from pathlib import Path
+from typing import Any
+
+from leporello.analysis.example_trace import (
+    STAGES,
+    ChunkCover,
+    ExampleTrace,
+    Gold,
+    gold_of,
+    trace_example,
+)
+from leporello.analysis.finished import (
+    FinishedExamples,
+    FinishedJob,
+    FinishedRun,
+    check_document,
+)
+from leporello.cache.store import Cache
+from leporello.config.specs import StageFactory
+from leporello.core.calls.contracts import asks_question
+from leporello.core.calls.memory import memo_key
+from leporello.core.errors import UserError
+from leporello.core.notes import collect_notes
+from leporello.core.protocols import Chunker
+from leporello.core.records import Example
+from leporello.engine.failures import ExampleError
+from leporello.engine.selection import by_document, document_chunks
+from leporello.jobs.files import ExampleFiles
+from leporello.metrics import Metric, judging_metric
+from leporello.models.locate import cache_directory
+
+
+def trace_examples(run: Path) -> Iterator[ExampleTrace]:
+    """Yields a trace of every finished example, task by task, for all pipelines together.
+
+    The data of a task are streamed once, up to the last finished example. Chunks come from the
+    cache, or are computed once for all pipelines with the same chunker.
+
+    Raises:
+        UserError: The directory has no run, or its tasks' data have changed.
+    """
+    for jobs in FinishedRun.at(run).by_task.values():
+        yield from _of_task(jobs)
+
+
+def answer_score(finished: ExampleFiles, metrics: Mapping[str, Metric]) -> float | None:
+    """Returns the score by the judging metric; None without metrics of answers."""
+    name = judging_metric(name for name in metrics if not name.startswith("recall"))
+    statistics = finished.statistics.statistics.get(name)
+    return None if statistics is None else metrics[name].score(statistics)
+
+
+def _of_task(jobs: Sequence[FinishedJob]) -> Iterator[ExampleTrace]:
+    factory = StageFactory()
+    readers = [
+        _JobReader(
+            (job.pipeline, job.task),
+            factory.stage(job.point.stages["chunker"]),
+            FinishedExamples(job.files),
+            job.metrics,
+        )
+        for job in jobs
+    ]
+    # Reading the data stops after the last finished example of all jobs.
+    examples = takewhile(lambda _: any(r.rows.next for r in readers), jobs[0].examples())
+    # Chunks come from the cache of the run, so that nothing is computed again (decision 25).
+    cache = Cache(cache_directory())
+    for _, group in by_document(examples):
+        group[0].document.use_cache(cache)
+        # For one document at a time, since chunks of a whole task would fill the memory.
+        covers: dict[Any, ChunkCover] = {}
+        for example in group:
+            results = [(reader, reader.rows.take(example.id)) for reader in readers]
+            gold = gold_of(example) if any(result for _, result in results) else None
+            yield from (
+                reader.trace(example, gold, result, covers) for reader, result in results if result
+            )
+    for job, reader in zip(jobs, readers, strict=True):
+        reader.rows.check_end(f"{job.run.directory.path}: {job.task}")
+
+
+@dataclass(frozen=True)
+class _JobReader:
+    """Traces the examples of one pipeline on one task."""
+
+    job: tuple[str, str]
+    chunker: Chunker
+    rows: FinishedExamples
+    metrics: Mapping[str, Metric]
+
+    def trace(
+        self,
+        example: Example,
+        gold: Gold | None,
+        finished: ExampleFiles,
+        covers: dict[Any, ChunkCover],
+    ) -> ExampleTrace:
+        """Returns the trace; `covers` are the document's chunks by chunker and question."""
+        cover = ChunkCover.of(())
+        if gold:
+            # Offsets of another version of the document would point to other text.
+            check_document(self.job[1], example, finished)
+        if gold and finished.prediction:
+            # Most chunkers ignore the question, so one index serves all questions of a document.
+            key = (memo_key(self.chunker), example.question if asks_question(self.chunker) else "")
+            cover = covers[key] = covers.get(key) or self._cover(example)
+        score = answer_score(finished, self.metrics)
+        return trace_example(self.job, example, gold, cover, finished, score=score)
+
+    def _cover(self, example: Example) -> ChunkCover:
+        try:
+            with collect_notes():  # the run has already stored the notes
+                chunks = document_chunks(self.chunker, example)
+        except ExampleError as error:
+            message = f"the chunker fails, although it succeeded in the run: {error.message}"
+            raise UserError(f"example {example.id!r}: {message}") from error
+        return ChunkCover.of(chunk.span for chunk in chunks)
+
+
+_IDS = 10  # ids of lost examples per stage
+_RANKS = 100  # ranks of the recall curve
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelStage:
+    """Share of the proofs that one stage kept, over all examples with a proof."""
+
+    stage: str  # name of the stage, one of `STAGES`
+    of: int  # number of examples for which the share is known
+    kept: int  # number of these whose complete proof the stage kept; for `answer`, of correct ones
+    mean: float  # mean share that the stage kept, in per cent; for `answer`, the mean score
+    lost: int  # number of examples for which this stage was the first to lose text of the proof
+    answered: int  # number of the lost examples whose answer is correct nevertheless
+    ids: tuple[str, ...]  # ids of the first ten lost examples
+
+    @property
+    def share(self) -> float:
+        """Share of the examples whose complete proof the stage kept, in per cent."""
+        return 100 * self.kept / self.of if self.of else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """Losses of one pipeline on one task, stage by stage.
+
+    Attributes:
+        examples: Number of finished examples, including failures.
+        evidence: Number of these with gold evidence.
+        located: Number without evidence whose reference occurs in the document.
+        steps: Stages in the order of `STAGES`; empty without examples of either kind.
+        recall: Recall of the proof's characters by the first hit, the first two, …, up to a
+            hundred hits, in per cent; failed examples count as 0.
+    """
+
+    pipeline: str
+    task: str
+    examples: int
+    evidence: int
+    located: int
+    steps: tuple[FunnelStage, ...]
+    recall: tuple[float, ...]
+
+    @property
+    def proved(self) -> int:
+        """Number of examples with a proof of the answer."""
+        return self.evidence + self.located
+
+
+def funnels(run: Path) -> list[Funnel]:
+    """Returns a funnel for each pipeline and task of a run.
+
+    Raises:
+        UserError: See `trace_examples`.
+    """
+    return count_losses(trace_examples(run))
+
+
+def count_losses(traces: Iterable[ExampleTrace]) -> list[Funnel]:
+    """Returns a funnel for each pipeline and task of the examples."""
+    counts: defaultdict[tuple[str, str], _JobCounts] = defaultdict(_JobCounts)
+    for trace in traces:
+        counts[trace.pipeline, trace.task].add(trace)
+    return [count.funnel(*job) for job, count in counts.items()]
+
+
+@dataclass
+class _JobCounts:
+    """Counts the examples of one pipeline on one task."""
+
+    examples: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)  # by stage and field
+    shares: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))  # sums
+    ids: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    recall_steps: list[float] = field(default_factory=lambda: [0.0] * _RANKS)  # recall, by rank
+    ranks: int = 0
+
+    def add(self, trace: ExampleTrace) -> None:
+        # Failed examples count too, as in every score (decision 25).
+        self.examples += 1
+        if not trace.gold:
+            return
+        self.kinds[trace.gold] += 1
+        for stage in STAGES:
+            share = trace.kept_share(stage)
+            value = trace.score if stage == "answer" else 100 * share
+            if value is not None:
+                self.counts.update({(stage, "of"): 1, (stage, "kept"): share >= 1})
+                self.shares[stage] += value
+        if lost_stage := trace.lost_at:
+            self.counts.update(
+                {(lost_stage, "lost"): 1, (lost_stage, "answered"): trace.answered is True}
+            )
+            # A few ids are enough to look at; a run may lose a hundred thousand examples.
+            self.ids[lost_stage] += [trace.id][: _IDS - len(self.ids[lost_stage])]
+        self._recall(trace)
+
+    def _recall(self, trace: ExampleTrace) -> None:
+        previous = 0.0
+        for rank, share in trace.gains:
+            if rank <= _RANKS:
+                # Only increases are stored; their running sum is the mean curve of all examples.
+                self.recall_steps[rank - 1] += share - previous
+                self.ranks, previous = max(self.ranks, rank), share
+
+    def _stage(self, stage: str) -> FunnelStage:
+        counts = {name: self.counts[stage, name] for name in ("of", "kept", "lost", "answered")}
+        mean = round(self.shares[stage] / counts["of"], 4) if counts["of"] else 0.0
+        return FunnelStage(stage=stage, mean=mean, ids=tuple(self.ids[stage]), **counts)
+
+    def funnel(self, pipeline: str, task: str) -> Funnel:
+        proved = self.kinds.total()
+        sums = accumulate(self.recall_steps[: self.ranks])
+        return Funnel(
+            pipeline=pipeline,
+            task=task,
+            examples=self.examples,
+            evidence=self.kinds["evidence"],
+            located=self.kinds["reference"],
+            steps=tuple(map(self._stage, STAGES)) if proved else (),
+            recall=tuple(round(100 * total / proved, 4) for total in sums),
+        )

@@ -1,1 +1,0 @@
-"""Metrics that ask the reader with the role `judge`; their scores are not official."""

@@ -1,0 +1,276 @@
+"""Rows of a file: JSON Lines, Parquet and Arrow tables, and WebDataset archives."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import tarfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
+
+from leporello.core.environment.extras import require
+from leporello.core.environment.input_limits import EXPANDED_BYTES, EXPANDED_TIMES
+from leporello.core.errors import UserError, did_you_mean
+from leporello.core.files import opened
+from leporello.text.looks import looks_like
+
+_BLOCK = 1 << 20  # bytes that are skipped at once
+_HEAD = 1 << 12  # bytes from which the encoding is detected
+
+
+class Line(NamedTuple):
+    """A row of a file."""
+
+    number: int  # number of the line or row, from 1
+    offset: int  # position where reading must start to find the row: a byte, or a row group
+    size: int
+    # JSON of an object, or the object; None for a row above the size limit.
+    content: bytes | Mapping[str, Any] | None
+    # Fields that the file adds to the row; fields of the row take precedence.
+    given: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """Rows of a file."""
+
+    # Whether reading can start at any row without reading earlier rows.
+    seeks: ClassVar[bool] = True
+
+    local: Path  # path of the file on this machine
+    path: Path  # path of the file as in the config
+    limit: int  # largest size of a row in bytes; larger rows have no content
+
+    def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
+        """Yields the rows from one on, given its number and offset as in `Line`.
+
+        Raises:
+            UserError: The file is damaged, or has another format.
+        """
+        raise NotImplementedError
+
+
+class LineRows(FileRows):
+    """Lines of a JSON Lines file; at most one line is in memory."""
+
+    def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
+        """Yields the lines, except blank ones; see `FileRows.rows`."""
+        with opened(self.local) as file:
+            if not offset:
+                self._check_encoding(file.read(_HEAD))
+            file.seek(offset)
+            while content := file.readline(self.limit + 1):
+                size = len(content)
+                # The rest of an oversized line is counted in blocks and dropped, so that a
+                # decompression bomb costs no memory. It keeps its number, like any row (decision
+                # 38).
+                while size > self.limit and content and not content.endswith(b"\n"):
+                    content = file.readline(_BLOCK)
+                    size += len(content)
+                if size > self.limit or not content.isspace():
+                    yield Line(number, offset, size, content if size <= self.limit else None)
+                number, offset = number + 1, offset + size
+
+    def _check_encoding(self, head: bytes) -> None:
+        encoding = looks_like(head)
+        if encoding.startswith(("UTF-16", "UTF-32")):
+            raise UserError(
+                f"{self.path}: is in {encoding}, but JSON Lines must be UTF-8; convert it:"
+                f" iconv -f {encoding} -t UTF-8 {self.path.name} > utf8.jsonl"
+            )
+
+
+# A row can contain a whole book, so a complete row group could take gigabytes (decision 38).
+_ROWS = 8  # rows that are decoded at once, each up to the size limit
+
+
+@dataclass(frozen=True)
+class ArrowRows(FileRows):
+    """An Arrow or Feather file, whose record batches are read one by one.
+
+    Offsets are numbers of record batches, or of row groups.
+    """
+
+    # Offsets are groups, not rows; a seek would decode a group from its first row again.
+    seeks: ClassVar[bool] = False
+
+    columns: tuple[str, ...]  # names of the columns to read; all if empty
+
+    def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
+        """Yields rows; see `FileRows.rows`."""
+        # An extra, used without `datasets`, which would also add pandas and dill to the base
+        # install and copy everything to Arrow (decision 38).
+        require(f"{self.path}: reading it", "pyarrow")
+        with self._explained():
+            for first, group, batch in self.batches(offset):
+                for i in range(max(0, number - first), batch.num_rows):
+                    row = batch.slice(i, 1)
+                    content = row.to_pylist()[0] if row.nbytes <= self.limit else None
+                    yield Line(first + i, group, row.nbytes, content)
+
+    def batches(self, offset: int) -> Iterator[tuple[int, int, Any]]:
+        """Yields batches from an offset on: number of the first row, number of the group, batch."""
+        import pyarrow
+
+        with pyarrow.memory_map(str(self.local)) as mapped:
+            names, batches = self._open(mapped)
+            columns, first = self._selected(names), 1
+            for group, batch in enumerate(batches):  # batches before the offset are not read
+                if group >= offset:
+                    yield first, group, batch.select(columns)
+                first += batch.num_rows
+
+    def _open(self, mapped: Any) -> tuple[list[str], Iterable[Any]]:  # noqa: ANN401 -- pyarrow has no types
+        import pyarrow
+
+        reader = pyarrow.ipc.open_file(mapped)
+        return reader.schema.names, map(reader.get_batch, range(reader.num_record_batches))
+
+    def _selected(self, names: list[str]) -> list[str]:
+        """Returns the columns to read; raises UserError for an unknown column."""
+        for name in self.columns:
+            if name not in names:
+                raise UserError(f"{self.path}: has no column {name!r}{did_you_mean(name, names)}")
+        return [*self.columns] or names
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        import pyarrow
+
+        # Named before, since a generator that is open at exit outlives the module's contents.
+        faults = (pyarrow.ArrowException, OSError)
+        try:
+            yield
+        except faults as error:
+            text = str(error).partition("\n")[0]
+            raise UserError(f"{self.path}: is damaged, or is not a table: {text}") from None
+
+
+class ArrowStream(ArrowRows):
+    """An Arrow stream, as `datasets` saves it."""
+
+    def _open(self, mapped: Any) -> tuple[list[str], Iterable[Any]]:  # noqa: ANN401 -- pyarrow has no types
+        import pyarrow
+
+        reader = pyarrow.ipc.open_stream(mapped)
+        # A stream has no index: batches before an offset are passed over in order.
+        return reader.schema.names, reader
+
+
+class ParquetRows(ArrowRows):
+    """A Parquet file, which is decoded a few rows at a time."""
+
+    def batches(self, offset: int) -> Iterator[tuple[int, int, Any]]:
+        """Yields batches of the row groups; see `ArrowRows`."""
+        from pyarrow import parquet
+
+        # Pre-buffering would load all pages of a row group before the first row.
+        with parquet.ParquetFile(self.local, memory_map=True, pre_buffer=False) as file:
+            columns, first = self._selected(file.schema_arrow.names), 1
+            for group in range(file.num_row_groups):
+                metadata, row_number = file.metadata.row_group(group), first
+                first += metadata.num_rows
+                if group >= offset:
+                    self._check_size(metadata)
+                    for batch in file.iter_batches(_ROWS, row_groups=[group], columns=columns):
+                        yield row_number, group, batch
+                        row_number += batch.num_rows
+
+    def _check_size(self, group: Any) -> None:  # noqa: ANN401 -- pyarrow has no types
+        """Refuses decompression bombs by the sizes in the metadata, before unpacking a page."""
+        parts = [group.column(n) for n in range(group.num_columns)]
+        packed = sum(part.total_compressed_size for part in parts)
+        size = sum(part.total_uncompressed_size for part in parts)
+        if size > max(EXPANDED_BYTES, EXPANDED_TIMES * packed):
+            raise UserError(
+                f"{self.path}: {packed:,} bytes of a row group expand to {size:,}, too much text"
+            )
+
+
+# Not the library `webdataset`: with `tarfile`, rows by key take thirty lines (decision 38).
+_NAME = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)")  # key and extension, as WebDataset defines them
+PACKED = re.compile("\0(\\d+) (\\d+) (\\d+) (.*)", re.DOTALL)  # file, offset, size and name
+_UNIT = 512  # bytes of a tar's blocks; an offset modulo this is the number of a row in a list
+
+
+@dataclass(frozen=True)
+class TarRows(FileRows):
+    """An uncompressed tar, in which the members of each row are adjacent.
+
+    `KEY.json` has the fields of a row, or a list of rows on the document. The document is another
+    member, whose format follows from its content and suffix. The default id of a row is the key.
+    """
+
+    file: int
+
+    def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
+        """Yields rows; see `FileRows.rows`."""
+        try:
+            with opened(self.local) as file:
+                file.seek(offset - offset % _UNIT)
+                # `r:` rejects compression, in which no offset can be found; `unpacked` has removed
+                # it before.
+                with tarfile.open(fileobj=file, mode="r:") as archive:
+                    groups = itertools.groupby(_members(archive), lambda pair: pair[0])
+                    lines = (
+                        line
+                        for key, pairs in groups
+                        for line in self._lines(archive, key, [member for _, member in pairs])
+                    )
+                    for line in itertools.islice(lines, offset % _UNIT, None):
+                        yield line._replace(number=number)
+                        number += 1
+        except (tarfile.TarError, EOFError) as error:
+            raise UserError(f"{self.path}: is truncated or damaged: {error}") from None
+
+    def member(self, packed: re.Match[str]) -> tuple[Path, bytes]:
+        """Returns name and content of the document in a match of `PACKED`."""
+        with opened(self.local) as file:
+            file.seek(int(packed[2]))
+            return Path(packed[4]), file.read(int(packed[3]))
+
+    def _lines(
+        self, archive: tarfile.TarFile, key: str, members: Sequence[tarfile.TarInfo]
+    ) -> Iterator[Line]:
+        offset, size = members[0].offset, sum(member.size for member in members)
+        if size > self.limit:
+            yield Line(0, offset, size, None)
+            return
+        described = [member for member in members if member.name.lower().endswith(".json")]
+        documents = [member for member in members if member not in described]
+        if len(documents) > 1 or len(described) > 1:
+            names = ", ".join(member.name for member in members)
+            raise UserError(f"{self.path}: {key!r} has several documents or JSON files: {names}")
+        shared: dict[str, Any] = {"id": key, "document_id": key}
+        for member in documents:
+            place = f"{self.file} {member.offset_data} {member.size} {member.name}"
+            # A reference, not the content: documents are read when their examples run. No path
+            # contains NUL.
+            shared["document"] = f"\0{place}"
+        value: Any = {}
+        for member in described:
+            value = archive.extractfile(member).read()  # type: ignore[union-attr]  # a file
+            with suppress(ValueError, RecursionError):  # reported with the other faults of rows
+                value = json.loads(value)
+        rows = value if isinstance(value, list) else [value]
+        if len(rows) >= _UNIT:
+            raise UserError(
+                f"{self.path}: {described[0].name} has {len(rows)} rows; {_UNIT - 1} are allowed"
+            )
+        for i, row in enumerate(rows):
+            content = row if isinstance(row, dict | bytes) else json.dumps(row).encode()
+            numbered = {"id": f"{key}-{i}"} if len(rows) > 1 else {}
+            yield Line(0, offset + i, size, content, {**shared, **numbered})
+
+
+def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:
+    """Yields keys with files, of which one at a time is in memory."""
+    while member := archive.next():
+        archive.members.clear()  # type: ignore[attr-defined]  # would grow without bound
+        if member.isfile() and (match := _NAME.fullmatch(member.name)):
+            yield match[1], member
