@@ -100,12 +100,8 @@ def test_scores_and_differences(run_of: Callable[..., Path]) -> None:
     assert right.scores["exact_match"].difference is None
     difference = wrong.scores["exact_match"].difference
     assert difference is not None
-    assert (difference.value, difference.wins, difference.ties, difference.losses) == (
-        -50.0,
-        4,
-        0,
-        12,
-    )
+    counts = (difference.wins, difference.ties, difference.losses)
+    assert (difference.value, *counts) == (-50.0, 4, 0, 12)
     assert difference.low < -50 < difference.high
     assert 0 < difference.p_randomisation < 0.15
 

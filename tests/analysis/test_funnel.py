@@ -182,12 +182,8 @@ def test_a_reference_counts_if_it_is_specific() -> None:
     text = "No. The grey goose came, and a grey Goose left. " + "It rained. " * 21
     gold = gold_of(_example(text, references=("the grey goose", "no", "it rained")))
     assert gold is not None
-    assert [
-        text[alternative[0].start : alternative[0].end] for alternative in gold.alternatives
-    ] == [
-        "grey goose",
-        "grey Goose",
-    ]
+    proofs = [text[alternative[0].start : alternative[0].end] for alternative in gold.alternatives]
+    assert proofs == ["grey goose", "grey Goose"]
     assert gold.covered_share(text, [gold.alternatives[1][0]]) == 1
     assert gold_of(_example(text, references=("came",), choices=("came", "left"))) is None
     assert gold_of(_example(text, references=("came",))) is not None
@@ -243,5 +239,3 @@ def test_changed_data_are_reported(directory: Path) -> None:
             with pytest.raises(UserError, match="'missed' is missing or out of order; restore"):
                 analyze_run(directory)
         path.write_text(before)
-    with pytest.raises(UserError, match="is not a run"):
-        funnels(directory.parent)

@@ -6,10 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import leporello
 
 from leporello.analysis.export.trackers import track
-from leporello.core.errors import UserError
 from leporello.runs.run import Run, run
 
 
@@ -54,10 +52,3 @@ def test_wandb(result: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         metrics = json.loads((folder / "files/metrics.json").read_text())
         assert metrics["examples"] == 3
         assert any(folder.glob("*.wandb"))
-
-
-def test_no_run(tmp_path: Path) -> None:
-    """A directory without a finished run is reported before the tracker is called."""
-    with pytest.raises(UserError, match="is not a run"):
-        track(tmp_path, "mlflow")
-    assert "is not a run" in leporello("track", tmp_path, "--to", "wandb", status=2).stderr

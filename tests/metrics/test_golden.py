@@ -11,9 +11,8 @@ import pytest
 from command_line import GOLDEN
 from hypothesis import given
 from hypothesis import strategies as st
+from scored import example_of, metric_named, prediction_of
 
-from leporello import Coverage, Document, Example, Prediction
-from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
 from leporello.metrics import METRICS, Metric, Statistics
 from leporello.metrics.coco.bleu_rouge import BleuCoco, RougeLCoco, bleu
@@ -42,24 +41,6 @@ def golden(name: str, *metrics: str) -> list[Case]:
 def case_id(case: Case) -> str:
     """Returns the name of a case in the list of tests."""
     return str(case["id"])
-
-
-def prediction_of(text: str) -> Prediction:
-    """Returns a prediction."""
-    return Prediction("x", text, text, (), (), Coverage(0, 0, 0, 0), "")
-
-
-def example_of(*references: str, choices: tuple[str, ...] = ()) -> Example:
-    """Returns an example with these references."""
-    return Example("x", Document("d", ""), references=references, choices=choices)
-
-
-def metric_named(name: str) -> Metric:
-    """Returns a metric; skips the test with the reason if a requirement is missing."""
-    try:
-        return metrics_of([name])[name]
-    except UserError as error:
-        pytest.skip(str(error))
 
 
 def needs_coco() -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from command_line import GOLDEN
+from scored import example_of, prediction_of, score_of
 
-from leporello import Coverage, Document, Example, Prediction
+from leporello import Example
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
 from leporello.metrics import GoldError, Metric
@@ -36,26 +37,17 @@ def metric_of(case: Case) -> Metric:
         pytest.skip(str(error))
 
 
-def prediction_of(text: str) -> Prediction:
-    """Returns a prediction."""
-    return Prediction("x", text, text, (), (), Coverage(0, 0, 0, 0), "")
-
-
 def examples(case: Case) -> list[Example]:
     """Returns the examples of a case, with references in the form of the tasks."""
     gold = case.get("references") or [
         references(case["task"], label, ()) for label in case["labels"]
     ]
     groups = case.get("groups", [("", "")] * len(gold))
+    choices = tuple(case.get("choices", ()))
+    metadata = ({"difficulty": difficulty, "length": length} for difficulty, length in groups)
     return [
-        Example(
-            "x",
-            Document("d", ""),
-            references=tuple(texts),
-            choices=tuple(case.get("choices", ())),
-            metadata={"difficulty": difficulty, "length": length},
-        )
-        for texts, (difficulty, length) in zip(gold, groups, strict=True)
+        example_of(*texts, choices=choices, metadata=fields)
+        for texts, fields in zip(gold, metadata, strict=True)
     ]
 
 
@@ -99,19 +91,14 @@ def test_invalid_references_are_reported(
     """An invalid reference is not counted as a wrong answer."""
     [metric] = metrics_of([entry]).values()
     with pytest.raises(GoldError, match=re.escape(message)):
-        metric.statistics(
-            prediction_of("one 7"), Example("x", Document("d", ""), references=(gold,))
-        )
+        score_of(metric, "one 7", example_of(gold))
 
 
 def test_no_code_of_an_answer_runs() -> None:
     """Code that the authors would run as Python is not an answer."""
     [metric] = metrics_of(["loogle_cloze"]).values()
-    example = Example("x", Document("d", ""), references=('{"<mask-0>": "Bob"}',))
     for text in ("dict([('<mask-0>', 'Bob')])", "{'<mask-0>': exit()}", "(" * 5000):
-        statistics = metric.statistics(prediction_of(text), example)
-        assert statistics is not None
-        assert metric.score(statistics) == 0
+        assert score_of(metric, text, example_of('{"<mask-0>": "Bob"}')) == 0
 
 
 def test_chinese_without_jieba_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scored import example_of, metric_named, prediction_of, score_of
 
-from leporello import Coverage, Document, Example, Prediction, Span
+from leporello import Span
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
-from leporello.metrics import METRICS, GoldError, Metric, Parses, check_metrics, judging_metric
+from leporello.metrics import METRICS, GoldError, Parses, check_metrics, judging_metric
 from leporello.metrics.coco.java import LineProcess
 from leporello.text.typed.schema import schema_of
 
@@ -28,40 +29,6 @@ GOLD = {
     "option_letter": "B",
     "pan21": "[1, 1, 2]",
 }
-
-
-def prediction_of(text: str = "", hits: tuple[tuple[int, int], ...] = ()) -> Prediction:
-    """Returns a prediction; without arguments, the empty prediction of a failure."""
-    scored_hits = tuple((start, end, 1.0) for start, end in hits)
-    read = tuple(Span(start, end) for start, end in hits)
-    return Prediction("x", text, text, scored_hits, read, Coverage(0, 0, 0, 0), "")
-
-
-def example_of(
-    *references: str,
-    text: str = "",
-    evidence: tuple[Span, ...] = (),
-    choices: tuple[str, ...] = (),
-) -> Example:
-    """Returns an example with these references."""
-    document = Document("d", text)
-    return Example("x", document, references=references, evidence=evidence, choices=choices)
-
-
-def metric_named(name: str) -> Metric:
-    """Returns a metric; skips the test with the reason if a requirement is missing."""
-    try:
-        return metrics_of([name])[name]
-    except UserError as error:
-        pytest.skip(str(error))
-
-
-def score_of(name: str, text: str, *references: str, choices: tuple[str, ...] = ()) -> float:
-    """Returns the score of one text."""
-    metric, example = metric_named(name), example_of(*references, choices=choices)
-    statistics = metric.statistics(prediction_of(text), example)
-    assert statistics is not None
-    return metric.score(statistics)
 
 
 @pytest.mark.parametrize("name", sorted(METRICS))
@@ -93,9 +60,9 @@ def test_a_failure_scores_zero(name: str) -> None:
     """The empty prediction of a failure scores zero, and its statistics are valid JSON."""
     metric = metric_named(name)
     gold = GOLD.get(name, "an answer of four words")
-    example = example_of(gold, text="an answer", evidence=(Span(0, 9),))
     facts: dict[str, Any] = {"labels": [gold], "prefix": "an ", "relevance": {"2": 1}}
-    example = replace(example, metadata={"gold": facts})
+    metadata = {"gold": facts}
+    example = example_of(gold, text="an answer", evidence=(Span(0, 9),), metadata=metadata)
     statistics = metric.statistics(prediction_of(), example)
     assert statistics is not None
     assert json.loads(json.dumps(statistics)) == statistics
@@ -111,12 +78,8 @@ def test_a_failure_scores_zero(name: str) -> None:
 @pytest.mark.parametrize("name", ["exact_match", "f1", "f1_unidecode", "rouge"])
 def test_the_best_reference_counts(name: str) -> None:
     """Among several references the most favourable counts."""
-    metric = metric_named(name)
-    statistics = metric.statistics(
-        prediction_of("by train"), example_of("a car", "by train", "train")
-    )
-    assert statistics is not None
-    assert metric.score(statistics) == pytest.approx(100)
+    example = example_of("a car", "by train", "train")
+    assert score_of(metric_named(name), "by train", example) == pytest.approx(100)
 
 
 def test_empty_texts_score_as_in_the_official_code() -> None:
@@ -191,10 +154,11 @@ def test_invalid_references_are_reported(name: str, reference: str, fault: str) 
 
 def test_invalid_labels_and_authors_are_reported() -> None:
     """A label is outside the choices, and authors are split into several references."""
+    labelled = example_of("hero", choices=("Hero", "Villain"))
     with pytest.raises(GoldError, match="the reference 'hero' is not one of: Hero, Villain"):
-        score_of("f1_macro", "Hero", "hero", choices=("Hero", "Villain"))
+        score_of(metric_named("f1_macro"), "Hero", labelled)
     with pytest.raises(GoldError, match="has 3 references; provide one, with all authors"):
-        score_of("pan21", "1, 1, 2", "1", "1", "2")
+        score_of(metric_named("pan21"), "1, 1, 2", example_of("1", "1", "2"))
 
 
 @pytest.mark.parametrize(
@@ -222,7 +186,7 @@ def test_answers_are_read_as_the_official_code_reads_them(
 ) -> None:
     """Quirks are reproduced; `parses` returns whether an answer was found."""
     metric = METRICS[name]()
-    assert score_of(name, text, reference) == pytest.approx(score)
+    assert score_of(metric, text, example_of(reference)) == pytest.approx(score)
     assert isinstance(metric, Parses)
     assert metric.parses(text, example_of(reference)) == parses
 
@@ -396,8 +360,5 @@ def test_a_program_that_exits_is_reported_and_restarts(attempt: int) -> None:
 )  # fmt: skip
 def test_values_are_compared_by_type(answer: Any, text: str, reference: str, score: float) -> None:
     """Numbers and dates are compared by value, lists as sets, objects by field."""
-    metric = metric_named("typed_match")
-    example = replace(example_of(reference), schema=schema_of(answer))
-    statistics = metric.statistics(prediction_of(text), example)
-    assert statistics is not None
-    assert metric.score(statistics) == pytest.approx(score)
+    example = example_of(reference, schema=schema_of(answer))
+    assert score_of(metric_named("typed_match"), text, example) == pytest.approx(score)

@@ -85,25 +85,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for task in ("short", "long"):
         for split in ("test", "validation"):
             rows = [
-                {
-                    "id": f"{n}",
-                    "document": f"one two {n} four five",
-                    "references": [f"two {n}"],
-                    "question": "?",
-                }
+                {"id": f"{n}", "document": f"one two {n} four five", "references": [f"two {n}"],
+                 "question": "?"}
                 for n in range(4)
-            ]
+            ]  # fmt: skip
             write_rows(folder / f"{task}.{split}.jsonl", *rows)
     config = [folder / "own.yaml"]
     run([], config=config, suite="tiny", out=folder / "runs" / "whole", workers=0)
-    run(
-        ["lead"],
-        ["tiny/short"],
-        config=config,
-        suite="tiny",
-        out=folder / "runs" / "lead",
-        workers=0,
-    )
+    task, out = ["tiny/short"], folder / "runs" / "lead"
+    run(["lead"], task, config=config, suite="tiny", out=out, workers=0)
     return folder
 
 

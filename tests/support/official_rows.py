@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from leporello.core.official_prompt import OfficialPrompt
+from leporello.core.records import Example
+
 STORY = "A fox sat\n\non a gate.\nIt saw — nothing.\n\n"
 
 
@@ -70,3 +73,10 @@ def sorting_row(name: str, report: str, summaries: Sequence[str], gold: str) -> 
         "truncation_seperator": "...",
         "inner_docs_start_indices": starts,
     }
+
+
+def official_input(example: Example) -> str:
+    """Returns an example's input, rebuilt from its prompt."""
+    prompt = OfficialPrompt.of(example)
+    assert prompt is not None
+    return prompt.around(example.document.text)

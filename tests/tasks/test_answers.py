@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scored import score_of
 
-from leporello.core.records import Coverage, Document, Example, Prediction, Span
-from leporello.metrics import METRICS, Metric
+from leporello.core.records import Document, Example, Span
+from leporello.metrics import METRICS
 from leporello.tasks import Muld, Scrolls, ZeroScrolls, muld, scrolls
 from leporello.text import answers
 
@@ -23,14 +24,6 @@ DOCUMENT = Document("d", "abcd", parts=PARTS)
 def example(*references: str, choices: tuple[str, ...] = ()) -> Example:
     """Returns an example with four parts."""
     return Example("x", DOCUMENT, choices=choices, references=references)
-
-
-def score(metric: Metric, text: str, scored: Example) -> float:
-    """Returns the score of an answer, 0 to 100."""
-    prediction = Prediction("x", text, text, (), (), Coverage(1, 1, 1, 0), "")
-    statistics = metric.statistics(prediction, scored)
-    assert statistics is not None
-    return metric.score(statistics)
 
 
 # Tasks that normalise answers, with gold answers of an example.
@@ -65,7 +58,7 @@ def test_gold_answers_stay_right(task: Any, scored: Example) -> None:
     metric = METRICS[task.metrics[0]]()
     for gold in scored.references:
         once = task.normalise(gold, scored.without_gold())
-        assert score(metric, once, scored) == score(metric, gold, scored)
+        assert score_of(metric, once, scored) == score_of(metric, gold, scored)
         assert task.normalise(once, scored.without_gold()) == once
 
 
@@ -81,8 +74,8 @@ def test_normalising_never_loses_a_correct_answer(task: Any, scored: Example, te
     metric = METRICS[task.metrics[0]]()
     normalised = task.normalise(text, scored.without_gold())
     assert task.normalise(normalised, scored.without_gold()) == normalised
-    if answers._option(text, scored.choices) is None and score(metric, text, scored) == 100:
-        assert score(metric, normalised, scored) == 100
+    if answers._option(text, scored.choices) is None and score_of(metric, text, scored) == 100:
+        assert score_of(metric, normalised, scored) == 100
 
 
 @pytest.mark.parametrize("task", [Scrolls("gov_report"), ZeroScrolls("squality"), Muld("vlsp")])
@@ -92,149 +85,88 @@ def test_free_text_is_unchanged(task: Any) -> None:
     assert task.normalise(text, example()) == text
 
 
-def check(cases: dict[str, str], normalise: Callable[[str], str]) -> None:
-    """Checks the normalised form of some answers."""
-    assert {text: normalise(text) for text in cases} == cases
+def check(
+    normalise: Callable[[str], str], texts: dict[str, tuple[str, ...]], unchanged: tuple[str, ...]
+) -> None:
+    """Checks the texts that become each normalised form, and texts that stay as they are."""
+    wanted = {text: form for form, of_form in texts.items() for text in of_form}
+    wanted |= {text: text for text in unchanged}
+    assert {text: normalise(text) for text in wanted} == wanted
 
 
 def test_option_letters() -> None:
     """Letters as in the metric, texts of options, and marked lower-case letters are accepted."""
-    check(
-        {
-            "B": "B",
-            "A good guess is B": "A",
-            "(c)": "C",
-            "d.": "D",
-            "the answer is b.": "B",
-            "b) The gate, I think": "B",
-            "the gate": "B",
-            "A fox": "A",
-            "A dog, or two.": "D",
-            "c": "C",
-            "a fox sat there": "a fox sat there",
-            "it was bad": "it was bad",
-            "": "",
-        },
-        lambda text: answers.option_letter(text, CHOICES),
-    )
+    texts = {
+        "A": ("A good guess is B", "A fox"),
+        "B": ("B", "the answer is b.", "b) The gate, I think", "the gate"),
+        "C": ("(c)", "c"),
+        "D": ("d.", "A dog, or two."),
+    }
+    unchanged = ("a fox sat there", "it was bad", "")
+    check(lambda text: answers.option_letter(text, CHOICES), texts, unchanged)
 
 
 def test_option_texts() -> None:
     """A letter becomes its option; an option is unchanged."""
-    check(
-        {
-            "B": "The gate",
-            "(d)": "a dog, or two",
-            "Answer: B": "The gate",
-            "B. The gate is it": "The gate",
-            "C": "C",
-            "the GATE.": "the GATE.",
-            "A fox": "A fox",
-            "A cat": "A cat",
-            "a cat": "a cat",
-        },
-        lambda text: answers.option_text(text, CHOICES),
-    )
+    gate = ("B", "Answer: B", "B. The gate is it")
+    texts = {"The gate": gate, "a dog, or two": ("(d)",)}
+    unchanged = ("C", "the GATE.", "A fox", "A cat", "a cat")
+    check(lambda text: answers.option_text(text, CHOICES), texts, unchanged)
     assert answers.option_text("B", ()) == "B"
 
 
 def test_labels() -> None:
     """An answer with exactly one label that is not negated becomes the label."""
-    check(
-        {
-            "entailment.": "Entailment",
-            "This is a Contradiction, as": "Contradiction",
-            "It is not mentioned in the contract": "Not mentioned",
-            "not a contradiction": "not a contradiction",
-            "Entailment or contradiction": "Entailment or contradiction",
-            "neutral": "neutral",
-        },
-        lambda text: answers.label(text, scrolls.LABELS),
-    )
-    check(
-        {
-            "hero": "Hero",
-            "The villain": "Villain/Antagonist",
-            "Antagonist": "Villain/Antagonist",
-            "villain / antagonist": "Villain/Antagonist",
-            "protagonist": "protagonist",
-        },
-        lambda text: answers.label(text, muld.LABELS),
-    )
+    texts: dict[str, tuple[str, ...]] = {
+        "Entailment": ("entailment.",),
+        "Contradiction": ("This is a Contradiction, as",),
+        "Not mentioned": ("It is not mentioned in the contract",),
+    }
+    unchanged = ("not a contradiction", "Entailment or contradiction", "neutral")
+    check(lambda text: answers.label(text, scrolls.LABELS), texts, unchanged)
+    villain = ("The villain", "Antagonist", "villain / antagonist")
+    texts = {"Hero": ("hero",), "Villain/Antagonist": villain}
+    check(lambda text: answers.label(text, muld.LABELS), texts, ("protagonist",))
 
 
 def test_percentages() -> None:
     """The first number with a sign, or in words, or else the only number is the percentage."""
-    check(
-        {
-            "Between 50% and 60%": "50%",
-            "about 60 %": "60%",
-            "60 percent of 50 reviews": "60%",
-            "33.5 per cent": "33.5%",
-            "６０％": "６０%",
-            "60": "60%",
-            "roughly 60.": "60%",
-            "0": "0%",
-            "0.6": "0.6",
-            "30 of 50": "30 of 50",
-            "450": "450",
-            "none": "none",
-        },
-        answers.percentage,
-    )
+    texts = {
+        "50%": ("Between 50% and 60%",),
+        "60%": ("about 60 %", "60 percent of 50 reviews", "60", "roughly 60."),
+        "33.5%": ("33.5 per cent",),
+        "６０%": ("６０％",),
+        "0%": ("0",),
+    }
+    check(answers.percentage, texts, ("0.6", "30 of 50", "450", "none"))
 
 
 def test_permutations() -> None:
     """Lists as in the metric, numbered lists, sequences, or else all numbers are accepted."""
-    check(
-        {
-            "3,1 ,2,4": "3, 1, 2, 4",
-            "Summary 3, Summary 1, Summary 2, Summary 4": "3, 1, 2, 4",
-            "3-1-2-4": "3, 1, 2, 4",
-            "3 > 1 > 2 > 4": "3, 1, 2, 4",
-            "1. 3\n2. Summary 1\n3. 2\n4. 4": "3, 1, 2, 4",
-            "The order of the 4 summaries is 3, 1, 2, 4.": "3, 1, 2, 4",
-            "1, 2, 3, 4 reordered: 3, 1, 2, 4": "3, 1, 2, 4",
-            "03 01 02 04": "3, 1, 2, 4",
-            "3, 1, 2": "3, 1, 2",
-            "0, 1, 2, 3": "0, 1, 2, 3",
-            "": "",
-        },
-        lambda text: answers.permutation(text, 4),
-    )
+    texts = (
+        "3,1 ,2,4", "Summary 3, Summary 1, Summary 2, Summary 4", "3-1-2-4", "3 > 1 > 2 > 4",
+        "1. 3\n2. Summary 1\n3. 2\n4. 4", "The order of the 4 summaries is 3, 1, 2, 4.",
+        "1, 2, 3, 4 reordered: 3, 1, 2, 4", "03 01 02 04",
+    )  # fmt: skip
+    unchanged = ("3, 1, 2", "0, 1, 2, 3", "")
+    check(lambda text: answers.permutation(text, 4), {"3, 1, 2, 4": texts}, unchanged)
     assert answers.permutation("none", 0) == "none"
 
 
 def test_authors() -> None:
     """Lists in any form are unified; PAN's objects are unchanged."""
-    check(
-        {
-            "1 1 2": "[1, 1, 2]",
-            "1,1,02": "[1, 1, 2]",
-            "1": "[1]",
-            '["1"]': "[1]",
-            "true": "true",
-            '["1", "1", "2"]': "[1, 1, 2]",
-            '{"paragraph-authors": [1, 2]}': '{"paragraph-authors": [1, 2]}',
-            "1, Ann": "1, Ann",
-            "[]": "[]",
-            "[1.5]": "[1.5]",
-        },
-        answers.authors,
-    )
+    texts = {"[1, 1, 2]": ("1 1 2", "1,1,02", '["1", "1", "2"]'), "[1]": ("1", '["1"]')}
+    unchanged = ("true", '{"paragraph-authors": [1, 2]}', "1, Ann", "[]", "[1.5]")
+    check(answers.authors, texts, unchanged)
 
 
 def test_unanswerable() -> None:
     """An answer counts as unanswerable only without other content."""
+    texts = (
+        "unanswerable.", "The question is unanswerable", '"Unanswerable"',
+        "This question cannot be answered from the text.",
+    )  # fmt: skip
+    unchanged = ("unanswerable questions of SQuAD", "They cannot be answered by a machine", "No")
     check(
-        {
-            "unanswerable.": "Unanswerable",
-            "The question is unanswerable": "Unanswerable",
-            "This question cannot be answered from the text.": "Unanswerable",
-            '"Unanswerable"': "Unanswerable",
-            "unanswerable questions of SQuAD": "unanswerable questions of SQuAD",
-            "They cannot be answered by a machine": "They cannot be answered by a machine",
-            "No": "No",
-        },
-        lambda text: answers.unanswerable(text, "Unanswerable"),
+        lambda text: answers.unanswerable(text, "Unanswerable"), {"Unanswerable": texts}, unchanged
     )

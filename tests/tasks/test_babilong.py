@@ -8,9 +8,9 @@ from random import Random
 from typing import Any
 
 import pytest
+from official_rows import official_input
 
 from leporello.core.errors import ConfigError, UserError
-from leporello.core.official_prompt import OfficialPrompt
 from leporello.tasks import Babilong
 from leporello.tasks.long_context.babi import generate
 
@@ -45,9 +45,7 @@ def test_a_story_contains_the_facts_before_its_question(tmp_path: Path) -> None:
         proof = [text[span.start : span.end] for span in example.evidence]
         facts_and_proofs[example.question, example.references] = (len(facts), proof)
         assert len(text.split()) == 100
-        prompt = OfficialPrompt.of(example)
-        assert prompt
-        rebuilt = prompt.around(text)
+        rebuilt = official_input(example)
         assert rebuilt.startswith("I will give you context with the facts about positions")
         assert rebuilt.endswith(f"\n</context>\n\nQuestion: {example.question}")
     assert facts_and_proofs == {

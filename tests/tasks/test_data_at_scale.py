@@ -44,15 +44,10 @@ ROWS = [
 ]
 NAMES = {"id": "key", "document": "context.text", "question": "query", "references": "answers.text"}
 RENAMED = [
-    {
-        "key": i,
-        "context": {"text": [f"text {i // 3} é"]},
-        "query": f"q {i}?",
-        "answers": [{"text": "a"}, {"text": "b"}],
-        "more": None,
-    }
+    {"key": i, "context": {"text": [f"text {i // 3} é"]}, "query": f"q {i}?",
+     "answers": [{"text": "a"}, {"text": "b"}], "more": None}
     for i in range(10)
-]
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -278,10 +273,7 @@ def test_tables_are_read_as_rows(tmp_path: Path, suffix: str) -> None:
     check(Table(folder, columns=NAMES))
     with pytest.raises(UserError, match=f"train-0{suffix}: has no column 'quest'; did you mean"):
         Table(folder, columns={**NAMES, "question": "quest"}).check()
-    write(
-        folder / f"train-2{suffix}",
-        [{**RENAMED[0], "key": 7}, {**RENAMED[0], "key": None}],
-    )
+    write(folder / f"train-2{suffix}", [{**RENAMED[0], "key": key} for key in (7, None)])
     with pytest.raises(ConfigError) as raised:
         Table(folder, columns={"document": "key"}).check()
     assert f"train-2{suffix}:2: needs `document`" in str(raised.value)

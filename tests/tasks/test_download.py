@@ -57,13 +57,8 @@ def test_a_fetched_file_is_read_as_a_task(hub: Web, tmp_path: Path) -> None:
     put(hub, "tau/scrolls", "qasper.zip", content)
     task = Scrolls("qasper", data=tmp_path)
     [fetched] = all_of({"scrolls/qasper": task}, tmp_path)
-    assert fetched == Fetched(
-        "scrolls/qasper",
-        tmp_path / "scrolls" / "qasper.zip",
-        len(content),
-        hashlib.sha256(content).hexdigest(),
-        downloaded=True,
-    )
+    path, sha256 = tmp_path / "scrolls" / "qasper.zip", hashlib.sha256(content).hexdigest()
+    assert fetched == Fetched("scrolls/qasper", path, len(content), sha256, downloaded=True)
     assert [example.references for example in task.examples()] == [("a fox",)]
     assert [path.name for path in (tmp_path / "scrolls").iterdir()] == ["qasper.zip"]
 

@@ -12,12 +12,11 @@ import pytest
 from command_line import GOLDEN
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from official_rows import official_input
 from row_files import write_rows
 
 from leporello.core.errors import ConfigError, UserError
-from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import Task
-from leporello.core.records import Example
 from leporello.tasks import InfiniteBench, LongBench, LongBenchV2, LooGLE
 
 Row = dict[str, Any]
@@ -46,13 +45,6 @@ def task_of(task: str, data: Path, prompts: str = "yarn-mistral") -> Task:
         "loogle": lambda: LooGLE(cast(Any, name), data=data),
     }
     return cast(Task, builders[bench]())
-
-
-def official_input(example: Example) -> str:
-    """Returns an example's input, rebuilt from its prompt."""
-    prompt = OfficialPrompt.of(example)
-    assert prompt is not None
-    return prompt.around(example.document.text)
 
 
 @pytest.mark.parametrize(

@@ -53,15 +53,8 @@ def test_archetypes_are_predicted_from_passages_around_mentions(
     folder = data(
         tmp_path, [(f"HARRY\n{SCRIPT}", "Hero"), (f"Sally\n{SCRIPT}", ["Villain/Antagonist"])]
     )
-    command: list[str | Path] = [
-        "run",
-        NAME,
-        "--data",
-        folder,
-        *sets(model),
-        "--out",
-        tmp_path / "out",
-    ]
+    options = ("--data", folder, *sets(model), "--out", tmp_path / "out")
+    command: list[str | Path] = ["run", NAME, *options]
     result = leporello(*command)
     results = tmp_path / "out" / NAME / "muld" / "character_id"
     harry, sally = read_lines(results / "predictions.jsonl")

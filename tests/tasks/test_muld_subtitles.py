@@ -96,18 +96,8 @@ def folder(tmp_path: Path) -> Path:
 
 def ran(folder: Path, pipeline: str, task: str, status: int = 0) -> list[list[dict[str, Any]]]:
     """Runs a pipeline on a task; returns the predictions of each point."""
-    out = ("--data", folder / "data", "--out", folder / "out")
-    leporello(
-        "run",
-        *HERE,
-        pipeline,
-        "--task",
-        task,
-        "--config",
-        folder / "mine.yaml",
-        *out,
-        status=status,
-    )
+    out = ("--data", folder / "data", "--config", folder / "mine.yaml", "--out", folder / "out")
+    leporello("run", *HERE, pipeline, "--task", task, *out, status=status)
     return [read_lines(p) for p in sorted((folder / "out").glob("*/**/predictions.jsonl"))]
 
 

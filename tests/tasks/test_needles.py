@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from command_line import GOLDEN
 from needle_rows import GRAPH, TURNS, conversation, graph_walks, helmet, mrcr, needles, walk
+from official_rows import official_input
+from scored import example_of, score_of
 
-from leporello import Coverage, Document, Example, Prediction
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.official_prompt import OfficialPrompt
@@ -29,12 +30,8 @@ def test_scores_equal_those_of_the_official_definitions(case: dict[str, Any]) ->
     gold = case.get("reference")
     references = (gold,) if gold is not None else tuple(case.get("references", ()))
     metadata = {"gold": {name: case.get(name) for name in ("prefix", "relevance")}}
-    example = Example("x", Document("d", ""), references=references, metadata=metadata)
-    text = case["prediction"]
-    prediction = Prediction("x", text, text, (), (), Coverage(0, 0, 0, 0), "")
-    statistics = metric.statistics(prediction, example)
-    assert statistics is not None
-    assert metric.score(statistics) == pytest.approx(case["score"], abs=1e-4)
+    score = score_of(metric, case["prediction"], example_of(*references, metadata=metadata))
+    assert score == pytest.approx(case["score"], abs=1e-4)
 
 
 def test_a_conversation_is_the_document_and_its_last_message_the_question(tmp_path: Path) -> None:
@@ -43,9 +40,7 @@ def test_a_conversation_is_the_document_and_its_last_message_the_question(tmp_pa
     assert example.question == TURNS[-1][1]
     assert example.document.text.startswith("User: Write a poem about tapirs.\n\nAssistant: Slow.")
     assert example.references == ("xY9Lone.",)
-    prompt = OfficialPrompt.of(example)
-    assert prompt
-    assert prompt.around(example.document.text).endswith(f"Lone.\n\nUser: {TURNS[-1][1]}")
+    assert official_input(example).endswith(f"Lone.\n\nUser: {TURNS[-1][1]}")
 
 
 def test_a_graph_is_the_document_and_the_operation_the_question(tmp_path: Path) -> None:
@@ -56,9 +51,7 @@ def test_a_graph_is_the_document_and_the_operation_the_question(tmp_path: Path) 
     assert example.document.text == "uvwx -> alke\nefgh -> uvwx"
     assert example.question.startswith("Find the parents of node alke.")
     assert json.loads(example.references[0]) == ["uvwx"]
-    prompt = OfficialPrompt.of(example)
-    assert prompt
-    assert prompt.around(example.document.text) == GRAPH
+    assert official_input(example) == GRAPH
     [older] = graph_walks(tmp_path / "b", old).examples()
     assert older.references == example.references
 

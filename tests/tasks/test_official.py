@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from official_rows import STORY
+from official_rows import STORY, official_input
 from official_rows import scrolls_row as row
 from official_rows import zero_scrolls_row as prompted
 from row_files import json_lines, write_rows
 
 from leporello.core.errors import ConfigError, UserError
-from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import Task
 from leporello.core.records import Example, Span
 from leporello.jobs.jobs import prepare
@@ -51,13 +50,6 @@ def only(task: Task) -> Example:
     """Returns the only example of a task."""
     [example] = task.examples()
     return example
-
-
-def official_input(example: Example) -> str:
-    """Returns an example's input, rebuilt from its prompt."""
-    prompt = OfficialPrompt.of(example)
-    assert prompt is not None
-    return prompt.around(example.document.text)
 
 
 def shape(task: Task) -> list[tuple[Any, ...]]:

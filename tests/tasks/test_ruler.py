@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from command_line import GOLDEN
+from scored import example_of, prediction_of
 
 from benchmarks.ruler import scored
 from leporello.config import load_config
 from leporello.core.errors import UserError
 from leporello.core.official_prompt import OfficialPrompt
-from leporello.core.records import Coverage, Document, Example, Prediction
 from leporello.metrics import METRICS
 from leporello.tasks import Ruler
 from leporello.tasks.long_context.sources import background
@@ -93,15 +93,8 @@ def test_metrics_equal_the_official_ones(case: Mapping[str, Any]) -> None:
     gold = {"gold": {"labels": case.get("labels", [])}}
     statistics = []
     for text, references in zip(case["predictions"], case["references"], strict=True):
-        example = Example(
-            "x",
-            Document("d", ""),
-            question=case.get("question", ""),
-            references=tuple(references),
-            metadata=gold,
-        )
-        prediction = Prediction("x", text, text, (), (), Coverage(0, 0, 0, 0), "")
-        statistics.append(metric.statistics(prediction, example) or {})
+        example = example_of(*references, question=case.get("question", ""), metadata=gold)
+        statistics.append(metric.statistics(prediction_of(text), example) or {})
     assert metric.aggregate(statistics)[case["metric"]] == pytest.approx(case["score"], abs=0.006)
 
 
