@@ -14,7 +14,7 @@ from command_line import ROOT
 # A smaller size lowers its number here; a number never rises.
 LIMITS = {
     "product lines": 86_200,
-    "product modules": 615,
+    "product modules": 588,
     "test lines": 46_500,
     "words of docs": 25_700,
 }
