@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal
 
 from leporello.core.protocols import Count
 from leporello.core.records import Example
@@ -24,11 +24,6 @@ _SEPARATORS = "\n:\"'.,?!{}"
 _LABELLED = 2  # references: a text and its letter
 
 Gold = Sequence[str]
-TaskName: TypeAlias = Literal[
-    "passkey", "number_string", "kv_retrieval", "longdialogue_qa_eng", "longbook_sum_eng",
-    "longbook_choice_eng", "longbook_qa_eng", "longbook_qa_chn", "math_find", "math_calc",
-    "code_run", "code_debug",
-]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -45,7 +40,11 @@ class InfiniteBenchScore(Averaged):
             one for GPT-4.
     """
 
-    task: TaskName = "longbook_qa_eng"
+    task: Literal[
+        "passkey", "number_string", "kv_retrieval", "longdialogue_qa_eng", "longbook_sum_eng",
+        "longbook_choice_eng", "longbook_qa_eng", "longbook_qa_chn", "math_find", "math_calc",
+        "code_run", "code_debug",
+    ] = "longbook_qa_eng"  # fmt: skip
     skip: Count = 0
 
     name: ClassVar[str] = "infinite_bench"

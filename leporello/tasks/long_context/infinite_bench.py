@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal
 
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import JSON, Document, Example
-from leporello.metrics.long_context.infinite_bench import TaskName
 from leporello.tasks.jsonl.schema import RowError
 from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
 from leporello.tasks.official.benchmark import Benchmark, text_of, texts_of
@@ -38,7 +37,11 @@ class InfiniteBench(Benchmark):
             `gpt4`, without its system messages.
     """
 
-    name: TaskName
+    name: Literal[
+        "passkey", "number_string", "kv_retrieval", "longdialogue_qa_eng", "longbook_sum_eng",
+        "longbook_choice_eng", "longbook_qa_eng", "longbook_qa_chn", "math_find", "math_calc",
+        "code_run", "code_debug",
+    ]  # fmt: skip
     prompts: Literal["yarn-mistral", "gpt4"] = "yarn-mistral"
     split: str = "test"
     data: Path | None = None
