@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
+from typing import Any
 
 from leporello.core.coverage import letters, merge, outside
 from leporello.core.records import Example, Span
@@ -131,7 +132,8 @@ class ExampleTrace:
         gold: Kind of the proof: `evidence`, or `reference` if only places of a reference are
             known; without a proof it is empty, and the fields below are unset.
         position: Position in the document at which the proof begins, 0 to 1.
-        whole: Whether each span of the proof is inside one chunk.
+        whole: Whether each span of the proof is inside one chunk, or inside the passages of one
+            read.
         gains: Recall curve, (rank, share), at the ranks that increase the share.
         retrieved: Share that all hits cover.
         given: Share that the combiner passed to the reader.
@@ -171,7 +173,7 @@ class ExampleTrace:
         """Returns the share that a stage kept, which some stages only keep or lose completely."""
         shares = {
             "failed": not self.failed,
-            # Inside one chunk: a combiner that reads hits separately cannot join halves
+            # Inside one chunk or read: a combiner that reads hits separately cannot join halves
             # (decision 25).
             "chunker": self.whole,
             "retriever": self.retrieved,
@@ -228,14 +230,22 @@ def trace_example(
         return trace
     prediction = prediction_from_row(finished.prediction)
     recall = gold.recall_curve(text, prediction.hit_spans)
-    passages = (passage for call in finished.calls for passage in call["passages"])
-    spans = [Span(*passage) for passage in passages if not isinstance(passage, str)]
+    reads = [_spans_in(call["passages"]) for call in finished.calls]
+
+    def is_whole(span: Span) -> bool:
+        return cover.holds(span) or any(_covered_share(text, [span], read) == 1 for read in reads)
+
     return replace(
         trace,
         # Each span in some chunk, but not all in one: evidence of two hops is in two places.
-        whole=any(all(map(cover.holds, alternative)) for alternative in gold.alternatives),
+        whole=any(all(map(is_whole, alternative)) for alternative in gold.alternatives),
         gains=recall,
         retrieved=recall[-1][1] if recall else 0.0,
-        given=gold.covered_share(text, spans),
+        given=gold.covered_share(text, chain.from_iterable(reads)),
         read=gold.covered_share(text, prediction.read),
     )
+
+
+def _spans_in(passages: Iterable[Any]) -> tuple[Span, ...]:
+    """Returns the merged spans of passages, which are [start, end] or text."""
+    return merge(Span(*passage) for passage in passages if not isinstance(passage, str))

@@ -169,13 +169,20 @@ def _tuned_lines(tuned: Tuned) -> list[str]:
         if tuned.searches > 1
         else "which the search did not use"
     )
-    easier = "harder" if tuned.harder > 0 else "easier"
+    expected = f"expect {tuned.estimate.value:.2f}"
+    if round(tuned.optimism, 2):
+        before = tuned.estimate.value + tuned.optimism
+        expected += f", not {before:.2f}: optimism {tuned.optimism:+.2f}"
+    if round(tuned.harder, 2):
+        easier = "harder" if tuned.harder > 0 else "easier"
+        joined = "of which" if round(tuned.optimism, 2) else "including"
+        expected += (
+            f", {joined} {tuned.harder:+.2f} because those documents are {easier} for the original"
+            " pipeline too"
+        )
     return [
         f"{tuned.points} points, {tuned.stopped} of them stopped early"
         + (f"; {tuned.refused} refused by stages" if tuned.refused else ""),
         f"chosen: {chosen}" if chosen else "chosen: the original pipeline; no point was better",
-        f"held out: {tuned.apart} documents, {how}; expect {tuned.estimate.value:.2f},"
-        f" not {tuned.estimate.value + tuned.optimism:.2f}: optimism {tuned.optimism:+.2f},"
-        f" of which {tuned.harder:+.2f} because those documents are {easier} for the original"
-        " pipeline too",
+        f"held out: {tuned.apart} documents, {how}; {expected}",
     ]

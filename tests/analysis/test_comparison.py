@@ -215,6 +215,8 @@ def test_names_in_csv_are_not_formulas(tmp_path: Path, folder: Path) -> None:
         run(["right"], ["mills"], config=config, out=out, workers=0, limit=2)
     printed = leporello("compare", *outs, "--format", "csv").stdout
     assert "'=1+2:right" in printed
+    verdict = leporello("compare", *outs, "--samples", "200").stdout.splitlines()[0]
+    assert "b:right have the best f1, 50.00; no difference" in verdict
     assert "'=1+2:right" not in leporello("compare", *outs, "--format", "csv", "--raw").stdout
 
 

@@ -124,6 +124,14 @@ def test_each_example_is_lost_at_the_first_incomplete_stage(directory: Path) -> 
     assert {trace.length for trace in traces.values()} == {len(TEXT)}
 
 
+def test_a_read_can_join_evidence_of_two_chunks(directory: Path, tmp_path: Path) -> None:
+    """Only a combiner that reads the chunks apart loses what the chunker divided."""
+    both = {"pipelines": {"both": {"extends": "two", "combiner": "Stuff"}}}
+    run(["both"], config=[directory.parent / "mine.yaml", both], out=tmp_path / "out", workers=0)
+    [over] = [trace for trace in trace_examples(tmp_path / "out") if trace.id == "over"]
+    assert (over.whole, over.given, over.lost_at) == (True, 1, "reader")
+
+
 def test_an_explanation_has_the_same_trace(directory: Path) -> None:
     """`explain` and the funnel agree on the stage at which answers were lost."""
     for fate in trace_examples(directory):

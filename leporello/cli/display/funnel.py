@@ -18,7 +18,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 _RANKS = (1, 2, 3, 5, 10, 20, 50, 100)
 _WORDS = {
     "failed": "finished",
-    "chunker": "whole in a chunk",
+    "chunker": "whole in a chunk or a read",
     "retriever": "retrieved",
     "combiner": "sent to the reader",
     "reader": "read",
