@@ -28,8 +28,7 @@ from leporello.core.files import read_json, write_json
 from leporello.models.locate import cache_directory
 from leporello.tuning.account import Account, parse_budget
 from leporello.tuning.documents import TunedTask, tuned_task
-from leporello.tuning.estimates import Estimates
-from leporello.tuning.evaluation import Evaluator
+from leporello.tuning.evaluation import Estimates, Evaluator
 from leporello.tuning.tune import Searches
 
 TASKS = ("scrolls/qasper", "zero_scrolls/musique")

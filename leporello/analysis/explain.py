@@ -23,7 +23,6 @@ from leporello.engine.results.serialization import (
     prediction_from_row,
     read_from_row,
 )
-from leporello.executors.shard_passages import passages_of
 from leporello.jobs.files import ExampleFiles
 from leporello.jobs.signature import named_files
 from leporello.text.outline import cited
@@ -127,7 +126,7 @@ def _passages(job: FinishedJob, example: Example, prediction: Prediction) -> Map
         return {}
     # Results lack the sources of passages: the root of a summary tree would bring the complete
     # tree into every row. The store has them (decision 46).
-    stored = passages_of(job.files.stores, example.document)
+    stored = job.files.passages(example.document)
     by_key = {(p.kind, p.reading, p.spans): p for p in stored if isinstance(p, Passage)}
     keys = ((r, (p.kind, p.text, p.spans)) for r, p in prediction.passages.items())
     return {rank: by_key[key] for rank, key in keys if key in by_key}

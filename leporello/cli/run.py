@@ -192,7 +192,7 @@ def _check_tasks(loaded: Config, config: Sequence[Path]) -> None:
 
 def _try_out(pipelines: Sequence[PipelineSpec]) -> None:
     """Tries pipelines, prints one line per pipeline, and exits with status 2 if one fails."""
-    from leporello.runs.trial import trials
+    from leporello.engine.shard_rows import trials
 
     if not pipelines:
         raise UserError(

@@ -148,7 +148,7 @@ class Batching(Protocol):
         ...
 
     def counts(self) -> Mapping[str, int]:
-        """Returns the totals so far: the fields of `leporello.engine.reading.BatchStatistics`."""
+        """Returns the totals so far: `leporello.engine.reading.ReadStatistics.packed`."""
         ...
 
 

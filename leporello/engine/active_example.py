@@ -27,11 +27,11 @@ from leporello.core.records import (
     Search,
     Span,
 )
-from leporello.engine.answers.typed import TypedAnswer, with_choices
 from leporello.engine.failures import stage_errors
 from leporello.engine.requests import Admission, QuestionBudget, checked, reader_property
 from leporello.engine.results.finished import Call
 from leporello.engine.selection import Selection, select
+from leporello.engine.typed_answers import TypedAnswer, with_choices
 
 # Time limits apply to single calls, so they never end a generator that yields forever.
 _MOST_ROUNDS = 20_000  # per example: reading a book passage by passage takes some 5,000
@@ -47,7 +47,6 @@ class ActiveExample:
         example: Example with its references and evidence, which most combiners do not see.
         stages: Stages of the pipeline, which answer requests without a read.
         hits: Hits of the retriever, best first; `Search` adds more.
-        combiner: Generator of the combiner.
         unchunked: Number of characters that are in no chunk.
         reads: Reads of the current round of the combiner.
         replies: Outputs or errors of these reads; None while a read has no reply.
@@ -56,8 +55,6 @@ class ActiveExample:
             a read before it admits the next.
         calls: Reads of earlier rounds.
         stood_for: Spans that the reader saw only as other text, such as a summary.
-        notes: Notes of the stages.
-        value: Return value of the combiner.
         finished: Whether the combiner has returned.
         prediction: Prediction, once the combiner has answered. Later reads judge it, and do not
             count towards the budget.

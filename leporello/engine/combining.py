@@ -49,22 +49,14 @@ class CombinerRunner:
     def start(
         self, number: int, example: Example, selection: Selection | ExampleError
     ) -> ActiveExample | FinishedExample:
-        """Starts an example, and returns it waiting for reads or finished.
-
-        Raises:
-            UserError: The user made a mistake.
-        """
+        """Starts an example, and returns it waiting for reads or finished."""
         if isinstance(selection, ExampleError):
             return self._failed(number, example, selection)
         active = ActiveExample.create(self.stages, number, example, selection)
         return self._advance(active, active.start)
 
     def resume(self, active: ActiveExample) -> ActiveExample | FinishedExample:
-        """Resumes the example, whose step is complete.
-
-        Raises:
-            UserError: The user made a mistake.
-        """
+        """Resumes the example, whose step is complete."""
         active.next_step()
         if active.unread:
             return active

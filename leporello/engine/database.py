@@ -44,9 +44,7 @@ class StoreKey:
     """Identity of a store: a shard of a run.
 
     Attributes:
-        shard: Number of the shard.
         first: Number of its first example in the task.
-        examples: Number of its examples.
         run: Hash of all inputs that determine the results.
         form: Version of the table layout.
     """

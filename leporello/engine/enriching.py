@@ -15,12 +15,13 @@ from leporello.core.calls import derived
 from leporello.core.calls.contracts import StageError, in_role, load_models
 from leporello.core.calls.stage_calls import stage_call
 from leporello.core.errors import ReadError
-from leporello.core.passages import fault_of, flat_read
+from leporello.core.notes import collect_notes, note
+from leporello.core.passages import fault_of, flat_read, from_table, to_table
 from leporello.core.protocols import ANSWER
 from leporello.core.records import Chunk, Document, Fit, Generates, Read, Reply, Request, Search
 from leporello.engine.failures import TRIES, Attempts, ExampleError, stage_errors, time_limit
 from leporello.engine.limits import Limits
-from leporello.engine.progress import Listener, Silent
+from leporello.engine.progress import Listener
 from leporello.engine.reading import BatchReaders
 from leporello.engine.requests import checked, reader_property, role_of
 from leporello.engine.results.serialization import reply_of
@@ -53,17 +54,15 @@ class EnricherRunner:
     """Runs the enricher of one pipeline; cached and stored passages are not computed again.
 
     Attributes:
-        stages: Stages of the pipeline.
         readers: Readers by role; None creates them.
         limits: Limits of batch size and time.
-        listener: Listener to the progress.
         attempts: Log of started operations.
     """
 
     stages: Pipeline
     readers: BatchReaders | None = None
     limits: Limits = field(default_factory=Limits)
-    listener: Listener = field(default_factory=Silent)
+    listener: Listener = field(default_factory=Listener)
     attempts: Attempts = field(default_factory=Attempts)
 
     def begin(self, number: int) -> None:
@@ -75,12 +74,37 @@ class EnricherRunner:
         if self.attempts.begin("enrich", number) >= TRIES:
             raise ExampleError("enricher", self.attempts.cause)
 
+    def prepare(self, chunks: Sequence[Chunk], number: int, store: MemoryStore) -> None:
+        """Computes or restores the passages of a document; the document and the store keep them.
+
+        Args:
+            chunks: Chunks of the document.
+            number: Number of the document in the shard.
+            store: Store of the pipeline on the shard.
+
+        Raises:
+            ExampleError: The enricher failed; a retry runs it again.
+        """
+        document = chunks[0].document
+        with collect_notes() as notes:
+            # From the store, even without a cache: another run of the enricher could give other
+            # passages.
+            if row := store.passages(number, document.sha256):
+                for text in row["notes"]:
+                    note(text)
+                self._derived(chunks, lambda: from_table(document, row))
+                return
+            try:
+                passages = self.passages_of(chunks, number, store)
+            except ExampleError:
+                store.forget(number)  # replaying the outputs so far would fail again
+                raise
+        # Stored with the run: enriching may cost a read for each chunk, more than all questions
+        # together.
+        store.add_passages(number, document.sha256, {**to_table(passages), "notes": [*notes]})
+
     def passages_of(
-        self,
-        chunks: Sequence[Chunk],
-        number: int = 0,
-        store: MemoryStore | None = None,
-        make: Callable[[], Sequence[Chunk]] | None = None,
+        self, chunks: Sequence[Chunk], number: int = 0, store: MemoryStore | None = None
     ) -> Sequence[Chunk]:
         """Returns the passages of a document.
 
@@ -88,15 +112,17 @@ class EnricherRunner:
             chunks: Chunks of the document.
             number: Number of the document in the shard.
             store: Store of the outputs that the enricher receives; None stores nothing.
-            make: Function that returns the passages if they are not cached; None runs the enricher.
 
         Raises:
             ExampleError: The enricher failed.
-            UserError: The user made a mistake.
         """
         if self.stages.enricher is None or not chunks:
             return chunks
-        make = make or partial(self._enrich, chunks, number, store)
+        return self._derived(chunks, partial(self._enrich, chunks, number, store))
+
+    def _derived(
+        self, chunks: Sequence[Chunk], make: Callable[[], Sequence[Chunk]]
+    ) -> Sequence[Chunk]:
         with stage_errors("enricher"):
             # Passages need no question, so they are made once per document, and cached by enricher,
             # readers and chunks (decision 46).

@@ -51,8 +51,6 @@ class ProgressCounts:
 
     Attributes:
         documents: Number of documents, counted once per pipeline.
-        examples: Number of finished examples.
-        failed: Number of failed examples.
         tokens: Number of tokens that readers read and generated.
         reading: Number of reads without a reply.
     """
@@ -69,7 +67,6 @@ class Progress:
     """Counts documents, examples and tokens, and updates the display.
 
     Attributes:
-        title: Title of the display.
         examples: Number of examples; None if the task does not know it.
         documents: Number of documents processed so far.
         finished: Number of examples finished so far, including failed ones.
@@ -100,8 +97,7 @@ class Progress:
 
     def document(self) -> None:
         """Counts a document whose examples have all been admitted."""
-        self.documents += 1
-        self._update(0)
+        self.take(ProgressCounts(documents=1))
 
     def already_done(self, examples: int) -> None:
         """Counts examples that an earlier process has finished."""
@@ -109,23 +105,10 @@ class Progress:
 
     def example(self, failed: bool = False) -> None:
         """Counts a finished example."""
-        self.finished += 1
-        self.failed += failed
-        self._update(1)
-
-    def reading(self, reads: int) -> None:
-        """Sets the number of reads without a reply."""
-        self._waiting = reads
-        self._update(0)
-
-    def tokens(self, count: int) -> None:
-        """Counts tokens that a reader read or generated."""
-        self.read_tokens += count
-        self._waiting = 0
-        self._update(0)
+        self.take(ProgressCounts(examples=1, failed=int(failed)))
 
     def take(self, counts: ProgressCounts) -> None:
-        """Adds the progress of a worker since its last report."""
+        """Adds the progress since the last report."""
         self.documents += counts.documents
         self.finished += counts.examples
         self.failed += counts.failed
@@ -147,50 +130,26 @@ class Progress:
         self._display.update(advance, ", ".join(counts))
 
 
-class Listener(Protocol):
-    """Receives the events of an engine; an exception from a listener ends the run."""
+class Listener:
+    """Receives the events of an engine, and ignores them; its exceptions end the run."""
 
     def before_step(self) -> None:
         """Called before each read; may raise `Stopped`."""
-        ...
 
     def document(self) -> None:
         """Called when all examples on a document have been started or skipped."""
-        ...
 
     def example(self, *, failed: bool = False) -> None:
         """Called when an example is finished."""
-        ...
 
     def reading(self, reads: int) -> None:
         """Called before a reader reads a batch, with its number of reads."""
-        ...
 
     def has_read(self, statistics: ReadStatistics) -> None:
         """Called after a reader has read a batch, with its statistics so far."""
-        ...
 
 
-class Silent:
-    """Ignores all events."""
-
-    def before_step(self) -> None:
-        """See `Listener`."""
-
-    def document(self) -> None:
-        """See `Listener`."""
-
-    def example(self, *, failed: bool = False) -> None:
-        """See `Listener`."""
-
-    def reading(self, reads: int) -> None:
-        """See `Listener`."""
-
-    def has_read(self, statistics: ReadStatistics) -> None:
-        """See `Listener`."""
-
-
-class Cancellable(Silent):
+class Cancellable(Listener):
     """Stops an engine before its next read after `cancel` is called."""
 
     cancelled = False
@@ -205,25 +164,58 @@ class Cancellable(Silent):
             raise Stopped("the caller no longer waits for the answer")
 
 
-class ProgressListener:
-    """Passes the events of an engine in this process to a `Progress`."""
+class Reporter(Listener):
+    """Sums up the progress of engines, and reports it regularly.
 
-    def __init__(self, progress: Progress, check: Callable[[], None] = lambda: None) -> None:
-        """Stores the progress, and a function to call before each read."""
-        self._progress, self._check, self._tokens = progress, check, 0
-        self.document, self.reading = progress.document, progress.reading
+    Attributes:
+        report: Function that receives the progress since the last report.
+    """
 
-    def before_step(self) -> None:
+    def __init__(
+        self,
+        report: Callable[[ProgressCounts], None],
+        check: Callable[[], None] = lambda: None,
+        every: float = 0.0,
+    ) -> None:
+        """Prepares the reporter.
+
+        Args:
+            report: Function that receives the progress since the last report.
+            check: Function that is called before each read; raises `Stopped` to end the run.
+            every: Minimum number of seconds between reports.
+        """
+        self.report, self.before_step, self._every = report, check, every  # type: ignore[method-assign]
+        self._counts, self._reported = ProgressCounts(), 0.0
+        self._tokens: dict[int, int] = {}
+
+    def document(self) -> None:
         """See `Listener`."""
-        self._check()
+        self._counts.documents += 1
+        self.flush(self._every)
 
     def example(self, *, failed: bool = False) -> None:
         """See `Listener`."""
-        self._progress.example(failed)
+        self._counts.examples += 1
+        self._counts.failed += failed
+        # Failures at once, so users can stop early if everything fails.
+        self.flush(0.0 if failed else self._every)
+
+    def reading(self, reads: int) -> None:
+        """See `Listener`."""
+        self._counts.reading = reads
+        self.flush(self._every)
 
     def has_read(self, statistics: ReadStatistics) -> None:
         """See `Listener`."""
-        tokens = statistics.input_tokens + statistics.output_tokens
-        self._progress.tokens(tokens - self._tokens)
         # Statistics are sums since the start, so only the increase is counted.
-        self._tokens = tokens
+        tokens = statistics.input_tokens + statistics.output_tokens
+        self._counts.tokens += tokens - self._tokens.get(id(statistics), 0)
+        self._tokens[id(statistics)] = tokens
+        self._counts.reading = 0
+
+    def flush(self, after: float = 0.0) -> None:
+        """Sends a report if the last one is at least `after` seconds old."""
+        if (now := monotonic()) - self._reported >= after:
+            self._reported = now
+            counts, self._counts = self._counts, ProgressCounts()
+            self.report(counts)

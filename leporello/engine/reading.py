@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from json import dumps  # by name: a stage may replace functions of modules
 from operator import attrgetter
@@ -37,38 +38,6 @@ from leporello.engine.results.serialization import (
 _COUNTED = ("seconds", "reads", "cached", "input_tokens", "output_tokens")
 
 
-@dataclass(frozen=True, slots=True)
-class BatchStatistics:
-    """Statistics of a reader's micro-batches.
-
-    Attributes:
-        batches: Number of batches read.
-        prompt_tokens: Tokens of their prompts; equal prompts count once.
-        padded_tokens: Tokens with padding: each prompt counts as the longest of its batch.
-        halvings: Number of times that batches were made smaller because memory ran out.
-    """
-
-    batches: int = 0
-    prompt_tokens: int = 0
-    padded_tokens: int = 0
-    halvings: int = 0
-
-    @property
-    def padding(self) -> float:
-        """Share of tokens that are padding."""
-        return 1 - self.prompt_tokens / self.padded_tokens if self.padded_tokens else 0.0
-
-    def since(self, before: BatchStatistics) -> BatchStatistics:
-        """Returns the increase since earlier statistics."""
-        added = {n: getattr(self, n) - getattr(before, n) for n in self.__slots__}
-        return BatchStatistics(**added)
-
-    def plus(self, other: BatchStatistics) -> BatchStatistics:
-        """Returns the sum of both statistics."""
-        summed = {n: getattr(self, n) + getattr(other, n) for n in self.__slots__}
-        return BatchStatistics(**summed)
-
-
 @dataclass
 class ReadStatistics:
     """Statistics of the reads of one reader.
@@ -79,7 +48,10 @@ class ReadStatistics:
         cached: Number of reads whose outputs were cached by an earlier run.
         input_tokens: Tokens of the prompts.
         output_tokens: Tokens that the reader generated.
-        packed: Statistics of its micro-batches, if it forms any.
+        packed: Counts of its micro-batches, if it forms any: `batches`; `prompt_tokens`, in which
+            equal prompts count once; `padded_tokens`, in which each prompt counts as the longest of
+            its batch; `halvings`, the number of times that batches were made smaller because memory
+            ran out.
     """
 
     seconds: float = 0.0
@@ -87,23 +59,23 @@ class ReadStatistics:
     cached: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    packed: BatchStatistics = BatchStatistics()
+    packed: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: ReadStatistics) -> None:
         """Adds the statistics of more reads."""
         for name in _COUNTED:
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.packed = self.packed.plus(other.packed)
+        self.packed.update(other.packed)
 
     def row(self) -> dict[str, JSON]:
         """Returns the statistics and their rates, for timings.json."""
         row = {name: getattr(self, name) for name in _COUNTED}
         for name in ("input_tokens", "output_tokens"):
             row[f"{name}_per_second"] = round(row[name] / self.seconds, 1) if self.seconds else 0
-        if self.packed.batches:
-            packed = self.packed
-            row |= {"batches": packed.batches, "padding": round(packed.padding, 4)}
-            row["halvings"] = packed.halvings
+        if packed := self.packed:
+            padding = 1 - packed["prompt_tokens"] / (packed["padded_tokens"] or 1)
+            row |= {"batches": packed["batches"], "padding": round(padding, 4)}
+            row["halvings"] = packed["halvings"]
         return row
 
 
@@ -112,7 +84,6 @@ class BatchReader:
     """A reader stage that reads batches: isolates faulty reads and reuses cached outputs.
 
     Attributes:
-        reader: Reader stage.
         cache: Cache of the outputs of complete batches; None disables caching.
         timeout: Seconds allowed per read of a call; None sets no limit.
         attempts: Log of started operations.
@@ -132,21 +103,15 @@ class BatchReader:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
-    def preferred_batch_size(self) -> int:
-        """Number of reads that the reader's class prefers in a batch; 0 if it has no preference."""
-        return int(getattr(type(self.reader), "window_size", 0))
-
-    @property
     def schedules_itself(self) -> bool:
         """Whether the reader expects all waiting reads of a shard in one call."""
         return bool(getattr(self.reader, "schedules_itself", False))
 
     def batch_size(self, limit: int) -> int:
-        """Returns the number of reads in a batch, where the run's limit is `limit`.
-
-        A reader that schedules itself receives all waiting reads.
-        """
-        return sys.maxsize if self.schedules_itself else max(limit, self.preferred_batch_size)
+        """Returns the number of reads in a batch, where the run's limit is `limit`."""
+        if self.schedules_itself:
+            return sys.maxsize
+        return max(limit, getattr(type(self.reader), "window_size", 0))  # the class prefers more
 
     @property
     def slots(self) -> int:
@@ -155,10 +120,9 @@ class BatchReader:
         return int(getattr(self.reader, "slots", 0)) if independent else 0
 
     @property
-    def sizes(self) -> Mapping[str, int]:
-        """Micro-batch sizes that the reader determined; this may load its model to measure them."""
-        batching = batching_of(self.reader)
-        return dict(batching.sizes()) if batching else {}
+    def is_used(self) -> bool:
+        """Whether it has returned any output."""
+        return bool(self.statistics.reads or self.statistics.cached)
 
     def load(self) -> None:
         """Loads the reader's models; no time limit applies."""
@@ -184,19 +148,15 @@ class BatchReader:
         self.load()
         started, before, self._halved = monotonic(), self._packed(), False
         replies = self._read(batch)
-        packed = self._packed().since(before)
+        packed = self._packed() - before
         self._count(replies, monotonic() - started, packed)
         # A smaller batch can change the last digits, so its outputs are not cached (decision 10).
-        if key and self.cache and not self._halved and not packed.halvings:
+        if key and self.cache and not self._halved and not packed["halvings"]:
             self.cache.put("outputs", key, _cache_entry(batch, replies))
         return replies
 
     def read_one(self, read: Read) -> Reply:
-        """Returns the reply to one read; may be called from several threads at once.
-
-        Raises:
-            UserError: The user made a mistake.
-        """
+        """Returns the reply to one read; may be called from several threads at once."""
         # By read, which is safe here: slots are only for readers whose answers ignore their batch.
         key = self._cache_key([read])
         if key and self.cache and (entry := self.cache.get("outputs", key)):
@@ -210,7 +170,7 @@ class BatchReader:
         except BaseException as error:  # a plug-in may call `sys.exit`
             reply = read_error(error)
         with self._lock:
-            self._count([reply], monotonic() - started, BatchStatistics())
+            self._count([reply], monotonic() - started, Counter())
         # Errors are not cached, because those of a server are often temporary.
         if key and self.cache and isinstance(reply, Output):
             self.cache.put("outputs", key, _cache_entry([read], [reply]))
@@ -223,14 +183,15 @@ class BatchReader:
         if not identity:
             return None
         # Another micro-batch size changes a model's last digits, and thereby its texts.
-        sizes = self.sizes
+        batching = batching_of(self.reader)
+        sizes = batching.sizes() if batching else {}
         reader: dict[str, JSON] = {**identity, **({"sizes": {**sizes}} if sizes else {})}
         return {"reader": reader, "reads": list(map(digest_of, batch))}
 
-    def _packed(self) -> BatchStatistics:
-        """Returns the statistics of all micro-batches of the reader so far."""
+    def _packed(self) -> Counter[str]:
+        """Returns the counts of all micro-batches of the reader so far."""
         batching = batching_of(self.reader)
-        return BatchStatistics(**batching.counts()) if batching else BatchStatistics()
+        return Counter(batching.counts() if batching else {})
 
     def _read(self, reads: Sequence[Read], first: int = 0) -> list[Reply]:
         """Reads a batch, or its part from index `first`; halves it until faults are isolated."""
@@ -249,9 +210,7 @@ class BatchReader:
                 return [failure]
             # Halving isolates one faulty read of 32 in 11 calls; single reads would take 33.
             half = len(reads) // 2
-            replies = [
-                *self._read(reads[:half], first), *self._read(reads[half:], first + half)
-            ]  # fmt: skip
+            replies = self._read(reads[:half], first) + self._read(reads[half:], first + half)
             if not any(isinstance(reply, ReadError) for reply in replies):  # no single read fails
                 # Not rescued silently: such a fault depends on the batch, so the run ends with
                 # status 1, unless only memory was missing (decision 40).
@@ -259,7 +218,7 @@ class BatchReader:
                 self.cured |= dict.fromkeys(range(first, first + len(reads)), note)
             return replies
 
-    def _count(self, replies: Sequence[Reply], seconds: float, packed: BatchStatistics) -> None:
+    def _count(self, replies: Sequence[Reply], seconds: float, packed: Counter[str]) -> None:
         outputs = [reply for reply in replies if isinstance(reply, Output)]
         self.statistics.add(
             ReadStatistics(
@@ -277,7 +236,6 @@ class BatchReaders:
     """Readers of a pipeline by role; a batch contains reads of one reader.
 
     Attributes:
-        stages: Stages of the pipeline.
         cache: Cache of outputs; None disables caching.
         timeout: Seconds allowed per read of a call; None sets no limit.
         attempts: Log of started operations.
@@ -322,13 +280,9 @@ class BatchReaders:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Micro-batch sizes that readers determined, prefixed by role: `select.batch_tokens`."""
-        return {
-            name if role == ANSWER else f"{role}.{name}": size
-            for role, reader in self._by_role.items()
-            if reader.statistics.reads or reader.statistics.cached
-            for name, size in reader.sizes.items()
-        }
+        """Micro-batch sizes that used readers determined; see `batch_sizes`."""
+        used = {role for role, reader in self._by_role.items() if reader.is_used}
+        return batch_sizes(self.stages, used)
 
     @property
     def statistics(self) -> dict[str, ReadStatistics]:
@@ -339,12 +293,16 @@ class BatchReaders:
         return {role: self._by_role[role].statistics for role in first.values()}
 
 
-def all_sizes(stages: Pipeline) -> dict[str, int]:
-    """Returns the sizes that a pipeline's readers determined, named as in `BatchReaders.sizes`."""
+def batch_sizes(stages: Pipeline, roles: Collection[str]) -> dict[str, int]:
+    """Returns micro-batch sizes that readers determined, prefixed by role: `select.batch_tokens`.
+
+    This may load their models to measure them.
+    """
     return {
         name if role == ANSWER else f"{role}.{name}": size
         for role, reader in stages.readers.items()
-        for name, size in BatchReader(reader).sizes.items()
+        if role in roles and (batching := batching_of(reader))
+        for name, size in batching.sizes().items()
     }
 
 

@@ -24,7 +24,7 @@ from leporello.engine.active_example import ActiveExample
 from leporello.engine.combining import CombinerRunner
 from leporello.engine.failures import ALONE, TRIES, Attempts, ExampleError
 from leporello.engine.limits import Limits
-from leporello.engine.progress import Listener, Silent
+from leporello.engine.progress import Listener
 from leporello.engine.reading import BatchReader, BatchReaders
 from leporello.engine.results.finished import FinishedExample
 from leporello.engine.results.serialization import reply_of
@@ -44,11 +44,7 @@ class Rounds:
     """Runs one pipeline over the examples of one shard, in the order of the task.
 
     Attributes:
-        runner: Runner of the combiners.
-        readers: Readers by role.
-        store: Store of the pipeline on the shard.
         limits: Sizes of groups and batches.
-        listener: Listener to the progress.
         slots: Slots for single reads, shared with other shards and pipelines; None reads batches.
     """
 
@@ -56,7 +52,7 @@ class Rounds:
     readers: BatchReaders
     store: MemoryStore
     limits: Limits = field(default_factory=Limits)
-    listener: Listener = field(default_factory=Silent)
+    listener: Listener = field(default_factory=Listener)
     slots: Slots | None = None
 
     def __post_init__(self) -> None:
@@ -108,11 +104,7 @@ class Rounds:
             yield from self._make_room()
 
     def finish(self) -> Iterator[FinishedExample]:
-        """Finishes all active examples, and yields them.
-
-        Raises:
-            UserError: The user made a mistake.
-        """
+        """Finishes all active examples, and yields them."""
         while self._active:
             self.wait()
             yield from self._newly_finished()
@@ -123,7 +115,6 @@ class Rounds:
         """Reads the next batch, or waits for the reply to a read of any shard.
 
         Raises:
-            UserError: The user made a mistake.
             Stopped: The run was asked to stop.
         """
         self.listener.before_step()
@@ -327,7 +318,7 @@ def rounds(
             yield from run.skip(len(group))
             continue
         selected = select_document(run.runner.stages, group, timeout)
-        yield from run.add(first, group, selected.selections)
+        yield from run.add(first, group, selected)
     yield from run.finish()
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from time import monotonic  # by name: a stage may replace functions of `time`
 
 from leporello.config import Pipeline
 from leporello.core.calls import derived, segments
@@ -28,7 +27,6 @@ class Selection:
     Attributes:
         hits: Hits, best first.
         unchunked: Number of the document's characters outside chunks, without white space.
-        notes: Notes of the chunker and the retriever.
     """
 
     hits: list[Hit]
@@ -36,39 +34,19 @@ class Selection:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TimedSelections:
-    """Selections of one pipeline for the examples on a document.
-
-    Attributes:
-        selections: Selection or error of each example, in the order of the task.
-        seconds: Seconds for chunking and retrieval; work that pipelines share counts for the first.
-    """
-
-    selections: tuple[Selection | ExampleError, ...]
-    seconds: float
-
-
 def select_document(
-    stages: Pipeline, examples: Sequence[Example], timeout: float | None
-) -> TimedSelections:
-    """Selects hits for the examples on a document; an example with faulty data fails.
+    stages: Pipeline, examples: Sequence[Example], timeout: float | None = None
+) -> list[Selection | ExampleError]:
+    """Returns the selection or the error of each example; an example with faulty data fails.
 
     Args:
         stages: Stages of the pipeline; only the chunker, enricher and retriever are used.
         examples: Examples, all on one document.
         timeout: Seconds allowed per example in a call; None sets no limit.
-
-    Raises:
-        UserError: The user made a mistake.
     """
-    started = monotonic()
     valid = [example for example in examples if not example.fault]
-    selections = iter(select_apart(stages, valid, timeout) if valid else ())
-    selected = tuple(
-        ExampleError("task", e.fault) if e.fault else next(selections) for e in examples
-    )
-    return TimedSelections(selected, monotonic() - started)
+    selections = iter(_select_apart(stages, valid, timeout) if valid else ())
+    return [ExampleError("task", e.fault) if e.fault else next(selections) for e in examples]
 
 
 def select(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:
@@ -76,7 +54,6 @@ def select(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:
 
     Raises:
         ExampleError: The chunker or the retriever failed.
-        UserError: The user made a mistake.
     """
     with stage_errors("retriever"):
         if asks_question(stages.chunker):
@@ -85,18 +62,10 @@ def select(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:
         return _together(stages, examples)
 
 
-def select_apart(
-    stages: Pipeline, examples: Sequence[Example], timeout: float | None = None
+def _select_apart(
+    stages: Pipeline, examples: Sequence[Example], timeout: float | None
 ) -> list[Selection | ExampleError]:
-    """Returns the selection or the error of each example.
-
-    After a failure each question is searched separately, so only the faulty ones fail.
-
-    Args:
-        stages: Stages of the pipeline; only the chunker, enricher and retriever are used.
-        examples: Examples, all on one document.
-        timeout: Seconds allowed per example in a call; None sets no limit.
-    """
+    """Selects together; after a failure, each question separately, so only the faulty ones fail."""
     if timeout is not None:  # loading and hashing happen once, outside the examples' time limit
         for stage in (stages.chunker, stages.retriever):
             load_models(stage)
@@ -111,7 +80,7 @@ def select_apart(
         if len(examples) == 1:
             return [error]
         failure = error
-    results = [r for example in examples for r in select_apart(stages, [example], timeout)]
+    results = [r for example in examples for r in _select_apart(stages, [example], timeout)]
     selections = [result for result in results if isinstance(result, Selection)]
     if len(selections) < len(results):
         return results
@@ -151,7 +120,6 @@ def document_chunks(chunker: Chunker, example: Example) -> tuple[Chunk, ...]:
 
     Raises:
         ExampleError: The chunker failed.
-        UserError: The user made a mistake.
     """
     document = example.document
     question = example.question if asks_question(chunker) else None

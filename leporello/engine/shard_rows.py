@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from json import loads  # by name: a stage may replace functions of modules
 from pathlib import Path
 from typing import Any
 
-from leporello.config import Pipeline
+from leporello.config import Pipeline, PipelineSpec
 from leporello.config.metrics import metrics_of
+from leporello.config.specs import StageFactory
+from leporello.core.calls.contracts import check_files, load_models
+from leporello.core.errors import UserError
+from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import MetricEntry
-from leporello.core.records import CacheProtocol, Example
+from leporello.core.records import CacheProtocol, Document, Example, Span
+from leporello.core.secrets import is_set
 from leporello.engine.combining import CombinerRunner
 from leporello.engine.database import StoreKey
 from leporello.engine.failures import Attempts
 from leporello.engine.limits import Limits
-from leporello.engine.progress import Listener, Silent
+from leporello.engine.progress import Listener
 from leporello.engine.reading import BatchReaders
 from leporello.engine.results.finished import FinishedRow
 from leporello.engine.results.serialization import calls_from_row
@@ -46,7 +52,7 @@ def rows_of(
     store = Store(path, StoreKey(examples=len(examples))) if path else MemoryStore()
     runner = CombinerRunner(stages, metrics_of(metrics), normalise, timeout, attempts or Attempts())
     readers = BatchReaders(stages, cache, timeout)
-    run = Rounds(runner, readers, store, limits, listener or Silent(), slots)
+    run = Rounds(runner, readers, store, limits, listener or Listener(), slots)
     try:
         for _ in rounds(run, examples, timeout):
             pass
@@ -70,3 +76,50 @@ def decoded(row: FinishedRow) -> dict[str, Any]:
         "calls": calls_from_row(calls["calls"]),
         "notes": calls["notes"],
     }
+
+
+_TEXT = "Who lives in the mill?\n\nThe cat lives in the mill.\n\nThe king lives in his castle."
+
+
+def trials(pipelines: Iterable[PipelineSpec]) -> Iterator[tuple[str, str]]:
+    """Yields each pipeline's name and its problem, empty if it works.
+
+    A trial loads models, runs every stage on a tiny document and sends requests to endpoints.
+    """
+    factory = StageFactory()
+    for pipeline in pipelines:
+        unset = [variable for variable in pipeline.variables() if not is_set(variable)]
+        if unset:
+            yield pipeline.name, f"the environment has no {', '.join(unset)}"
+            continue
+        try:
+            problem = _problem(factory.build(pipeline))
+        except (UserError, ValueError) as error:  # constructors raise ValueError
+            problem = str(error)
+        yield pipeline.name, " ".join(problem.split())
+
+
+def _problem(stages: Pipeline) -> str:
+    """Returns the first failure if all examples fail; empty if one succeeds."""
+    for stage in stages.all():
+        check_files(stage)
+        load_models(stage)
+    problems = []
+    for example in _examples():
+        [row] = rows_of(None, [example], stages, metrics=())
+        if (failure := row.get("failure")) is None:
+            return ""
+        problems.append(f"the {failure['stage']} failed: {failure['error']}")
+    return problems[0]
+
+
+def _examples() -> Iterator[Example]:
+    """Yields a question, a multiple-choice question and an official prompt of a benchmark.
+
+    A pipeline works if it answers one of them, because each task has only one of these kinds.
+    """
+    parts = (Span(0, 22), Span(24, 50), Span(52, len(_TEXT)))
+    example = Example("tried", Document("tried", _TEXT, parts=parts), "Who lives in the castle?")
+    yield example
+    yield replace(example, choices=("the cat", "the king"))
+    yield replace(example, metadata=OfficialPrompt("Read:\n", "\n\n", example.question).metadata())

@@ -50,7 +50,6 @@ class MemoryStore:
 
     Attributes:
         done: Numbers of the finished examples.
-        failed: Numbers of the failed examples.
         alone: Numbers of the examples that are read in separate batches because they failed
             before.
         sizes: Micro-batch sizes that readers determined, by name.
@@ -129,7 +128,6 @@ class Store(MemoryStore):
     """SQLite file, which one process at a time writes.
 
     Attributes:
-        path: Path of the file.
         key: Identity of the store: a shard of a run.
     """
 

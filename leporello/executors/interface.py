@@ -29,16 +29,12 @@ class JobGroupSpec:
         pipelines: Pipelines; other objects refer to a pipeline by its index here.
         runs: Hash of the inputs that determine the results, for each pipeline.
         sources: Hash of the source code of each class, by its name.
-        task: Task.
-        directory: Directory of the run.
-        limits: Limits of the run.
         cache: Directory of the cache; None disables caching.
         selectors: Number of processes per worker that chunk and retrieve ahead of its reader.
         driver: Token of the process that distributes shards; differs each time it is started.
         remote: Run at a URL, of which the directory is a copy; None for a local run.
         built: Task as an object, which stays in this process. Training validates on a part of a
             declared task, which no other process could build from `task`.
-        metrics: Metrics that score predictions.
         report_every: Seconds between a worker's reports of its progress.
     """
 
@@ -54,7 +50,7 @@ class JobGroupSpec:
     remote: RemoteRun | None = None
     built: Task | None = None
     metrics: Sequence[MetricEntry] = ()
-    report_every: float = 0.2
+    report_every: float = 0.2  # looks smooth; a report per example would slow down short ones
 
     def all_specs(self) -> Iterator[Spec]:
         """Yields the specs of stages, task and plug-in metrics, including nested ones."""
@@ -89,7 +85,6 @@ class ShardOrder:
     """A shard for a worker to run.
 
     Attributes:
-        shard: Shard.
         pipelines: Indices of the pipelines with unfinished examples.
         sizes: Micro-batch sizes that the reader determined.
         retry: Whether failed examples run again.
@@ -163,12 +158,10 @@ class ShardResult:
     """Result of a worker for a shard; also a line of workers.jsonl.
 
     Attributes:
-        shard: Number of the shard.
         attempt: Number of the attempt, from 1.
         outcome: `finished`; `failed` after a mistake of the user; `stopped` if the run ends;
             `spent` if the worker's share of a budget is spent; or `died`.
         worker: Process and machine.
-        seconds: Seconds that the attempt took.
         peak_bytes: Peak memory of the worker.
         pipelines: Share of each pipeline, by its index.
         error: Reason, unless the shard is finished.

@@ -8,13 +8,12 @@ from multiprocessing.connection import wait
 from leporello.config.placement import Placement, visible_gpus
 from leporello.core.errors import Stopped, UserError
 from leporello.engine.failures import TRIES
-from leporello.engine.progress import ProgressCounts
-from leporello.executors.channel import InvalidMessageError
+from leporello.engine.progress import ProgressCounts, Reporter
+from leporello.executors.channel import InvalidMessageError, dump
 from leporello.executors.child_process import ChildProcess
 from leporello.executors.interface import JobGroupSpec, ShardOrder, ShardResult
-from leporello.executors.pickling import dump
 from leporello.executors.pool import INTERVAL, PoolWorker, WorkerLink
-from leporello.executors.worker import Reporter, ShardWorker
+from leporello.executors.worker import ShardWorker
 
 
 class InProcess:
@@ -22,7 +21,7 @@ class InProcess:
 
     def __init__(self, spec: JobGroupSpec, check: Callable[[], None]) -> None:
         """Builds the pipelines; see `executor_for`."""
-        self._reporter = Reporter(lambda _: None, check)
+        self._reporter = Reporter(lambda _: None, check, spec.report_every)
         self._worker = ShardWorker(spec, self._reporter)
         self.workers = 1
         self.sizes = self._worker.sizes
@@ -78,7 +77,7 @@ class WorkerProcess:
         # torch fell from 47 to 1.6 tokens per second with two threads (decision 4).
         threading = {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "PASSIVE"}
         variables = {**threading, **variables}
-        self._process = ChildProcess("leporello.executors.pool_worker:main", variables)
+        self._process = ChildProcess("leporello.executors.worker:main", variables)
         self.channel, self.end = self._process.channel, self._process.end
         self._message: bytes | None = None
         self.send(dump((memory, remapped or {}, spec)))

@@ -35,7 +35,6 @@ class WorkerPipeline:
         stages: Stages of the pipeline; pipelines share objects for equal stages.
         metrics: Metrics that are computed while the pipeline runs.
         normalise: Normaliser of the task.
-        files: Files of the job.
     """
 
     stages: Pipeline

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 from leporello.core.errors import Stopped, UserError
 from leporello.engine.limits import Clock, deadline_of, forget_deadline
 from leporello.engine.progress import ProgressCounts
+from leporello.executors.channel import dump, load
 from leporello.executors.interface import JobGroupSpec, ShardOrder, ShardResult
-from leporello.executors.pickling import dump, load
 
 INTERVAL = 0.2  # seconds that a workplace waits for messages, between checks of the pool
 
@@ -45,7 +45,6 @@ class PoolWorker:
 
     Attributes:
         link: Connection to the worker.
-        clock: Clock of the worker.
         name: Process and machine; empty until the worker has requested an order.
         orders: Orders without a result, by shard.
         waits: Whether the worker waits for an order.

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from time import monotonic  # by name: a stage may replace functions of `time`
 from typing import TypeAlias
 
 from leporello.cache.store import collect_reuse, collected
 from leporello.core.records import Document, Example, Hit
 from leporello.engine.failures import ExampleError, enforce_deadlines
-from leporello.engine.selection import Selection, TimedSelections, select_document
+from leporello.engine.selection import Selection, select_document
+from leporello.executors.channel import dump, load
 from leporello.executors.child_process import end_with_parent
 from leporello.executors.interface import JobGroupSpec
-from leporello.executors.pickling import dump, load
 from leporello.executors.pipelines import Pipelines
 
 _DOCUMENTS_AHEAD = 32  # fills about one batch if each document has one question
@@ -28,7 +29,8 @@ _CHARACTERS_AHEAD = 8_000_000
 # Selection for an example: hits as (start, end, score), unchunked characters, notes. Spans, not
 # chunks, so that the document is not sent back.
 _Spans: TypeAlias = "tuple[list[tuple[int, int, float]], int, tuple[str, ...]]"
-_Selected: TypeAlias = "dict[int, tuple[list[_Spans | ExampleError], float]]"
+# Selections of one pipeline for the examples on a document, and the seconds that they took.
+Selected: TypeAlias = tuple[Sequence[Selection | ExampleError], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,6 @@ class OpenedDocument:
     Attributes:
         number: Number of the document in its shard.
         first: Number of the first example in the shard.
-        examples: Examples in task order.
         wanted: Indices of the pipelines that have not finished all of the examples.
     """
 
@@ -72,7 +73,7 @@ class Selectors:
 
     def select(
         self, documents: Iterable[OpenedDocument]
-    ) -> Iterator[tuple[OpenedDocument, dict[int, TimedSelections]]]:
+    ) -> Iterator[tuple[OpenedDocument, dict[int, Selected]]]:
         """Yields the documents in their order, with the selections of every wanted pipeline.
 
         Raises:
@@ -91,9 +92,8 @@ class Selectors:
 
     def _with_selections(
         self, document: OpenedDocument, future: Future[bytes]
-    ) -> tuple[OpenedDocument, dict[int, TimedSelections]]:
+    ) -> tuple[OpenedDocument, dict[int, Selected]]:
         try:
-            selected: _Selected
             selected, reused = load(future.result())
         except BrokenProcessPool:
             # The worker exits too, because only deaths of workers are counted against an operation.
@@ -101,7 +101,7 @@ class Selectors:
         collect_reuse(reused)
         source = document.examples[0].document
         return document, {
-            place: TimedSelections(tuple(_selection(source, result) for result in spans), seconds)
+            place: ([_selection(source, result) for result in spans], seconds)
             for place, (spans, seconds) in selected.items()
         }
 
@@ -140,10 +140,11 @@ def _select(work: bytes) -> bytes:
     if _pipelines.cache:
         examples[0].document.use_cache(_pipelines.cache)
     timeout = _pipelines.spec.limits.example_timeout
-    selected: _Selected = {}
+    selected = {}
     for place in places:
-        timed = select_document(_pipelines.all[place].stages, examples, timeout)
-        selected[place] = ([*map(_spans, timed.selections)], timed.seconds)
+        started = monotonic()
+        selections = select_document(_pipelines.all[place].stages, examples, timeout)
+        selected[place] = [*map(_spans, selections)], monotonic() - started
     return dump((selected, collected()))
 
 

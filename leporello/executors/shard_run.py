@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic  # by name: a stage may replace functions of `time`
@@ -10,15 +10,23 @@ from time import monotonic  # by name: a stage may replace functions of `time`
 from leporello.core.environment.platform import peak_memory
 from leporello.core.errors import UserError
 from leporello.core.records import Example
-from leporello.engine.attempts import AttemptLog
 from leporello.engine.combining import CombinerRunner
 from leporello.engine.database import StoreCounts, StoreKey
 from leporello.engine.enriching import EnricherRunner
-from leporello.engine.failures import ALONE, TRIES, Attempts, ExampleError, enforce_deadlines
+from leporello.engine.failures import (
+    ALONE,
+    TRIES,
+    Attempts,
+    ExampleError,
+    enforce_deadlines,
+    stage_errors,
+    time_limit,
+)
+from leporello.engine.limits import AttemptLog
 from leporello.engine.progress import Listener
 from leporello.engine.reading import BatchReaders, restore_batch_sizes
 from leporello.engine.rounds import Rounds, exhaust
-from leporello.engine.selection import Selection, TimedSelections, select_document
+from leporello.engine.selection import Selection, document_chunks, select_document
 from leporello.engine.slots import Slots
 from leporello.engine.store import Store
 from leporello.executors.interface import (
@@ -28,8 +36,7 @@ from leporello.executors.interface import (
     ShardResult,
 )
 from leporello.executors.pipelines import Pipelines
-from leporello.executors.selectors import OpenedDocument, Selectors
-from leporello.executors.shard_passages import prepare_passages
+from leporello.executors.selectors import OpenedDocument, Selected, Selectors
 
 _TASK = -1  # instead of the index of a pipeline: operations for all pipelines
 
@@ -40,8 +47,6 @@ class _Lane:
 
     Attributes:
         place: Index of the pipeline in the batch.
-        rounds: Rounds with the examples.
-        store: Store of the pipeline.
         enricher: Runner of the enricher; None without one.
         share: Counts and statistics of the pipeline.
     """
@@ -57,7 +62,6 @@ class ShardRun:
     """Run of one shard for several pipelines.
 
     Attributes:
-        order: Order of the shard.
         log: Log of the attempts; None if attempts are not logged.
     """
 
@@ -146,7 +150,6 @@ class ShardRun:
                 process. So does a shard on which a worker has died, to log each operation.
 
         Raises:
-            UserError: The user made a mistake.
             Stopped: The run was asked to stop.
         """
         shard = self.order.shard
@@ -183,44 +186,50 @@ class ShardRun:
             yield OpenedDocument(number, first, examples, tuple(wanted))
             first += len(examples)
 
-    def _add(self, document: OpenedDocument, selected: Mapping[int, TimedSelections]) -> None:
+    def _add(self, document: OpenedDocument, selected: Mapping[int, Selected]) -> None:
         for lane in self._lanes:
             if lane.place not in document.wanted:
                 lane.share.examples += exhaust(lane.rounds.skip(len(document.examples)))
                 continue
-            timed = selected.get(lane.place) or self._select(lane, document)
+            started = monotonic()
+            selections, seconds = selected.get(lane.place) or (self._select(lane, document), 0.0)
             lane.share.selecting.add(
-                SelectStatistics(1, len(document.examples[0].document.text), timed.seconds)
+                SelectStatistics(1, document.characters, seconds or monotonic() - started)
             )
-            added = lane.rounds.add(document.first, document.examples, timed.selections)
+            added = lane.rounds.add(document.first, document.examples, selections)
             lane.share.examples += exhaust(added)
         self._listener.document()
 
-    def _select(self, lane: _Lane, document: OpenedDocument) -> TimedSelections:
+    def _select(self, lane: _Lane, document: OpenedDocument) -> Sequence[Selection | ExampleError]:
         """Selects for the examples on a document; one at a time if it killed its workers."""
         timeout, stages = self._pipelines.spec.limits.example_timeout, lane.rounds.runner.stages
-        attempts = lane.rounds.attempts
-        valid = next((example for example in document.examples if not example.fault), None)
-        if lane.enricher and valid:
-            started = monotonic()
-            try:
-                prepare_passages(lane.store, lane.enricher, document.number, valid)
-            except ExampleError as error:
-                failed = (
-                    ExampleError("task", e.fault) if e.fault else error for e in document.examples
-                )
-                return TimedSelections((*failed,), monotonic() - started)
+        attempts, examples = lane.rounds.attempts, document.examples
+        try:
+            self._enrich(lane, document)
+        except ExampleError as error:
+            return [ExampleError("task", e.fault) if e.fault else error for e in examples]
         if attempts.begin("select", document.number) < TRIES:
-            return select_document(stages, document.examples, timeout)
+            return select_document(stages, examples, timeout)
         selections: list[Selection | ExampleError] = []
-        for number, example in enumerate(document.examples, document.first):
+        for number, example in enumerate(examples, document.first):
             deaths = attempts.begin("select", document.number, number)
             # The group was tried three times, so one death alone is proof enough.
-            if deaths >= ALONE or len(document.examples) == 1:
+            if deaths >= ALONE or len(examples) == 1:
                 selections.append(ExampleError("retriever", attempts.cause))
             else:
-                selections += select_document(stages, [example], timeout).selections
-        return TimedSelections(tuple(selections), 0.0)
+                selections += select_document(stages, [example], timeout)
+        return selections
+
+    def _enrich(self, lane: _Lane, document: OpenedDocument) -> None:
+        """Makes the passages of a document, if the pipeline has an enricher."""
+        valid = next((example for example in document.examples if not example.fault), None)
+        if lane.enricher is None or valid is None:
+            return
+        lane.enricher.begin(document.number)
+        with stage_errors("chunker"), time_limit(self._pipelines.spec.limits.example_timeout):
+            chunks = document_chunks(lane.enricher.stages.chunker, valid)
+        if chunks:
+            lane.enricher.prepare(chunks, document.number, lane.store)
 
     @property
     def is_idle(self) -> bool:

@@ -18,11 +18,13 @@ from typing import Any
 
 from leporello.core.environment.json_table import JsonTable
 from leporello.core.files import atomically, read_rows, write_json
-from leporello.core.records import JSON
-from leporello.engine.database import StoreCounts, counts_in, finished_in
+from leporello.core.passages import from_table
+from leporello.core.records import JSON, Chunk, Document
+from leporello.engine.database import StoreCounts, counts_in, finished_in, passages_in
 from leporello.engine.results.finished import TRACEBACKS, ExampleStatistics, FinishedRow
 from leporello.engine.results.serialization import calls_from_row
-from leporello.jobs.checksums import (
+from leporello.jobs.directory import RunDirectory
+from leporello.jobs.manifest import (
     MERGED,
     changed,
     check_results,
@@ -30,7 +32,6 @@ from leporello.jobs.checksums import (
     read_mark,
     write_mark,
 )
-from leporello.jobs.directory import RunDirectory
 from leporello.jobs.results import Summary
 
 RESULTS = ("predictions.jsonl", "calls.jsonl", "failures.jsonl", "statistics.jsonl")
@@ -70,13 +71,7 @@ class ExampleFiles:
 
 @dataclass(frozen=True)
 class JobFiles:
-    """Files of one pipeline on one task.
-
-    Attributes:
-        directory: Directory of the run.
-        pipeline: Name of the pipeline.
-        task: Name of the task.
-    """
+    """Files of one pipeline on one task."""
 
     directory: RunDirectory
     pipeline: str
@@ -196,6 +191,17 @@ class JobFiles:
         """
         rows = (row for n in self.stored_shards() for row in finished_in(self.store(n), example_id))
         return next(rows, None)
+
+    def passages(self, document: Document) -> tuple[Chunk, ...]:
+        """Returns the passages that the run stored for a document; empty without an enricher.
+
+        Raises:
+            UserError: A store is damaged.
+        """
+        for shard in self.stored_shards():
+            if row := passages_in(self.store(shard), document.sha256):
+                return from_table(document, row)
+        return ()
 
     def _rows(self) -> Iterator[FinishedRow]:
         for shard in self.stored_shards():

@@ -56,7 +56,6 @@ class Job:
 
     Attributes:
         pipeline: Pipeline, or one point of a sweep.
-        task: Task as declared.
         source: Task as an object; its data has been checked.
         signature: Values that determine the results.
         placement: Executor, and the number and size of its workers.
@@ -110,7 +109,6 @@ class RunContext:
     """Settings of a run that all of its jobs share.
 
     Attributes:
-        directory: Directory of the run.
         limits: Limits of batches, shards and time.
         limit: Maximum number of examples per task; None for all.
         cache: Cache; None disables caching.

@@ -1,17 +1,21 @@
-"""Writes the manifest of a run: versions, limits, signatures of jobs, and the resolved config."""
+"""Records of a run: its manifest, the resolved config, and checksums of its results."""
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from leporello.core import __version__
-from leporello.core.files import write_json
+from leporello.core.errors import UserError
+from leporello.core.files import read_json, write_json
+from leporello.core.hashing import digest
 from leporello.core.records import JSON
 from leporello.core.yaml.writing import write_yaml
 from leporello.engine.database import FORM
@@ -94,3 +98,67 @@ def _git_revision() -> str:
     except OSError:  # git is not installed
         return ""
     return process.stdout.strip()
+
+
+_log = logging.getLogger("leporello")
+
+MERGED = ".merged.json"  # file beside the results, with their shards and checksums
+_SUM = "sum"
+_OLD = {"limit", "shards", "examples", "failures"}  # keys of older marks, without a checksum
+
+
+def checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """Returns the SHA-256 of files of a folder, by name; empty for missing files."""
+    # Stored beside the results, so that all commands that read them notice a changed file (decision
+    # 48).
+    return {name: _sha256(folder / name) for name in names}
+
+
+def _sha256(path: Path) -> str:
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_mark(folder: Path, mark: Mapping[str, JSON], name: str = MERGED) -> None:
+    """Writes the mark of results, which lists their contents, with a checksum."""
+    write_json(folder / name, {**mark, _SUM: digest({**mark})}, indent=None)
+
+
+def read_mark(folder: Path, name: str = MERGED) -> dict[str, Any]:
+    """Returns the mark of results; empty if it is missing or was changed."""
+    path = folder / name
+    try:
+        mark = read_json(path) if path.exists() else {}
+    except UserError:
+        mark = {_SUM: ""}
+    fields = dict(mark) if isinstance(mark, dict) else {_SUM: ""}
+    # Runs of earlier versions have no checksum, and must remain readable.
+    if fields.keys() <= _OLD or fields.pop(_SUM, None) == digest(fields):
+        return fields
+    # A changed mark could claim any results, and they are cheap to merge again from the stores.
+    _log.warning("%s: changed since it was written; the results that it lists are redone", path)
+    return {}
+
+
+def changed(folder: Path, *names: str) -> str:
+    """Returns the first of these results that changed since the run wrote it; empty without one."""
+    hashes = read_mark(folder).get("sha256", {})
+    for name in names:
+        if name in hashes and _sha256(folder / name) != hashes[name]:
+            return name
+    return ""
+
+
+def check_results(folder: Path, *names: str) -> None:
+    """Checks that results of a finished run are unchanged.
+
+    Raises:
+        UserError: A file is missing or was changed.
+    """
+    if name := changed(folder, *names):
+        raise UserError(
+            f"{folder / name}: is missing, or changed since the run wrote it; delete it and run"
+            " the same command again, which restores it from the stores without any read"
+        )

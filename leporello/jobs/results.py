@@ -1,13 +1,20 @@
-"""Results of one pipeline on one task: scores, failures, coverage."""
+"""Results of one pipeline on one task: scores, failures, coverage, quality of the confidence.
+
+Calibration error follows Guo et al. 2017, with bins of equal mass (Nixon et al. 2019); coverage and
+risk follow selective prediction (Geifman and El-Yaniv 2017). The score of an answer, 0 to 100, is
+its degree of correctness. The order of answers with equal confidence does not matter.
+"""
 
 from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from itertools import accumulate, groupby
+from operator import itemgetter
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeAlias
 
 from leporello.config.specs import shortened
 from leporello.core.coverage import PARTS, shares
@@ -16,11 +23,71 @@ from leporello.core.records import JSON
 from leporello.core.table import ResultTable
 from leporello.engine.failures import CURED
 from leporello.engine.results.finished import ExampleStatistics
-from leporello.jobs.confidence import selectivity
 from leporello.metrics import Metric, judging_metric
 from leporello.metrics.own import MetricError
 from leporello.metrics.protocol import is_later
 from leporello.metrics.statistics import StatisticsTable
+
+# Pairs of confidence, 0 to 1, and score, 0 to 100.
+Answers: TypeAlias = Sequence[tuple[float, float]]
+
+_COVERAGES = (50, 80, 90)  # per cent
+# Keys of the numbers that `selectivity` returns.
+SELECTIVITY_KEYS = ("answers", "withheld", "ece", "aurc", *(f"at_{share}" for share in _COVERAGES))
+# With fewer than ten answers, a bin's mean score is mostly chance.
+_MOST_BINS, _LEAST_ANSWERS = 10, 10  # number of bins, and of answers per bin
+_FULL = 100.0
+
+
+def selectivity(answers: Answers, withheld: int = 0) -> dict[str, float]:
+    """Returns the quality of the confidence of answers; empty without answers.
+
+    Returns:
+        `ece`, the expected calibration error, and `aurc`, the area under the risk-coverage curve,
+        0 to 1, lower is better; `at_50`, `at_80`, `at_90`: mean score of the 50, 80 and 90 % of
+        answers with the highest confidence; the numbers of `answers` and `withheld` answers,
+        unless 0.
+
+    Args:
+        answers: Answers that were given.
+        withheld: Number of answers that were withheld because of low confidence.
+    """
+    counts: dict[str, float] = {"answers": len(answers), "withheld": withheld}
+    counts = {name: count for name, count in counts.items() if count}
+    if not answers:
+        return counts
+    means = scores_by_coverage(answers)
+    gaps = (len(group) * abs(_FULL * mean - score) for group, mean, score in reliability(answers))
+    return {
+        **counts,
+        "ece": round(sum(gaps) / _FULL / len(answers), 4),
+        "aurc": round(1 - fmean(means) / _FULL, 4),
+        **{f"at_{n}": round(means[-(-n * len(means) // 100) - 1], 4) for n in _COVERAGES},
+    }
+
+
+def reliability(answers: Answers) -> Iterator[tuple[Answers, float, float]]:
+    """Yields bins of about equal size, with their mean confidence and mean score."""
+    ranked = sorted(answers, key=itemgetter(0))
+    # Bins of few answers would show differences that are chance.
+    count = max(1, min(_MOST_BINS, len(ranked) // _LEAST_ANSWERS))
+    start = 0
+    for index in range(count):
+        end = len(ranked) * (index + 1) // count
+        while 0 < end < len(ranked) and ranked[end][0] == ranked[end - 1][0]:
+            end += 1  # equal confidence belongs to one bin
+        if in_bin := ranked[start:end]:
+            yield in_bin, fmean(c for c, _ in in_bin), fmean(s for _, s in in_bin)
+            start = end
+
+
+def scores_by_coverage(answers: Answers) -> list[float]:
+    """Returns the mean scores of the 1, 2, … answers with the highest confidence."""
+    ranked = sorted(answers, key=itemgetter(0), reverse=True)
+    groups = (list(group) for _, group in groupby(ranked, key=itemgetter(0)))
+    scores = (mean for group in groups for mean in [fmean(s for _, s in group)] * len(group))
+    return [total / count for count, total in enumerate(accumulate(scores), 1)]
+
 
 _MISSING = "is computed after all reads, and is missing; run the same command to resume"
 _NOTES = 5  # most frequent notes in a table; calls.jsonl contains all
@@ -40,7 +107,6 @@ class Result:
 
     Attributes:
         pipeline: Name of the pipeline, with the sweep point.
-        task: Name of the task.
         examples: Number of finished examples, including failed ones.
         failures: Number of failed examples, which are scored as empty predictions.
         empty: Number of empty predictions of examples that did not fail.
@@ -55,7 +121,7 @@ class Result:
         normalised: Whether the task normalised the answers before scoring.
         roles: Reads, tokens and dollars by role, if readers of several roles were used.
         tuned: Number of documents that `tune` used to choose the pipeline's parameters.
-        confidence: Numbers of `leporello.jobs.confidence.selectivity` by the judging
+        confidence: Numbers of `leporello.jobs.results.selectivity` by the judging
             metric; empty without answers with confidence.
         reader: Class and model of the pipeline's readers.
         ways: Examples, reads, characters and tokens by way: the branches that combiners with
@@ -117,7 +183,6 @@ class Summary:
     """Aggregates finished examples to a `Result`.
 
     Attributes:
-        metrics: Metrics by name.
         tuned_on: Documents that `tune` used to choose the pipeline's parameters.
         failures: Number of failures by stage and the error's first line.
     """

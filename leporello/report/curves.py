@@ -12,7 +12,7 @@ from statistics import fmean, stdev
 from leporello.analysis.comparison.tables import PipelineScores, TaskComparison
 from leporello.analysis.example_trace import ExampleTrace
 from leporello.core.table import swept_columns
-from leporello.jobs.confidence import reliability
+from leporello.jobs.results import reliability
 from leporello.report.example_index import Packed
 from leporello.report.join import ExampleFacts
 from leporello.report.plots import Plot, Point, Series, lines

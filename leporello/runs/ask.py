@@ -22,7 +22,7 @@ from leporello.core.records import JSON, Coverage, Document, Example, Output, Pr
 from leporello.engine.combining import CombinerRunner
 from leporello.engine.enriching import EnricherRunner
 from leporello.engine.failures import ExampleError
-from leporello.engine.progress import Listener, Progress, ProgressListener
+from leporello.engine.progress import Listener, Progress, Reporter
 from leporello.engine.reading import BatchReaders
 from leporello.engine.results.finished import FinishedExample, cost_of
 from leporello.engine.results.serialization import prediction_of
@@ -155,9 +155,6 @@ class Session:
         """Returns a conversation about files, folders or URLs; several are one collection.
 
         The name of a collection in the config is replaced by the collection's files.
-
-        Raises:
-            UserError: The user made a mistake.
         """
         stages = settings.build()  # reports mistakes before a long file is read
         return cls(settings.document(files), settings, stages)
@@ -167,11 +164,7 @@ class Session:
         return replace(self, document=document, turns=[])
 
     def each(self, question: str) -> Iterator[Answer]:
-        """Yields the answer for each file of a collection, in order.
-
-        Raises:
-            UserError: See `ask`.
-        """
+        """Yields the answer for each file of a collection, in order."""
         for session in self.by_file():
             yield session.ask(question)
 
@@ -240,9 +233,6 @@ class Session:
         Args:
             questions: Questions, each with the JSON Schema of its answer, or an empty text.
             listener: See `ask`.
-
-        Raises:
-            UserError: The user made a mistake.
         """
         with self._lock:
             examples = [
@@ -260,7 +250,7 @@ class Session:
         """
         document, example = self.document, Example("q", self.document, question=question)
         with self._lock:
-            [selected] = select_document(self.stages, [example], None).selections
+            [selected] = select_document(self.stages, [example])
         if isinstance(selected, ExampleError):
             raise UserError(f"the {selected.stage} failed: {selected.message}")
         spans = [span for hit in selected.hits for span in spans_of(hit.chunk)]
@@ -319,7 +309,7 @@ class Session:
         with ExitStack() as stack:
             if listener is None:
                 bar = stack.enter_context(Progress(f"asking {self.document.id}", len(examples)))
-                listener = ProgressListener(bar)
+                listener = Reporter(bar.take)
             if self.stages.enricher is not None:
                 self._prepare(examples[0], listener)
             runner = CombinerRunner(self.stages, rows=False)

@@ -34,8 +34,8 @@ from leporello.jobs.jobs import Job, RunContext
 from leporello.jobs.results import Result, Summary
 from leporello.jobs.shards import Shard, cut, layout_of
 from leporello.jobs.signature import readers_of
-from leporello.jobs.timings import reading_key, record_timing, selecting_key, sizes_key
 from leporello.models.locate import size
+from leporello.runs.estimate import reading_key, record_timing, selecting_key, sizes_key
 from leporello.runs.later import later_statistics
 
 _log = logging.getLogger("leporello")
@@ -105,7 +105,6 @@ class JobGroup:
         """Runs failed examples again.
 
         Raises:
-            UserError: See `run`.
             Stopped: See `run`.
         """
         if any(counts.failures for finished in self._finished for counts in finished.values()):

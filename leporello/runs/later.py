@@ -23,9 +23,8 @@ from leporello.core.records import Document, Example, Prediction
 from leporello.engine.progress import Progress
 from leporello.engine.results.serialization import empty_prediction
 from leporello.engine.task_examples import checked
-from leporello.executors.channel import InvalidMessageError
+from leporello.executors.channel import InvalidMessageError, load
 from leporello.executors.child_process import ChildProcess, connected
-from leporello.executors.pickling import load
 from leporello.jobs.files import JobFiles
 from leporello.jobs.jobs import Job, RunContext
 from leporello.metrics import GoldError, Statistics

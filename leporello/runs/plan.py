@@ -23,9 +23,8 @@ from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
 from leporello.jobs.jobs import Job, changes, job_directory
-from leporello.jobs.timings import reading_key, selecting_key, timed_rates
 from leporello.models.locate import cache_directory
-from leporello.runs.estimate import WorkEstimate
+from leporello.runs.estimate import WorkEstimate, reading_key, selecting_key, timed_rates
 
 _SHOWN = 60  # characters of a parameter
 
@@ -40,7 +39,6 @@ class StagePlan:
         needed: Number of times it is needed: once per document, or once per example if the
             chunker takes the question.
         kept: Number of these that are cached.
-        pipelines: Names of the pipelines that need it.
     """
 
     kind: str
@@ -55,15 +53,10 @@ class PlannedJob:
     """Planned work of one pipeline on one task.
 
     Attributes:
-        pipeline: Name of the pipeline.
-        task: Name of the task.
-        directory: Directory of the run.
         stages: Stages, each as a call of its class with the parameters from the config.
-        placement: Placement of the work.
         changed: Differences from an earlier run in this directory; if there are any, the run
             requires `--update`.
         documents: Number of documents with unfinished examples.
-        examples: Number of all examples.
         done: Number of examples that an earlier run has finished, including failures.
         failed: Number of these that failed; they are run again once all others are finished.
         characters: Number of characters of the documents with unfinished examples.
@@ -112,9 +105,6 @@ def plan(jobs: Sequence[Job], out: Path | None = None, limit: int | None = None)
     """Counts the remaining work after reading the tasks' data, earlier results and the cache.
 
     Calls and tokens are extrapolated from a sample of the documents with unfinished examples.
-
-    Raises:
-        UserError: The user made a mistake.
     """
     directory, factory = RunDirectory(job_directory(jobs, out)), StageFactory()
     directory.check_version()

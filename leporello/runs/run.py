@@ -18,12 +18,11 @@ from leporello.engine.failures import time_limit
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Progress
 from leporello.engine.results.serialization import prediction_from_row
-from leporello.jobs.checksums import check_results
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
 from leporello.jobs.interrupts import Interrupts
 from leporello.jobs.jobs import Job, RunContext, changes, finished_beside, job_directory, prepare
-from leporello.jobs.manifest import write_manifest
+from leporello.jobs.manifest import check_results, write_manifest
 from leporello.jobs.options import RunOptions, takes
 from leporello.jobs.results import Result
 from leporello.models.locate import cache_directory

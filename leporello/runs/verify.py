@@ -14,7 +14,7 @@ from typing import Any
 from leporello.core.files import write_json
 from leporello.core.records import JSON
 from leporello.engine.combining import CombinerRunner
-from leporello.engine.progress import Progress, ProgressListener
+from leporello.engine.progress import Progress, Reporter
 from leporello.engine.reading import BatchReaders, restore_batch_sizes
 from leporello.engine.results.finished import FinishedRow
 from leporello.engine.rounds import Rounds, exhaust
@@ -23,7 +23,7 @@ from leporello.engine.store import MemoryStore
 from leporello.engine.task_examples import examples_of, no_answer_of, normalizer_of
 from leporello.jobs.files import JobFiles
 from leporello.jobs.jobs import Job, RunContext
-from leporello.jobs.timings import sizes_key
+from leporello.runs.estimate import sizes_key
 
 _SHARE = 0.05
 
@@ -67,9 +67,6 @@ def verify_job(job: Job, context: RunContext) -> Verification:
 
     The batches differ from those of the run. Outputs that depend on the batch may therefore differ,
     which is not an error.
-
-    Raises:
-        UserError: See `run`.
     """
     files = JobFiles(context.directory, job.pipeline.name, job.task.name)
     end = sys.maxsize if context.limit is None else context.limit
@@ -101,13 +98,13 @@ def _run_again(job: Job, context: RunContext, chosen: Collection[int]) -> dict[i
     runner = CombinerRunner(stages, {}, normalise, timeout)
     readers, store = BatchReaders(stages, None, timeout), MemoryStore()
     with Progress(f"verifying {job.name}", len(chosen)) as progress:
-        listener = ProgressListener(progress, lambda: context.check(progress))
+        listener = Reporter(progress.take, lambda: context.check(progress))
         rounds = Rounds(runner, readers, store, context.limits, listener)
         all_examples = islice(examples_of(job.source, job.task.name), context.limit)
         for first, examples in by_document(all_examples):
             numbers = [n for n in range(first, first + len(examples)) if n in chosen]
             if numbers:  # retrieve for all questions on the document, as in the run
-                selected = select_document(stages, examples, timeout).selections
+                selected = select_document(stages, examples, timeout)
                 for number in numbers:
                     index = number - first
                     exhaust(rounds.add(number, [examples[index]], [selected[index]]))

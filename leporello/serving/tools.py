@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from leporello.core.coverage import ledger_line, loss_lines
 from leporello.core.members import member_at
 from leporello.core.records import Coverage, Document, Member, Place, Section, Span
-from leporello.engine.progress import Silent
+from leporello.engine.progress import Listener
 from leporello.models.calibration import Certainty
 from leporello.runs.answer import CitedPassage, Cost
 from leporello.runs.ask import Session
@@ -106,7 +106,7 @@ def ask(session: Session, question: Question, most: Most = 5) -> AnswerReply:
     Raises:
         UserError: A stage failed; the message has the reason.
     """
-    [answer] = session.answers([question], Silent())
+    [answer] = session.answers([question], Listener())
     document = answer.document
     return AnswerReply(
         answer=as_utf8(answer.told),

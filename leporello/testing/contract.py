@@ -22,7 +22,7 @@ import pytest
 from leporello.cache.fingerprint import fingerprint
 from leporello.core.annotations import fault_of_declarations, is_repeatable
 from leporello.core.errors import UserError
-from leporello.executors.pickling import dump, load
+from leporello.executors.channel import dump, load
 
 Maker: TypeAlias = Callable[[], Any]
 

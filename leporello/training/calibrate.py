@@ -9,11 +9,10 @@ from pathlib import Path
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
 from leporello.core.files import write_json
-from leporello.jobs.confidence import selectivity
 from leporello.jobs.directory import RunDirectory, safe_name
 from leporello.jobs.files import JobFiles
 from leporello.jobs.options import CalibrateOptions, takes
-from leporello.jobs.results import answers_of
+from leporello.jobs.results import answers_of, selectivity
 from leporello.models.calibration import Calibration, Method, fit, odds_of
 from leporello.runs.run import run
 from leporello.training.rows import place_of

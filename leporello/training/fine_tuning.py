@@ -43,7 +43,6 @@ class CheckpointDirectory:
 
     Attributes:
         path: Directory beside that of the model.
-        pattern: Pattern of the folders with checkpoints in it.
     """
 
     path: Path

@@ -28,15 +28,11 @@ class TrainingRecord:
     """Inputs and results of a training.
 
     Attributes:
-        pipeline: Name of the trained pipeline.
         base: Name of the pipeline before the training.
-        task: Name of the task.
         learnt: Description of the training data, for people.
         validated: Description of the validation data; empty without validation.
-        reader: Class of the trained reader.
         parameters: Parameters with which the reader uses the model.
         chosen: Parameters that were chosen on the validation data.
-        settings: Settings of the training.
         train: Counts of the training examples, by outcome.
         validation: Counts of the validation examples, by outcome.
         shared: Number of documents in both the training and the validation data.
@@ -97,9 +93,6 @@ def write_record(folder: Path, record: TrainingRecord) -> None:
 
 def read_record(model: Path) -> TrainingRecord | None:
     """Returns the record of the training that made a model; None if `train` did not make it.
-
-    Args:
-        model: Folder of the model.
 
     Raises:
         UserError: The record is damaged, or from another version of Leporello.

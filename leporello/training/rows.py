@@ -20,11 +20,8 @@ class RowTraining:
     """Columns of a suite's row that one training fills.
 
     Attributes:
-        suite: Name of the suite.
-        row: Name of the row.
         columns: Names of the columns, which have one task.
         pipeline: Name of the row's pipeline for them.
-        task: Name of the task.
         published: Names of the published rows that the row continues.
     """
 

@@ -30,7 +30,6 @@ class Supervision:
         inputs: Inputs of the reader, with texts in place of chunks, which would keep their
             documents in memory.
         targets: Texts that the reader should answer, one per input.
-        examples: Number of examples.
         unanswered: Number of examples without references.
         failures: Number of failures, by stage and the error's first line.
         documents: SHA-256 of the documents of the inputs.
@@ -105,16 +104,13 @@ def supervise(
         examples: Examples with references; those on one document are consecutive.
         progress: Progress to which each example and document is reported.
         all_references: Whether to use all targets of a read, or only the first.
-
-    Raises:
-        UserError: A mistake of the user.
     """
     supervision = Supervision()
     for _, group in by_document(examples):
         answered = [example for example in group if example.references or example.fault]
         supervision.examples += len(group)
         supervision.unanswered += len(group) - len(answered)
-        selections = select_document(stages, answered, None).selections
+        selections = select_document(stages, answered)
         for example, selection in zip(answered, selections, strict=True):
             failed = _add(supervision, stages, example, selection, all_references)
             progress.example(failed=failed)

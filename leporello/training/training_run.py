@@ -35,9 +35,8 @@ from leporello.training.model_card import (
     write_record,
 )
 from leporello.training.rows import RowTraining
-from leporello.training.splits import Splits
+from leporello.training.splits import Evaluation, Splits, scores_of
 from leporello.training.training_pairs import Supervision, supervise
-from leporello.training.validation import Evaluation, scores_of
 
 _MODEL = "model"
 _SCORE = "validation_score"
@@ -79,11 +78,7 @@ class TrainingRun:
     Attributes:
         point: Pipeline whose reads are learned, a single point of it if it sweeps.
         trained: Pipeline that uses the model.
-        stages: Stages of the pipeline.
-        settings: Settings for the task.
         splits: Training and validation data.
-        folder: Folder of the model.
-        config: Config files of the user.
         limit: Maximum number of examples to train on, and to validate on.
         cache: Cache of data derived from documents; None disables caching.
     """

@@ -33,9 +33,7 @@ class TunedTask:
     Attributes:
         spec: Task as declared.
         source: Task.
-        data: Fingerprint of its data.
         entries: Metric as a task lists it.
-        metric: Metric.
         documents: Examples on each document, by the key of the document.
     """
 

@@ -13,8 +13,7 @@ from leporello.core import __version__
 from leporello.core.records import JSON
 from leporello.core.yaml.writing import write_yaml
 from leporello.tuning.documents import Documents
-from leporello.tuning.estimates import Estimate
-from leporello.tuning.evaluation import Evaluator
+from leporello.tuning.evaluation import Estimate, Evaluator
 
 TUNED = "Chosen by `tune` on"  # in every file that it writes
 

@@ -18,8 +18,7 @@ from leporello.core.calls.memory import canonical
 from leporello.core.errors import ConfigError, Stopped, UserError
 from leporello.engine.progress import Progress
 from leporello.tuning.documents import Documents, leading
-from leporello.tuning.estimates import Estimates, cost
-from leporello.tuning.evaluation import Evaluator, Measured
+from leporello.tuning.evaluation import Estimates, Evaluator, Measured, cost
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
@@ -36,7 +35,6 @@ class ScoredPoint:
     """A pipeline with its score.
 
     Attributes:
-        pipeline: Pipeline.
         chosen: Chosen values by path; empty for the baseline.
         measured: Statistics of its examples.
         score: Mean of the tasks' scores on these examples.
@@ -58,10 +56,6 @@ class PointSearch:
 
     Attributes:
         space: Pipeline with its choices.
-        evaluator: Evaluator of points.
-        estimates: Estimates over documents.
-        documents: Documents to score points on.
-        seed: Seed of the proposals.
         cost: Unit of the second objective, as in `estimates.cost`; empty to use only the score.
         most: Number of points after which the search ends, from the budget or from an earlier
             process; if None, the account decides.

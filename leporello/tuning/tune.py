@@ -24,8 +24,7 @@ from leporello.jobs.options import TuneOptions, takes
 from leporello.models.locate import cache_directory
 from leporello.tuning.account import Account, parse_budget
 from leporello.tuning.documents import Round, leading, rounds_of, tuned_task
-from leporello.tuning.estimates import Estimates
-from leporello.tuning.evaluation import Evaluator, Measured
+from leporello.tuning.evaluation import Estimates, Evaluator, Measured
 from leporello.tuning.record import TUNED, Tuned, write_config
 from leporello.tuning.search import LEAST, SHARES, PointSearch, ScoredPoint
 
@@ -91,7 +90,6 @@ class Searches:
     Attributes:
         space: Pipeline with its choices.
         baseline: Pipeline as declared, without any choice.
-        evaluator: Evaluator of points.
         seed: Seed of the documents, proposals and resampling.
         cost: Unit of the second objective; empty to use only the score.
         finished: Searches so far.

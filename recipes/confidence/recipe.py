@@ -20,7 +20,7 @@ from leporello.core.errors import UserError
 from leporello.core.files import write_json
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Document
-from leporello.jobs.confidence import selectivity
+from leporello.jobs.results import selectivity
 from leporello.metrics.squad import best_f1
 from leporello.models.calibration import certainty
 from leporello.models.locate import locate
@@ -194,7 +194,7 @@ def validate(judged: Sequence[Judged]) -> dict[str, float]:
     """Returns the error and the AUC of confidences that were fitted to other documents.
 
     Returns:
-        `ece`, as `leporello.jobs.confidence.selectivity` computes it; `auc`, the probability that a
+        `ece`, as `leporello.jobs.results.selectivity` computes it; `auc`, the probability that a
         right answer has a higher confidence than a wrong one; `sure`, the mean F1 of the answers
         with a confidence of at least 0.85, and `sure_share`, their share.
     """

@@ -20,7 +20,7 @@ from leporello.core.calls.contracts import indexers
 from leporello.core.environment.classes import find_class
 from leporello.core.protocols import KINDS
 from leporello.core.records import CacheProtocol
-from leporello.engine.selection import select, select_apart
+from leporello.engine.selection import select, select_document
 from leporello.retrievers import All, Fusion, Neighbours
 from leporello.text.tokens import HuggingFace, Words
 
@@ -290,7 +290,7 @@ def test_an_index_cannot_be_written_to(work: Workplace) -> None:
             index["x"] += 1
 
     stages = Pipeline(work.stage("Cut")(), Spoils(), None, None)
-    [error] = select_apart(stages, [Example("0", Document("d", TEXT))])
+    [error] = select_document(stages, [Example("0", Document("d", TEXT))])
     assert "read-only" in str(error)
 
 

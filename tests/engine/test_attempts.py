@@ -17,9 +17,8 @@ from leporello.config import Pipeline
 from leporello.core.errors import UserError
 from leporello.core.records import Combination, Document, Example, Hit, Output, Read
 from leporello.engine import failures, reading
-from leporello.engine.attempts import AttemptLog
 from leporello.engine.failures import TRIES, Attempts, ExampleError, Phase
-from leporello.engine.limits import Limits
+from leporello.engine.limits import AttemptLog, Limits
 from leporello.engine.shard_rows import rows_of
 from leporello.executors.channel import Channel
 

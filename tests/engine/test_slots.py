@@ -137,7 +137,7 @@ def test_examples_that_finish_while_another_shard_waits_are_yielded() -> None:
         run = Rounds(CombinerRunner(stages), BatchReaders(stages), MemoryStore(), slots=slots)
         finished: list[FinishedExample] = []
         for first, group in by_document(examples):
-            finished += run.add(first, group, select_document(stages, group, None).selections)
+            finished += run.add(first, group, select_document(stages, group))
         return run, [example.number for example in finished]
 
     with Slots(4) as slots:

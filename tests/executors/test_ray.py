@@ -23,8 +23,8 @@ from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.engine.database import finished_in
 from leporello.engine.limits import Limits
 from leporello.engine.results.finished import FinishedRow
+from leporello.executors.channel import dump, load
 from leporello.executors.interface import JobGroupSpec
-from leporello.executors.pickling import dump, load
 from leporello.executors.ray import cluster as ray_cluster
 from leporello.executors.ray.cluster import CapacityWatch, resolved
 from leporello.executors.ray.environment import WorkerEnvironment, travelling_modules

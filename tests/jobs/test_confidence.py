@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leporello.jobs.confidence import SELECTIVITY_KEYS, reliability, scores_by_coverage, selectivity
+from leporello.jobs.results import SELECTIVITY_KEYS, reliability, scores_by_coverage, selectivity
 
 ANSWERS = st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.sampled_from([0.0, 50.0, 100.0]))
 

@@ -24,7 +24,7 @@ from leporello.core.errors import ConfigError, UserError
 from leporello.core.protocols import Task
 from leporello.core.records import Document, DocumentRows, Example
 from leporello.engine.selection import by_document
-from leporello.executors.pickling import dump, load
+from leporello.executors.channel import dump, load
 from leporello.jobs.shards import Shard, TaskReader, cut, layout_of
 from leporello.tasks import (
     JsonLines,

@@ -16,7 +16,7 @@ from command_line import ROOT
 
 from leporello import Document, Pipeline, Run, compare
 from leporello.core.errors import UserError
-from leporello.engine.progress import Silent
+from leporello.engine.progress import Listener
 from leporello.runs.ask import AskSettings
 
 TEXT = "Ann found the fax.\n\nNed <b>has</b> a boat."
@@ -96,7 +96,7 @@ def test_a_text_is_a_document_but_a_missing_file_is_an_error(pipeline: Pipeline)
 
 def test_a_cancelled_answer_stops_reading(pipeline: Pipeline) -> None:
     """Several answers can be awaited at once; a cancelled one reads nothing more."""
-    listener = Silent()
+    listener = Listener()
 
     async def both() -> list[str]:
         answers = await asyncio.gather(*(pipeline.answer_async(TEXT, q) for q in QUESTIONS))

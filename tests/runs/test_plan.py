@@ -20,8 +20,8 @@ from leporello.cache.store import Cache
 from leporello.core.errors import UserError
 from leporello.jobs.jobs import prepare
 from leporello.jobs.options import JobOptions
-from leporello.jobs.timings import record_timing, timed_rates
 from leporello.models.locate import cache_directory
+from leporello.runs.estimate import record_timing, timed_rates
 from leporello.runs.plan import RunPlan, plan
 from leporello.runs.run import run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from leporello.jobs.checksums import checksums, read_mark, write_mark
+from leporello.jobs.manifest import checksums, read_mark, write_mark
 
 
 def reseal(folder: Path) -> None:

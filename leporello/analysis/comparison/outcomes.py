@@ -13,8 +13,8 @@ from leporello.analysis.oracle_baselines import ORACLES
 from leporello.core.errors import UserError
 from leporello.core.files import read_json
 from leporello.engine.results.finished import ExampleStatistics
-from leporello.jobs.checksums import check_results
 from leporello.jobs.directory import RunDirectory
+from leporello.jobs.manifest import check_results
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,9 @@ def verdict(task: TaskComparison) -> str:
         return leader
     name = tested.label if tested is not best else task.baseline
     if not round(difference.value, 2):
-        leaders = f"{best.label} and {name} have {adjective}{score}, {best.scores[metric].value:.2f}"
+        leaders = (
+            f"{best.label} and {name} have {adjective}{score}, {best.scores[metric].value:.2f}"
+        )
         return f"{leaders}; no difference (p = {difference.p_corrected:.4f})"
     low, high = sorted(map(abs, (difference.low, difference.high)))
     is_certain = bool(star(difference))

@@ -11,8 +11,7 @@ from leporello.analysis.comparison.outcomes import OracleGap
 from leporello.analysis.comparison.scores import Difference, Draws, Score
 from leporello.core.coverage import shown
 from leporello.core.table import ResultTable, frame, html
-from leporello.jobs.confidence import SELECTIVITY_KEYS
-from leporello.jobs.results import marks
+from leporello.jobs.results import SELECTIVITY_KEYS, marks
 
 if TYPE_CHECKING:
     from pandas import DataFrame

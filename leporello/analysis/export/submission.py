@@ -14,8 +14,8 @@ from leporello.config.suites import Suite, SuiteSubmission, read_suites
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import check_own, read_rows
 from leporello.core.table import csv_text
-from leporello.jobs.checksums import check_results
 from leporello.jobs.directory import runs_in
+from leporello.jobs.manifest import check_results
 
 _COLUMNS = ("Task", "ID", "Prediction")
 _NOT_AVAILABLE = "!@#$%^&*()"  # the scripts read this text as a missing value

@@ -35,12 +35,9 @@ class FinishedRow:
 
     Attributes:
         number: Number of the example in its task.
-        id: Id of the example.
-        failed: Whether the example failed.
         prediction: Line of predictions.jsonl; of failures.jsonl if the example failed.
         calls: Line of calls.jsonl; empty if the example failed.
         statistics: Line of statistics.jsonl.
-        traceback: Traceback of a failure.
     """
 
     number: int
@@ -62,7 +59,6 @@ class FinishedExample:
         prediction: Prediction; None if the example failed.
         failure: Error; None unless the example failed.
         calls: Reads with their outputs, in order; empty if the example failed.
-        notes: Notes of the stages.
     """
 
     number: int
@@ -134,13 +130,11 @@ class ExampleStatistics:
 
     Attributes:
         number: Number of the example in its task.
-        id: Id of the example.
         statistics: Statistics by metric; None if the example has no reference for the metric.
         document: SHA-256 of the document's text; empty if the example failed.
         coverage: Coverage in characters; empty if the example failed.
         empty: Whether the prediction is empty.
         failure: Stage and first line of the error, if the example failed.
-        notes: Notes of the stages.
         input_tokens: Number of tokens of the reads' prompts.
         output_tokens: Number of tokens that the reader generated.
         dollars: Price of the reads, if the reader knows prices.

@@ -12,9 +12,9 @@ from typing import Any
 
 from leporello.config.placement import Placement
 from leporello.core.environment.classes import REMAPPED_PATHS
+from leporello.executors.channel import dump
 from leporello.executors.interface import JobGroupSpec
 from leporello.executors.local import WorkerProcess
-from leporello.executors.pickling import dump
 from leporello.executors.pool import INTERVAL, PoolWorker, WorkerLink
 from leporello.executors.ray.cluster import (
     CapacityWatch,

@@ -58,7 +58,6 @@ class TypedAnswer:
     """Typed answer to one example.
 
     Attributes:
-        example: Example with a schema.
         writes: Whether the reader generates text. Such a reader receives the schema as an
             instruction, and a retry if its answer is invalid. Other readers receive one read per
             field of an object.

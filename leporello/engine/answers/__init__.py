@@ -1,1 +1,0 @@
-"""Layers between a combiner and the engine: typed answers."""
