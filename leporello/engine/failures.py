@@ -11,7 +11,7 @@ import threading
 import traceback
 from collections import Counter
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from faulthandler import cancel_dump_traceback_later, dump_traceback_later
 from os import _exit, utime
@@ -51,16 +51,9 @@ _deadline: IO[str] | None = None
 
 
 def note_on_recovery(stage: str, error: BaseException, message: str) -> str:
-    """Returns the note on an item that failed in a batch, but not alone.
-
-    Args:
-        stage: Name of the stage.
-        error: Error that the stage raised for the batch.
-        message: Text of the error.
-    """
-    is_memory = (
-        isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-    )  # torch
+    """Returns the note on an item that failed in a batch with an error, but not alone."""
+    # By name, since this must not import torch.
+    is_memory = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
     fact = "was processed in smaller batches, since memory ran out" if is_memory else CURED
     return f"{fact} ({stage}: {message.partition(chr(10))[0]})"
 
@@ -210,12 +203,9 @@ class time_limit:  # noqa: N801 -- called like a function; a generator takes twi
     """
 
     def __init__(self, seconds: float | None) -> None:
-        """Prepares the limit, which `__enter__` starts.
-
-        Args:
-            seconds: Seconds that the block may take; None sets no limit.
-        """
-        self._limit = None if seconds is None else _limited(seconds)
+        """Prepares a limit of seconds; None sets no limit."""
+        limit: AbstractContextManager[None] = nullcontext()
+        self._limit = limit if seconds is None else _limited(seconds)
         self._process = os.getpid()
 
     def __enter__(self) -> None:
@@ -224,8 +214,7 @@ class time_limit:  # noqa: N801 -- called like a function; a generator takes twi
         Raises:
             UserError: The thread is not the main thread, which alone receives Python's signals.
         """
-        if self._limit is not None:
-            self._limit.__enter__()
+        self._limit.__enter__()
 
     def __exit__(
         self,
@@ -234,8 +223,7 @@ class time_limit:  # noqa: N801 -- called like a function; a generator takes twi
         trace: TracebackType | None,
     ) -> None:
         try:
-            if self._limit is not None:
-                self._limit.__exit__(kind, error, trace)
+            self._limit.__exit__(kind, error, trace)
         finally:
             if os.getpid() != self._process:  # a stage has forked: the copy is not a worker
                 _exit(0)

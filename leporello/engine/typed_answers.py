@@ -84,7 +84,10 @@ class TypedAnswer:
         # A reader that copies would give the same answer again.
         if self._last is None or not self.writes:
             raise ExampleError("answer", _failure(text, fault))
-        instruction = f"{self._last.instruction}\n{_retry_instruction(text, fault)}".strip()
+        again = (
+            f"An earlier answer was {text[:_SHOWN]!r}, which does not fit: {fault}. Answer again."
+        )
+        instruction = f"{self._last.instruction}\n{again}".strip()
         retry = dataclasses.replace(self._last, instruction=instruction)
         [output] = yield [retry]
         try:
@@ -113,9 +116,9 @@ class TypedAnswer:
     def _typed(self, request: Request) -> Sequence[Request]:
         """Returns the typed reads for a read; other requests unchanged."""
         if isinstance(request, Fit):
-            [*reads] = self._typed(request.read)
+            reads = (read for read in self._typed(request.read) if isinstance(read, Read))
             # All fields are read from the same passages, so the longest read decides how many fit.
-            return [dataclasses.replace(request, read=max(reads, key=_length))]  # type: ignore[arg-type]  # a read yields reads
+            return [dataclasses.replace(request, read=max(reads, key=lambda r: len(r.question)))]
         if not isinstance(request, Read) or not self._answers(request):
             return [request]
         self._seen |= {(p.start, p.end): p for p in request.passages if isinstance(p, Chunk)}
@@ -190,10 +193,6 @@ class TypedAnswer:
         return next(spans, None) or located(value, [*self._seen.values()])
 
 
-def _length(read: Request) -> int:
-    return len(read.question) if isinstance(read, Read) else 0
-
-
 def _field_read(read: Read, field: AnswerField) -> Read:
     choices = choices_of(field.schema)
     return dataclasses.replace(read, question=field.question, choices=choices, schema=field.schema)
@@ -233,10 +232,6 @@ def _form_instruction(schema: Mapping[str, Any]) -> str:
             return "Answer with yes or no."
     text = dumps(schema, ensure_ascii=False)
     return f"Answer with JSON alone, null where the text does not say, that fits: {text}"
-
-
-def _retry_instruction(text: str, fault: str) -> str:
-    return f"An earlier answer was {text[:_SHOWN]!r}, which does not fit: {fault}. Answer again."
 
 
 def _failure(text: str, fault: str) -> str:

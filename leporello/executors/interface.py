@@ -102,40 +102,24 @@ class ShardOrder:
 
 
 @dataclass
-class SelectStatistics:
-    """Statistics of chunking and retrieval.
-
-    Attributes:
-        documents: Number of documents that were searched.
-        characters: Number of characters of these documents.
-        seconds: Seconds spent; work that pipelines share counts for the first.
-    """
-
-    documents: int = 0
-    characters: int = 0
-    seconds: float = 0.0
-
-    def add(self, other: SelectStatistics) -> None:
-        """Adds other statistics."""
-        self.documents += other.documents
-        self.characters += other.characters
-        self.seconds += other.seconds
-
-
-@dataclass
 class PipelineShare:
     """Share of one pipeline in the result of a shard.
 
     Attributes:
         counts: Numbers of finished examples of the shard, from all processes.
         examples: Number of examples that this worker finished.
-        selecting: Statistics of chunking and retrieval.
+        documents: Number of documents that it searched.
+        characters: Number of characters of these documents.
+        seconds: Seconds that it chunked and retrieved; work that pipelines share counts for the
+            first.
         reading: Statistics of reads, by role.
     """
 
     counts: StoreCounts = field(default_factory=StoreCounts)
     examples: int = 0
-    selecting: SelectStatistics = field(default_factory=SelectStatistics)
+    documents: int = 0
+    characters: int = 0
+    seconds: float = 0.0
     reading: dict[str, ReadStatistics] = field(default_factory=dict)
 
     def read(self) -> ReadStatistics:
@@ -147,8 +131,8 @@ class PipelineShare:
 
     def add(self, other: PipelineShare) -> None:
         """Adds the statistics of another shard, but not its `counts`."""
-        self.examples += other.examples
-        self.selecting.add(other.selecting)
+        for name in ("examples", "documents", "characters", "seconds"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         for role, statistics in other.reading.items():
             self.reading.setdefault(role, ReadStatistics()).add(statistics)
 

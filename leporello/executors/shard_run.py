@@ -29,12 +29,7 @@ from leporello.engine.rounds import Rounds, exhaust
 from leporello.engine.selection import Selection, document_chunks, select_document
 from leporello.engine.slots import Slots
 from leporello.engine.store import Store
-from leporello.executors.interface import (
-    PipelineShare,
-    SelectStatistics,
-    ShardOrder,
-    ShardResult,
-)
+from leporello.executors.interface import PipelineShare, ShardOrder, ShardResult
 from leporello.executors.pipelines import Pipelines
 from leporello.executors.selectors import OpenedDocument, Selected, Selectors
 
@@ -193,9 +188,9 @@ class ShardRun:
                 continue
             started = monotonic()
             selections, seconds = selected.get(lane.place) or (self._select(lane, document), 0.0)
-            lane.share.selecting.add(
-                SelectStatistics(1, document.characters, seconds or monotonic() - started)
-            )
+            lane.share.documents += 1
+            lane.share.characters += document.characters
+            lane.share.seconds += seconds or monotonic() - started
             added = lane.rounds.add(document.first, document.examples, selections)
             lane.share.examples += exhaust(added)
         self._listener.document()

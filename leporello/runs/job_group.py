@@ -355,7 +355,7 @@ class JobGroup:
         return {
             "examples": share.examples,
             "clock": {**self._clock},
-            "selecting": asdict(share.selecting),
+            "selecting": {n: getattr(share, n) for n in ("documents", "characters", "seconds")},
             "reading": share.read().row(),
             **({"roles": roles} if len(roles) > 1 else {}),
         }
@@ -366,8 +366,7 @@ class JobGroup:
             return
         record = partial(record_timing, self.context.cache.root)
         pipeline, share = self.jobs[index].pipeline, self._shares[index]
-        selecting = share.selecting
-        record(selecting_key(pipeline), "character", selecting.characters, selecting.seconds)
+        record(selecting_key(pipeline), "character", share.characters, share.seconds)
         for role, work in share.reading.items():
             key = reading_key(pipeline, role)
             record(key, "read", work.reads, work.seconds)

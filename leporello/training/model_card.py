@@ -15,7 +15,6 @@ from typing import Any
 from leporello.core.errors import UserError
 from leporello.core.files import atomically, read_json, write_json
 from leporello.core.records import JSON
-from leporello.core.yaml.writing import write_yaml
 from leporello.jobs.manifest import versions
 
 CONFIG, RECORD, CARD = "pipeline.yaml", "training.json", "README.md"
@@ -66,22 +65,6 @@ class TrainingRecord:
     scores: Mapping[str, float] = field(default_factory=dict)
     metric: str = ""
     curves: Mapping[str, Sequence[Mapping[str, float]]] = field(default_factory=dict)
-
-
-def write_pipeline(
-    folder: Path, name: str, declared: Mapping[str, JSON], suites: Mapping[str, JSON]
-) -> Path:
-    """Writes a config with a pipeline, and the suites that it is added to; returns its file.
-
-    Args:
-        folder: Folder of the model; paths within it begin with `./`.
-        name: Name of the trained pipeline.
-        declared: The pipeline as YAML declares it.
-        suites: The suites as YAML declares them.
-    """
-    sections: dict[str, Any] = {"pipelines": {name: {**declared}}}
-    write_yaml(folder / CONFIG, sections | ({"suites": {**suites}} if suites else {}))
-    return folder / CONFIG
 
 
 def write_record(folder: Path, record: TrainingRecord) -> None:

@@ -21,6 +21,7 @@ from leporello.core.protocols import Task
 from leporello.core.records import JSON, Example
 from leporello.core.training import Training
 from leporello.core.yaml.tree import ConfigSource
+from leporello.core.yaml.writing import write_yaml
 from leporello.engine.progress import Progress
 from leporello.engine.task_examples import examples_of, task_errors
 from leporello.jobs.results import Result
@@ -28,10 +29,10 @@ from leporello.jobs.signature import job_signature
 from leporello.models.distributed import is_main_process
 from leporello.training.fine_tuning import CheckpointDirectory, RateResult, tune_at_rates, tuner_of
 from leporello.training.model_card import (
+    CONFIG,
     TrainingRecord,
     new_folder,
     record_in,
-    write_pipeline,
     write_record,
 )
 from leporello.training.rows import RowTraining
@@ -66,9 +67,10 @@ class TrainedPipeline:
     def write(self, folder: Path, stages: Mapping[str, JSON]) -> Path:
         """Writes the config of the trained pipeline with these stages; returns its file."""
         described = f"{self.point.name}, with a reader trained by `train`"
-        declared = {"extends": self.base, "description": described, **stages}
-        suites = self.place.declaration() if self.place else {}
-        return write_pipeline(folder, self.name, declared, suites)
+        declared: Any = {"extends": self.base, "description": described, **stages}
+        suites = {"suites": self.place.declaration()} if self.place else {}
+        write_yaml(folder / CONFIG, {"pipelines": {self.name: declared}, **suites})
+        return folder / CONFIG
 
 
 @dataclass(frozen=True)
