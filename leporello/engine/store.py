@@ -127,6 +127,8 @@ class MemoryStore:
 class Store(MemoryStore):
     """SQLite file, which one process at a time writes.
 
+    Its methods raise `UserError` if the file cannot be written.
+
     Attributes:
         key: Identity of the store: a shard of a run.
     """
@@ -226,11 +228,7 @@ class Store(MemoryStore):
         replies: Sequence[tuple[int, int, Read, Reply]],
         notes: Mapping[int, str] | None = None,
     ) -> None:
-        """Stores and commits the outputs of a batch; see `MemoryStore`.
-
-        Raises:
-            UserError: The file cannot be written.
-        """
+        """See `MemoryStore`; commits."""
         # Only an enricher's batch has a single owner, by which `forget` deletes it. A reader's
         # batch serves many examples, so its rows stay until the shard is finished.
         owner = replies[0][0] if replies[0][0] < 0 else None
@@ -246,11 +244,7 @@ class Store(MemoryStore):
         self.commit()
 
     def finish(self, example: FinishedExample) -> None:
-        """Stores a finished example; `commit` must follow.
-
-        Raises:
-            UserError: The file cannot be written.
-        """
+        """See `MemoryStore`; `commit` must follow."""
         row = example.row
         assert row is not None, "a runner for a store on disk makes rows"
         self._write(_ADD, stored_row(row))
@@ -267,7 +261,7 @@ class Store(MemoryStore):
         self.failed.clear()
 
     def passages(self, document: int, sha256: str) -> Mapping[str, Any] | None:
-        """Returns the stored passages of a document; None if they are missing or damaged."""
+        """See `MemoryStore`."""
         # Damage here costs one run of the enricher: the examples of the shard stay valid.
         query = "SELECT data, crc FROM passages WHERE document = ? AND sha256 = ?"
         with suppress(DamagedStoreError), as_user_errors(self.path):
@@ -277,18 +271,14 @@ class Store(MemoryStore):
         return None
 
     def add_passages(self, document: int, sha256: str, row: Mapping[str, JSON]) -> None:
-        """Stores and commits the passages that an enricher returned for a document.
-
-        Raises:
-            UserError: The file cannot be written.
-        """
+        """See `MemoryStore`; commits."""
         data = encoded(row)
         values = (document, sha256, data, crc32(data))
         self._write("INSERT OR REPLACE INTO passages VALUES (?, ?, ?, ?)", values)
         self.commit()
 
     def forget(self, document: int) -> None:
-        """Removes the outputs that the enricher of a document received."""
+        """See `MemoryStore`."""
         self._outputs.pop(~document, None)
         self._write("DELETE FROM batch WHERE owner = ?", (~document,))
         self.commit()
@@ -300,17 +290,13 @@ class Store(MemoryStore):
             super().set_sizes(sizes)
 
     def commit(self) -> None:
-        """Commits everything that was stored so far, so it survives a kill.
-
-        Raises:
-            UserError: The file cannot be written.
-        """
+        """See `MemoryStore`."""
         if self._database.in_transaction:
             with self._writing():
                 self._database.commit()
 
     def rows(self) -> list[FinishedRow]:
-        """Returns the rows of all finished examples, by number."""
+        """See `MemoryStore`."""
         return [*done_rows(self._database)]
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from leporello.engine.progress import ProgressCounts, Reporter
 from leporello.executors.channel import InvalidMessageError, dump
 from leporello.executors.child_process import ChildProcess
 from leporello.executors.interface import JobGroupSpec, ShardOrder, ShardResult
-from leporello.executors.pool import INTERVAL, PoolWorker, WorkerLink
+from leporello.executors.pool import INTERVAL, WorkerLink, Workplace
 from leporello.executors.worker import ShardWorker
 
 
@@ -109,8 +109,8 @@ class WorkerProcess:
         return message
 
 
-class LocalWorkers:
-    """Worker processes on this machine; see `Workplace`."""
+class LocalWorkers(Workplace):
+    """Worker processes on this machine."""
 
     tries = TRIES
     advice = "see its output above, or use --workers 0 to run in this process"
@@ -119,12 +119,6 @@ class LocalWorkers:
         """Prepares up to `count` workers; starts none."""
         self._spec, self._placement, self.workers = dump(spec), placement, count
         self._gpus: dict[WorkerLink, str | None] = {}
-
-    def __enter__(self) -> LocalWorkers:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
     def start(self, others: Sequence[WorkerLink]) -> WorkerLink:
         """Starts a worker on the GPU with the fewest workers."""
@@ -144,11 +138,8 @@ class LocalWorkers:
         return link
 
     def ready(self, links: Sequence[WorkerLink]) -> Sequence[WorkerLink]:
-        """Returns the links with a message; waits for one, but only for a short time."""
+        """See `Workplace`."""
         processes = [link for link in links if isinstance(link, WorkerProcess)]
         if not any(process.has_message() for process in processes):
             wait([process.channel.fileno() for process in processes], INTERVAL)
         return [process for process in processes if process.has_message()]
-
-    def watch(self, workers: Sequence[PoolWorker]) -> None:
-        """See `Workplace`; this machine always has room."""

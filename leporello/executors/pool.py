@@ -6,7 +6,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from leporello.core.errors import Stopped, UserError
 from leporello.engine.limits import Clock, deadline_of, forget_deadline
@@ -24,7 +24,7 @@ _CONTENTS: Mapping[str, type] = {
 
 
 class WorkerLink(Protocol):
-    """Connection to one worker, which sends the messages of `pool_worker`."""
+    """Connection to one worker, which sends the messages of `worker`."""
 
     def send(self, message: bytes) -> None:
         """Sends a pickled message; ignores that the worker has died."""
@@ -81,25 +81,24 @@ class PoolWorker:
         return kind, answer
 
 
-class Workplace(Protocol):
+class Workplace:
     """Starts and watches the workers of a pool, which end with this context manager.
 
     Attributes:
+        workers: Maximum number of workers.
         tries: Number of consecutive workers that may die before they have started a shard.
         advice: Advice for the user after that many deaths.
     """
 
+    workers: int
     tries: int
     advice: str
 
-    def __enter__(self) -> object: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(self, *_: object) -> None: ...
-
-    @property
-    def workers(self) -> int:
-        """Maximum number of workers."""
-        ...
+    def __exit__(self, *_: object) -> None:
+        pass
 
     def start(self, others: Sequence[WorkerLink]) -> WorkerLink:
         """Starts a worker, in addition to others.
@@ -107,11 +106,11 @@ class Workplace(Protocol):
         Raises:
             UserError: The worker cannot be started.
         """
-        ...
+        raise NotImplementedError
 
     def ready(self, links: Sequence[WorkerLink]) -> Sequence[WorkerLink]:
         """Returns the links with a message; waits for one, but only for a short time."""
-        ...
+        raise NotImplementedError
 
     def watch(self, workers: Sequence[PoolWorker]) -> None:
         """Checks the workers; called regularly.
@@ -119,7 +118,6 @@ class Workplace(Protocol):
         Raises:
             UserError: There is no room for any worker.
         """
-        ...
 
 
 class Pool:

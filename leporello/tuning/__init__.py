@@ -2,7 +2,7 @@
 
 It may import `config`, `engine` and the statistics of `analysis`, and does not start runs. Begin
 with `tune`; `search` proposes points and stops them early, `evaluation` scores them document by
-document, `documents` divides the documents, `estimates` compares points on the same documents.
+document and compares them, `documents` divides the documents.
 """
 
 from leporello.tuning.record import Tuned

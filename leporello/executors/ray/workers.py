@@ -15,7 +15,7 @@ from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.executors.channel import dump
 from leporello.executors.interface import JobGroupSpec
 from leporello.executors.local import WorkerProcess
-from leporello.executors.pool import INTERVAL, PoolWorker, WorkerLink
+from leporello.executors.pool import INTERVAL, PoolWorker, WorkerLink, Workplace
 from leporello.executors.ray.cluster import (
     CapacityWatch,
     check_capacity,
@@ -31,8 +31,8 @@ _REPORTS = 200  # progress reports per second, from all workers, that the driver
 _TRIES = 20  # a node that is lost, or lacks memory, may kill many workers at once
 
 
-class RayWorkers:
-    """Actors of a Ray cluster; see `Workplace`."""
+class RayWorkers(Workplace):
+    """Actors of a Ray cluster."""
 
     tries = _TRIES
     advice = "see its output above and `ray status`; run the same command to resume"
@@ -77,7 +77,7 @@ class RayWorkers:
         return _ActorLink(actor.remote(*self._setup))
 
     def ready(self, links: Sequence[WorkerLink]) -> Sequence[WorkerLink]:
-        """Returns the links with a message; waits for one, but only for a short time."""
+        """See `Workplace`."""
         import ray
 
         pending = {link.answer: link for link in links if isinstance(link, _ActorLink)}
