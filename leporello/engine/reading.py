@@ -141,9 +141,8 @@ class BatchReader:
         # other numbers than a run without the cache (decision 10).
         key = self._cache_key(batch)
         self.cured = {}
-        if key and self.cache and (entry := self.cache.get("outputs", key)):
-            self.statistics.cached += len(batch)
-            return _cached_replies(entry, batch)
+        if replies := self._cached(key, batch):
+            return replies
         # Before the clock starts, so that tokens per second do not depend on the time to load.
         self.load()
         started, before, self._halved = monotonic(), self._packed(), False
@@ -159,9 +158,8 @@ class BatchReader:
         """Returns the reply to one read; may be called from several threads at once."""
         # By read, which is safe here: slots are only for readers whose answers ignore their batch.
         key = self._cache_key([read])
-        if key and self.cache and (entry := self.cache.get("outputs", key)):
-            self.statistics.cached += 1
-            return _cached_replies(entry, [read])[0]
+        if replies := self._cached(key, [read]):
+            return replies[0]
         started = monotonic()
         try:
             reply: Reply = call_reader(self.reader, [read])[0]
@@ -187,6 +185,15 @@ class BatchReader:
         sizes = batching.sizes() if batching else {}
         reader: dict[str, JSON] = {**identity, **({"sizes": {**sizes}} if sizes else {})}
         return {"reader": reader, "reads": list(map(digest_of, batch))}
+
+    def _cached(self, key: Mapping[str, JSON] | None, reads: Sequence[Read]) -> list[Reply]:
+        """Returns the cached replies to reads; empty without an entry."""
+        if not (key and self.cache and (entry := self.cache.get("outputs", key))):
+            return []
+        self.statistics.cached += len(reads)
+        columns: Any = entry["outputs"]
+        rows = output_rows(columns, len(reads))
+        return [reply_of(row, read) for row, read in zip(rows, reads, strict=True)]
 
     def _packed(self) -> Counter[str]:
         """Returns the counts of all micro-batches of the reader so far."""
@@ -341,9 +348,3 @@ def _content_digest(document: Document) -> str:
 
 def _cache_entry(reads: Sequence[Read], replies: Sequence[Reply]) -> Index:
     return {"outputs": outputs_to_columns([*zip(reads, replies, strict=True)])}
-
-
-def _cached_replies(entry: Index, reads: Sequence[Read]) -> list[Reply]:
-    columns: Any = entry["outputs"]
-    rows = output_rows(columns, len(reads))
-    return [reply_of(row, read) for row, read in zip(rows, reads, strict=True)]

@@ -16,7 +16,7 @@ from leporello.core.records import JSON
 from leporello.readers.precedence import plot_words
 from leporello.text.sentences import sentence_spans
 from recipes.settings import exclusion
-from recipes.word_weights import LearntWords, write_words
+from recipes.weights import LearntWords, write_words
 
 _FEWEST = 5  # minimum number of sentences of a summary
 _STORIES = 3  # minimum number of stories of a word, to exclude names

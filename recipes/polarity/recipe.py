@@ -16,7 +16,7 @@ from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.readers.polarity import opinion_words
 from recipes.settings import exclusion
-from recipes.word_weights import LearntWords, write_words
+from recipes.weights import LearntWords, write_words
 
 _FEWEST = 3  # minimum number of opinions with a word
 _STRENGTH = 0.2  # inverse strength of regularisation
