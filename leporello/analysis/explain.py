@@ -24,7 +24,7 @@ from leporello.engine.results.serialization import (
     read_from_row,
 )
 from leporello.jobs.files import ExampleFiles
-from leporello.jobs.signature import named_files
+from leporello.jobs.manifest import named_files
 from leporello.text.outline import cited
 
 

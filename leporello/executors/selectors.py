@@ -19,8 +19,7 @@ from leporello.engine.failures import ExampleError, enforce_deadlines
 from leporello.engine.selection import Selection, select_document
 from leporello.executors.channel import dump, load
 from leporello.executors.child_process import end_with_parent
-from leporello.executors.interface import JobGroupSpec
-from leporello.executors.pipelines import Pipelines
+from leporello.executors.interface import JobGroupSpec, Pipelines
 
 _DOCUMENTS_AHEAD = 32  # fills about one batch if each document has one question
 # Some eight novels: waiting documents are completely in memory.

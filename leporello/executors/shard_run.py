@@ -29,8 +29,7 @@ from leporello.engine.rounds import Rounds, exhaust
 from leporello.engine.selection import Selection, document_chunks, select_document
 from leporello.engine.slots import Slots
 from leporello.engine.store import Store
-from leporello.executors.interface import PipelineShare, ShardOrder, ShardResult
-from leporello.executors.pipelines import Pipelines
+from leporello.executors.interface import Pipelines, PipelineShare, ShardOrder, ShardResult
 from leporello.executors.selectors import OpenedDocument, Selected, Selectors
 
 _TASK = -1  # instead of the index of a pipeline: operations for all pipelines

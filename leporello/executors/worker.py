@@ -29,8 +29,13 @@ from leporello.engine.reading import BatchReaders, batch_sizes
 from leporello.engine.slots import Slots
 from leporello.executors.channel import Channel, load
 from leporello.executors.child_process import connected
-from leporello.executors.interface import JobGroupSpec, ShardOrder, ShardResult
-from leporello.executors.pipelines import Pipelines, this_worker
+from leporello.executors.interface import (
+    JobGroupSpec,
+    Pipelines,
+    ShardOrder,
+    ShardResult,
+    this_worker,
+)
 from leporello.executors.selectors import Selectors
 from leporello.executors.shard_run import ShardRun
 from leporello.jobs.directory import RunDirectory

@@ -39,8 +39,8 @@ from leporello.engine.progress import Progress
 from leporello.engine.task_examples import task_errors
 from leporello.jobs.directory import RunDirectory, run_name
 from leporello.jobs.files import JobFiles
+from leporello.jobs.manifest import job_signature
 from leporello.jobs.options import JobOptions
-from leporello.jobs.signature import job_signature
 from leporello.metrics.protocol import Asks
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
-from leporello.jobs.signature import metrics_of_run
+from leporello.jobs.manifest import metrics_of_run
 from leporello.metrics import Metric
 from leporello.report.example_details import Detail, ExcerptBudget, job_detail
 from leporello.report.join import ExampleFacts, JobRows, JoinedExample, Row, with_data, without_data

@@ -13,7 +13,7 @@ from leporello.core.protocols import RendersPrompt
 from leporello.core.records import Example
 from leporello.engine.results.serialization import read_from_row
 from leporello.jobs.directory import RunDirectory
-from leporello.jobs.signature import named_files
+from leporello.jobs.manifest import named_files
 from leporello.report.join import JobRows
 
 _NO = "exact inputs are left out"

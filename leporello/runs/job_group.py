@@ -31,9 +31,9 @@ from leporello.executors import Executor, executor_for
 from leporello.executors.interface import JobGroupSpec, PipelineShare, ShardOrder, ShardResult
 from leporello.jobs.files import METRICS_FILE, JobFiles
 from leporello.jobs.jobs import Job, RunContext
+from leporello.jobs.manifest import readers_of
 from leporello.jobs.results import Result, Summary
 from leporello.jobs.shards import Shard, cut, layout_of
-from leporello.jobs.signature import readers_of
 from leporello.models.locate import size
 from leporello.runs.estimate import reading_key, record_timing, selecting_key, sizes_key
 from leporello.runs.later import later_statistics

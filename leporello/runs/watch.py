@@ -14,7 +14,7 @@ from leporello.core.files import Stamp, read_rows, stamp
 from leporello.engine.database import StoreCounts, counts_in, finished_in
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
-from leporello.jobs.signature import metrics_of_run
+from leporello.jobs.manifest import metrics_of_run
 from leporello.metrics.statistics import StatisticsTable
 
 _RECENT = 60.0  # seconds over which the speed is measured

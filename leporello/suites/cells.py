@@ -17,7 +17,7 @@ from leporello.core.errors import ConfigError, Fault, UserError, build_all, did_
 from leporello.core.yaml.tree import Tree, read_tree
 from leporello.jobs.directory import RunDirectory, runs_in
 from leporello.jobs.files import JobFiles
-from leporello.jobs.signature import metrics_of_run
+from leporello.jobs.manifest import metrics_of_run
 from leporello.metrics.statistics import StatisticsTable
 
 _FORBID = ConfigDict(extra="forbid")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from leporello.core.table import ResultTable
-from leporello.jobs.signature import readers_of
+from leporello.jobs.manifest import readers_of
 from leporello.suites.rows import Entry, TableRow
 from leporello.suites.tables import AVERAGE, SuiteTable
 

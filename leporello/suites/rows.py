@@ -11,7 +11,7 @@ from leporello.config.suites import Suite, SuiteColumn, added_settings
 from leporello.config.sweeps import label_of
 from leporello.core.hashing import differing_fields
 from leporello.core.yaml.tree import ConfigSource
-from leporello.jobs.signature import readers_of
+from leporello.jobs.manifest import readers_of
 from leporello.suites.cells import Cell
 
 _CHANGES = 3  # changed parameters in a name

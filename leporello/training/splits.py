@@ -23,9 +23,9 @@ from leporello.engine.task_examples import checked_metrics, examples_of, task_er
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.interrupts import Interrupts
 from leporello.jobs.jobs import Job, RunContext
+from leporello.jobs.manifest import job_signature
 from leporello.jobs.options import OneJobOptions
 from leporello.jobs.results import Result
-from leporello.jobs.signature import job_signature
 from leporello.runs.job_group import JobGroup
 
 _OF_COMPLETE_TASK = ("layout", "examples_of", "closed")

@@ -24,8 +24,8 @@ from leporello.core.yaml.tree import ConfigSource
 from leporello.core.yaml.writing import write_yaml
 from leporello.engine.progress import Progress
 from leporello.engine.task_examples import examples_of, task_errors
+from leporello.jobs.manifest import job_signature
 from leporello.jobs.results import Result
-from leporello.jobs.signature import job_signature
 from leporello.models.distributed import is_main_process
 from leporello.training.fine_tuning import CheckpointDirectory, RateResult, tune_at_rates, tuner_of
 from leporello.training.model_card import (

@@ -23,7 +23,7 @@ from leporello.engine.results.finished import ExampleStatistics
 from leporello.engine.shard_rows import rows_of
 from leporello.engine.task_examples import no_answer_of, normalizer_of
 from leporello.jobs.directory import safe_name
-from leporello.jobs.signature import job_signature
+from leporello.jobs.manifest import job_signature
 from leporello.metrics import Statistics
 from leporello.metrics.own import resampled
 from leporello.tuning.account import Account

@@ -27,8 +27,12 @@ from leporello.executors.channel import dump, load
 from leporello.executors.interface import JobGroupSpec
 from leporello.executors.ray import cluster as ray_cluster
 from leporello.executors.ray.cluster import CapacityWatch, resolved
-from leporello.executors.ray.environment import WorkerEnvironment, travelling_modules
-from leporello.executors.ray.workers import RayWorkers, ShardActor
+from leporello.executors.ray.workers import (
+    RayWorkers,
+    ShardActor,
+    WorkerEnvironment,
+    travelling_modules,
+)
 from leporello.jobs.jobs import prepare
 from leporello.jobs.options import JobOptions, RunOptions
 

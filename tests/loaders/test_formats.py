@@ -28,7 +28,7 @@ from leporello import Document, Span
 from leporello.chunkers import Rows
 from leporello.config import load_config, loader_of
 from leporello.core.errors import ConfigError, UserError
-from leporello.jobs.signature import job_signature
+from leporello.jobs.manifest import job_signature
 from leporello.loaders import Csv, Pptx, Text
 from leporello.loaders.files import load_bytes
 from leporello.text.outline import place_of_span

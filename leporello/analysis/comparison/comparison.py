@@ -13,8 +13,8 @@ from leporello.analysis.comparison.tables import Comparison, PipelineScores, Tas
 from leporello.core.coverage import mean_shares
 from leporello.core.errors import UserError, did_you_mean
 from leporello.engine.results.finished import ExampleStatistics
+from leporello.jobs.manifest import metrics_of_run, readers_of
 from leporello.jobs.results import answers_of, selectivity
-from leporello.jobs.signature import metrics_of_run, readers_of
 from leporello.metrics import Metric
 
 _SHOWN = 3  # ids in a message

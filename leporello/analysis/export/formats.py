@@ -24,8 +24,7 @@ from leporello.core.notes import collect_notes
 from leporello.core.records import JSON, Example, Span
 from leporello.engine.selection import by_document, document_chunks
 from leporello.jobs.files import ExampleFiles
-from leporello.jobs.manifest import check_results
-from leporello.jobs.signature import metrics_of_run
+from leporello.jobs.manifest import check_results, metrics_of_run
 from leporello.metrics import Metric
 from leporello.metrics.pan21 import StyleChangeF1, labels_of
 from leporello.models.locate import cache_directory

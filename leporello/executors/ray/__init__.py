@@ -1,4 +1,4 @@
 """Worker processes on a Ray cluster, which actors start; the only package to import ray.
 
-Start with `workers`; `environment` defines the files and variables that are sent to them.
+Start with `workers`; `cluster` connects to Ray and checks its capacity.
 """

@@ -10,7 +10,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +20,6 @@ from typing import Any
 from leporello.config.placement import Placement
 from leporello.core.environment.platform import cores
 from leporello.core.errors import UserError
-from leporello.executors.interface import JobGroupSpec
-from leporello.executors.ray.environment import travelling_modules
 
 _PATIENCE = 30.0  # seconds between warnings about missing workers
 # Autoscalers take minutes to add a machine.
@@ -53,8 +51,12 @@ def nodes() -> list[Mapping[str, float]]:
 
 
 @contextmanager
-def connected(placement: Placement, spec: JobGroupSpec) -> Iterator[None]:
+def connected(placement: Placement, modules: Callable[[Path], list[str]]) -> Iterator[None]:
     """Connects to Ray while the block runs; workers end with the connection.
+
+    Args:
+        placement: Placement of the workers.
+        modules: Function that returns the folders to send; it may write to the given folder.
 
     Raises:
         UserError: The cluster is not reachable, or Ray cannot be started here.
@@ -68,7 +70,7 @@ def connected(placement: Placement, spec: JobGroupSpec) -> Iterator[None]:
         return
     with TemporaryDirectory() as folder:
         try:
-            _connect(placement, travelling_modules(spec, Path(folder)))
+            _connect(placement, modules(Path(folder)))
             yield
         finally:
             ray.shutdown()

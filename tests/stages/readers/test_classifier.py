@@ -17,7 +17,7 @@ from leporello.config import load_config
 from leporello.core.calls.stage_calls import read as checked_read
 from leporello.core.hashing import differences
 from leporello.core.records import Document, Read
-from leporello.jobs.signature import job_signature
+from leporello.jobs.manifest import job_signature
 from leporello.readers import Classifier
 from leporello.readers.backends.pretrained import load_model
 
