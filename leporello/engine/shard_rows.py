@@ -31,6 +31,7 @@ from leporello.engine.store import MemoryStore, Store
 from leporello.engine.task_examples import Normalizer
 
 Rows = list[dict[str, Any]]
+_TEXT = "Who lives in the mill?\n\nThe cat lives in the mill.\n\nThe king lives in his castle."
 
 
 def rows_of(
@@ -76,9 +77,6 @@ def decoded(row: FinishedRow) -> dict[str, Any]:
         "calls": calls_from_row(calls["calls"]),
         "notes": calls["notes"],
     }
-
-
-_TEXT = "Who lives in the mill?\n\nThe cat lives in the mill.\n\nThe king lives in his castle."
 
 
 def trials(pipelines: Iterable[PipelineSpec]) -> Iterator[tuple[str, str]]:

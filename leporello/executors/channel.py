@@ -16,6 +16,12 @@ from typing import Any
 
 from leporello.core.environment.classes import file_module_name, load_file
 
+_HEADER = struct.Struct("!4sI")
+_MARK = b"\xf0LEP"  # begins each message, so that other bytes are noticed at once
+_LARGEST = 2**28  # bytes of a message
+_BLOCK = 2**16
+_TO_ARRIVE = 5.0  # seconds from the beginning of a message to its end
+
 
 def dump(value: object) -> bytes:
     """Pickles an object for another process of the run, which loads files of plug-ins."""
@@ -52,13 +58,6 @@ def _class_in(file: str, name: str) -> type:
     """Returns a class of a plug-in's file, whose path may differ on this machine."""
     cls: type = getattr(load_file(Path(file)), name)
     return cls
-
-
-_HEADER = struct.Struct("!4sI")
-_MARK = b"\xf0LEP"  # begins each message, so that other bytes are noticed at once
-_LARGEST = 2**28  # bytes of a message
-_BLOCK = 2**16
-_TO_ARRIVE = 5.0  # seconds from the beginning of a message to its end
 
 
 class InvalidMessageError(Exception):

@@ -40,6 +40,8 @@ from leporello.executors.selectors import Selectors
 from leporello.executors.shard_run import ShardRun
 from leporello.jobs.directory import RunDirectory
 
+_log = logging.getLogger("leporello")
+
 
 class ShardWorker:
     """Runs shards of one batch."""
@@ -189,9 +191,6 @@ def _message_of(error: UserError | OSError) -> str:
         f"{name}: cannot be written: {error.strerror}; finished examples are in the stores: free"
         " space, and run the same command to resume"
     )
-
-
-_log = logging.getLogger("leporello")
 
 
 def main() -> None:

@@ -40,6 +40,10 @@ _LIBRARIES = (
     "torch",
     "transformers",
 )
+_log = logging.getLogger("leporello")
+MERGED = ".merged.json"  # file beside the results, with their shards and checksums
+_SUM = "sum"
+_OLD = {"limit", "shards", "examples", "failures"}  # keys of older marks, without a checksum
 
 
 def write_manifest(
@@ -106,13 +110,6 @@ def _git_revision() -> str:
     except OSError:  # git is not installed
         return ""
     return process.stdout.strip()
-
-
-_log = logging.getLogger("leporello")
-
-MERGED = ".merged.json"  # file beside the results, with their shards and checksums
-_SUM = "sum"
-_OLD = {"limit", "shards", "examples", "failures"}  # keys of older marks, without a checksum
 
 
 def checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:

@@ -37,6 +37,9 @@ SELECTIVITY_KEYS = ("answers", "withheld", "ece", "aurc", *(f"at_{share}" for sh
 # With fewer than ten answers, a bin's mean score is mostly chance.
 _MOST_BINS, _LEAST_ANSWERS = 10, 10  # number of bins, and of answers per bin
 _FULL = 100.0
+_MISSING = "is computed after all reads, and is missing; run the same command to resume"
+_NOTES = 5  # most frequent notes in a table; calls.jsonl contains all
+_UNITS = ("reads", "characters", "tokens")  # in which a way's costs are counted
 
 
 def selectivity(answers: Answers, withheld: int = 0) -> dict[str, float]:
@@ -87,11 +90,6 @@ def scores_by_coverage(answers: Answers) -> list[float]:
     groups = (list(group) for _, group in groupby(ranked, key=itemgetter(0)))
     scores = (mean for group in groups for mean in [fmean(s for _, s in group)] * len(group))
     return [total / count for count, total in enumerate(accumulate(scores), 1)]
-
-
-_MISSING = "is computed after all reads, and is missing; run the same command to resume"
-_NOTES = 5  # most frequent notes in a table; calls.jsonl contains all
-_UNITS = ("reads", "characters", "tokens")  # in which a way's costs are counted
 
 
 def marks(*, sees_gold: bool, normalised: bool, tuned: int = 0) -> str:

@@ -28,6 +28,10 @@ from leporello.jobs.files import JobFiles
 
 _DOCUMENTS, _EXAMPLES = 4, 4  # documents that are tried, and examples per document
 _ROWS = 200  # finished examples that are counted
+_FILE = "timings.jsonl"
+# Machines and libraries change, so older runs would mislead; the median ignores a busy one.
+_LAST = 10  # runs that an estimate is based on
+_log = logging.getLogger("leporello")
 
 
 @dataclass
@@ -116,13 +120,6 @@ class WorkEstimate:
         self.examples += 1
         self.reads += reads
         self.tokens += tokens
-
-
-_FILE = "timings.jsonl"
-# Machines and libraries change, so older runs would mislead; the median ignores a busy one.
-_LAST = 10  # runs that an estimate is based on
-
-_log = logging.getLogger("leporello")
 
 
 def selecting_key(pipeline: PipelineSpec) -> str:

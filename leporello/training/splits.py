@@ -29,6 +29,8 @@ from leporello.jobs.results import Result
 from leporello.runs.job_group import JobGroup
 
 _OF_COMPLETE_TASK = ("layout", "examples_of", "closed")
+_MAX_NAMES = 5  # in a message
+T = TypeVar("T", PipelineSpec, TaskSpec)
 
 
 @dataclass(frozen=True)
@@ -140,11 +142,6 @@ class Part:
     def fingerprint(self) -> str:
         """Returns the hash of all of the task's data."""
         return str(self.source.fingerprint())
-
-
-_MAX_NAMES = 5  # in a message
-
-T = TypeVar("T", PipelineSpec, TaskSpec)
 
 
 def one_job(verb: str, options: OneJobOptions) -> tuple[Config, PipelineSpec, TaskSpec]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 Measured: TypeAlias = Mapping[str, Mapping[str, Sequence[ExampleStatistics]]]
 
 _READERS = 4  # whose models stay loaded
+_RESAMPLES = 10_000
 
 
 @dataclass
@@ -165,9 +166,6 @@ def _dollars(documents: Mapping[str, Sequence[ExampleStatistics]]) -> float | No
     examples = [example for rows in documents.values() for example in rows if not example.failure]
     prices = [example.dollars for example in examples if example.dollars is not None]
     return sum(prices) if len(prices) == len(examples) else None
-
-
-_RESAMPLES = 10_000
 
 
 @dataclass(frozen=True, slots=True)

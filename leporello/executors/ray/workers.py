@@ -39,6 +39,10 @@ from leporello.executors.ray.cluster import (
 
 _REPORTS = 200  # progress reports per second, from all workers, that the driver handles easily
 _TRIES = 20  # a node that is lost, or lacks memory, may kill many workers at once
+_PLUG_INS = "leporello_plug_ins"  # folder for the files of plug-ins
+# Variables that workers receive in addition to the pipelines' API keys: paths of models and data,
+# and credentials. A node may set all other variables differently.
+_PREFIXES = ("LEPORELLO_", "HF_", "TRANSFORMERS_", "AWS_", "GOOGLE_", "FSSPEC_")
 
 
 class RayWorkers(Workplace):
@@ -174,12 +178,6 @@ class ShardActor:
         with self._lock:
             if not self._fault:
                 self._process.send(message)
-
-
-_PLUG_INS = "leporello_plug_ins"  # folder for the files of plug-ins
-# Variables that workers receive in addition to the pipelines' API keys: paths of models and data,
-# and credentials. A node may set all other variables differently.
-_PREFIXES = ("LEPORELLO_", "HF_", "TRANSFORMERS_", "AWS_", "GOOGLE_", "FSSPEC_")
 
 
 def travelling_modules(spec: JobGroupSpec, folder: Path) -> list[str]:
