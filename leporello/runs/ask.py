@@ -17,7 +17,6 @@ from leporello.core.calls.answers import items_of
 from leporello.core.errors import UserError
 from leporello.core.members import member_document
 from leporello.core.notes import collect_notes
-from leporello.core.passages import spans_of
 from leporello.core.records import JSON, Coverage, Document, Example, Output, Prediction, Read, Span
 from leporello.engine.combining import CombinerRunner
 from leporello.engine.enriching import EnricherRunner
@@ -248,17 +247,13 @@ class Session:
         Raises:
             UserError: The user made a mistake, or a stage failed; the message has the reason.
         """
-        document, example = self.document, Example("q", self.document, question=question)
+        example = Example("q", self.document, question=question)
         with self._lock:
             [selected] = select_document(self.stages, [example])
         if isinstance(selected, ExampleError):
             raise UserError(f"the {selected.stage} failed: {selected.message}")
-        spans = [span for hit in selected.hits for span in spans_of(hit.chunk)]
-        prediction = prediction_of(example, selected.hits, (), "")
-        passages = _passages(document, prediction)
-        return tuple(passages), Coverage.of(
-            len(document.text), document.losses, spans, (), unchunked=selected.unchunked
-        )
+        prediction = prediction_of(example, selected.hits, (), "", selected.unchunked)
+        return tuple(_passages(self.document, prediction)), prediction.coverage
 
     def _rewritten(self, question: str) -> str:
         """Returns a follow-up as a self-contained question; empty if the model fails."""

@@ -83,14 +83,10 @@ def test_a_stage_that_closes_the_connection_is_blamed(tmp_path: Path) -> None:
     assert counted(tmp_path) == {WINDOW: 1}
 
 
-def test_a_death_before_any_operation_does_not_count(tmp_path: Path) -> None:
-    """The worker may have died before the shard."""
+def test_deaths_before_any_operation_or_under_another_driver_do_not_count(tmp_path: Path) -> None:
+    """The run was killed from outside; earlier deaths still count."""
     died(tmp_path)
     assert not counted(tmp_path)
-
-
-def test_deaths_under_another_driver_do_not_count(tmp_path: Path) -> None:
-    """The run was killed from outside; earlier deaths still count."""
     died(tmp_path, WINDOW)
     assert died(tmp_path, WINDOW) == {WINDOW: 1}
     assert counted(tmp_path, driver="second") == {WINDOW: 1}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -124,30 +124,35 @@ def test_no_changed_byte_changes_a_row(tmp_path: Path, commits: int) -> None:
         assert answered(path) == expected
 
 
+def _names(before: bytes, after: bytes) -> Callable[[Path], object]:
+    return lambda path: path.write_bytes(path.read_bytes().replace(before, after))
+
+
+def _rows(statement: str) -> Callable[[Path], object]:
+    def change(path: Path) -> None:
+        with sqlite3.connect(path) as database:
+            database.execute(statement)
+
+    return change
+
+
 @pytest.mark.parametrize(
-    ("before", "after"),
-    [(b"failed INTEGER", b"fail\xffd INTEGER"), (b"sha256 TEXT", b"sha255 TEXT")],
+    "change",
+    [
+        _names(b"failed INTEGER", b"fail\xffd INTEGER"),  # not UTF-8
+        _names(b"sha256 TEXT", b"sha255 TEXT"),  # only a later write uses the table
+        _rows("DELETE FROM meta WHERE name = 'alone'"),  # else retried examples would share batches
+        _rows("UPDATE done SET failed = 1 - failed WHERE number = 3"),
+    ],
 )
-def test_a_store_with_changed_tables_is_cleared(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, before: bytes, after: bytes
+def test_a_store_with_changed_tables_or_rows_is_cleared(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, change: Callable[[Path], object]
 ) -> None:
-    """Also tables that only a later write uses, and names that are not UTF-8."""
+    """Checksums cover every column."""
     path = tmp_path / "s.sqlite"
     expected = answered(path)
-    path.write_bytes(path.read_bytes().replace(before, after))
+    change(path)
     counts_in(path)
-    assert answered(path) == expected
-    assert "damaged; its shard runs again" in caplog.text
-
-
-def test_a_store_without_the_row_of_retries_is_cleared(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Without this row, retried examples would share batches."""
-    path = tmp_path / "s.sqlite"
-    expected = answered(path)
-    with sqlite3.connect(path) as database:
-        database.execute("DELETE FROM meta WHERE name = 'alone'")
     assert answered(path) == expected
     assert "damaged; its shard runs again" in caplog.text
 
@@ -162,15 +167,13 @@ def test_passages_are_those_of_the_text(tmp_path: Path) -> None:
 
 
 def test_a_changed_row_is_damage(tmp_path: Path) -> None:
-    """The checksum of the row detects it."""
+    """For commands that read a store."""
     path = tmp_path / "s.sqlite"
-    expected = answered(path)
-    with sqlite3.connect(path) as database:
-        database.execute("UPDATE done SET failed = 1 - failed WHERE number = 3")
+    answered(path)
+    _rows("UPDATE done SET failed = 1 - failed WHERE number = 3")(path)
     with pytest.raises(DamagedStoreError, match="example 3"):
         list(finished_in(path))
     assert counts_in(path).examples == 0
-    assert answered(path) == expected
 
 
 def test_a_store_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

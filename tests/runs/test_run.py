@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from typing import Any
 from leporello import Output
 
 @dataclass(frozen=True)
@@ -62,7 +61,10 @@ tasks:
 
 
 def test_a_run_returns_results_and_predictions(config: Path, tmp_path: Path) -> None:
-    """Results per point, predictions grouped by document, scores of examples with references."""
+    """Results per point, predictions grouped by document, scores of examples with references.
+
+    A stage that is equal in two pipelines is built once, and its model is loaded once.
+    """
     result = run(["mine"], ["rows"], config=[config], out=tmp_path / "out", workers=0)
     assert [score.pipeline for score in result.results] == [
         "mine@retriever.k=1",
@@ -75,13 +77,7 @@ def test_a_run_returns_results_and_predictions(config: Path, tmp_path: Path) -> 
         ("b", "FIVE"),
     ]
     assert result.results[0].scores == {"f1": 100.0}
-    assert result.results[0].examples == 3
-    assert result.failures == 0
-
-
-def test_points_of_a_sweep_share_one_reader(config: Path, tmp_path: Path) -> None:
-    """A stage that is equal in two pipelines is built once, and its model is loaded once."""
-    run(["mine"], ["rows"], config=[config], out=tmp_path / "out", workers=0)
+    assert (result.results[0].examples, result.failures) == (3, 0)
     assert (tmp_path / "log.txt").read_text() == "loaded\n"
 
 
