@@ -184,9 +184,13 @@ class Reporter(Listener):
             check: Function that is called before each read; raises `Stopped` to end the run.
             every: Minimum number of seconds between reports.
         """
-        self.report, self.before_step, self._every = report, check, every  # type: ignore[method-assign]
+        self.report, self._check, self._every = report, check, every
         self._counts, self._reported = ProgressCounts(), 0.0
         self._tokens: dict[int, int] = {}
+
+    def before_step(self) -> None:
+        """See `Listener`."""
+        self._check()
 
     def document(self) -> None:
         """See `Listener`."""
