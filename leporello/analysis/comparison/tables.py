@@ -40,7 +40,7 @@ class PipelineScores:
     dollars: float | None  # cost of the reads in dollars, if the reader has prices
     sees_gold: bool  # whether a stage used references or evidence
     normalised: bool  # whether answers were normalised for the metrics
-    # Result of `leporello.jobs.confidence.selectivity` for the judging metric.
+    # Result of `leporello.jobs.results.selectivity` for the judging metric.
     confidence: Mapping[str, float]
     tuned: int = 0  # number of documents on which the pipeline's parameters were tuned
 
