@@ -59,24 +59,19 @@ UNDECLARED = "undeclared"  # key in recipes: names of plug-in classes without `d
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """Dependencies of an object's results, apart from its parameters and nested stages.
+    """Dependencies of an object's results, apart from its parameters and nested stages."""
 
-    Attributes:
-        source: Hash of the class's source file and of every local module that it imports.
-        models: Name and content hash (or revision) of each model, by parameter: `model`,
-            `models.0`. The hash covers all files of the model, including its tokenizer.
-        files: Content hashes of the files and folders that parameters name as paths, by path.
-        libraries: Versions of the relevant distributions; None if not installed.
-        declared: Content hashes of the files and variables in `depends_on`, by entry.
-        undeclared: Names of plug-in classes without `depends_on`.
-    """
-
-    source: str
+    source: str  # hash of the class's source file and of every local module that it imports
+    # Name and content hash (or revision) of each model, by parameter: `model`, `models.0`. The hash
+    # covers all files of the model, including its tokenizer.
     models: Mapping[str, tuple[str, str]]
+    # Content hashes of the files and folders that parameters name as paths, by path.
     files: Mapping[str, str]
+    # Versions of the relevant distributions; None if not installed.
     libraries: Mapping[str, str | None]
+    # Content hashes of the files and variables in `depends_on`, by entry.
     declared: Mapping[str, str] = field(default_factory=dict)
-    undeclared: Sequence[str] = ()
+    undeclared: Sequence[str] = ()  # names of plug-in classes without `depends_on`
 
     def key(self) -> dict[str, JSON]:
         """Returns the part of a cache key that covers dependencies, including the machine."""

@@ -35,18 +35,14 @@ _STATEMENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Source files and libraries that a class uses.
+    """Source files and libraries that a class uses."""
 
-    Attributes:
-        hashes: Shortened SHA-256 of each local file, by module; empty for an installed class.
-        libraries: Packages outside the local modules that each local module imports; for an
-            installed class, its package.
-        files: Path of each local module, by name.
-    """
-
+    # Shortened SHA-256 of each local file, by module; empty for an installed class.
     hashes: Mapping[str, str]
+    # Packages outside the local modules that each local module imports; for an installed class, its
+    # package.
     libraries: Mapping[str, frozenset[str]]
-    files: Mapping[str, Path]
+    files: Mapping[str, Path]  # path of each local module, by name
 
 
 @cache

@@ -58,22 +58,16 @@ _printed: set[str] = set()
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """A file or folder in the cache.
+    """A file or folder in the cache."""
 
-    Attributes:
-        kind: `tokens`, `chunks`, `index`, `outputs`; `layouts` for the offsets of the documents
-            of a task; `ocr` for text recognised on a page image; `models` for a folder of
-            converted weights; `files`, `views` and `hub` for a local copy of a remote file, of a
-            remote run, or of a data set's file; `unpacked` for a decompressed file.
-        path: File or folder of the entry.
-        size: Size in bytes.
-        last_use: Seconds since 1970, to the hour.
-    """
-
+    # `tokens`, `chunks`, `index`, `outputs`; `layouts` for the offsets of the documents of a task;
+    # `ocr` for text recognised on a page image; `models` for a folder of converted weights;
+    # `files`, `views` and `hub` for a local copy of a remote file, of a remote run, or of a data
+    # set's file; `unpacked` for a decompressed file.
     kind: str
-    path: Path
-    size: int
-    last_use: float
+    path: Path  # file or folder of the entry
+    size: int  # size in bytes
+    last_use: float  # seconds since 1970, to the hour
 
     def recipe(self) -> dict[str, JSON] | None:
         """Returns the recipe stored in the file; None for models and damaged files."""
@@ -82,13 +76,10 @@ class CacheEntry:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """Folder of entries that all runs share; a `CacheProtocol`.
+    """Folder of entries that all runs share; a `CacheProtocol`."""
 
-    Attributes:
-        root: The folder, created when the first entry is stored; see
-            `leporello.models.locate.cache_directory`.
-    """
-
+    # The folder, created when the first entry is stored; see
+    # `leporello.models.locate.cache_directory`.
     root: Path
 
     def get(self, kind: str, key: Mapping[str, JSON]) -> Index | None:

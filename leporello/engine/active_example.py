@@ -40,41 +40,30 @@ _MOST_REQUESTS = 200_000  # per example
 
 @dataclass(eq=False)
 class ActiveExample:
-    """An example whose combiner has not returned yet.
+    """An example whose combiner has not returned yet."""
 
-    Attributes:
-        number: Number of the example in its task.
-        example: Example with its references and evidence, which most combiners do not see.
-        stages: Stages of the pipeline, which answer requests without a read.
-        hits: Hits of the retriever, best first; `Search` adds more.
-        unchunked: Number of characters that are in no chunk.
-        reads: Reads of the current round of the combiner.
-        replies: Outputs or errors of these reads; None while a read has no reply.
-        unread: Indices in `reads` of the reads in the current step that have no reply, ascending.
-        step: Number of steps so far. A round has several steps if a budget must learn the cost of
-            a read before it admits the next.
-        calls: Reads of earlier rounds.
-        stood_for: Spans that the reader saw only as other text, such as a summary.
-        finished: Whether the combiner has returned.
-        prediction: Prediction, once the combiner has answered. Later reads judge it, and do not
-            count towards the budget.
-    """
-
-    number: int
-    example: Example
-    stages: Pipeline
-    hits: list[Hit]
+    number: int  # number of the example in its task
+    example: Example  # example with its references and evidence, which most combiners do not see
+    stages: Pipeline  # stages of the pipeline, which answer requests without a read
+    hits: list[Hit]  # hits of the retriever, best first; `Search` adds more
     combiner: Generator[Sequence[Request], list[Any], JSON]
-    unchunked: int
-    reads: Sequence[Read] = ()
+    unchunked: int  # number of characters that are in no chunk
+    reads: Sequence[Read] = ()  # reads of the current round of the combiner
+    # Outputs or errors of these reads; None while a read has no reply.
     replies: list[Reply | None] = field(default_factory=list)
+    # Indices in `reads` of the reads in the current step that have no reply, ascending.
     unread: dict[int, None] = field(default_factory=dict)  # a list would move all at each removal
+    # Number of steps so far. A round has several steps if a budget must learn the cost of a read
+    # before it admits the next.
     step: int = -1
-    calls: list[Call] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)  # reads of earlier rounds
+    # Spans that the reader saw only as other text, such as a summary.
     stood_for: list[Span] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     value: JSON = None
-    finished: bool = False
+    finished: bool = False  # whether the combiner has returned
+    # Prediction, once the combiner has answered. Later reads judge it, and do not count towards the
+    # budget.
     prediction: Prediction | None = None
     _requests: Sequence[Request] = ()
     _round: int = 0

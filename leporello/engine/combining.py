@@ -23,23 +23,15 @@ _NO_CONFIDENCE = "the answer has no confidence, so `abstain` never withholds it"
 
 @dataclass
 class CombinerRunner:
-    """Runs combiners, and turns their answers into predictions.
+    """Runs combiners, and turns their answers into predictions."""
 
-    Attributes:
-        stages: Stages of the pipeline; chunker and retriever are used only for `Search`.
-        metrics: Metrics whose statistics are stored with each example.
-        normalise: Normaliser of the task.
-        timeout: Seconds that a call of a combiner may take; None sets no limit.
-        attempts: Log of started operations.
-        rows: Whether finished examples contain rows, which the results of a run require.
-    """
-
-    stages: Pipeline
+    stages: Pipeline  # stages of the pipeline; chunker and retriever are used only for `Search`
+    # Metrics whose statistics are stored with each example.
     metrics: Mapping[str, Metric] = field(default_factory=dict)
-    normalise: Normalizer | None = None
-    timeout: float | None = None
-    attempts: Attempts = field(default_factory=Attempts)
-    rows: bool = True
+    normalise: Normalizer | None = None  # normaliser of the task
+    timeout: float | None = None  # seconds that a call of a combiner may take; None sets no limit
+    attempts: Attempts = field(default_factory=Attempts)  # log of started operations
+    rows: bool = True  # whether finished examples contain rows, which the results of a run require
 
     def __post_init__(self) -> None:
         # Determined once, not per example: checks against a protocol are slow.

@@ -41,34 +41,22 @@ class DamagedStoreError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class StoreKey:
-    """Identity of a store: a shard of a run.
-
-    Attributes:
-        first: Number of its first example in the task.
-        run: Hash of all inputs that determine the results.
-        form: Version of the table layout.
-    """
+    """Identity of a store: a shard of a run."""
 
     shard: int = 0
-    first: int = 0
+    first: int = 0  # number of its first example in the task
     examples: int = 0
-    run: str = ""
-    form: int = FORM
+    run: str = ""  # hash of all inputs that determine the results
+    form: int = FORM  # version of the table layout
 
 
 @dataclass(frozen=True, slots=True)
 class StoreCounts:
-    """Numbers of examples in a store.
+    """Numbers of examples in a store."""
 
-    Attributes:
-        examples: Number of finished examples, including failed ones.
-        failures: Number of failed examples.
-        key: Identity of the store.
-    """
-
-    examples: int = 0
-    failures: int = 0
-    key: StoreKey = StoreKey()
+    examples: int = 0  # number of finished examples, including failed ones
+    failures: int = 0  # number of failed examples
+    key: StoreKey = StoreKey()  # identity of the store
 
 
 def counts_in(path: Path) -> StoreCounts:

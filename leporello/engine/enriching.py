@@ -51,19 +51,13 @@ def _roles(stages: Pipeline) -> list[str]:
 
 @dataclass
 class EnricherRunner:
-    """Runs the enricher of one pipeline; cached and stored passages are not computed again.
-
-    Attributes:
-        readers: Readers by role; None creates them.
-        limits: Limits of batch size and time.
-        attempts: Log of started operations.
-    """
+    """Runs the enricher of one pipeline; cached and stored passages are not computed again."""
 
     stages: Pipeline
-    readers: BatchReaders | None = None
-    limits: Limits = field(default_factory=Limits)
+    readers: BatchReaders | None = None  # readers by role; None creates them
+    limits: Limits = field(default_factory=Limits)  # limits of batch size and time
     listener: Listener = field(default_factory=Listener)
-    attempts: Attempts = field(default_factory=Attempts)
+    attempts: Attempts = field(default_factory=Attempts)  # log of started operations
 
     def begin(self, number: int) -> None:
         """Logs the start of an operation on a document.

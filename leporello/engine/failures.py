@@ -131,18 +131,14 @@ def trace_of(error: BaseException) -> str:
 
 @dataclass
 class Attempts:
-    """Log of the operations that a pipeline starts on a shard, and counts of their deaths.
+    """Log of the operations that a pipeline starts on a shard, and counts of their deaths."""
 
-    Attributes:
-        pipeline: Index of the pipeline among those that run together.
-        deaths: Number of deaths that count, by the operation that was started last.
-        record: Function that logs a started operation; None logs nothing.
-        cause: Message of the failure of an item that killed its workers.
-    """
-
-    pipeline: int = 0
+    pipeline: int = 0  # index of the pipeline among those that run together
+    # Number of deaths that count, by the operation that was started last.
     deaths: Counter[Phase] = field(default_factory=Counter)
+    # Function that logs a started operation; None logs nothing.
     record: Callable[[Phase], None] | None = None
+    # Message of the failure of an item that killed its workers.
     cause: str = "its worker died each time"
     _last: tuple[str, tuple[int, ...]] | None = None
 

@@ -85,12 +85,9 @@ class Clock:
 
     A call has a deadline, but a stage may have replaced functions that the worker uses between the
     calls. So the driver also ends a worker that is silent: without logged operations or deadlines.
-
-    Attributes:
-        timeout: Seconds that an example may take in a call; None sets no limit.
     """
 
-    timeout: float | None
+    timeout: float | None  # seconds that an example may take in a call; None sets no limit
     _seen: list[tuple[int, int]] = field(default_factory=list)
     _since: float = 0.0
 
@@ -144,22 +141,16 @@ def deadline_of(attempts: Path) -> Path:
 
 @dataclass
 class AttemptLog:
-    """File with the attempts to process one shard.
-
-    Attributes:
-        driver: Token of the driver that requests the shard.
-        connected: Function that raises an error if the driver cannot be reached any more.
-        attempt: Number of this attempt, from 1.
-        deaths: Number of deaths that count, by the operation that was started last.
-        is_overdue: Whether the last attempt exceeded a deadline.
-    """
+    """File with the attempts to process one shard."""
 
     path: Path
-    driver: str
+    driver: str  # token of the driver that requests the shard
+    # Function that raises an error if the driver cannot be reached any more.
     connected: Callable[[], None]
-    attempt: int = 1
+    attempt: int = 1  # number of this attempt, from 1
+    # Number of deaths that count, by the operation that was started last.
     deaths: Counter[Phase] = field(default_factory=Counter)
-    is_overdue: bool = False
+    is_overdue: bool = False  # whether the last attempt exceeded a deadline
     _file: int | None = None
 
     @property

@@ -47,39 +47,25 @@ def show_progress_with(make: Callable[[str, int | None], ProgressDisplay | None]
 
 @dataclass
 class ProgressCounts:
-    """Progress since the last report.
+    """Progress since the last report."""
 
-    Attributes:
-        documents: Number of documents, counted once per pipeline.
-        tokens: Number of tokens that readers read and generated.
-        reading: Number of reads without a reply.
-    """
-
-    documents: int = 0
+    documents: int = 0  # number of documents, counted once per pipeline
     examples: int = 0
     failed: int = 0
-    tokens: int = 0
-    reading: int = 0
+    tokens: int = 0  # number of tokens that readers read and generated
+    reading: int = 0  # number of reads without a reply
 
 
 @dataclass
 class Progress:
-    """Counts documents, examples and tokens, and updates the display.
-
-    Attributes:
-        examples: Number of examples; None if the task does not know it.
-        documents: Number of documents processed so far.
-        finished: Number of examples finished so far, including failed ones.
-        failed: Number of examples that failed so far.
-        read_tokens: Number of tokens that readers of all pipelines read and generated so far.
-    """
+    """Counts documents, examples and tokens, and updates the display."""
 
     title: str
-    examples: int | None = None
-    documents: int = 0
-    finished: int = 0
-    failed: int = 0
-    read_tokens: int = 0
+    examples: int | None = None  # number of examples; None if the task does not know it
+    documents: int = 0  # number of documents processed so far
+    finished: int = 0  # number of examples finished so far, including failed ones
+    failed: int = 0  # number of examples that failed so far
+    read_tokens: int = 0  # number of tokens that readers of all pipelines read and generated so far
     _waiting: int = 0
     _started: float = field(default_factory=monotonic)
 

@@ -40,25 +40,16 @@ _COUNTED = ("seconds", "reads", "cached", "input_tokens", "output_tokens")
 
 @dataclass
 class ReadStatistics:
-    """Statistics of the reads of one reader.
+    """Statistics of the reads of one reader."""
 
-    Attributes:
-        seconds: Seconds spent in the reader, without the time to load its model.
-        reads: Number of reads, without those whose outputs were cached.
-        cached: Number of reads whose outputs were cached by an earlier run.
-        input_tokens: Tokens of the prompts.
-        output_tokens: Tokens that the reader generated.
-        packed: Counts of its micro-batches, if it forms any: `batches`; `prompt_tokens`, in which
-            equal prompts count once; `padded_tokens`, in which each prompt counts as the longest of
-            its batch; `halvings`, the number of times that batches were made smaller because memory
-            ran out.
-    """
-
-    seconds: float = 0.0
-    reads: int = 0
-    cached: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
+    seconds: float = 0.0  # seconds spent in the reader, without the time to load its model
+    reads: int = 0  # number of reads, without those whose outputs were cached
+    cached: int = 0  # number of reads whose outputs were cached by an earlier run
+    input_tokens: int = 0  # tokens of the prompts
+    output_tokens: int = 0  # tokens that the reader generated
+    # Counts of its micro-batches, if it forms any: `batches`; `prompt_tokens`, in which equal
+    # prompts count once; `padded_tokens`, in which each prompt counts as the longest of its batch;
+    # `halvings`, the number of times that batches were made smaller because memory ran out.
     packed: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: ReadStatistics) -> None:
@@ -81,22 +72,17 @@ class ReadStatistics:
 
 @dataclass
 class BatchReader:
-    """A reader stage that reads batches: isolates faulty reads and reuses cached outputs.
-
-    Attributes:
-        cache: Cache of the outputs of complete batches; None disables caching.
-        timeout: Seconds allowed per read of a call; None sets no limit.
-        attempts: Log of started operations.
-        statistics: Statistics of the reads so far.
-        cured: Notes on reads of the last batch that failed together but succeeded in smaller
-            batches, by index.
-    """
+    """A reader stage that reads batches: isolates faulty reads and reuses cached outputs."""
 
     reader: Any
+    # Cache of the outputs of complete batches; None disables caching.
     cache: CacheProtocol | None = None
-    timeout: float | None = None
-    attempts: Attempts = field(default_factory=Attempts)
+    timeout: float | None = None  # seconds allowed per read of a call; None sets no limit
+    attempts: Attempts = field(default_factory=Attempts)  # log of started operations
+    # Statistics of the reads so far.
     statistics: ReadStatistics = field(default_factory=ReadStatistics)
+    # Notes on reads of the last batch that failed together but succeeded in smaller batches, by
+    # index.
     cured: dict[int, str] = field(default_factory=dict)
     _halved: bool = False  # whether a batch was split, so its outputs are not cached
     _loaded: bool = False
@@ -240,18 +226,12 @@ class BatchReader:
 
 @dataclass
 class BatchReaders:
-    """Readers of a pipeline by role; a batch contains reads of one reader.
-
-    Attributes:
-        cache: Cache of outputs; None disables caching.
-        timeout: Seconds allowed per read of a call; None sets no limit.
-        attempts: Log of started operations.
-    """
+    """Readers of a pipeline by role; a batch contains reads of one reader."""
 
     stages: Pipeline
-    cache: CacheProtocol | None = None
-    timeout: float | None = None
-    attempts: Attempts = field(default_factory=Attempts)
+    cache: CacheProtocol | None = None  # cache of outputs; None disables caching
+    timeout: float | None = None  # seconds allowed per read of a call; None sets no limit
+    attempts: Attempts = field(default_factory=Attempts)  # log of started operations
 
     def __post_init__(self) -> None:
         self._by_stage: dict[int, BatchReader] = {}

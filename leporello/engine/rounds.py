@@ -41,18 +41,14 @@ _Place: TypeAlias = tuple[ActiveExample, int]
 
 @dataclass
 class Rounds:
-    """Runs one pipeline over the examples of one shard, in the order of the task.
-
-    Attributes:
-        limits: Sizes of groups and batches.
-        slots: Slots for single reads, shared with other shards and pipelines; None reads batches.
-    """
+    """Runs one pipeline over the examples of one shard, in the order of the task."""
 
     runner: CombinerRunner
     readers: BatchReaders
     store: MemoryStore
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = field(default_factory=Limits)  # sizes of groups and batches
     listener: Listener = field(default_factory=Listener)
+    # Slots for single reads, shared with other shards and pipelines; None reads batches.
     slots: Slots | None = None
 
     def __post_init__(self) -> None:

@@ -22,15 +22,10 @@ from leporello.engine.failures import ExampleError, note_on_recovery, stage_erro
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Hits of an example.
+    """Hits of an example."""
 
-    Attributes:
-        hits: Hits, best first.
-        unchunked: Number of the document's characters outside chunks, without white space.
-    """
-
-    hits: list[Hit]
-    unchunked: int
+    hits: list[Hit]  # hits, best first
+    unchunked: int  # number of the document's characters outside chunks, without white space
     notes: tuple[str, ...] = ()
 
 

@@ -21,21 +21,13 @@ _INTERVAL = 0.2  # seconds between checks for reads that take too long
 
 @dataclass(eq=False)
 class _PendingRead:
-    """A read to be computed in a thread.
+    """A read to be computed in a thread."""
 
-    Attributes:
-        read: Function that computes the reply, called in a thread.
-        then: Function that receives the reply, called in the main thread.
-        started_at: Time at which a thread started the read; None before.
-        is_late: Whether the read has timed out.
-        is_answered: Whether a reply was delivered.
-    """
-
-    read: Callable[[], Reply]
-    then: Callable[[Reply], None]
-    started_at: float | None = None
-    is_late: bool = False
-    is_answered: bool = False
+    read: Callable[[], Reply]  # function that computes the reply, called in a thread
+    then: Callable[[Reply], None]  # function that receives the reply, called in the main thread
+    started_at: float | None = None  # time at which a thread started the read; None before
+    is_late: bool = False  # whether the read has timed out
+    is_answered: bool = False  # whether a reply was delivered
 
 
 class Slots:

@@ -55,15 +55,11 @@ def with_choices(example: Example) -> Example:
 
 @dataclass
 class TypedAnswer:
-    """Typed answer to one example.
-
-    Attributes:
-        writes: Whether the reader generates text. Such a reader receives the schema as an
-            instruction, and a retry if its answer is invalid. Other readers receive one read per
-            field of an object.
-    """
+    """Typed answer to one example."""
 
     example: Example
+    # Whether the reader generates text. Such a reader receives the schema as an instruction, and a
+    # retry if its answer is invalid. Other readers receive one read per field of an object.
     writes: bool
     _values: list[_ReadValue] = field(default_factory=list)
     _last: Read | None = None

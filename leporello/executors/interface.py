@@ -32,33 +32,25 @@ from leporello.storage.runs import RemoteRun
 
 @dataclass(frozen=True, slots=True)
 class JobGroupSpec:
-    """Pipelines that run together on one task, with one reader.
+    """Pipelines that run together on one task, with one reader."""
 
-    Attributes:
-        pipelines: Pipelines; other objects refer to a pipeline by its index here.
-        runs: Hash of the inputs that determine the results, for each pipeline.
-        sources: Hash of the source code of each class, by its name.
-        cache: Directory of the cache; None disables caching.
-        selectors: Number of processes per worker that chunk and retrieve ahead of its reader.
-        driver: Token of the process that distributes shards; differs each time it is started.
-        remote: Run at a URL, of which the directory is a copy; None for a local run.
-        built: Task as an object, which stays in this process. Training validates on a part of a
-            declared task, which no other process could build from `task`.
-        report_every: Seconds between a worker's reports of its progress.
-    """
-
+    # Pipelines; other objects refer to a pipeline by its index here.
     pipelines: Sequence[PipelineSpec]
-    runs: Sequence[str]
-    sources: Mapping[str, str]
+    runs: Sequence[str]  # hash of the inputs that determine the results, for each pipeline
+    sources: Mapping[str, str]  # hash of the source code of each class, by its name
     task: TaskSpec
     directory: Path
     limits: Limits
-    cache: Path | None
-    selectors: int
-    driver: str
+    cache: Path | None  # directory of the cache; None disables caching
+    selectors: int  # number of processes per worker that chunk and retrieve ahead of its reader
+    driver: str  # token of the process that distributes shards; differs each time it is started
+    # Run at a URL, of which the directory is a copy; None for a local run.
     remote: RemoteRun | None = None
+    # Task as an object, which stays in this process. Training validates on a part of a declared
+    # task, which no other process could build from `task`.
     built: Task | None = None
     metrics: Sequence[MetricEntry] = ()
+    # Seconds between a worker's reports of its progress.
     report_every: float = 0.2  # looks smooth; a report per example would slow down short ones
 
     def all_specs(self) -> Iterator[Spec]:
@@ -91,45 +83,32 @@ class JobGroupSpec:
 
 @dataclass(frozen=True, slots=True)
 class ShardOrder:
-    """A shard for a worker to run.
-
-    Attributes:
-        pipelines: Indices of the pipelines with unfinished examples.
-        sizes: Micro-batch sizes that the reader determined.
-        retry: Whether failed examples run again.
-        budgets: Budgets that readers of all workers share, by role.
-        cause: Cause of death of the last worker that ran the shard, such as `was killed by
-            signal 9`; empty if no worker has died.
-    """
+    """A shard for a worker to run."""
 
     shard: Shard
-    pipelines: tuple[int, ...]
+    pipelines: tuple[int, ...]  # indices of the pipelines with unfinished examples
+    # Micro-batch sizes that the reader determined.
     sizes: Mapping[str, int] = field(default_factory=dict)
-    retry: bool = False
+    retry: bool = False  # whether failed examples run again
+    # Budgets that readers of all workers share, by role.
     budgets: Mapping[str, SharedBudget] = field(default_factory=dict)
+    # Cause of death of the last worker that ran the shard, such as `was killed by signal 9`; empty
+    # if no worker has died.
     cause: str = ""
 
 
 @dataclass
 class PipelineShare:
-    """Share of one pipeline in the result of a shard.
+    """Share of one pipeline in the result of a shard."""
 
-    Attributes:
-        counts: Numbers of finished examples of the shard, from all processes.
-        examples: Number of examples that this worker finished.
-        documents: Number of documents that it searched.
-        characters: Number of characters of these documents.
-        seconds: Seconds that it chunked and retrieved; work that pipelines share counts for the
-            first.
-        reading: Statistics of reads, by role.
-    """
-
+    # Numbers of finished examples of the shard, from all processes.
     counts: StoreCounts = field(default_factory=StoreCounts)
-    examples: int = 0
-    documents: int = 0
-    characters: int = 0
+    examples: int = 0  # number of examples that this worker finished
+    documents: int = 0  # number of documents that it searched
+    characters: int = 0  # number of characters of these documents
+    # Seconds that it chunked and retrieved; work that pipelines share counts for the first.
     seconds: float = 0.0
-    reading: dict[str, ReadStatistics] = field(default_factory=dict)
+    reading: dict[str, ReadStatistics] = field(default_factory=dict)  # statistics of reads, by role
 
     def read(self) -> ReadStatistics:
         """Returns the statistics of the reads of all roles."""
@@ -148,29 +127,22 @@ class PipelineShare:
 
 @dataclass
 class ShardResult:
-    """Result of a worker for a shard; also a line of workers.jsonl.
-
-    Attributes:
-        attempt: Number of the attempt, from 1.
-        outcome: `finished`; `failed` after a mistake of the user; `stopped` if the run ends;
-            `spent` if the worker's share of a budget is spent; or `died`.
-        worker: Process and machine.
-        peak_bytes: Peak memory of the worker.
-        pipelines: Share of each pipeline, by its index.
-        error: Reason, unless the shard is finished.
-        spent: Spending of the worker's readers since its last result, by role.
-        reused: Names of plug-in classes without `depends_on` whose cached results were reused.
-    """
+    """Result of a worker for a shard; also a line of workers.jsonl."""
 
     shard: int
-    attempt: int = 1
+    attempt: int = 1  # number of the attempt, from 1
+    # `finished`; `failed` after a mistake of the user; `stopped` if the run ends; `spent` if the
+    # worker's share of a budget is spent; or `died`.
     outcome: str = "finished"
-    worker: str = ""
+    worker: str = ""  # process and machine
     seconds: float = 0.0
-    peak_bytes: int = 0
+    peak_bytes: int = 0  # peak memory of the worker
+    # Share of each pipeline, by its index.
     pipelines: Mapping[int, PipelineShare] = field(default_factory=dict)
-    error: str = ""
+    error: str = ""  # reason, unless the shard is finished
+    # Spending of the worker's readers since its last result, by role.
     spent: Mapping[str, Ledger] = field(default_factory=dict)
+    # Names of plug-in classes without `depends_on` whose cached results were reused.
     reused: tuple[str, ...] = ()
 
     def row(self, names: Sequence[str], task: str) -> dict[str, JSON]:
@@ -201,17 +173,11 @@ def this_worker() -> str:
 
 @dataclass(frozen=True)
 class WorkerPipeline:
-    """One pipeline of a batch.
+    """One pipeline of a batch."""
 
-    Attributes:
-        stages: Stages of the pipeline; pipelines share objects for equal stages.
-        metrics: Metrics that are computed while the pipeline runs.
-        normalise: Normaliser of the task.
-    """
-
-    stages: Pipeline
-    metrics: Mapping[str, Metric]
-    normalise: Normalizer | None
+    stages: Pipeline  # stages of the pipeline; pipelines share objects for equal stages
+    metrics: Mapping[str, Metric]  # metrics that are computed while the pipeline runs
+    normalise: Normalizer | None  # normaliser of the task
     files: JobFiles
 
 

@@ -41,20 +41,13 @@ class WorkerLink(Protocol):
 
 @dataclass(eq=False)
 class PoolWorker:
-    """State of a worker of a pool.
+    """State of a worker of a pool."""
 
-    Attributes:
-        link: Connection to the worker.
-        name: Process and machine; empty until the worker has requested an order.
-        orders: Orders without a result, by shard.
-        waits: Whether the worker waits for an order.
-    """
-
-    link: WorkerLink
+    link: WorkerLink  # connection to the worker
     clock: Clock
-    name: str = ""
-    orders: dict[int, ShardOrder] = field(default_factory=dict)
-    waits: bool = False
+    name: str = ""  # process and machine; empty until the worker has requested an order
+    orders: dict[int, ShardOrder] = field(default_factory=dict)  # orders without a result, by shard
+    waits: bool = False  # whether the worker waits for an order
 
     def give(self, order: ShardOrder) -> None:
         """Sends an order, and stores it until its result arrives."""
@@ -82,17 +75,11 @@ class PoolWorker:
 
 
 class Workplace:
-    """Starts and watches the workers of a pool, which end with this context manager.
+    """Starts and watches the workers of a pool, which end with this context manager."""
 
-    Attributes:
-        workers: Maximum number of workers.
-        tries: Number of consecutive workers that may die before they have started a shard.
-        advice: Advice for the user after that many deaths.
-    """
-
-    workers: int
-    tries: int
-    advice: str
+    workers: int  # maximum number of workers
+    tries: int  # number of consecutive workers that may die before they have started a shard
+    advice: str  # advice for the user after that many deaths
 
     def __enter__(self) -> Self:
         return self

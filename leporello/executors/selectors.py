@@ -34,18 +34,12 @@ Selected: TypeAlias = tuple[Sequence[Selection | ExampleError], float]
 
 @dataclass(frozen=True, slots=True)
 class OpenedDocument:
-    """The examples on one document of a shard.
+    """The examples on one document of a shard."""
 
-    Attributes:
-        number: Number of the document in its shard.
-        first: Number of the first example in the shard.
-        wanted: Indices of the pipelines that have not finished all of the examples.
-    """
-
-    number: int
-    first: int
+    number: int  # number of the document in its shard
+    first: int  # number of the first example in the shard
     examples: tuple[Example, ...]
-    wanted: tuple[int, ...]
+    wanted: tuple[int, ...]  # indices of the pipelines that have not finished all of the examples
 
     @property
     def characters(self) -> int:

@@ -37,18 +37,13 @@ _TASK = -1  # instead of the index of a pipeline: operations for all pipelines
 
 @dataclass
 class _Lane:
-    """One pipeline on the shard.
+    """One pipeline on the shard."""
 
-    Attributes:
-        place: Index of the pipeline in the batch.
-        enricher: Runner of the enricher; None without one.
-        share: Counts and statistics of the pipeline.
-    """
-
-    place: int
+    place: int  # index of the pipeline in the batch
     rounds: Rounds
     store: Store
-    enricher: EnricherRunner | None
+    enricher: EnricherRunner | None  # runner of the enricher; None without one
+    # Counts and statistics of the pipeline.
     share: PipelineShare = field(default_factory=PipelineShare)
 
 

@@ -41,18 +41,13 @@ _STORE = ".sqlite"
 
 @dataclass(frozen=True)
 class ExampleFiles:
-    """A finished example in the results.
+    """A finished example in the results."""
 
-    Attributes:
-        statistics: Row of statistics.jsonl.
-        prediction: Row of predictions.jsonl; None if the example failed.
-        columns: Reads as columns; None if the example failed.
-        failure: Row of failures.jsonl; None unless the example failed.
-    """
-
-    statistics: ExampleStatistics
+    statistics: ExampleStatistics  # row of statistics.jsonl
+    # Row of predictions.jsonl; None if the example failed.
     prediction: Mapping[str, Any] | None = None
-    columns: Mapping[str, Any] | None = None
+    columns: Mapping[str, Any] | None = None  # reads as columns; None if the example failed
+    # Row of failures.jsonl; None unless the example failed.
     failure: Mapping[str, Any] | None = None
 
     @classmethod

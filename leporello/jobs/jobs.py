@@ -52,19 +52,13 @@ _log = logging.getLogger("leporello")
 
 @dataclass(frozen=True)
 class Job:
-    """One pipeline on one task, checked and ready.
+    """One pipeline on one task, checked and ready."""
 
-    Attributes:
-        pipeline: Pipeline, or one point of a sweep.
-        source: Task as an object; its data has been checked.
-        signature: Values that determine the results.
-        placement: Executor, and the number and size of its workers.
-    """
-
-    pipeline: PipelineSpec
+    pipeline: PipelineSpec  # pipeline, or one point of a sweep
     task: TaskSpec
-    source: Task
-    signature: Mapping[str, JSON]
+    source: Task  # task as an object; its data has been checked
+    signature: Mapping[str, JSON]  # values that determine the results
+    # Executor, and the number and size of its workers.
     placement: Placement = field(default=Placement(), compare=False)
 
     @property
@@ -106,24 +100,17 @@ class Job:
 
 @dataclass(frozen=True)
 class RunContext:
-    """Settings of a run that all of its jobs share.
-
-    Attributes:
-        limits: Limits of batches, shards and time.
-        limit: Maximum number of examples per task; None for all.
-        cache: Cache; None disables caching.
-        check: Function that is called between steps; raises `Stopped` to end the run.
-        remote: Run at a URL, of which the directory is a copy; None for a local run.
-        supervised: Whether a run with 0 workers uses one worker if a stage could end or hang its
-            process.
-    """
+    """Settings of a run that all of its jobs share."""
 
     directory: RunDirectory
-    limits: Limits
-    limit: int | None
-    cache: Cache | None
+    limits: Limits  # limits of batches, shards and time
+    limit: int | None  # maximum number of examples per task; None for all
+    cache: Cache | None  # cache; None disables caching
+    # Function that is called between steps; raises `Stopped` to end the run.
     check: Callable[[Progress], None]
+    # Run at a URL, of which the directory is a copy; None for a local run.
     remote: RemoteRun | None = None
+    # Whether a run with 0 workers uses one worker if a stage could end or hang its process.
     supervised: bool = field(default_factory=lambda: not os.environ.get("LEPORELLO_UNSUPERVISED"))
 
 

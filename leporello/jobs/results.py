@@ -178,15 +178,12 @@ def answers_of(
 
 @dataclass
 class Summary:
-    """Aggregates finished examples to a `Result`.
-
-    Attributes:
-        tuned_on: Documents that `tune` used to choose the pipeline's parameters.
-        failures: Number of failures by stage and the error's first line.
-    """
+    """Aggregates finished examples to a `Result`."""
 
     metrics: Mapping[str, Metric]
+    # Documents that `tune` used to choose the pipeline's parameters.
     tuned_on: frozenset[str] = frozenset()
+    # Number of failures by stage and the error's first line.
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:

@@ -20,18 +20,12 @@ from leporello.tasks.layouts import ForwardReader, cached_documents
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A run of consecutive documents of a task.
+    """A run of consecutive documents of a task."""
 
-    Attributes:
-        number: Number of the shard, from 0.
-        first_document: Number of its first document in the task.
-        first_example: Number of its first example in the task.
-        documents: Documents of the shard; a limit may reduce the examples of the last one.
-    """
-
-    number: int
-    first_document: int
-    first_example: int
+    number: int  # number of the shard, from 0
+    first_document: int  # number of its first document in the task
+    first_example: int  # number of its first example in the task
+    # Documents of the shard; a limit may reduce the examples of the last one.
     documents: tuple[DocumentRows, ...]
 
     @property

@@ -61,14 +61,10 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class TypedValue:
-    """An answer as the value of its type.
+    """An answer as the value of its type."""
 
-    Attributes:
-        value: The value; None if the document has no answer.
-        spans: Spans of its parts, by JSON Pointer; the pointer of a plain value is empty.
-    """
-
-    value: JSON
+    value: JSON  # the value; None if the document has no answer
+    # Spans of its parts, by JSON Pointer; the pointer of a plain value is empty.
     spans: Mapping[str, Span]
 
 

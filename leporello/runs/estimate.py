@@ -36,21 +36,15 @@ _log = logging.getLogger("leporello")
 
 @dataclass
 class WorkEstimate:
-    """Counts the reads of a sample of examples, to extrapolate the total.
-
-    Attributes:
-        reads: Number of reads of these examples.
-        tokens: Number of input tokens of these reads, if the reader counts them.
-        tried: Whether combiners were run up to their first reads because no example is finished.
-        enriched: Whether all passages exist. If not, making them takes reads, and no example is
-            tried.
-    """
+    """Counts the reads of a sample of examples, to extrapolate the total."""
 
     stages: Pipeline
     examples: int = 0
-    reads: int = 0
-    tokens: int = 0
+    reads: int = 0  # number of reads of these examples
+    tokens: int = 0  # number of input tokens of these reads, if the reader counts them
+    # Whether combiners were run up to their first reads because no example is finished.
     tried: bool = False
+    # Whether all passages exist. If not, making them takes reads, and no example is tried.
     enriched: bool = True
     _documents: list[Sequence[Example]] = field(default_factory=list)
     _offered: int = 0

@@ -36,25 +36,17 @@ _SUFFIXES = (".csv", ".parquet")
 
 @dataclass(frozen=True, slots=True)
 class ExtractedCell:
-    """Value of one field in one document.
+    """Value of one field in one document."""
 
-    Attributes:
-        value: Value of the field's type; None if the document has none.
-        unit: Unit of a number: the field's, otherwise the document's; empty without one.
-        span: Characters of the document that contain the value; None if unknown.
-        place: Place of the span, such as `report.pdf p. 3`.
-        confidence: Probability that the value is correct; None if no reader returns one.
-        reason: Reason for a missing value.
-        failed: Whether a failure is the reason.
-    """
-
-    value: JSON = None
-    unit: str = ""
-    span: Span | None = None
+    value: JSON = None  # value of the field's type; None if the document has none
+    unit: str = ""  # unit of a number: the field's, otherwise the document's; empty without one
+    span: Span | None = None  # characters of the document that contain the value; None if unknown
+    # Place of the span, such as `report.pdf p. 3`.
     place: str = ""
+    # Probability that the value is correct; None if no reader returns one.
     confidence: float | None = None
-    reason: str = ""
-    failed: bool = False
+    reason: str = ""  # reason for a missing value
+    failed: bool = False  # whether a failure is the reason
 
     @property
     def certainty(self) -> Certainty | None:

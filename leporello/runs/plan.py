@@ -31,74 +31,54 @@ _SHOWN = 60  # characters of a parameter
 
 @dataclass(slots=True)
 class StagePlan:
-    """Chunks, passages or an index, computed once for all pipelines that need them.
+    """Chunks, passages or an index, computed once for all pipelines that need them."""
 
-    Attributes:
-        kind: `chunks`, `passages` or `index`.
-        stage: The stage that computes it, as a call of its class.
-        needed: Number of times it is needed: once per document, or once per example if the
-            chunker takes the question.
-        kept: Number of these that are cached.
-    """
-
-    kind: str
-    stage: str
+    kind: str  # `chunks`, `passages` or `index`
+    stage: str  # the stage that computes it, as a call of its class
+    # Number of times it is needed: once per document, or once per example if the chunker takes the
+    # question.
     needed: int = 0
-    kept: int = 0
+    kept: int = 0  # number of these that are cached
     pipelines: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class PlannedJob:
-    """Planned work of one pipeline on one task.
-
-    Attributes:
-        stages: Stages, each as a call of its class with the parameters from the config.
-        changed: Differences from an earlier run in this directory; if there are any, the run
-            requires `--update`.
-        documents: Number of documents with unfinished examples.
-        done: Number of examples that an earlier run has finished, including failures.
-        failed: Number of these that failed; they are run again once all others are finished.
-        characters: Number of characters of the documents with unfinished examples.
-        steps: Indices into the plan's steps.
-        calls: Number of remaining reads, extrapolated.
-        tokens: Number of input tokens of these reads, extrapolated; 0 if the reader counts none.
-        at_least: Whether calls and tokens come from trying examples up to their first reads,
-            rather than from finished examples.
-        select_seconds: Seconds of chunking and retrieval, from past timings; None without timings.
-        read_seconds: Seconds of reading, from past timings; None without timings.
-    """
+    """Planned work of one pipeline on one task."""
 
     pipeline: str
     task: str
     directory: Path
+    # Stages, each as a call of its class with the parameters from the config.
     stages: tuple[str, ...]
     placement: Placement
+    # Differences from an earlier run in this directory; if there are any, the run requires
+    # `--update`.
     changed: tuple[str, ...]
-    documents: int = 0
+    documents: int = 0  # number of documents with unfinished examples
     examples: int = 0
-    done: int = 0
-    failed: int = 0
-    characters: int = 0
-    steps: tuple[int, ...] = ()
-    calls: int = 0
+    done: int = 0  # number of examples that an earlier run has finished, including failures
+    failed: int = 0  # number of these that failed; they are run again once all others are finished
+    characters: int = 0  # number of characters of the documents with unfinished examples
+    steps: tuple[int, ...] = ()  # indices into the plan's steps
+    calls: int = 0  # number of remaining reads, extrapolated
+    # Number of input tokens of these reads, extrapolated; 0 if the reader counts none.
     tokens: int = 0
+    # Whether calls and tokens come from trying examples up to their first reads, rather than from
+    # finished examples.
     at_least: bool = False
+    # Seconds of chunking and retrieval, from past timings; None without timings.
     select_seconds: float | None = None
-    read_seconds: float | None = None
+    read_seconds: float | None = None  # seconds of reading, from past timings; None without timings
 
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """A plan over all pipelines and tasks.
+    """A plan over all pipelines and tasks."""
 
-    Attributes:
-        steps: Steps that compute chunks, passages and indexes; shared steps are listed once.
-        jobs: Planned jobs, one per pipeline and task.
-    """
-
+    # Steps that compute chunks, passages and indexes; shared steps are listed once.
     steps: tuple[StagePlan, ...]
-    jobs: tuple[PlannedJob, ...]
+    jobs: tuple[PlannedJob, ...]  # planned jobs, one per pipeline and task
 
 
 def plan(jobs: Sequence[Job], out: Path | None = None, limit: int | None = None) -> RunPlan:

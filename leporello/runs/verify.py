@@ -30,36 +30,22 @@ _SHARE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class ResultDifference:
-    """A field of a prediction that differed when its example was run again.
+    """A field of a prediction that differed when its example was run again."""
 
-    Attributes:
-        pipeline: Name of the pipeline.
-        task: Name of the task.
-        example: Id of the example.
-        field: Name of the prediction's field.
-        was: Value in the run.
-        now: Value when it was run again.
-    """
-
-    pipeline: str
-    task: str
-    example: str
-    field: str
-    was: JSON
-    now: JSON
+    pipeline: str  # name of the pipeline
+    task: str  # name of the task
+    example: str  # id of the example
+    field: str  # name of the prediction's field
+    was: JSON  # value in the run
+    now: JSON  # value when it was run again
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Result of running some examples of a job again.
+    """Result of running some examples of a job again."""
 
-    Attributes:
-        examples: Number of examples that were run again.
-        differing: Differences between the runs.
-    """
-
-    examples: int
-    differing: tuple[ResultDifference, ...]
+    examples: int  # number of examples that were run again
+    differing: tuple[ResultDifference, ...]  # differences between the runs
 
 
 def verify_job(job: Job, context: RunContext) -> Verification:

@@ -22,31 +22,19 @@ _RECENT = 60.0  # seconds over which the speed is measured
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """Progress of one pipeline on one task.
+    """Progress of one pipeline on one task."""
 
-    Attributes:
-        pipeline: Name of the pipeline.
-        task: Name of the task.
-        finished: Number of finished examples, including failures.
-        expected: Number of all examples; None if the task does not provide it.
-        failed: Number of failed examples.
-        shards: Number of finished shards.
-        under_way: Number of started, unfinished shards.
-        died: Number of times that a worker crashed during a shard.
-        per_second: Examples finished per second while watching; None if no example was finished.
-        scores: Headline score of each metric over finished shards.
-    """
-
-    pipeline: str
-    task: str
-    finished: int
-    expected: int | None
-    failed: int
-    shards: int
-    under_way: int
-    died: int
+    pipeline: str  # name of the pipeline
+    task: str  # name of the task
+    finished: int  # number of finished examples, including failures
+    expected: int | None  # number of all examples; None if the task does not provide it
+    failed: int  # number of failed examples
+    shards: int  # number of finished shards
+    under_way: int  # number of started, unfinished shards
+    died: int  # number of times that a worker crashed during a shard
+    # Examples finished per second while watching; None if no example was finished.
     per_second: float | None
-    scores: dict[str, float]
+    scores: dict[str, float]  # headline score of each metric over finished shards
 
     @property
     def seconds_left(self) -> float | None:

@@ -25,25 +25,16 @@ _FULL_SCORE = 100.0
 
 @dataclass(frozen=True)
 class FittedCalibration:
-    """Result of `calibrate`.
+    """Result of `calibrate`."""
 
-    Attributes:
-        pipeline: Name of the calibrated pipeline.
-        task: Name of the task that it answered.
-        file: File of the calibration, for the reader's parameter `calibration`.
-        answers: Number of answers that the calibration was fitted to.
-        documents: Number of the documents of these answers.
-        before: Expected calibration error of the reader's confidences, 0 to 1.
-        after: Expected calibration error with cross-validation: each half of the documents is
-            scored by a calibration that was fitted to the other half.
-    """
-
-    pipeline: str
-    task: str
-    file: Path
-    answers: int
-    documents: int
-    before: float
+    pipeline: str  # name of the calibrated pipeline
+    task: str  # name of the task that it answered
+    file: Path  # file of the calibration, for the reader's parameter `calibration`
+    answers: int  # number of answers that the calibration was fitted to
+    documents: int  # number of the documents of these answers
+    before: float  # expected calibration error of the reader's confidences, 0 to 1
+    # Expected calibration error with cross-validation: each half of the documents is scored by a
+    # calibration that was fitted to the other half.
     after: float
 
 

@@ -39,13 +39,9 @@ class RateResult:
 
 @dataclass(frozen=True)
 class CheckpointDirectory:
-    """Directory of the checkpoints of an unfinished training.
+    """Directory of the checkpoints of an unfinished training."""
 
-    Attributes:
-        path: Directory beside that of the model.
-    """
-
-    path: Path
+    path: Path  # directory beside that of the model
     pattern: str = "rate-*"
 
     @contextmanager

@@ -24,46 +24,35 @@ _WIDTH = 60  # characters of a curve in the card
 
 @dataclass
 class TrainingRecord:
-    """Inputs and results of a training.
-
-    Attributes:
-        base: Name of the pipeline before the training.
-        learnt: Description of the training data, for people.
-        validated: Description of the validation data; empty without validation.
-        parameters: Parameters with which the reader uses the model.
-        chosen: Parameters that were chosen on the validation data.
-        train: Counts of the training examples, by outcome.
-        validation: Counts of the validation examples, by outcome.
-        shared: Number of documents in both the training and the validation data.
-        kept: Learning rate, step, epoch and loss of the checkpoint that became the model.
-        counts: Counts of the inputs, by outcome.
-        scores: Scores of the complete pipeline on the validation data, by name.
-        metric: Name of the score that parameters are chosen by; with `best_by: metric`, also
-            checkpoints.
-        curves: Rows of a `TuningResult`, by learning rate; with `best_by: metric`, also the
-            `validation_score` of each checkpoint.
-        signature: Signature of the pipeline on the training data.
-        limit: Maximum number of examples of the training, and of the validation.
-    """
+    """Inputs and results of a training."""
 
     pipeline: str
-    base: str
+    base: str  # name of the pipeline before the training
     task: str
-    learnt: str
-    validated: str
+    learnt: str  # description of the training data, for people
+    validated: str  # description of the validation data; empty without validation
     reader: str
     settings: Mapping[str, JSON]
-    signature: Mapping[str, JSON]
-    limit: int | None = None
+    signature: Mapping[str, JSON]  # signature of the pipeline on the training data
+    limit: int | None = None  # maximum number of examples of the training, and of the validation
+    # Parameters with which the reader uses the model.
     parameters: Mapping[str, JSON] = field(default_factory=dict)
+    # Parameters that were chosen on the validation data.
     chosen: Mapping[str, JSON] = field(default_factory=dict)
+    # Counts of the training examples, by outcome.
     train: Mapping[str, JSON] = field(default_factory=dict)
+    # Counts of the validation examples, by outcome.
     validation: Mapping[str, JSON] = field(default_factory=dict)
-    shared: int = 0
+    shared: int = 0  # number of documents in both the training and the validation data
+    # Learning rate, step, epoch and loss of the checkpoint that became the model.
     kept: Mapping[str, JSON] = field(default_factory=dict)
-    counts: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)  # counts of the inputs, by outcome
+    # Scores of the complete pipeline on the validation data, by name.
     scores: Mapping[str, float] = field(default_factory=dict)
+    # Name of the score that parameters are chosen by; with `best_by: metric`, also checkpoints.
     metric: str = ""
+    # Rows of a `TuningResult`, by learning rate; with `best_by: metric`, also the
+    # `validation_score` of each checkpoint.
     curves: Mapping[str, Sequence[Mapping[str, float]]] = field(default_factory=dict)
 
 

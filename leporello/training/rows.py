@@ -17,20 +17,14 @@ _Options = TypeVar("_Options", bound=TrainOptions)
 
 @dataclass(frozen=True)
 class RowTraining:
-    """Columns of a suite's row that one training fills.
-
-    Attributes:
-        columns: Names of the columns, which have one task.
-        pipeline: Name of the row's pipeline for them.
-        published: Names of the published rows that the row continues.
-    """
+    """Columns of a suite's row that one training fills."""
 
     suite: str
     row: str
-    columns: tuple[str, ...]
-    pipeline: str
+    columns: tuple[str, ...]  # names of the columns, which have one task
+    pipeline: str  # name of the row's pipeline for them
     task: str
-    published: tuple[str, ...]
+    published: tuple[str, ...]  # names of the published rows that the row continues
 
     @property
     def trained_row(self) -> str:

@@ -35,19 +35,12 @@ T = TypeVar("T", PipelineSpec, TaskSpec)
 
 @dataclass(frozen=True)
 class Splits:
-    """Training and validation data.
+    """Training and validation data."""
 
-    Attributes:
-        task: Task as declared, with the split to train on.
-        train: Source of the training examples.
-        validation: Source of the validation examples; None without validation.
-        validated: Description of the validation data.
-    """
-
-    task: TaskSpec
-    train: Task
-    validation: Task | None
-    validated: str
+    task: TaskSpec  # task as declared, with the split to train on
+    train: Task  # source of the training examples
+    validation: Task | None  # source of the validation examples; None without validation
+    validated: str  # description of the validation data
 
 
 def split(task: TaskSpec, name: str, settings: Training, *, needed: bool) -> Splits:
@@ -110,16 +103,11 @@ def document_of(example: Example) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """A task's examples on some of its documents.
-
-    Attributes:
-        source: Task.
-        inside: Whether to yield the examples on these documents, or all the others.
-    """
+    """A task's examples on some of its documents."""
 
     source: Any
     documents: frozenset[str]
-    inside: bool
+    inside: bool  # whether to yield the examples on these documents, or all the others
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- `normalise` and what else a task may have
         # The task's layout covers all documents; only `examples` selects those of this part.
@@ -170,17 +158,11 @@ def _only(verb: str, kind: str, choices: Sequence[T]) -> T:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Runs pipelines on the validation data.
+    """Runs pipelines on the validation data."""
 
-    Attributes:
-        splits: Training and validation data.
-        limit: Maximum number of examples.
-        cache: Cache of data derived from documents; None disables caching.
-    """
-
-    splits: Splits
-    limit: int | None
-    cache: Cache | None
+    splits: Splits  # training and validation data
+    limit: int | None  # maximum number of examples
+    cache: Cache | None  # cache of data derived from documents; None disables caching
 
     def check(self) -> None:
         """Reads the fingerprint and metrics of the validation data, before training starts.

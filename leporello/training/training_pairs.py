@@ -24,23 +24,18 @@ _MAX_FAILURES = 5  # in a message
 
 @dataclass
 class Supervision:
-    """Inputs and targets of a pipeline's reader, and counts of the examples.
+    """Inputs and targets of a pipeline's reader, and counts of the examples."""
 
-    Attributes:
-        inputs: Inputs of the reader, with texts in place of chunks, which would keep their
-            documents in memory.
-        targets: Texts that the reader should answer, one per input.
-        unanswered: Number of examples without references.
-        failures: Number of failures, by stage and the error's first line.
-        documents: SHA-256 of the documents of the inputs.
-    """
-
+    # Inputs of the reader, with texts in place of chunks, which would keep their documents in
+    # memory.
     inputs: list[Read] = field(default_factory=list)
+    # Texts that the reader should answer, one per input.
     targets: list[str] = field(default_factory=list)
     examples: int = 0
-    unanswered: int = 0
+    unanswered: int = 0  # number of examples without references
+    # Number of failures, by stage and the error's first line.
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
-    documents: set[str] = field(default_factory=set)
+    documents: set[str] = field(default_factory=set)  # SHA-256 of the documents of the inputs
 
     @property
     def pairs(self) -> TrainingPairs:

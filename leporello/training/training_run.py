@@ -45,17 +45,11 @@ _SCORE = "validation_score"
 
 @dataclass(frozen=True)
 class TrainedPipeline:
-    """Pipeline that uses the trained model.
+    """Pipeline that uses the trained model."""
 
-    Attributes:
-        point: Pipeline before the training, a single point of it if it sweeps.
-        base: Name of the pipeline, without the suffix of a point.
-        place: Columns of a suite's row for which it is trained; None for no row.
-    """
-
-    point: PipelineSpec
-    base: str
-    place: RowTraining | None
+    point: PipelineSpec  # pipeline before the training, a single point of it if it sweeps
+    base: str  # name of the pipeline, without the suffix of a point
+    place: RowTraining | None  # columns of a suite's row for which it is trained; None for no row
 
     @property
     def name(self) -> str:
@@ -75,25 +69,17 @@ class TrainedPipeline:
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """Carries out a training whose settings have been checked.
+    """Carries out a training whose settings have been checked."""
 
-    Attributes:
-        point: Pipeline whose reads are learned, a single point of it if it sweeps.
-        trained: Pipeline that uses the model.
-        splits: Training and validation data.
-        limit: Maximum number of examples to train on, and to validate on.
-        cache: Cache of data derived from documents; None disables caching.
-    """
-
-    point: PipelineSpec
-    trained: TrainedPipeline
+    point: PipelineSpec  # pipeline whose reads are learned, a single point of it if it sweeps
+    trained: TrainedPipeline  # pipeline that uses the model
     stages: Pipeline
     settings: Training
-    splits: Splits
+    splits: Splits  # training and validation data
     folder: Path
     config: tuple[ConfigSource, ...]
-    limit: int | None
-    cache: Cache | None
+    limit: int | None  # maximum number of examples to train on, and to validate on
+    cache: Cache | None  # cache of data derived from documents; None disables caching
 
     @cached_property
     def evaluation(self) -> Evaluation:

@@ -43,24 +43,15 @@ class Account:
     """Spending of a search, including that of interrupted processes before this one.
 
     Several searches may divide the budget; each leaves the shares of the later ones.
-
-    Attributes:
-        text: Budget as the user wrote it.
-        budget: Limits of seconds or dollars.
-        points: Maximum number of points to score; None is unlimited.
-        search: Number of the search, from 1.
-        searches: Number of searches that divide the budget.
-        reserve: Costs of the work after the search.
-        is_priced: Whether all readers report prices.
     """
 
-    text: str
-    budget: Budget
-    points: int | None = None
-    search: int = 1
-    searches: int = 1
-    reserve: Ledger = field(default_factory=Ledger)
-    is_priced: bool = True
+    text: str  # budget as the user wrote it
+    budget: Budget  # limits of seconds or dollars
+    points: int | None = None  # maximum number of points to score; None is unlimited
+    search: int = 1  # number of the search, from 1
+    searches: int = 1  # number of searches that divide the budget
+    reserve: Ledger = field(default_factory=Ledger)  # costs of the work after the search
+    is_priced: bool = True  # whether all readers report prices
     _paid: Ledger = field(default_factory=Ledger)
     _began: float = field(default_factory=time.monotonic)
 

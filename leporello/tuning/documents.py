@@ -28,20 +28,14 @@ _PARTS, _FOLDS = 3, 5
 
 @dataclass(frozen=True)
 class TunedTask:
-    """A task that points are scored on.
+    """A task that points are scored on."""
 
-    Attributes:
-        spec: Task as declared.
-        source: Task.
-        entries: Metric as a task lists it.
-        documents: Examples on each document, by the key of the document.
-    """
-
-    spec: TaskSpec
+    spec: TaskSpec  # task as declared
     source: Task
     data: str
-    entries: tuple[MetricEntry, ...]
+    entries: tuple[MetricEntry, ...]  # metric as a task lists it
     metric: Metric
+    # Examples on each document, by the key of the document.
     documents: Mapping[str, tuple[Example, ...]]
 
     @property
@@ -94,15 +88,10 @@ def _key(example: Example) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Documents of one search.
+    """Documents of one search."""
 
-    Attributes:
-        chosen_on: Documents that points are scored on, in this order.
-        apart: Documents that only the best point is scored on, after the search.
-    """
-
-    chosen_on: Documents
-    apart: Documents
+    chosen_on: Documents  # documents that points are scored on, in this order
+    apart: Documents  # documents that only the best point is scored on, after the search
 
 
 def rounds_of(tasks: Sequence[TunedTask], seed: int) -> list[Round]:

@@ -41,18 +41,12 @@ _RESAMPLES = 10_000
 
 @dataclass
 class Evaluator:
-    """Scores points, and stores their scores in files named after a hash of all inputs.
+    """Scores points, and stores their scores in files named after a hash of all inputs."""
 
-    Attributes:
-        folder: Folder of the scores, with a file per point, task and group of documents.
-        cache: Cache of data derived from documents; None disables caching.
-        account: Account to which costs are charged.
-    """
-
-    folder: Path
+    folder: Path  # folder of the scores, with a file per point, task and group of documents
     tasks: Mapping[str, TunedTask]
-    cache: Cache | None
-    account: Account
+    cache: Cache | None  # cache of data derived from documents; None disables caching
+    account: Account  # account to which costs are charged
     _scored: dict[Path, dict[str, Sequence[ExampleStatistics]]] = field(default_factory=dict)
     _factories: dict[str, StageFactory] = field(default_factory=dict)
 
@@ -170,15 +164,10 @@ def _dollars(documents: Mapping[str, Sequence[ExampleStatistics]]) -> float | No
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Score, or difference of two scores, as the mean of the tasks.
+    """Score, or difference of two scores, as the mean of the tasks."""
 
-    Attributes:
-        value: Score or difference.
-        interval: 95 % bootstrap interval over documents, (low, high); None if a metric cannot be
-            resampled.
-    """
-
-    value: float
+    value: float  # score or difference
+    # 95 % bootstrap interval over documents, (low, high); None if a metric cannot be resampled.
     interval: tuple[float, float] | None
 
     @property

@@ -20,54 +20,32 @@ TUNED = "Chosen by `tune` on"  # in every file that it writes
 
 @dataclass(frozen=True)
 class Tuned:
-    """Result of `tune`. The baseline is the pipeline as declared, without any choice.
+    """Result of `tune`. The baseline is the pipeline as declared, without any choice."""
 
-    Attributes:
-        pipeline: Name of the tuned pipeline.
-        config: File that declares it.
-        tasks: Names of the tasks.
-        metrics: Name of the score of each task, by task.
-        chosen: Chosen values by path; empty if the baseline was best.
-        points: Number of points that were scored, including the baseline.
-        stopped: Number of points that were stopped early.
-        refused: Number of proposals that stages refused.
-        documents: Number of documents that the points were chosen on.
-        score: Mean of the tasks' scores on these documents.
-        gain: Difference to the baseline on these documents.
-        apart: Number of documents that were kept apart from the search.
-        estimate: Mean of the tasks' scores on the documents kept apart.
-        apart_gain: Difference to the baseline on the documents kept apart.
-        optimism: Points by which `score` exceeds `estimate`.
-        harder: Points by which the baseline scores lower on the documents kept apart, since they
-            are harder; negative if they are easier.
-        searches: Number of searches; if several, each document was kept apart from one of them.
-        by_task: Scores of the baseline and the tuned pipeline on both sides, by task.
-        front: Choices, score and cost of the Pareto front of points.
-        seed: Seed of the division of documents and of the proposals.
-        cost: Unit of the costs; empty if the search ignored them.
-    """
-
-    pipeline: str
-    config: Path
-    tasks: tuple[str, ...]
-    metrics: Mapping[str, str]
-    chosen: Mapping[str, float | str]
-    points: int
-    stopped: int
-    refused: int
-    documents: int
-    score: float
-    gain: Estimate
-    apart: int
-    estimate: Estimate
-    apart_gain: Estimate
-    optimism: float
+    pipeline: str  # name of the tuned pipeline
+    config: Path  # file that declares it
+    tasks: tuple[str, ...]  # names of the tasks
+    metrics: Mapping[str, str]  # name of the score of each task, by task
+    chosen: Mapping[str, float | str]  # chosen values by path; empty if the baseline was best
+    points: int  # number of points that were scored, including the baseline
+    stopped: int  # number of points that were stopped early
+    refused: int  # number of proposals that stages refused
+    documents: int  # number of documents that the points were chosen on
+    score: float  # mean of the tasks' scores on these documents
+    gain: Estimate  # difference to the baseline on these documents
+    apart: int  # number of documents that were kept apart from the search
+    estimate: Estimate  # mean of the tasks' scores on the documents kept apart
+    apart_gain: Estimate  # difference to the baseline on the documents kept apart
+    optimism: float  # points by which `score` exceeds `estimate`
+    # Points by which the baseline scores lower on the documents kept apart, since they are harder;
+    # negative if they are easier.
     harder: float
-    searches: int
+    searches: int  # number of searches; if several, each document was kept apart from one of them
+    # Scores of the baseline and the tuned pipeline on both sides, by task.
     by_task: Mapping[str, Mapping[str, float]]
-    front: tuple[Mapping[str, JSON], ...]
-    seed: int
-    cost: str = ""
+    front: tuple[Mapping[str, JSON], ...]  # choices, score and cost of the Pareto front of points
+    seed: int  # seed of the division of documents and of the proposals
+    cost: str = ""  # unit of the costs; empty if the search ignored them
 
 
 def write_config(

@@ -32,48 +32,35 @@ _ENUMERATED = 100_000
 
 @dataclass(frozen=True, slots=True)
 class ScoredPoint:
-    """A pipeline with its score.
-
-    Attributes:
-        chosen: Chosen values by path; empty for the baseline.
-        measured: Statistics of its examples.
-        score: Mean of the tasks' scores on these examples.
-        cost: Mean cost per question.
-        complete: Whether it was scored on all documents, not stopped early.
-    """
+    """A pipeline with its score."""
 
     pipeline: PipelineSpec
-    chosen: Mapping[str, float | str]
-    measured: Measured
-    score: float
-    cost: float
-    complete: bool = True
+    chosen: Mapping[str, float | str]  # chosen values by path; empty for the baseline
+    measured: Measured  # statistics of its examples
+    score: float  # mean of the tasks' scores on these examples
+    cost: float  # mean cost per question
+    complete: bool = True  # whether it was scored on all documents, not stopped early
 
 
 @dataclass
 class PointSearch:
-    """Searches for the best point on some documents.
+    """Searches for the best point on some documents."""
 
-    Attributes:
-        space: Pipeline with its choices.
-        cost: Unit of the second objective, as in `estimates.cost`; empty to use only the score.
-        most: Number of points after which the search ends, from the budget or from an earlier
-            process; if None, the account decides.
-        points: Points scored so far; the first one is the baseline.
-        known: The same points by a key of their parameters.
-        refused: Number of proposals that stages refused.
-    """
-
-    space: Space
+    space: Space  # pipeline with its choices
     evaluator: Evaluator
     estimates: Estimates
     documents: Documents
     seed: int
+    # Unit of the second objective, as in `evaluation.cost`; empty to use only the score.
     cost: str = ""
+    # Number of points after which the search ends, from the budget or from an earlier process; if
+    # None, the account decides.
     most: int | None = None
+    # Points scored so far; the first one is the baseline.
     points: list[ScoredPoint] = field(default_factory=list)
+    # The same points by a key of their parameters.
     known: dict[str, ScoredPoint] = field(default_factory=dict)
-    refused: int = 0
+    refused: int = 0  # number of proposals that stages refused
 
     @property
     def tried(self) -> int:

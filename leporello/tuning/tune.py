@@ -85,23 +85,15 @@ def _locked(folder: Path) -> Iterator[Path]:
 
 @dataclass
 class Searches:
-    """The searches of one `tune`, and their result.
+    """The searches of one `tune`, and their result."""
 
-    Attributes:
-        space: Pipeline with its choices.
-        baseline: Pipeline as declared, without any choice.
-        seed: Seed of the documents, proposals and resampling.
-        cost: Unit of the second objective; empty to use only the score.
-        finished: Searches so far.
-        apart: Best point and baseline of each search on the documents kept apart from it.
-    """
-
-    space: Space
-    baseline: PipelineSpec
+    space: Space  # pipeline with its choices
+    baseline: PipelineSpec  # pipeline as declared, without any choice
     evaluator: Evaluator
-    seed: int
-    cost: str
-    finished: list[PointSearch] = field(default_factory=list)
+    seed: int  # seed of the documents, proposals and resampling
+    cost: str  # unit of the second objective; empty to use only the score
+    finished: list[PointSearch] = field(default_factory=list)  # searches so far
+    # Best point and baseline of each search on the documents kept apart from it.
     apart: list[tuple[Measured, Measured]] = field(default_factory=list)
 
     def run(self, file: Path) -> Tuned:

@@ -56,15 +56,10 @@ _WAYS: Mapping[str, tuple[int, bytes, bytes]] = {
 
 @dataclass(frozen=True)
 class Crowd:
-    """Clients that do the same.
+    """Clients that do the same."""
 
-    Attributes:
-        way: Name of their attack.
-        has_token: Whether they have the token.
-    """
-
-    way: str
-    has_token: bool
+    way: str  # name of their attack
+    has_token: bool  # whether they have the token
 
     def run(self, folder: Path) -> str | None:
         """Starts the server and the clients; returns a line on the fault, or None."""

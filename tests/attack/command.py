@@ -17,17 +17,11 @@ from leporello.core.environment.platform import cores
 
 @dataclass(frozen=True)
 class Done:
-    """Result of a command.
+    """Result of a command."""
 
-    Attributes:
-        status: Exit status: negative after a signal, None after the deadline.
-        stdout: Its standard output.
-        stderr: Its standard error.
-    """
-
-    status: int | None
-    stdout: str
-    stderr: str
+    status: int | None  # exit status: negative after a signal, None after the deadline
+    stdout: str  # its standard output
+    stderr: str  # its standard error
 
 
 def leporello(folder: Path, *arguments: str, shell: str = 'exec "$@"', seconds: float = 60) -> Done:

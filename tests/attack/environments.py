@@ -62,19 +62,12 @@ _DOES = (
 
 @dataclass(frozen=True)
 class Broken:
-    """A command in a broken environment.
+    """A command in a broken environment."""
 
-    Attributes:
-        fault: Name of the fault.
-        verb: Verb and arguments.
-        workers: Number of workers of a run.
-        size: Size of the limit, in tenths.
-    """
-
-    fault: str
-    verb: tuple[str, ...]
-    workers: int
-    size: int
+    fault: str  # name of the fault
+    verb: tuple[str, ...]  # verb and arguments
+    workers: int  # number of workers of a run
+    size: int  # size of the limit, in tenths
 
     def run(self, folder: Path) -> str | None:
         """Runs the command, and runs again without the fault."""

@@ -63,17 +63,11 @@ _EXAMPLES = 12
 
 @dataclass(frozen=True)
 class Exchange:
-    """A change of an input file.
+    """A change of an input file."""
 
-    Attributes:
-        file: Name of the file.
-        way: Kind of change.
-        workers: Number of workers.
-    """
-
-    file: str
-    way: str
-    workers: int
+    file: str  # name of the file
+    way: str  # kind of change
+    workers: int  # number of workers
 
     def run(self, folder: Path) -> str | None:
         """Runs the command; returns a line on the fault, or None."""

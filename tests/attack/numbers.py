@@ -59,15 +59,10 @@ _COUNTS = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tok
 
 @dataclass(frozen=True)
 class Odd:
-    """A number or file at one place.
+    """A number or file at one place."""
 
-    Attributes:
-        place: Name of the place.
-        value: The number or file.
-    """
-
-    place: str
-    value: str
+    place: str  # name of the place
+    value: str  # the number or file
 
     def run(self, folder: Path) -> str | None:
         """Runs the command; returns a line on the fault, or None."""

@@ -207,17 +207,11 @@ _OPTIONS: tuple[tuple[str, ...], ...] = (
 
 @dataclass(frozen=True)
 class Hostile:
-    """A plug-in that does one thing at one stage.
+    """A plug-in that does one thing at one stage."""
 
-    Attributes:
-        way: The thing.
-        stage: The stage.
-        options: Options of the run.
-    """
-
-    way: str
-    stage: str
-    options: tuple[str, ...]
+    way: str  # the thing
+    stage: str  # the stage
+    options: tuple[str, ...]  # options of the run
 
     def run(self, folder: Path) -> str | None:
         """Runs the command; returns a line on the fault, or None."""

@@ -77,15 +77,10 @@ _WAYS: Mapping[str, Callable[[Request], None]] = {
 
 @dataclass(frozen=True)
 class Reply:
-    """A way to reply to a command's requests.
+    """A way to reply to a command's requests."""
 
-    Attributes:
-        way: Name of the way.
-        verb: Name of the command.
-    """
-
-    way: str
-    verb: str
+    way: str  # name of the way
+    verb: str  # name of the command
 
     def run(self, folder: Path) -> str | None:
         """Runs the command; returns a line on the fault, or None."""

@@ -98,19 +98,12 @@ _WAYS_OF_FILES = ("gone", "another's", "a folder", "a link to nothing")
 
 @dataclass(frozen=True)
 class Change:
-    """Change of one file.
+    """Change of one file."""
 
-    Attributes:
-        file: Index of the file among those that match `only`.
-        way: Kind of change.
-        seed: Random seed of the place in the file.
-        only: Substring of the paths of files that may be changed.
-    """
-
-    file: int
-    way: str
-    seed: int
-    only: str
+    file: int  # index of the file among those that match `only`
+    way: str  # kind of change
+    seed: int  # random seed of the place in the file
+    only: str  # substring of the paths of files that may be changed
 
     def make(self, out: Path) -> str:
         """Changes the file; returns the kind of change and the path."""
@@ -136,16 +129,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Damage:
-    """Changes of a run's files, and a command that uses them.
+    """Changes of a run's files, and a command that uses them."""
 
-    Attributes:
-        changes: The changes.
-        then: The command.
-        killed_at: Share of stores, in thousandths, that a kill left; None if the run finished.
-    """
-
-    changes: tuple[Change, ...]
-    then: tuple[str, ...]
+    changes: tuple[Change, ...]  # the changes
+    then: tuple[str, ...]  # the command
+    # Share of stores, in thousandths, that a kill left; None if the run finished.
     killed_at: int | None = None
 
     def run(self, folder: Path) -> str | None:

@@ -19,15 +19,10 @@ _REDIRECTIONS = (
 
 @dataclass(frozen=True)
 class Redirected:
-    """A command with redirected streams.
+    """A command with redirected streams."""
 
-    Attributes:
-        verb: Verb, arguments and options.
-        redirection: Redirection of the shell.
-    """
-
-    verb: tuple[str, ...]
-    redirection: str
+    verb: tuple[str, ...]  # verb, arguments and options
+    redirection: str  # redirection of the shell
 
     def run(self, folder: Path) -> str | None:
         """Compares status, results and output with those of the same command without it."""

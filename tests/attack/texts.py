@@ -44,17 +44,11 @@ _COMMANDS = (
 
 @dataclass(frozen=True)
 class Odd:
-    """An odd text at one place, which a command shows.
+    """An odd text at one place, which a command shows."""
 
-    Attributes:
-        command: Verb and arguments.
-        place: Name of the place.
-        text: The text.
-    """
-
-    command: tuple[str, ...]
-    place: str
-    text: str
+    command: tuple[str, ...]  # verb and arguments
+    place: str  # name of the place
+    text: str  # the text
 
     def run(self, folder: Path) -> str | None:
         """Runs the command; returns a line on the fault, or None."""

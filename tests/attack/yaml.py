@@ -47,15 +47,10 @@ def _bases() -> tuple[bytes, ...]:
 
 @dataclass(frozen=True)
 class Mutation:
-    """Config with changes.
+    """Config with changes."""
 
-    Attributes:
-        name: Number of the config, and number of changes.
-        text: Content of the config.
-    """
-
-    name: str
-    text: bytes
+    name: str  # number of the config, and number of changes
+    text: bytes  # content of the config
 
     def run(self, folder: Path) -> str | None:
         """Loads the config after the built-in one; returns a line on the fault, or None."""

@@ -124,16 +124,11 @@ def test_a_truncated_line_counts_as_not_started(tmp_path: Path) -> None:
 
 @dataclass
 class Worker:
-    """A process that reads, or dies at some questions.
+    """A process that reads, or dies at some questions."""
 
-    Attributes:
-        poison: Questions that kill it.
-        deaths: Number of deaths by operation.
-        batches: Questions that it has answered, batch by batch.
-    """
-
-    poison: tuple[str, ...] = ()
-    deaths: Counter[Phase] = field(default_factory=Counter)
+    poison: tuple[str, ...] = ()  # questions that kill it
+    deaths: Counter[Phase] = field(default_factory=Counter)  # number of deaths by operation
+    # Questions that it has answered, batch by batch.
     batches: list[list[str]] = field(default_factory=list)
     died: int = 0
 

@@ -31,41 +31,26 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRow:
-    """A finished example as a store contains it; texts are lines of files, or empty.
+    """A finished example as a store contains it; texts are lines of files, or empty."""
 
-    Attributes:
-        number: Number of the example in its task.
-        prediction: Line of predictions.jsonl; of failures.jsonl if the example failed.
-        calls: Line of calls.jsonl; empty if the example failed.
-        statistics: Line of statistics.jsonl.
-    """
-
-    number: int
+    number: int  # number of the example in its task
     id: str
     failed: bool
-    prediction: bytes
-    calls: bytes
-    statistics: bytes
+    prediction: bytes  # line of predictions.jsonl; of failures.jsonl if the example failed
+    calls: bytes  # line of calls.jsonl; empty if the example failed
+    statistics: bytes  # line of statistics.jsonl
     traceback: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedExample:
-    """A finished example.
+    """A finished example."""
 
-    Attributes:
-        number: Number of the example in its task.
-        row: Row for a store; None for commands without a store.
-        prediction: Prediction; None if the example failed.
-        failure: Error; None unless the example failed.
-        calls: Reads with their outputs, in order; empty if the example failed.
-    """
-
-    number: int
-    row: FinishedRow | None
-    prediction: Prediction | None = None
-    failure: ExampleError | None = None
-    calls: Sequence[Call] = ()
+    number: int  # number of the example in its task
+    row: FinishedRow | None  # row for a store; None for commands without a store
+    prediction: Prediction | None = None  # prediction; None if the example failed
+    failure: ExampleError | None = None  # error; None unless the example failed
+    calls: Sequence[Call] = ()  # reads with their outputs, in order; empty if the example failed
     notes: Sequence[str] = ()
 
     @classmethod
@@ -126,45 +111,31 @@ def _line(row: Mapping[str, Any]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ExampleStatistics:
-    """Row of statistics.jsonl: values of a finished example that the tables of results require.
+    """Row of statistics.jsonl: values of a finished example that the tables of results require."""
 
-    Attributes:
-        number: Number of the example in its task.
-        statistics: Statistics by metric; None if the example has no reference for the metric.
-        document: SHA-256 of the document's text; empty if the example failed.
-        coverage: Coverage in characters; empty if the example failed.
-        empty: Whether the prediction is empty.
-        failure: Stage and first line of the error, if the example failed.
-        input_tokens: Number of tokens of the reads' prompts.
-        output_tokens: Number of tokens that the reader generated.
-        dollars: Price of the reads, if the reader knows prices.
-        faults: Error messages of metrics that failed on the example, by metric.
-        roles: Reads, tokens and dollars by role, if readers of several roles were used.
-        way: Branches that combiners with a choice took; empty without such combiners.
-        reads: Number of reads; 0 if `way` is empty.
-        characters: Number of characters in the passages of the reads; 0 if `way` is empty.
-        confidence: Probability that the answer is correct; None if unknown.
-        abstained: Whether the answer was withheld.
-    """
-
-    number: int
+    number: int  # number of the example in its task
     id: str
+    # Statistics by metric; None if the example has no reference for the metric.
     statistics: Mapping[str, Any]
-    document: str = ""
+    document: str = ""  # SHA-256 of the document's text; empty if the example failed
+    # Coverage in characters; empty if the example failed.
     coverage: Mapping[str, int] = field(default_factory=dict)
-    empty: bool = False
+    empty: bool = False  # whether the prediction is empty
+    # Stage and first line of the error, if the example failed.
     failure: tuple[str, str] | None = None
     notes: Sequence[str] = ()
-    input_tokens: int = 0
-    output_tokens: int = 0
-    dollars: float | None = None
+    input_tokens: int = 0  # number of tokens of the reads' prompts
+    output_tokens: int = 0  # number of tokens that the reader generated
+    dollars: float | None = None  # price of the reads, if the reader knows prices
+    # Error messages of metrics that failed on the example, by metric.
     faults: Mapping[str, str] = field(default_factory=dict)
+    # Reads, tokens and dollars by role, if readers of several roles were used.
     roles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    way: str = ""
-    reads: int = 0
-    confidence: float | None = None
-    abstained: bool = False
-    characters: int = 0
+    way: str = ""  # branches that combiners with a choice took; empty without such combiners
+    reads: int = 0  # number of reads; 0 if `way` is empty
+    confidence: float | None = None  # probability that the answer is correct; None if unknown
+    abstained: bool = False  # whether the answer was withheld
+    characters: int = 0  # number of characters in the passages of the reads; 0 if `way` is empty
 
     @classmethod
     def of(

@@ -223,16 +223,11 @@ def _root(module: str, path: Path) -> Path:
 
 @dataclass(frozen=True)
 class WorkerEnvironment:
-    """Environment of the driver, for workers.
+    """Environment of the driver, for workers."""
 
-    Attributes:
-        variables: Environment variables, including API keys.
-        paths: Module paths of the driver; workers search them last.
-        plug_ins: Paths of plug-ins' files in the folder that is sent, by their paths here.
-    """
-
-    variables: Mapping[str, str]
-    paths: tuple[str, ...]
+    variables: Mapping[str, str]  # environment variables, including API keys
+    paths: tuple[str, ...]  # module paths of the driver; workers search them last
+    # Paths of plug-ins' files in the folder that is sent, by their paths here.
     plug_ins: Mapping[str, str]
 
     @classmethod
