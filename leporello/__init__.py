@@ -31,31 +31,10 @@ if TYPE_CHECKING:
     from leporello.api import Answer, Comparison, Pipeline, Run, Session, ask, compare, run
 
 __all__ = [
-    "Answer",
-    "Chunk",
-    "Comparison",
-    "Coverage",
-    "Document",
-    "Example",
-    "Failure",
-    "Fit",
-    "Generates",
-    "Hit",
-    "Output",
-    "Passage",
-    "Pipeline",
-    "Prediction",
-    "Read",
-    "Run",
-    "Search",
-    "Section",
-    "Session",
-    "Span",
-    "__version__",
-    "ask",
-    "compare",
-    "run",
-]
+    "Answer", "Chunk", "Comparison", "Coverage", "Document", "Example", "Failure", "Fit",
+    "Generates", "Hit", "Output", "Passage", "Pipeline", "Prediction", "Read", "Run", "Search",
+    "Section", "Session", "Span", "__version__", "ask", "compare", "run",
+]  # fmt: skip
 
 if not TYPE_CHECKING:  # lazy, since importing `leporello.api` takes a second
 

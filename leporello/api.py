@@ -41,41 +41,12 @@ from leporello.storage.paths import is_there
 from leporello.training import FewShotExamples, Trained, few_shot_examples, train
 
 __all__ = [
-    "Answer",
-    "AskSettings",
-    "CitedPassage",
-    "Comparison",
-    "Config",
-    "ConfigError",
-    "Cost",
-    "ExampleTrace",
-    "Explanation",
-    "Fault",
-    "FewShotExamples",
-    "Funnel",
-    "Pipeline",
-    "PipelineSpec",
-    "Report",
-    "Result",
-    "Run",
-    "Session",
-    "TaskSpec",
-    "Trained",
-    "UserError",
-    "ask",
-    "compare",
-    "compare_async",
-    "explain",
-    "few_shot_examples",
-    "funnels",
-    "load_pipelines",
-    "report",
-    "run",
-    "run_async",
-    "score",
-    "trace_examples",
-    "train",
-]
+    "Answer", "AskSettings", "CitedPassage", "Comparison", "Config", "ConfigError", "Cost",
+    "ExampleTrace", "Explanation", "Fault", "FewShotExamples", "Funnel", "Pipeline",
+    "PipelineSpec", "Report", "Result", "Run", "Session", "TaskSpec", "Trained", "UserError",
+    "ask", "compare", "compare_async", "explain", "few_shot_examples", "funnels", "load_pipelines",
+    "report", "run", "run_async", "score", "trace_examples", "train",
+]  # fmt: skip
 
 _Parameters = ParamSpec("_Parameters")
 _Returned = TypeVar("_Returned")

@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.core.calls.ranks import CONSTANT, fused
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.members import member_at
 from leporello.core.notes import note
-from leporello.core.passages import spans_of
+from leporello.core.passages import CONSTANT, fused, spans_of
 from leporello.core.protocols import Count, Positive, Retriever, Share
 from leporello.core.records import Chunk, Example, Hit
 from leporello.text.english.questions import Wanted, is_statement, wanted

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from leporello.combiners.chains.outputs import evidence, has_no_answer
 from leporello.combiners.rewriting.wording import question_only, shortened
 from leporello.core.calls.contracts import in_role, run_combiner
-from leporello.core.calls.ranks import fused
 from leporello.core.notes import note
+from leporello.core.passages import fused
 from leporello.core.protocols import ANSWER, Combiner, Positive, Role
 from leporello.core.records import Asking, Combination, Example, Generates, Hit, Search
 

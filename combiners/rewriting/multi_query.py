@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from leporello.combiners.rewriting.wording import lines, question_only, rewordings
 from leporello.core.calls.contracts import in_role, run_combiner
-from leporello.core.calls.ranks import fused
 from leporello.core.notes import note
+from leporello.core.passages import fused
 from leporello.core.protocols import ANSWER, Combiner, Positive, Role
 from leporello.core.records import Asking, Combination, Example, Generates, Hit, Search
 

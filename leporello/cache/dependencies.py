@@ -23,7 +23,6 @@ from leporello.core.annotations import (
     annotations_of,
     declared_files,
     declared_variables,
-    has_declared,
     is_repeatable,
     marked,
 )
@@ -282,5 +281,6 @@ def undeclared(classes: Iterable[type]) -> list[str]:
         # Results of a class that is not repeatable are never reused, so it needs no declaration.
         public_name(cls) or cls.__qualname__
         for cls in classes
-        if not (is_own(cls.__module__) or has_declared(cls)) and is_repeatable(cls)
+        # `depends_on = ()` counts, as it states the absence of such files.
+        if not (is_own(cls.__module__) or hasattr(cls, "depends_on")) and is_repeatable(cls)
     ]

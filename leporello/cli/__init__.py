@@ -23,7 +23,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from leporello.cli.options import program, progress_bar, stderr
+from leporello.cli.options import print_plain, program, progress_bar, stderr
 from leporello.core import __version__
 from leporello.core.environment import process
 from leporello.core.environment.process import open_standard_streams, output_error
@@ -39,15 +39,15 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
     "Experiment": {
         "run": "run:run", "plan": "run:plan", "table": "compare:table",
         "compare": "compare:compare", "report": "compare:report", "tune": "train:tune",
-        "train": "train:train", "examples": "train:examples", "fetch": "benchmarks:fetch",
+        "train": "train:train", "examples": "train:examples", "fetch": "export:fetch",
     },
     "Inspect": {
-        "explain": "explain:explain", "score": "export:score", "analyze": "benchmarks:analyze",
+        "explain": "explain:explain", "score": "explain:score", "analyze": "explain:analyze",
         "list": "list:list_things", "check": "run:check", "schema": "list:schema",
         "models": "list:models", "watch": "compare:watch", "cache": "list:cache",
     },
     "Share": {
-        "export": "export:export", "submit": "benchmarks:submit", "track": "export:track",
+        "export": "export:export", "submit": "export:submit", "track": "export:track",
         "new": "new:new",
     },
 }  # fmt: skip
@@ -126,8 +126,6 @@ def application(words: Sequence[str] = ()) -> typer.Typer:
 
 
 class _SafeFormatter(logging.Formatter):
-    """Formats messages without characters that control the terminal."""
-
     def format(self, record: logging.LogRecord) -> str:
         return visible(super().format(record))
 
@@ -167,7 +165,7 @@ def _run() -> NoReturn:
         stderr().print("interrupted")
         _leave(process.status())
     except UserError as error:
-        stderr().print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        print_plain(stderr(), str(error), "red")
         _leave(_USERS_MISTAKE)
     except (MemoryError, OSError, ImportError) as error:
         # Without the libraries of `stderr()`, for which memory or files may be missing too.
@@ -196,7 +194,7 @@ def _leave(status: object) -> NoReturn:
     with suppress(OSError):  # the program at the end of the pipe has exited
         sys.stdout.flush()
     if error := output_error():
-        stderr().print(error, style="red", markup=False, highlight=False)
+        print_plain(stderr(), error, "red")
         status = number = number or _FAILED
     process.keep_status(number)
     if not running:

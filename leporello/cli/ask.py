@@ -91,7 +91,6 @@ def ask(
     from leporello.cli.display.answer import show_answer, show_each
     from leporello.cli.prompt import Prompt
     from leporello.loaders.collection import unreadable
-    from leporello.runs.ask import AskSettings, Session
 
     if (each or over) and (question is None or (each and over)):
         raise UserError("--each and --over need a question, and exclude each other")
@@ -108,8 +107,7 @@ def ask(
             " use `extract`"
         )
     pipeline = options.pipeline or (OVER if over else "")
-    with waiting(f"reading {', '.join(files[: len(paths)])}"):
-        session = Session.open(paths, AskSettings(**vars(replace(options, pipeline=pipeline))))
+    session = _session(files[: len(paths)], replace(options, pipeline=pipeline))
     document = session.document
     # Unreadable files set the exit status, even if the other files have an answer.
     status = int(bool(document.members and unreadable(document)))
@@ -134,8 +132,14 @@ def ask(
     raise typer.Exit(status)
 
 
+def _session(files: Sequence[str], options: AskOptions) -> Session:
+    from leporello.runs.ask import AskSettings, Session
+
+    with waiting(f"reading {', '.join(files)}"):
+        return Session.open([*map(to_path, files)], AskSettings(**vars(options)))
+
+
 def _suggest_server(files: Sequence[str], session: Session) -> None:
-    """Prints the command that asks a model server on this machine, if one is running."""
     from leporello.models.servers import running_servers
 
     if hasattr(session.stages.reader, "base_url"):  # the answer is from a server
@@ -148,7 +152,6 @@ def _suggest_server(files: Sequence[str], session: Session) -> None:
 
 
 def _schema(path: Path | None, kind: str) -> str:
-    """Returns the JSON Schema of the answer."""
     from leporello.runs.extract import schema_from
     from leporello.text.typed.schema import AnswerTypeError, schema_of
 
@@ -180,15 +183,12 @@ def extract(
 ) -> None:
     """Fill a table with a row per document and a column per field, and the place of each value."""
     from leporello.cli.display.answer import show_extracted
-    from leporello.runs.ask import AskSettings, Session
     from leporello.runs.extract import check_table, fields_from, write_table
     from leporello.runs.extract import extract as rows_of
 
     fields = fields_from(schema)
     check_table(out)
-    with waiting(f"reading {', '.join(files)}"):
-        session = Session.open([*map(to_path, files)], AskSettings(**vars(options)))
-    rows = [*rows_of(session, fields)]
+    rows = [*rows_of(_session(files, options), fields)]
     write_table(out, fields, rows, raw=raw)
     cells = [cell for row in rows for cell in row.cells]
     failed = sum(cell.failed for cell in cells)
@@ -241,12 +241,9 @@ def serve(
     """
     import webbrowser
 
-    from leporello.runs.ask import AskSettings, Session
     from leporello.serving import serve as serve_session
 
-    paths, settings = [*map(to_path, files)], AskSettings(**vars(options))
-    with waiting(f"reading {', '.join(files)}"):
-        session = Session.open(paths, settings)
+    session = _session(files, options)
 
     def ready(address: str) -> None:
         typer.echo(address)
@@ -255,7 +252,7 @@ def serve(
 
     # A process that a script starts in the background ignores Ctrl-C, so nothing is raised there.
     with suppress(KeyboardInterrupt):
-        serve_session(session, port, ready, settings.originals(paths))
+        serve_session(session, port, ready, session.settings.originals([*map(to_path, files)]))
     stdout().print("ended")
 
 
@@ -271,10 +268,8 @@ def mcp(
     stops when its input ends.
     """
     from leporello.core.environment.extras import require
-    from leporello.runs.ask import AskSettings, Session
 
     require("mcp", "mcp")
     from leporello.serving.mcp import mcp_server
 
-    session = Session.open([*map(to_path, files)], AskSettings(**vars(options)))
-    mcp_server(session).run("stdio")
+    mcp_server(_session(files, options)).run("stdio")

@@ -20,6 +20,7 @@ from leporello.cli.options import (
     out_option,
     print_json,
     run_at_argument,
+    size_text,
     stdout,
     waiting,
 )
@@ -123,8 +124,7 @@ def report(
         )
     for note in page.notes:
         typer.echo(f"note: {note}", err=True)
-    size = page.bytes / 1e6
-    typer.echo(f"{page.path}: {page.examples:,} examples, {size:.1f} MB")
+    typer.echo(f"{page.path}: {page.examples:,} examples, {size_text(page.bytes)}")
 
 
 def watch(
@@ -187,7 +187,7 @@ def table(
 ) -> None:
     """Print the table of a paper: published scores, and the scores of finished runs beside them."""
     from leporello.cli.display.tables import comparison
-    from leporello.config.suites import suite_named
+    from leporello.config.suite_files import suite_named
     from leporello.core.table import csv_of, html, latex, markdown
     from leporello.suites import suite_tables
     from leporello.suites.layout import records, text_tables

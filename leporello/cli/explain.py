@@ -1,4 +1,4 @@
-"""The verb `explain`: where answers were lost, over all examples or for one example."""
+"""Verbs that examine answers and tasks: `explain`, `analyze` and `score`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leporello.cli.options import AsJson, Data, RunAt, print_json, stdout
+from leporello.cli.options import (
+    AsJson,
+    ConfigFiles,
+    Data,
+    Metrics,
+    RunAt,
+    Split,
+    print_json,
+    stdout,
+)
 from leporello.core.errors import UserError, did_you_mean
+from leporello.storage import to_path
 
 if TYPE_CHECKING:
     from leporello.analysis.explain import Explanation
@@ -41,9 +51,8 @@ def explain(
 
 
 def _print_run(run: Path, stage: str, *, as_json: bool) -> None:
-    """Prints where each pipeline of a run loses answers."""
     from leporello.analysis.funnel import funnels
-    from leporello.cli.display.funnel import show_funnels
+    from leporello.cli.display.explanation import show_funnels
 
     if stage:
         raise UserError(f"--stage {stage}: needs an example; add its id after the run")
@@ -57,7 +66,6 @@ def _print_run(run: Path, stage: str, *, as_json: bool) -> None:
 
 
 def _print_example(run: Path, example: str, stage: str, *, as_json: bool) -> None:
-    """Prints all stages of one example, or one of them."""
     from leporello.analysis.example_trace import STAGES
     from leporello.analysis.explain import explain as explain_example
     from leporello.cli.display.explanation import show_explanation
@@ -77,7 +85,6 @@ def _print_example(run: Path, example: str, stage: str, *, as_json: bool) -> Non
 
 
 def _as_json(explanation: Explanation) -> dict[str, Any]:
-    """Returns an explanation as JSON, without the document's text."""
     from leporello.engine.results.serialization import prediction_row
 
     example = explanation.example
@@ -97,3 +104,66 @@ def _as_json(explanation: Explanation) -> dict[str, Any]:
         "notes": explanation.notes,
         "fate": {**asdict(explanation.fate), "lost_at": explanation.fate.lost_at},
     }
+
+
+def analyze(
+    what: Annotated[
+        str, typer.Argument(help="Name of a task, or directory of a run.", metavar="TASK|RUN")
+    ],
+    *,
+    config: ConfigFiles = None,
+    split: Split = "",
+    data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
+    as_json: AsJson = False,
+) -> None:
+    """Print the lengths and the spread of references of a task, or the form of a run's answers."""
+    from leporello.analysis.datasets import analyze_run, analyze_task
+    from leporello.cli.display.tables import show_discrepancies, show_task
+    from leporello.storage.runs import run_at
+
+    run = run_at(what)
+    if (run / "manifest.json").exists():
+        discrepancies = analyze_run(run)
+        if as_json:
+            print_json([asdict(job) for job in discrepancies])
+        else:
+            show_discrepancies(stdout(), discrepancies)
+        return
+    analysis = analyze_task(what, config or (), split)
+    if as_json:
+        print_json(asdict(analysis))
+    else:
+        show_task(stdout(), what, analysis)
+
+
+def score(
+    *,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Path or URL of a predictions.jsonl, or of a JSON object {id: prediction}.",
+            parser=to_path,
+            metavar="FILE",
+        ),
+    ],
+    task: Annotated[
+        str, typer.Option("--task", help="Score with the references and metrics of this task.")
+    ],
+    config: ConfigFiles = None,
+    split: Split = "",
+    metric: Metrics = None,
+    data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
+    as_json: AsJson = False,
+) -> None:
+    """Score any predictions file with a task's metrics."""
+    from leporello.analysis.score import GOLD
+    from leporello.analysis.score import score as score_file
+    from leporello.cli.display import results
+
+    result = score_file(file, task, config=config or (), split=split, metrics=metric or ())
+    if as_json:
+        print_json(result.row())
+    else:
+        results.scores(stdout(), [result])
+    if result.faults:
+        raise typer.Exit(2 if any(text.startswith(GOLD) for text in result.faults) else 1)

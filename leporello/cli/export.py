@@ -1,4 +1,4 @@
-"""Verbs that score predictions and export runs to other programs: `score`, `export`, `track`."""
+"""Verbs that exchange files with other programs: `export`, `track`, `fetch` and `submit`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from leporello.cli.options import (
-    AsJson,
-    ConfigFiles,
-    Data,
-    Metrics,
-    RunAt,
-    Split,
-    out_option,
-    print_json,
-    stdout,
-)
-from leporello.storage import to_path
+from leporello.cli.options import ConfigFiles, Data, RunAt, RunsAt, Split, out_option
 
 
 def export(
@@ -69,34 +58,57 @@ def track(
         typer.echo(name)
 
 
-def score(
+def fetch(
+    tasks: Annotated[
+        list[str], typer.Argument(help="Names of tasks, or patterns such as 'scrolls/*'.")
+    ],
     *,
-    file: Annotated[
-        Path,
-        typer.Argument(
-            help="Path or URL of a predictions.jsonl, or of a JSON object {id: prediction}.",
-            parser=to_path,
-            metavar="FILE",
-        ),
-    ],
-    task: Annotated[
-        str, typer.Option("--task", help="Score with the references and metrics of this task.")
-    ],
     config: ConfigFiles = None,
     split: Split = "",
-    metric: Metrics = None,
-    data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
-    as_json: AsJson = False,
+    data: Data = None,
 ) -> None:
-    """Score any predictions file with a task's metrics."""
-    from leporello.analysis.score import GOLD
-    from leporello.analysis.score import score as score_file
-    from leporello.cli.display import results
+    """Download the official files of tasks from the Hugging Face Hub; skip existing files."""
+    from leporello.config import load_config
+    from leporello.tasks.official.download import fetch as fetch_files
 
-    result = score_file(file, task, config=config or (), split=split, metrics=metric or ())
-    if as_json:
-        print_json(result.row())
-    else:
-        results.scores(stdout(), [result])
-    if result.faults:
-        raise typer.Exit(2 if any(text.startswith(GOLD) for text in result.faults) else 1)
+    loaded = load_config(config or ())
+    chosen = loaded.tasks_named(tasks)
+    specs = [task.with_split(split) if split else task for task in chosen]
+    for file in fetch_files({task.name: task.spec.build() for task in specs}, data):
+        state = "downloaded" if file.downloaded else "already exists"
+        typer.echo(f"{file.path}: {file.size:,} bytes, sha256 {file.sha256} ({state})")
+
+
+def submit(
+    runs: RunsAt,
+    *,
+    suite: Annotated[
+        str,
+        typer.Option(
+            "--suite", "--benchmark", help="Submit to the leaderboard of this suite: scrolls, …"
+        ),
+    ],
+    out: Annotated[
+        Path,
+        out_option("Write the CSV to this file, or into this folder.", show_default=True),
+    ] = Path(),
+    pipeline: Annotated[
+        str,
+        typer.Option(
+            "--pipeline",
+            help="Submit the predictions of this pipeline or row, if the runs have several.",
+        ),
+    ] = "",
+    data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
+) -> None:
+    """Write the CSV file that a leaderboard accepts, from runs on all tasks of the benchmark."""
+    from leporello.analysis.export.submission import submit as submit_runs
+
+    submission = submit_runs(runs, suite, out, pipeline=pipeline)
+    for task, rows in submission.rows.items():
+        failed = len(submission.failed.get(task, ()))
+        failures = f", {failed:,} of them failed and are empty" if failed else ""
+        typer.echo(f"{task}: {rows:,} predictions{failures}")
+    if splits := sorted({split for split in submission.splits.values() if split != "test"}):
+        typer.echo(f"note: leaderboards take the split test; these are of {', '.join(splits)}")
+    typer.echo(f"written to {submission.file}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -12,22 +11,31 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leporello.cli.options import AsJson, ConfigFiles, Data, RunAt, print_json, stdout
+from leporello.cli.options import (
+    AsJson,
+    ConfigFiles,
+    Data,
+    RunAt,
+    print_json,
+    print_plain,
+    size_text,
+    stdout,
+)
+from leporello.core.environment.input_limits import size_of
 from leporello.core.errors import UserError
 
 if TYPE_CHECKING:
     from leporello.cache.store import CacheEntry
 
 _ASKED = 100_000_000  # bytes above which `cache gc` asks
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def list_things(
     what: Annotated[
         str,
         typer.Argument(
-            help="Kind of entries, such as pipelines, tasks or chunkers, or name of a pipeline or"
-            " class. [default: an overview]",
+            help="Kind of entries, such as pipelines, tasks or chunkers, or name of a pipeline,"
+            " task or class. [default: an overview]",
             metavar="[KIND|NAME]",
         ),
     ] = "",
@@ -58,27 +66,32 @@ def list_things(
 
 
 def _describe(name: str, config: Sequence[Path], *, as_json: bool) -> bool:
-    """Prints the pipeline or the class of a name; returns whether one exists."""
+    """Prints the pipeline, task or class of a name; returns whether one exists."""
     from leporello.cli.display import tables
     from leporello.config import load_config
-    from leporello.config.reference.catalogue import purpose_of
+    from leporello.config.reference.catalogue import first_line, purpose_of
     from leporello.config.reference.class_page import class_page
-    from leporello.core.yaml.writing import as_yaml
+    from leporello.core.yaml.scalars import as_yaml
 
     loaded = load_config(config)
     if page := class_page(loaded, name):
         print_json(page.as_json()) if as_json else tables.page(stdout(), page)
         return True
-    if name not in loaded.pipelines:
+    if name in loaded.pipelines:
+        selected = loaded.select([name])
+        section, entries = "pipelines", {point.name: point.resolved() for point in selected}
+        texts = [*map(purpose_of, selected)]
+    elif name in loaded.tasks:
+        section, entries = "tasks", {name: loaded.tasks[name].resolved()}
+        texts = [first_line(loaded.tasks[name].spec.cls)]
+    else:
         return False
-    selected = loaded.select([name])
-    points = {point.name: point.resolved() for point in selected}
     if as_json:
-        print_json(points)
+        print_json(entries)
         return True
-    for text in dict.fromkeys(filter(None, map(purpose_of, selected))):
-        stdout().print(f"# {text}", markup=False, highlight=False)
-    typer.echo(as_yaml({"pipelines": points}))
+    for text in dict.fromkeys(filter(None, texts)):
+        print_plain(stdout(), f"# {text}")
+    typer.echo(as_yaml({section: entries}))
     return True
 
 
@@ -186,21 +199,24 @@ def gc(
     from leporello.models.locate import cache_directory
 
     stored = Cache(cache_directory())
-    surplus = stored.surplus(_size(keep))
+    try:
+        surplus = stored.surplus(size_of(keep))
+    except ValueError as error:
+        raise UserError(f"--keep: {error}") from None
     size = sum(entry.size for entry in surplus)
     is_asked = size > _ASKED and not yes and sys.stdin.isatty()
     if dry_run or is_asked:
         cache_contents(stdout(), stored.root, _by_kind(surplus))
     if dry_run:
-        typer.echo(f"would remove {len(surplus):,} entries, {size / 1e6:,.1f} MB")
+        typer.echo(f"would remove {len(surplus):,} entries, {size_text(size)}")
         return
     if is_asked:
-        typer.confirm(f"Remove these {len(surplus):,} entries, {size / 1e6:,.1f} MB?", abort=True)
+        typer.confirm(f"Remove these {len(surplus):,} entries, {size_text(size)}?", abort=True)
     if others_since(stored.root) is not None:
         typer.echo("entries that another running command may use are kept", err=True)
     removed = stored.remove(surplus)
     freed = sum(entry.size for entry in removed)
-    typer.echo(f"removed {len(removed):,} entries, {freed / 1e6:,.1f} MB")
+    typer.echo(f"removed {len(removed):,} entries, {size_text(freed)}")
 
 
 def _by_kind(entries: Iterable[CacheEntry]) -> dict[str, list[CacheEntry]]:
@@ -208,13 +224,3 @@ def _by_kind(entries: Iterable[CacheEntry]) -> dict[str, list[CacheEntry]]:
     for entry in entries:
         kinds.setdefault(entry.kind, []).append(entry)
     return kinds
-
-
-def _size(text: str) -> int:
-    """Returns the number of bytes of a size such as `5GB`."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([KMGT])i?B?|B)", text.strip(), re.IGNORECASE)
-    if match is None:
-        is_number = re.fullmatch(r"\d+(\.\d+)?", text.strip())
-        hint = f": write {text.strip()}GB or {text.strip()}MB" if is_number else ""
-        raise UserError(f"--keep {text}: must be a size with a unit, such as 5GB or 500MB{hint}")
-    return int(float(match[1]) * _UNITS[(match[2] or "").upper()])

@@ -48,15 +48,7 @@ def new(
 
 
 def package(key: str, name: str) -> dict[str, str]:
-    """Returns the contents of the package's files, by their paths in the package.
-
-    Args:
-        key: Kind of the class: `retriever`.
-        name: Name of the class.
-
-    Raises:
-        UserError: The kind does not exist, or the name is not valid for a class.
-    """
+    """Returns the contents of the package's files, by their paths in the package."""
     if key not in _KINDS:
         raise UserError(f"no such kind: {key!r}{did_you_mean(key, _KINDS)}")
     kind, snake = _KINDS[key], _snake(name)
@@ -78,12 +70,9 @@ def package(key: str, name: str) -> dict[str, str]:
         f"tests/test_{snake}.py": "test.py.txt",
         ".github/workflows/test.yml": "test.yml.txt",
     }
-    files = {path: _from_template(template, words) for path, template in templates.items()}
+    sources = {path: (_TEMPLATES / name).read_text("utf-8") for path, name in templates.items()}
+    files = {path: Template(source).substitute(words) for path, source in sources.items()}
     return files | {f"{snake}.yaml": yaml} | (_TEXTS if kind is TASK else {})
-
-
-def _from_template(template: str, words: dict[str, str]) -> str:
-    return Template((_TEMPLATES / template).read_text(encoding="utf-8")).substitute(words)
 
 
 def _snake(name: str) -> str:

@@ -164,10 +164,8 @@ def with_options(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Returns a decorator that gives a command one parameter for each field of a class.
 
-    Args:
-        options: Class of the options, whose docstring has the help of each field.
-        replaced: Options and arguments of typer that replace the default ones, by field name;
-            None removes a field.
+    The docstring of the class has the help of each field. `replaced` has options and arguments of
+    typer that replace the default ones, by field name; None removes a field.
     """
 
     def decorate(verb: Callable[..., None]) -> Callable[..., None]:
@@ -258,22 +256,30 @@ def stderr() -> Console:
     return SafeConsole(stderr=True)
 
 
+def print_plain(console: Console, text: str, style: str | None = None) -> None:
+    """Prints a text without markup, which a terminal folds between words."""
+    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
 def print_json(value: Any, indent: int | None = 2) -> None:  # noqa: ANN401 -- any JSON
     """Prints a value as JSON, in which characters that control terminals are escaped.
 
-    Args:
-        value: The value; paths in it become texts.
-        indent: Number of spaces of each level; None prints one line.
+    Paths in it become texts. Without `indent` it is one line.
     """
     text = json.dumps(value, indent=indent, ensure_ascii=False, default=str)
     typer.echo(_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+
+
+def size_text(size: int) -> str:
+    """Returns a number of bytes in MB, or in KB below a tenth of a MB."""
+    return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:,.1f} KB"  # noqa: PLR2004
 
 
 def progress_bar(title: str, examples: int | None) -> ProgressDisplay | None:
     """Returns a progress bar; None if standard error is not a terminal."""
     if not sys.stderr.isatty():
         return None
-    from leporello.cli.display.progress import RichProgress
+    from leporello.cli.display import RichProgress
 
     return RichProgress(title, examples, stderr())
 

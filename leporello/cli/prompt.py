@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from leporello.cli.display.answer import show_answer, show_passages
-from leporello.cli.options import print_json, stderr
+from leporello.cli.options import print_json, print_plain, stderr
 from leporello.core.coverage import loss_lines
 from leporello.core.environment import process
 from leporello.core.errors import UserError
@@ -26,11 +26,7 @@ _HISTORY_LINES = 1000
 class Prompt:
     """Reads questions and commands from standard input, one per line.
 
-    Attributes:
-        session: Session that answers the questions.
-        console: Console for output that is not JSON.
-        all_passages: Whether all passages of an answer are printed.
-        as_json: Whether answers are printed as JSON, one per line.
+    Output that is not JSON goes to the console.
     """
 
     session: Session
@@ -98,10 +94,10 @@ class Prompt:
         if self.as_json:
             print_json({"asked": line, "error": str(error)}, indent=None)
         else:
-            stderr().print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+            print_plain(stderr(), str(error), "red")
 
     def _print(self, text: str) -> None:
-        self.console.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
+        print_plain(self.console, text, "dim")
 
     def _greet(self) -> None:
         document = self.session.document
@@ -180,8 +176,7 @@ def _edit_lines(history: Path | None) -> None:
     import atexit
 
     try:
-        # Not prompt_toolkit: six commands and questions of one line need no completion (decision
-        # 37).
+        # Not prompt_toolkit: questions of one line need no completion (decision 37).
         import readline
     except ImportError:  # some builds of Python lack it
         stderr().print("line editing is off: this Python was built without readline")
@@ -193,7 +188,7 @@ def _edit_lines(history: Path | None) -> None:
         history.touch(0o600)
         readline.read_history_file(history)
     except OSError as error:
-        stderr().print(f"{history}: the history is not saved: {error.strerror}", markup=False)
+        print_plain(stderr(), f"{history}: the history is not saved: {error.strerror}")
         return
     readline.set_history_length(_HISTORY_LINES)
     atexit.register(readline.write_history_file, history)

@@ -18,19 +18,18 @@ from leporello.cli.options import (
     Overrides,
     Unsupervised,
     print_json,
+    print_plain,
     stderr,
     stdout,
     with_options,
 )
-from leporello.core.errors import UserError
+from leporello.core.errors import ConfigError, UserError, build_all
 from leporello.jobs.options import JobOptions, RunOptions
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console
 
-    from leporello.config import Config, PipelineSpec
+    from leporello.config import PipelineSpec, TaskSpec
     from leporello.runs.run import Run
 
 _FAILED, _USERS_MISTAKE, _INTERRUPTED = 1, 2, 130
@@ -89,11 +88,11 @@ def _print_results(console: Console, finished: Run, show: int) -> None:
         _show_answers(console, finished, show)
     _show_failures(console, finished)
     results.verified(console, finished.verified)
-    results.where(console, finished.directory)
+    where = f"results in {finished.directory}"
+    console.print(where, soft_wrap=True, no_wrap=True, highlight=False)
 
 
 def _show_answers(console: Console, finished: Run, count: int) -> None:
-    """Prints evenly spaced answers of the first pipeline and task."""
     from leporello.analysis.finished import FinishedRun
     from leporello.cli.display import results
 
@@ -105,7 +104,6 @@ def _show_answers(console: Console, finished: Run, count: int) -> None:
 
 
 def _show_failures(console: Console, finished: Run) -> None:
-    """Prints the first failures, and the number of failures of each kind."""
     from leporello.cli.display import results
 
     failed = [
@@ -115,7 +113,7 @@ def _show_failures(console: Console, finished: Run) -> None:
     ]
     for failure in failed[:_FAILURES]:
         text = f"failed: {failure.example_id} at the {failure.stage}: {failure.error}"
-        console.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+        print_plain(console, text, "red")
     if failed:
         results.failures(console, failed, sum(result.examples for result in finished.results))
 
@@ -145,11 +143,18 @@ def check(
     fails, the exit status is 2.
     """
     from leporello.config import load_config
-    from leporello.config.loading import check_files
+    from leporello.config.loading import check_files, valid_tasks
+    from leporello.core.yaml.scalars import as_yaml
     from leporello.core.yaml.tree import read_tree
-    from leporello.core.yaml.writing import as_yaml
 
-    loaded = load_config(config or (), overrides or (), pipelines or ())
+    try:
+        loaded = load_config(config or (), overrides or (), pipelines or ())
+    except ConfigError as error:
+        try:  # a missing file is reported together with the other errors
+            _check_tasks(valid_tasks(config or ()))
+        except UserError as more:
+            raise UserError(f"{error}\n{more}") from None
+        raise
     chosen = loaded.select(pipelines or ()) if pipelines or overrides else []
     if not (config or pipelines or overrides):
         loaded.check_all()
@@ -162,36 +167,28 @@ def check(
         names = [name for tree in trees if tree for name in tree.items]
         _try_out(chosen if pipelines else loaded.select(names) if names else [])
         return
-    _check_tasks(loaded, config or ())
+    _check_tasks(valid_tasks(config or ()))
     points = [point for group in loaded.pipelines.ready.values() for point in group]
     check_files(points)
     if pipelines:
         typer.echo(as_yaml({"pipelines": {point.name: point.resolved() for point in chosen}}))
-    typer.echo(f"no errors: {len(points)} pipelines, {len(loaded.tasks.ready)} tasks")
+    counts = {"pipeline": len(points), "task": len(loaded.tasks.ready)}
+    texts = [f"{count} {name}{'s' * (count != 1)}" for name, count in counts.items()]
+    typer.echo(f"no errors: {', '.join(texts)}")
 
 
-def _check_tasks(loaded: Config, config: Sequence[Path]) -> None:
-    """Reads the rows and documents' files of the tasks of a user's files.
-
-    Raises:
-        ConfigError: All faults of the rows and files.
-    """
-    from leporello.core.yaml.tree import read_tree
-
-    trees = [read_tree(file).items.get("tasks") for file in config]
-    names = dict.fromkeys(name for tree in trees if tree for name in tree.items)
-    if not names:
+def _check_tasks(tasks: Sequence[TaskSpec]) -> None:
+    """Reads the rows and documents' files of tasks."""
+    if not tasks:
         return
-    from leporello.core.errors import build_all
     from leporello.tasks.json_lines import JsonLines
 
-    sources = [loaded.tasks[name].spec.build() for name in names]
+    sources = [task.spec.build() for task in tasks]
     rows = [source for source in sources if isinstance(source, JsonLines)]
     build_all(rows, JsonLines.check_documents)
 
 
 def _try_out(pipelines: Sequence[PipelineSpec]) -> None:
-    """Tries pipelines, prints one line per pipeline, and exits with status 2 if one fails."""
     from leporello.engine.shard_rows import trials
 
     if not pipelines:

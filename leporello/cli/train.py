@@ -16,6 +16,8 @@ from leporello.cli.options import (
     Data,
     out_option,
     print_json,
+    print_plain,
+    program,
     stderr,
     stdout,
     with_options,
@@ -71,12 +73,12 @@ def train(
 
 
 def _command(options: TrainOptions, all_trained: Sequence[Trained]) -> list[str]:
-    """Returns the command that runs the trained pipelines."""
     trained = all_trained[0]
     names = ["--suite", options.suite, trained.row] if options.suite else [trained.pipeline]
     task = [] if options.suite else ["--task", trained.task]
     files = [*options.config, *(result.config for result in all_trained)]
-    return ["run", *names, *task, *(word for file in files for word in ("--config", str(file)))]
+    configs = (word for file in files for word in ("--config", str(file)))
+    return [*program(), "run", *names, *task, *configs]
 
 
 def _print_calibration(fitted: FittedCalibration, *, as_json: bool) -> None:
@@ -150,7 +152,7 @@ def tune(
         return
     _show_tuned(tuned)
     files = [word for file in (*options.config, tuned.config) for word in ("--config", str(file))]
-    typer.echo(shlex.join(["run", tuned.pipeline, *files]))
+    typer.echo(shlex.join([*program(), "run", tuned.pipeline, *files]))
 
 
 def _show_tuned(tuned: Tuned) -> None:
@@ -159,7 +161,7 @@ def _show_tuned(tuned: Tuned) -> None:
     console = stdout()
     results.tuned(console, tuned)
     for line in _tuned_lines(tuned):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        print_plain(console, line)
 
 
 def _tuned_lines(tuned: Tuned) -> list[str]:

@@ -17,7 +17,8 @@ from leporello.config.parameters import Parameter, parameters, setting, settings
 from leporello.config.placement import check_placement
 from leporello.config.space import Pick, Space, first
 from leporello.config.specs import ROLES, PipelineSpec, Spec, TaskSpec
-from leporello.config.suites import Suite, check_names, suite_of
+from leporello.config.suite_files import check_names, suite_of
+from leporello.config.suites import Suite
 from leporello.config.sweeps import Labels, SweepPoints
 from leporello.config.training_settings import check_training
 from leporello.core.calls.budget import Budget
@@ -46,16 +47,12 @@ class ConfigBuilder:
         self.is_named = bool(names) or opened
         requested = names or [self._default("pipeline")]
         self.selected = {p for name in requested for p in matching(name, layers.pipelines)}
-        self.pipelines = Checked(layers.pipelines, partial(self._checked, self._pipeline))
-        self.tasks = Checked(layers.tasks, partial(self._checked, self._task))
-        self.suites = Checked(layers.suites, partial(self._checked, self._suite))
+        self.pipelines = Checked(layers.pipelines, partial(self._valid, self._pipeline))
+        self.tasks = Checked(layers.tasks, partial(self._valid, self._task))
+        self.suites = Checked(layers.suites, partial(self._valid, self._suite))
 
     def load(self) -> Config:
-        """Checks the user's declarations and the selected pipelines.
-
-        Raises:
-            ConfigError: All faults.
-        """
+        """Checks the user's declarations and the selected pipelines; raises all faults together."""
         layers = self.layers
         names = dict.fromkeys(layers.pipelines.own)
         if self.overrides or self.is_named:
@@ -71,6 +68,12 @@ class ConfigBuilder:
             self.pipelines, self.tasks, self.suites, self._default("pipeline"),
             self._default("task"), self._default_pipelines, layers.collections,
         )  # fmt: skip
+
+    def _valid(self, check: Callable[[str], _T], name: str) -> _T:
+        value, faults = self._checked(check, name)
+        if faults:
+            raise ConfigError(faults)
+        return value
 
     def _checked(self, check: Callable[[str], _T], name: str) -> tuple[_T, list[Fault]]:
         """Returns a checked declaration and its faults; a check may check other declarations."""
@@ -152,14 +155,12 @@ class ConfigBuilder:
         if not (selected and self.opened):
             is_default = name in self._default_pipelines.values()
             return self._specs(name, keys, ranges=not selected and not is_default)
-        self.spaces[name] = Space(name, partial(self._make_points, name, keys))
-        return self._specs(name, keys, pick=first)
 
-    def _make_points(
-        self, name: str, keys: Mapping[str, Tree], pick: Pick
-    ) -> tuple[list[PipelineSpec], Sequence[Fault]]:
-        """Returns the points of a pipeline with these choices, and its faults."""
-        return self._checked(partial(self._specs, keys=keys, pick=pick), name)
+        def make(pick: Pick) -> tuple[list[PipelineSpec], Sequence[Fault]]:
+            return self._checked(partial(self._specs, keys=keys, pick=pick), name)
+
+        self.spaces[name] = Space(name, make)
+        return self._specs(name, keys, pick=first)
 
     def _specs(
         self,
@@ -195,7 +196,6 @@ class ConfigBuilder:
 
     @cached_property
     def _default_pipelines(self) -> Mapping[str, str]:
-        """Default pipelines by task."""
         tree = self.layers.default.items.get("pipelines")
         return {task: str(entry.plain()) for task, entry in (tree.items if tree else {}).items()}
 
@@ -238,8 +238,7 @@ class ConfigBuilder:
             changed = apply(names, keys)
             if "model" in changed:
                 changed = with_model(changed)
-            # After `model`, so that `--set reader.…` changes the reader that the model needs
-            # (decision 44).
+            # After `model`, so that `--set reader.…` changes the model's reader (decision 44).
             changed = apply([o for o in overrides if o not in names], changed)
             if names or "model" in keys:
                 check_combiner(changed)

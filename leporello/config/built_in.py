@@ -44,11 +44,7 @@ def is_built_in(file: Path | None) -> bool:
 
 @cache
 def built_in_names() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-    """Returns the table of names: the file and the row of `list`, by section and name.
-
-    Raises:
-        UserError: The table cannot be read, or has no row of a section.
-    """
+    """Returns the table of names: the file and the row of `list`, by section and name."""
     return _read("papers/names.json", _names)
 
 
@@ -61,16 +57,11 @@ def _names(path: Path) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
 
 @cache
 def built_in_tree(file: str) -> Tree:
-    """Returns a built-in file by its name in the table.
-
-    Raises:
-        UserError: The file cannot be read, or is not YAML.
-    """
+    """Returns a built-in file by its name in the table."""
     return _read(file, read_tree)
 
 
 def _read(file: str, read: Callable[[Path], _T]) -> _T:
-    """Returns the content of an installed file."""
     path = built_in_path().parent / file
     try:
         return read(path)
@@ -80,18 +71,13 @@ def _read(file: str, read: Callable[[Path], _T]) -> _T:
 
 
 class Entries(Mapping[str, Tree]):
-    """Entries of one section; the user's entries override built-in ones.
-
-    Attributes:
-        own: Entries of the user's files.
-    """
+    """Entries of one section; `own` has those of the user, which override built-in ones."""
 
     def __init__(self, key: str) -> None:
         self.own: dict[str, Tree] = {}
         self._key, self._files = key, built_in_names()[key]
 
     def __getitem__(self, name: str) -> Tree:
-        """Returns an entry, for which a built-in file may be opened."""
         if name in self.own:
             return self.own[name]
         file = self._files[name]["file"]

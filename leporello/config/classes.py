@@ -82,7 +82,6 @@ def _check_parameters(cls: type, method: str) -> str | None:
 
 
 def _check_index(cls: type) -> str | None:
-    """Returns the first fault of a retriever's `index`, `search` and `search_only`, or None."""
     methods = index_methods(cls)
     if len(methods) == 1:
         missing = "search" if methods == ("index",) else "index"

@@ -3,52 +3,24 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeVar
 
 from leporello.config.specs import PipelineSpec, TaskSpec
 from leporello.config.suites import Suite
+from leporello.core.environment.classes import Lazy
 from leporello.core.errors import ConfigError, Fault, UserError, build_all, no_such
 
 _T = TypeVar("_T")
 
 
-class Checked(Mapping[str, _T]):
-    """Declarations by name, each checked on first access.
-
-    Attributes:
-        ready: Declarations that were checked.
-    """
-
-    def __init__(
-        self, names: Collection[str], check: Callable[[str], tuple[_T, Sequence[Fault]]]
-    ) -> None:
-        self.ready: dict[str, _T] = {}
-        self._names, self._check = names, check
-
-    def __getitem__(self, name: str) -> _T:
-        """Returns a declaration.
-
-        Raises:
-            ConfigError: All faults of the declaration.
-        """
-        if name not in self.ready:
-            if name not in self._names:
-                raise KeyError(name)
-            value, faults = self._check(name)
-            if faults:
-                raise ConfigError(faults)
-            self.ready[name] = value
-        return self.ready[name]
+class Checked(Lazy[_T]):
+    """Declarations by name, each checked on first access, which raises ConfigError for faults."""
 
     def of(self, names: Iterable[str]) -> dict[str, _T]:
-        """Returns several declarations.
-
-        Raises:
-            ConfigError: All faults of these declarations.
-        """
+        """Returns several declarations; raises ConfigError with the faults of all."""
         return dict(build_all(names, lambda name: (name, self[name])))
 
     def attempt(self, names: Iterable[str]) -> tuple[dict[str, _T], list[Fault]]:
@@ -61,15 +33,6 @@ class Checked(Mapping[str, _T]):
             except ConfigError as error:
                 faults += error.faults
         return values, faults
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
 
 
 def matching(name: str, pipelines: Collection[str]) -> list[str]:
@@ -103,11 +66,7 @@ class Config:
     collections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def check_all(self) -> None:
-        """Checks every declaration, including built-in ones.
-
-        Raises:
-            ConfigError: All faults of the declarations.
-        """
+        """Checks every declaration, including built-in ones; raises ConfigError with all faults."""
         faults = [
             fault
             for declared in (self.pipelines, self.tasks, self.suites)
@@ -119,11 +78,7 @@ class Config:
     def jobs(
         self, pipelines: Sequence[str], tasks: Sequence[str]
     ) -> list[tuple[PipelineSpec, TaskSpec]]:
-        """Returns pairs of pipeline and task: the named pipelines, or default ones, on each task.
-
-        Raises:
-            UserError: A name or pattern matches nothing.
-        """
+        """Returns pairs of pipeline and task: named pipelines, or default ones, on each task."""
         if pipelines or not tasks:
             chosen = self.select(pipelines)
             return [(point, task) for point in chosen for task in self.select_tasks(point, tasks)]
@@ -134,11 +89,7 @@ class Config:
         ]
 
     def select(self, names: Sequence[str]) -> list[PipelineSpec]:
-        """Returns the points of these pipelines: names, names of points, or `*` patterns.
-
-        Raises:
-            UserError: A name or pattern matches nothing.
-        """
+        """Returns the points of these pipelines: names, names of points, or `*` patterns."""
         chosen: dict[str, PipelineSpec] = {}
         unknown = []
         candidates_of = {n: matching(n, self.pipelines) for n in names or [self.default_pipeline]}
@@ -155,20 +106,13 @@ class Config:
         return list(chosen.values())
 
     def select_tasks(self, pipeline: PipelineSpec, names: Sequence[str]) -> list[TaskSpec]:
-        """Returns the named tasks, or else the pipeline's tasks, or else the default task.
-
-        Raises:
-            UserError: No task matches a name, or a value in a name is not allowed.
-        """
+        """Returns the named tasks, or else the pipeline's tasks, or else the default task."""
         return self.tasks_named(list(names) or list(pipeline.tasks) or [self.default_task])
 
     def tasks_named(self, names: Sequence[str]) -> list[TaskSpec]:
         """Returns the tasks that match these names or `*` patterns.
 
         `NAME@length=8192` is a task with another value of a parameter, which its name includes.
-
-        Raises:
-            UserError: No task matches a name, or a value in a name is not allowed.
         """
         fitting = {
             name: self.tasks.of(fnmatch.filter(self.tasks, name)) or self._adjusted(name)
@@ -181,7 +125,6 @@ class Config:
         ]
 
     def _adjusted(self, name: str) -> dict[str, TaskSpec]:
-        """Returns the tasks that match `PATTERN@PARAMETER=VALUE`, with this value."""
         pattern, _, settings = name.partition("@")
         names = fnmatch.filter(self.tasks, pattern) if settings else []
         tasks = [task.adjusted(settings) for task in self.tasks.of(names).values()]

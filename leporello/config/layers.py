@@ -33,11 +33,7 @@ class Override:
 
 
 def parse_override(text: str) -> Override:
-    """Parses `retriever.k=5,10`; values are YAML, and commas between them make a sweep.
-
-    Raises:
-        ConfigError: The text has no `=`, or its values are not YAML.
-    """
+    """Parses `retriever.k=5,10`; values are YAML, and commas between them make a sweep."""
     path, equals, values = text.partition("=")
     parts = tuple(path.strip().split("."))
     if parts[:2] == ("readers", ANSWER):
@@ -78,12 +74,7 @@ class Layers:
     """
 
     def __init__(self, files: Iterable[ConfigSource] = ()) -> None:
-        """Adds the user's files to the built-in ones, in order.
-
-        Raises:
-            UserError: A file cannot be read.
-            ConfigError: A file is not YAML.
-        """
+        """Adds the user's files to the built-in ones, in order."""
         self.pipelines, self.tasks, self.suites = map(Entries, SECTIONS)
         self.collections: dict[str, tuple[str, ...]] = {}
         built_in = built_in_tree("pipelines.yaml")
@@ -93,7 +84,6 @@ class Layers:
             self._add(read_tree(file))
 
     def _add(self, tree: Tree) -> None:
-        """Adds a file, which overrides earlier files."""
         if not isinstance(tree.value, dict):
             self.faults.append(tree.fault(f"the file must be a mapping with {', '.join(_TOP)}"))
         for key, child in tree.items.items():
@@ -206,7 +196,6 @@ def _with_answer_reader(name: str, keys: dict[str, Tree], faults: list[Fault]) -
 
 
 def _is_name(name: str) -> bool:
-    """Returns whether a pipeline or task has a name that is safe as a path of folders."""
     parts = name.split("/")
     is_safe = all(part and not part.startswith(".") for part in parts)
     return is_safe and name.isprintable() and name not in _RESERVED
@@ -264,11 +253,7 @@ def _under_executor(placement: Tree, executor: Tree | None) -> Tree:
 
 
 def apply(overrides: Iterable[Override], stages: Mapping[str, Tree]) -> dict[str, Tree]:
-    """Returns a pipeline's keys with every `--set` applied, in order.
-
-    Raises:
-        KeyError: A path does not exist; the error's argument names it.
-    """
+    """Returns a pipeline's keys with every `--set` applied; raises KeyError for an absent path."""
     changed = dict(stages)
     for override in overrides:
         key, *path = override.path
@@ -280,7 +265,6 @@ def apply(overrides: Iterable[Override], stages: Mapping[str, Tree]) -> dict[str
 
 
 def _map_sweep(value: Tree, make: Callable[[Tree], Tree]) -> Tree:
-    """Applies a function to a value, or to each value of a sweep."""
     swept = value.items.get("sweep")
     if swept is None or not isinstance(swept.value, list):
         return make(value)

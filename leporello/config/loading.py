@@ -10,7 +10,7 @@ from leporello.config.builder import ConfigBuilder
 from leporello.config.config import Config
 from leporello.config.layers import Layers, Override, parse_override
 from leporello.config.space import Space, space_of
-from leporello.config.specs import PipelineSpec
+from leporello.config.specs import PipelineSpec, TaskSpec
 from leporello.config.sweeps import is_choice, spec_of
 from leporello.core.calls.contracts import check_files as check_stage_files
 from leporello.core.errors import UserError, build_all, no_such
@@ -33,8 +33,7 @@ def load_config(
         names: Pipelines to which `overrides` apply; empty means the default pipeline.
 
     Raises:
-        UserError: A file cannot be read.
-        ConfigError: All faults of the files.
+        UserError: A file cannot be read; `ConfigError` contains all faults of the files.
     """
     return _load(files, build_all(overrides, parse_override), names)[0]
 
@@ -48,17 +47,13 @@ def load_space(
     """Reads a config for `tune`, where the sweeps and ranges of one pipeline are choices.
 
     Args:
-        files: Files of the user, or mappings of the same form; later ones override earlier ones.
+        files: Files of the user, as for `load_config`.
         overrides: `--set` texts, applied to the pipeline.
         name: Name of the pipeline; the default pipeline if empty.
         space: File with more choices, by path.
 
     Returns:
         The config; the pipeline with all choices; and the pipeline with its own choices only.
-
-    Raises:
-        UserError: A file cannot be read, or the pipeline does not exist.
-        ConfigError: All faults of the files.
     """
     parsed = build_all(overrides, parse_override)
     chosen = [*parsed, *(space_of(space) if space else ())]
@@ -85,12 +80,14 @@ def _load(
         raise UserError("the config is nested too deeply") from None
 
 
-def loader_of(text: str) -> Loader:
-    """Returns the loader of a text: `Text`, or `{class: Text, encoding: cp1252}`.
+def valid_tasks(files: Sequence[ConfigSource]) -> list[TaskSpec]:
+    """Returns the tasks of the user's files that have no faults."""
+    builder = ConfigBuilder(Layers(files), (), ())
+    return [*builder.tasks.attempt(builder.layers.tasks.own)[0].values()]
 
-    Raises:
-        ConfigError: All faults of the text.
-    """
+
+def loader_of(text: str) -> Loader:
+    """Returns the loader of a text: `Text`, or `{class: Text, encoding: cp1252}`."""
     loader: Loader = spec_of(text, LOADER, "--loader").build()
     return loader
 
@@ -98,14 +95,8 @@ def loader_of(text: str) -> Loader:
 def check_files(pipelines: Iterable[PipelineSpec], data: Iterable[str] = repeat("")) -> None:
     """Checks the files that the stages of pipelines use, which `load_config` does not open.
 
-    Pipelines are skipped if an environment variable with one of their keys is not set.
-
-    Args:
-        pipelines: Pipelines to check; points of one sweep report the same fault once.
-        data: Fingerprints of the data of the pipelines' tasks; empty without a task.
-
-    Raises:
-        UserError: All faults of the files.
+    Pipelines are skipped if an environment variable with one of their keys is not set. `data` are
+    the fingerprints of their tasks' data. All faults are raised together, those of a sweep once.
     """
     faults: dict[str, None] = {}
     for pipeline, fingerprint in zip(pipelines, data, strict=False):

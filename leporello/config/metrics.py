@@ -38,9 +38,6 @@ def specs_of(entries: Iterable[MetricEntry]) -> list[Spec]:
     """Returns the metrics that a task lists, or the texts of `--metric`.
 
     `recall` is preceded by `recall_read`, since a retriever of everything has a recall of 100.
-
-    Raises:
-        ConfigError: All faults of one metric.
     """
     # Metrics are listed as JSON everywhere: in tasks, `--metric`, signatures and run.yaml. So
     # workers, `compare` and `report` build the same metric without the task (decision 39).
@@ -52,20 +49,12 @@ def specs_of(entries: Iterable[MetricEntry]) -> list[Spec]:
 
 
 def own_metrics(entries: Iterable[MetricEntry]) -> list[Spec]:
-    """Returns the metrics that are not built in.
-
-    Raises:
-        ConfigError: All faults of one metric.
-    """
+    """Returns the metrics that are not built in."""
     return [spec for spec in specs_of(entries) if not _is_built_in(spec.cls)]
 
 
 def metrics_of(entries: Sequence[MetricEntry]) -> dict[str, Metric]:
-    """Returns the metrics that a task lists, by name.
-
-    Raises:
-        UserError: A metric cannot be loaded, or two metrics have the same name.
-    """
+    """Returns the metrics that a task lists, by name; two of one name are an error."""
     metrics: dict[str, Metric] = {}
     for spec in specs_of(entries):
         built = spec.build()

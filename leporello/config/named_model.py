@@ -30,11 +30,7 @@ _PAIRS = ("AssignAuthors", "ClusterAuthors")
 
 
 def with_model(keys: Mapping[str, Tree]) -> dict[str, Tree]:
-    """Returns a pipeline's keys with a `reader` for its `model`, and without `model`.
-
-    Raises:
-        UserError: The model does not exist, or no reader can use it.
-    """
+    """Returns a pipeline's keys with a `reader` for its `model`, and without `model`."""
     changed = dict(keys)
     model = changed.pop("model")
     swept = model.items.get("sweep")
@@ -45,11 +41,7 @@ def with_model(keys: Mapping[str, Tree]) -> dict[str, Tree]:
 
 
 def check_combiner(keys: Mapping[str, Tree]) -> None:
-    """Checks that a pipeline's reader gives the output that its combiner needs.
-
-    Raises:
-        UserError: It does not; the message includes the change to make.
-    """
+    """Raises UserError if a pipeline's reader does not give the output that its combiner needs."""
     items, readers = keys["combiner"].items if "combiner" in keys else {}, keys["reader"]
     name = str(items["class"].plain()) if "class" in items else "Stuff"
     classes = re.findall(r"'class': '(\w+)'", str(readers.plain()))

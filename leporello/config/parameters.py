@@ -92,11 +92,7 @@ class Parameter:
 
 @cache
 def parameters(cls: type[Any]) -> Mapping[str, Parameter]:
-    """Returns the constructor's parameters by name, in order.
-
-    Raises:
-        NameError: An annotation contains a name that its module does not have.
-    """
+    """Returns the constructor's parameters by name, in order; see `annotations_of` for errors."""
     hints, (_, texts) = annotations_of(cls), docstring(cls)
     skipped = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return {
@@ -177,10 +173,8 @@ def settings_of(
 ) -> tuple[dict[str, Any], list[Fault]]:
     """Checks a mapping of settings, each by a function such as `partial(setting, CLASS)`.
 
-    Args:
-        path: Path of the settings for messages, such as `mine.train`.
-        tree: Settings as they were read.
-        check: Function that returns a setting's value, and its problem or None.
+    `path` is the path of the settings for messages, such as `mine.train`. `check` returns the value
+    of a setting, and its problem or None.
     """
     if not isinstance(tree.value, dict):
         return {}, [tree.fault(f"{path}: must be a mapping of settings, got {tree.plain()!r}")]
@@ -201,11 +195,7 @@ def setting(
 
 
 def path_from_file(tree: Tree, annotation: Any) -> Any:  # noqa: ANN401 -- as above
-    """Returns a value, with a relative path resolved from the folder of its file.
-
-    Raises:
-        UserError: The path is not valid: an unknown user, a NUL character or circular links.
-    """
+    """Returns a value, with a relative path resolved from the folder of its file."""
     plain = tree.plain()
     is_path = Path in members(annotation)
     is_model = marked(annotation, MODEL_MARK) or marked(annotation, BACKEND_MARK)
@@ -228,7 +218,7 @@ def _message(parameter: Parameter, error: ValidationError, plain: Any) -> str:  
         return f"{plain!r} is not allowed{did_you_mean(plain, literals)}"
     details = error.errors(include_url=False)
     message = "; or ".join(dict.fromkeys(str(detail["msg"]) for detail in details))
-    message = message[0].lower() + message[1:]
+    message = message.replace("Input should", "must").replace("Value error, ", "")
     where = {
         "".join(f"[{part}]" for part in detail["loc"] if isinstance(part, int))
         for detail in details
@@ -238,7 +228,6 @@ def _message(parameter: Parameter, error: ValidationError, plain: Any) -> str:  
 
 
 def _type_name(annotation: Any) -> str:  # noqa: ANN401 -- as above
-    """Returns an annotation as text for people."""
     if annotation is _OPEN or annotation is type(None):
         return "anything" if annotation is _OPEN else "None"
     origin, arguments = get_origin(annotation), get_args(annotation)
@@ -266,12 +255,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def fault_of_key(parameter: Parameter, plain: JSON) -> str | None:
-    """Returns the problem with a secret key, without repeating the key, or None.
-
-    Args:
-        parameter: The parameter whose value it is.
-        plain: Value from a file, or the parameter's default.
-    """
+    """Returns the problem with a secret key from a file or a default, without the key, or None."""
     if marked(parameter.annotation, SECRET_MARK):
         keys = (leaf for leaf in leaves(plain) if isinstance(leaf, (str, int, float)))
         return None if all(is_variable(leaf) or leaf == "" for leaf in keys) else _LITERAL

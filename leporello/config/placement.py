@@ -14,6 +14,7 @@ from pydantic import AllowInfNan
 
 from leporello.config.parameters import setting, settings_of
 from leporello.core.environment.extras import require
+from leporello.core.environment.input_limits import size_of
 from leporello.core.environment.platform import cores, memory_free
 from leporello.core.errors import ConfigError, Fault
 from leporello.core.protocols import Count, Positive
@@ -28,8 +29,6 @@ Amount: TypeAlias = Annotated[float, Ge(0), AllowInfNan(False)]
 _PORT = 6379  # default port of `ray start --head`
 _LAST_PORT = 65_535
 _ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]+))?")
-_MEMORY = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]i?)?B", re.ASCII)
-_BYTES = {letter: power for power, letter in enumerate("KMGT", 1)}
 # The rest is for activations, documents and the libraries.
 _MODEL_SHARE = 1.5  # memory of a worker, as a multiple of its model's size
 
@@ -88,16 +87,11 @@ class Placement:
         return _bytes_in(self.worker_memory)
 
     def check(self) -> None:
-        """Checks that the executor is installed.
-
-        Raises:
-            UserError: The executor is not installed.
-        """
+        """Raises UserError if the executor is not installed."""
         if self.executor == "ray":
             require("executor: ray", "ray")
 
     def __str__(self) -> str:
-        """Returns a line for people."""
         ray = "Ray on this machine" if not self.address else f"Ray at {self.address}"
         place = "this machine" if self.executor == "local" else ray
         reserved = f" with {self.worker_gpus:g} GPUs each" if self.worker_gpus else ""
@@ -110,24 +104,16 @@ _RAY_ONLY = ("address", "worker_cpus", "worker_gpus")
 
 
 def inherited(below: Mapping[str, T], executor: object) -> dict[str, T]:
-    """Returns the settings that remain valid under another executor.
+    """Returns the settings of a parent that remain valid under an executor, or all without one.
 
     `local` drops the settings of Ray, so that `executor: local` suffices to leave a cluster.
-
-    Args:
-        below: Values by setting: a parent's, or the pipeline's beneath the command line.
-        executor: Executor that overrides the settings; None keeps all settings.
     """
     dropped = _RAY_ONLY if executor == "local" else ()
     return {name: value for name, value in below.items() if name not in dropped}
 
 
 def problems_of(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the problems of settings and of their combination, by setting.
-
-    Args:
-        settings: Values of the right types, by setting; missing settings have their defaults.
-    """
+    """Returns the problems of settings of the right types and of their combination, by setting."""
     values = {**_DEFAULTS, **settings}
     on_ray = values["executor"] == "ray"
     problems = dict(_ray_problems(values) if on_ray else _local_problems(values))
@@ -159,11 +145,7 @@ def _ray_problems(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def full_address(text: str) -> str:
-    """Returns a cluster's address as HOST:PORT; `auto` and an empty text are returned unchanged.
-
-    Raises:
-        ValueError: The text is not an address.
-    """
+    """Returns a cluster's address as HOST:PORT, or `auto`; raises ValueError for other texts."""
     if text in ("", "auto"):
         return text
     if "://" in text:
@@ -183,15 +165,10 @@ def full_address(text: str) -> str:
 
 
 def _bytes_in(text: str) -> int:
-    """Returns the bytes of a size such as `4GiB` or `500MB`; 0 for an empty text."""
-    if not text:
-        return 0
-    match = _MEMORY.fullmatch(text)
-    if match is None or not float(match[1]):
-        raise ValueError(f"must be a size such as 4GiB or 500MB, got {text!r}")
-    unit = match[2] or ""
-    base = 1024 if unit.endswith("i") else 1000
-    return int(float(match[1]) * base ** _BYTES.get(unit[:1], 0))
+    size = size_of(text) if text else 0
+    if text and not size:
+        raise ValueError(f"must be a size above 0, got {text!r}")
+    return size
 
 
 def visible_gpus() -> list[str]:
@@ -217,11 +194,7 @@ class PlacementSpec:
     given: Mapping[str, Any] = field(default_factory=dict)
 
     def under(self, flags: PlacementSpec, owner: str) -> Placement:
-        """Returns the placement; flags override this spec, which overrides the defaults.
-
-        Raises:
-            ConfigError: Settings contradict each other.
-        """
+        """Returns the placement; flags override this spec, which overrides the defaults."""
         values = {**inherited(self.given, flags.given.get("executor")), **flags.given}
         if problems := problems_of(values):
             texts = (f"{owner}.placement.{name}: {text}" for name, text in problems.items())
@@ -230,14 +203,7 @@ class PlacementSpec:
 
 
 def placement_flags(given: Mapping[str, Any]) -> PlacementSpec:
-    """Checks the placement options of the command line.
-
-    Args:
-        given: Values by setting; None keeps the pipeline's value.
-
-    Raises:
-        ConfigError: A value is not valid.
-    """
+    """Checks the placement options of the command line; None keeps the pipeline's value."""
     trees = {n: Tree(value, None, 0) for n, value in given.items() if value is not None}
     values, faults = settings_of("placement", Tree({**trees}, None, 0), _setting)
     if faults:

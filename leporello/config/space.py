@@ -22,11 +22,7 @@ _DIGITS = 4  # significant digits of a number that is chosen from a range
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """A choice between several options.
-
-    Attributes:
-        labels: Distinct labels of the options.
-    """
+    """A choice between several options, which have distinct labels."""
 
     labels: tuple[str, ...]
 
@@ -37,14 +33,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class NumberRange:
-    """A choice of a number.
-
-    Attributes:
-        low: Lowest number.
-        high: Highest number.
-        log: Whether the logarithm of the number is searched evenly.
-        whole: Whether only integers are tried.
-    """
+    """A choice of a number; `log` searches its logarithm evenly, `whole` tries only integers."""
 
     low: float
     high: float
@@ -69,11 +58,7 @@ def first(_: str, choice: Choice) -> float:
 
 
 def range_of(tree: Tree) -> NumberRange:
-    """Returns a range.
-
-    Raises:
-        ValueError: The tree is not a valid range; the message names the reason.
-    """
+    """Returns a range; raises ValueError with the reason if it is not valid."""
     ends: Any = tree.items["range"].plain()
     log: Any = tree.items["log"].plain() if "log" in tree.items else False
     of_numbers = isinstance(ends, list) and all(type(e) in (int, float) for e in ends)
@@ -91,22 +76,13 @@ def range_of(tree: Tree) -> NumberRange:
 
 @dataclass
 class Space:
-    """A pipeline with choices.
-
-    Attributes:
-        name: Name of the pipeline.
-        make: Function that returns the points for the picked options, and faults.
-    """
+    """A pipeline with choices; `make` returns the points for the picked options, and faults."""
 
     name: str
     make: Callable[[Pick], tuple[list[PipelineSpec], Sequence[Fault]]]
 
     def point(self, pick: Pick) -> tuple[PipelineSpec, dict[str, float | str]]:
-        """Returns one pipeline, and the chosen values by path.
-
-        Raises:
-            ConfigError: A range is not valid, or stages reject the chosen values.
-        """
+        """Returns one pipeline, and the chosen values by path."""
         chosen: dict[str, float | str] = {}
 
         def recording_pick(path: str, choice: Choice) -> float:
@@ -120,11 +96,7 @@ class Space:
         return points[0], chosen
 
     def check(self) -> dict[str, Choice]:
-        """Returns all choices by path, after trying each option with the first options elsewhere.
-
-        Raises:
-            ConfigError: All faults of options.
-        """
+        """Returns all choices by path, after trying each option with the first ones elsewhere."""
         choices: dict[str, Choice] = {}
         faults: list[Fault] = []
         waiting: list[Mapping[str, float]] = [{}]
@@ -171,18 +143,12 @@ class Space:
 def _pick_and_record(
     picked: Mapping[str, float], choices: dict[str, Choice], path: str, choice: Choice
 ) -> float:
-    """Records a choice, and returns its picked option, or else the first option."""
     choices.setdefault(path, choice)
     return picked[path] if path in picked else first(path, choice)
 
 
 def space_of(file: Path) -> list[Override]:
-    """Returns the choices of a file of `PATH: CHOICES` as overrides.
-
-    Raises:
-        UserError: The file cannot be read.
-        ConfigError: The file is not a mapping of paths.
-    """
+    """Returns the choices of a file of `PATH: CHOICES` as overrides."""
     tree = read_tree(file)
     faults = [] if tree.items else [tree.fault("must be a mapping: `retriever.k: [2, 4, 8]`")]
     for name, child in tree.items.items():

@@ -43,7 +43,6 @@ class Spec:
 
         Raises:
             ValueError: The constructor refuses the combination of parameters.
-            UserError: The environment variable of a key is not set.
         """
         secret = self._keys()
         values = {**self.params, **secret}
@@ -119,11 +118,7 @@ class TaskSpec:
         return bool(split) or any("{split}" in str(value) for value in self.spec.params.values())
 
     def with_split(self, split: str) -> TaskSpec:
-        """Returns the task with another split.
-
-        Raises:
-            UserError: The task has no splits.
-        """
+        """Returns the task with another split."""
         if "split" not in parameters(self.spec.cls):
             raise UserError(f"task {self.name!r} ({self.spec.cls.__name__}) has no splits")
         return self._with(split=split)
@@ -137,11 +132,7 @@ class TaskSpec:
         return replace(self, metrics=tuple(metrics))
 
     def adjusted(self, settings: str) -> TaskSpec:
-        """Returns the task with other parameters, `PARAMETER=VALUE,…`, which its name includes.
-
-        Raises:
-            UserError: The task has no such parameter, or the value is not allowed.
-        """
+        """Returns the task with other parameters, `PARAMETER=VALUE,…`, which its name includes."""
         declared, params = parameters(self.spec.cls), {}
         for name, _, text in (setting.partition("=") for setting in settings.split(",")):
             if name not in declared or not text:
@@ -192,33 +183,14 @@ class Pipeline:
     abstain: float | None = None
     no_answer: str = ""
 
-    @classmethod
-    def of(
-        cls,
-        stages: Mapping[str, Any],
-        budget: Budget = NO_BUDGET,
-        abstain: float | None = None,
-        no_answer: str = "",
-    ) -> Pipeline:
-        """Returns the pipeline with these stages, by key, such as `reader` or `readers.select`."""
-        roles = {k.removeprefix(ROLES): v for k, v in stages.items() if k.startswith(ROLES)}
-        others = {k: v for k, v in stages.items() if not k.startswith(ROLES)}
-        more: Any = {"budget": budget, "abstain": abstain, "no_answer": no_answer}
-        return cls(**others, roles=roles, **more)
-
     @property
     def readers(self) -> Mapping[str, Any]:
         """Readers by role, the reader of answers first."""
         return {ANSWER: self.reader, **self.roles}
 
     def reader_of(self, role: str) -> Any:  # noqa: ANN401 -- a reader
-        """Returns the reader that has a role.
-
-        Raises:
-            StageError: No reader has it.
-        """
-        # A single reader has all roles, so that a pipeline names roles only for different models
-        # (decision 47).
+        """Returns the reader that has a role."""
+        # A single reader has all roles, so that only different models need roles (decision 47).
         if not self.roles or role in ("", ANSWER):
             return self.reader
         if role not in self.roles:
@@ -271,13 +243,11 @@ class PipelineSpec:
         return frozenset(map(str, hashes))
 
     def build(self, make: Callable[[Spec], Any] = Spec.build) -> Pipeline:
-        """Returns the built stages; models are loaded on first use.
-
-        Args:
-            make: Function that builds a stage, such as one that builds equal stages only once.
-        """
-        stages = {key: make(spec) for key, spec in self.stages.items()}
-        return Pipeline.of(stages, self.budget, self.abstain)
+        """Returns the built stages, each made by `make`; models are loaded on first use."""
+        stages = {key: make(spec) for key, spec in self.stages.items() if not key.startswith(ROLES)}
+        roles = {role: make(spec) for role, spec in self.readers.items() if role != ANSWER}
+        more: Any = {"budget": self.budget, "abstain": self.abstain}
+        return Pipeline(**stages, roles=roles, **more)
 
     @property
     def readers(self) -> Mapping[str, Spec]:
@@ -337,7 +307,6 @@ class StageFactory:
 
 
 def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:  # noqa: ANN401 -- any parameter
-    """Applies a function to a value, or to the items within nested lists and mappings."""
     if type(value) in (tuple, list):
         return type(value)(_mapped(item, change) for item in value)
     if isinstance(value, dict):

@@ -274,13 +274,7 @@ class SweepPoints:
 def spec_of(text: str, kind: Kind, owner: str) -> Spec:
     """Returns the spec of a command-line text: `NAME`, or `{class: NAME, parameter: 1}`.
 
-    Args:
-        text: YAML.
-        kind: Kind of the class.
-        owner: Name of the option, for messages.
-
-    Raises:
-        ConfigError: All faults of the text.
+    `owner` is the name of the option, for messages.
     """
     points = SweepPoints(owner)
     tree = parse(f"{kind.key}: {text}", None).items[kind.key]

@@ -24,21 +24,14 @@ def _presets() -> Mapping[str, Tree]:
 
 @dataclass(frozen=True)
 class TrainingSpec:
-    """Checked settings of `train:`.
-
-    Attributes:
-        given: Values of the settings that are set.
-    """
+    """Checked settings of `train:`; `given` has the values of those that are set."""
 
     given: Mapping[str, Any] = field(default_factory=dict)
 
     def settings(self, task: str) -> Training:
         """Returns the settings for a task, completed by the preset and the defaults.
 
-        A `holdout` replaces the validation split of a preset.
-
-        Raises:
-            ValueError: Settings contradict each other.
+        A `holdout` replaces the validation split of a preset. Contradictions are a ValueError.
         """
         trees = _presets().get(self.given.get("preset", ""), _EMPTY).items
         of_task = trees.get("tasks", _EMPTY).items.get(task.rpartition("/")[2], _EMPTY).items

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import os
 import re
 import sys
 import types
@@ -105,28 +106,14 @@ def is_repeatable(cls: type) -> bool:
     return bool(getattr(cls, "repeatable", True))
 
 
-def has_declared(cls: type) -> bool:
-    """Returns whether a class or one of its bases declares `depends_on`."""
-    # `depends_on = ()` counts, as it states the absence of such files.
-    return hasattr(cls, "depends_on")
-
-
 def declared_variables(cls: type) -> list[str]:
-    """Returns the names of the environment variables in `depends_on`.
-
-    Raises:
-        UserError: A declaration is malformed.
-    """
+    """Returns the names of the environment variables in `depends_on`."""
     entries = (entry for _, entry in _entries(cls))
     return [e.removeprefix(_VARIABLE) for e in entries if e.startswith(_VARIABLE)]
 
 
 def declared_files(cls: type) -> list[tuple[str, Path]]:
-    """Returns the files and folders in `depends_on`: the entries with their resolved paths.
-
-    Raises:
-        UserError: A declaration is malformed, or a file is missing.
-    """
+    """Returns the files and folders in `depends_on`: the entries with their resolved paths."""
     return [
         (entry, _file(base, entry))
         for base, entry in _entries(cls)
@@ -192,18 +179,12 @@ def _file(base: type, entry: str) -> Path:
             " file, but the class has no source file; write an absolute path"
         )
     path = (folder or Path()) / entry
-    if not _is_there(path):
-        files = [file.name for file in path.parent.glob("*")] if _is_there(path.parent) else []
+    # Not by `Path`, which raises for names that are too long. Pipes have no content to compare.
+    if not (os.path.isfile(path) or os.path.isdir(path)):  # noqa: PTH112, PTH113
+        has_parent = os.path.isdir(path.parent)  # noqa: PTH112
+        files = [file.name for file in path.parent.glob("*")] if has_parent else []
         raise UserError(
             f"{base.__name__}.depends_on has {entry!r}, but {path} does not exist"
             f"{likely(path.name, files)}"
         )
     return path
-
-
-def _is_there(path: Path) -> bool:
-    """Returns whether a path is a file or a folder; pipes have no content to compare."""
-    try:
-        return path.is_file() or path.is_dir()
-    except (OSError, ValueError):  # a name that is too long or contains a NUL
-        return False

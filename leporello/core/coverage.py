@@ -80,16 +80,7 @@ class Coverage:
         unchunked: int = 0,
         stood_for: Iterable[Span] = (),
     ) -> Coverage:
-        """Returns the coverage of one example.
-
-        Args:
-            characters: Length of the document's text.
-            losses: Losses of the document.
-            selected: Spans of the hits.
-            read: Spans that the reader saw.
-            unchunked: Number of characters outside all chunks.
-            stood_for: Spans that the reader saw in the form of passages.
-        """
+        """Returns the coverage of one example."""
         hits, verbatim, passages = merge(selected), merge(read), merge(stood_for)
         # By union: text that is read twice, in overlapping chunks, counts once.
         read_count, read_or_represented = covered(verbatim), covered((*verbatim, *passages))
@@ -106,8 +97,7 @@ class Coverage:
             unchunked=unchunked,
             furniture=furniture,
             lost=sum(loss.characters for loss in losses) - furniture,
-            # Text that was read verbatim counts as `read`, even if its summary was read too
-            # (decision 46).
+            # Text that was read verbatim is `read`, even if its summary was read too (decision 46).
             stood_for=read_or_represented - read_count,
         )
 

@@ -76,12 +76,9 @@ def failed_reads(answers: Sequence[object]) -> list[ReadError]:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault in a file, with its position.
+    """A fault in a file, or with None on the command line; with line 0 no line applies.
 
-    Attributes:
-        file: The file, or None for the command line.
-        line: Line from 1; 0 if no line applies.
-        text: Message: the fault, a suggestion, and the allowed values.
+    The text has the fault, a suggestion, and the allowed values.
     """
 
     file: Path | None
@@ -89,8 +86,8 @@ class Fault:
     text: str
 
     def __str__(self) -> str:
-        place = "command line" if self.file is None else str(self.file)
-        return f"{place}:{self.line}: {self.text}" if self.line else f"{place}: {self.text}"
+        line = f":{self.line}" if self.file and self.line else ""
+        return f"{self.file or 'command line'}{line}: {self.text}"
 
 
 class ConfigError(UserError):

@@ -14,9 +14,8 @@ from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO, TypeAlias, TypeVar, cast
 
-from leporello.core.environment.input_limits import LINE_LETTERS
+from leporello.core.environment.input_limits import LINE_LETTERS, loads
 from leporello.core.errors import UserError
-from leporello.core.numbers import loads
 from leporello.core.records import JSON
 
 _ENDS = 65_536  # bytes at both ends of a file that are searched for a mark
@@ -34,11 +33,7 @@ def at_home(path: str | Path) -> Path:
 
 
 def opened(path: Path) -> BufferedReader:
-    """Returns a file, open for reading; rejects pipes and devices, since they may never end.
-
-    Raises:
-        UserError: The file does not exist or cannot be read.
-    """
+    """Returns a file, open for reading; rejects pipes and devices, since they may never end."""
     try:
         local = Path(os.fspath(path))  # downloads the file if the path is a URL
         mode = local.stat().st_mode  # checked first because opening a pipe would block
@@ -63,9 +58,6 @@ def stamp(path: Path) -> Stamp:
     Any program can set the modification time, but none the time of the last change, which other
     operations such as `chmod` change too. So files with other stamps are read again, and only their
     contents decide whether they have changed.
-
-    Raises:
-        UserError: The file does not exist or cannot be read.
     """
     with opened(path) as file:
         status = os.fstat(file.fileno())
@@ -73,11 +65,7 @@ def stamp(path: Path) -> Stamp:
 
 
 def sha256(path: Path) -> str:
-    """Returns the SHA-256 of a file, read block by block.
-
-    Raises:
-        UserError: The file does not exist or cannot be read.
-    """
+    """Returns the SHA-256 of a file, read block by block."""
     with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -102,14 +90,9 @@ def atomically(path: Path) -> Iterator[TextIO]:
 
 
 def check_own(path: Path, mark: str) -> None:
-    """Checks that a file may be replaced: it is missing or empty, or has the mark of its kind.
+    """Raises UserError if a file, which a command is about to write, has other content.
 
-    Args:
-        path: File that a command is about to write.
-        mark: Text near the beginning or the end of every file that this command writes.
-
-    Raises:
-        UserError: The file has other content, which replacing it would destroy.
+    `mark` is a text near the beginning or the end of every file that this command writes.
     """
     if not path.is_file() or not (size := path.stat().st_size):
         return
@@ -128,11 +111,7 @@ def write_json(path: Path, value: JSON, indent: int | None = 2) -> None:
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 -- any JSON
-    """Reads a JSON file.
-
-    Raises:
-        UserError: The file is missing or is not JSON.
-    """
+    """Reads a JSON file."""
     with opened(path) as file:
         content = file.read(LINE_LETTERS + 1)
     if len(content) > LINE_LETTERS:
@@ -144,11 +123,7 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 -- any JSON
 
 
 def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yields the rows of a JSON Lines file that a run wrote.
-
-    Raises:
-        UserError: The file is missing or a line is not JSON.
-    """
+    """Yields the rows of a JSON Lines file that a run wrote."""
     try:
         with TextIOWrapper(opened(path), encoding="utf-8", errors="surrogatepass") as file:
             lines = iter(partial(file.readline, LINE_LETTERS), "")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import TypeVar
 
@@ -24,11 +24,7 @@ def join(
 ) -> Document:
     """Returns one document with the given documents as members, named by their ids.
 
-    Args:
-        documents: The documents; their derived data is cached by their own content.
-        id: Id of the collection.
-        losses: Losses of the collection itself, listed before those of its members.
-        notes: Notes of the collection itself, listed before those of its members.
+    `losses` and `notes` of the collection itself precede those of its members.
     """
     start, members = 0, list[Member]()
     for document in documents:
@@ -42,7 +38,10 @@ def join(
         sections=tuple(_shifted(s, m.start) for m, d in pairs for s in d.sections),
         parts=tuple(Span(p.start + m.start, p.end + m.start) for m, d in pairs for p in d.parts),
         places=tuple(_shifted(p, m.start) for m, d in pairs for p in d.places),
-        losses=(*losses, *(_with_file_name(loss, d.id) for d in documents for loss in d.losses)),
+        losses=(
+            *losses,
+            *(replace(x, place=f"{d.id} {x.place}".strip()) for d in documents for x in d.losses),
+        ),
         notes=(*notes, *(f"{d.id}: {note}" for d in documents for note in d.notes)),
         members=tuple(members),
     )
@@ -85,8 +84,4 @@ def _shifted(entry: _Range, offset: int) -> _Range:
     start, end = entry.start + offset, entry.end + offset
     if type(entry) is Place:  # places are many, and `replace` takes ten times as long
         return type(entry)(entry.name, start, end)
-    return dataclasses.replace(entry, start=start, end=end)
-
-
-def _with_file_name(loss: Loss, name: str) -> Loss:
-    return dataclasses.replace(loss, place=f"{name} {loss.place}".strip())
+    return replace(entry, start=start, end=end)

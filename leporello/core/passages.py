@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from leporello.core.coverage import Span, merge
-from leporello.core.records import JSON, Chunk, Document, Read
+from leporello.core.records import JSON, Chunk, Document, Hit, Read
 
 # Limit of passages within passages: a tree with ten branches per node needs five levels for a novel
 _DEEPEST = 50
+CONSTANT = 60  # of reciprocal rank fusion; the value of Cormack, Clarke and Buettcher
 
 
-# A subclass of `Chunk`, so that `Hit`, `Read` and `Fit` hold passages without a change (decision
-# 46).
+# A subclass of `Chunk`, so that `Hit`, `Read` and `Fit` hold passages unchanged (decision 46).
 @dataclass(frozen=True, slots=True)
 class Passage(Chunk):
     """Text made from a document, with the spans that it represents; created by `Passage.of`.
@@ -100,8 +102,7 @@ def flat(passages: Iterable[Chunk | str]) -> tuple[Chunk | str, ...]:
 
 def flat_read(read: Read) -> Read:
     """Returns the read with its passages replaced by their parts."""
-    # Readers receive the parts only, so readers, cache keys and stored rows are the same as without
-    # passages (decision 46).
+    # Readers receive the parts only, so cache keys and rows are as without passages (decision 46).
     return dataclasses.replace(read, passages=flat(read.passages)) if _has_passage(read) else read
 
 
@@ -122,9 +123,8 @@ def whole_passages(read: Read, parts: int) -> int:
 def stood_for(read: Read, cut: int) -> tuple[Span, ...]:
     """Returns the spans represented by the passages that the reader saw completely.
 
-    Args:
-        read: The read, with its passages not yet replaced by their parts.
-        cut: Number of characters at the end that the reader did not see.
+    The passages of the read are not yet replaced by their parts. `cut` is the number of characters
+    at the end that the reader did not see.
     """
     if not _has_passage(read):
         return ()
@@ -133,8 +133,7 @@ def stood_for(read: Read, cut: int) -> tuple[Span, ...]:
     for passage in read.passages:
         # Readers cut at the end, so passages before the cut were seen completely.
         remaining -= sum(len(reading_text(part)) for part in flat((passage,)))
-        # A truncated summary represents nothing: the spans of its lost part are unknown (decision
-        # 46).
+        # A truncated summary represents nothing: the spans of its lost part are unknown.
         if isinstance(passage, Passage) and remaining >= 0:
             spans.extend(spans_of(passage))
     return merge(spans)
@@ -184,6 +183,20 @@ def derivation(passage: Chunk) -> Iterator[tuple[int, Chunk]]:
             stack += [(depth + 1, source) for source in reversed(node.sources)]
 
 
+def fused(rankings: Iterable[Sequence[Hit]], constant: int = CONSTANT) -> list[Hit]:
+    """Returns rankings fused by reciprocal ranks: each chunk once, best first.
+
+    A chunk has the sum of 1 / (constant + rank); it counts once per ranking, at its best rank.
+    """
+    shares: defaultdict[Chunk, list[float]] = defaultdict(list)
+    for hits in rankings:
+        for rank, chunk in enumerate(dict.fromkeys(hit.chunk for hit in hits), start=1):
+            shares[chunk].append(1 / (constant + rank))
+    # fsum: equal summands give equal sums, whatever the order of the rankings.
+    fused_hits = [Hit(chunk, math.fsum(summands)) for chunk, summands in shares.items()]
+    return sorted(fused_hits, key=lambda hit: (-hit.score, hit.chunk.start, hit.chunk.end))
+
+
 # -- as JSON ---------------------------------------------------------------------------------------
 
 
@@ -212,11 +225,7 @@ def to_table(passages: Sequence[Chunk]) -> dict[str, JSON]:
 
 
 def from_table(document: Document, table: Mapping[str, Any]) -> tuple[Chunk, ...]:
-    """Returns the passages from which `to_table` made the table.
-
-    Raises:
-        ValueError: A span is outside the document.
-    """
+    """Returns the passages from which `to_table` made the table."""
     nodes: list[Chunk] = []
     for row in table["nodes"]:
         if isinstance(row, dict):

@@ -22,7 +22,6 @@ from leporello.core.calls.memory import (
     Tokenizer,
     memo_key,
     read_only,
-    tokens_key,
 )
 from leporello.core.coverage import Coverage, Loss, Span
 from leporello.core.errors import ReadError
@@ -33,36 +32,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "JSON",
-    "Answer",
-    "Asking",
-    "CacheProtocol",
-    "Chunk",
-    "Combination",
-    "Coverage",
-    "Document",
-    "DocumentRows",
-    "Enrichment",
-    "Example",
-    "Failure",
-    "Fit",
-    "Generates",
-    "Hit",
-    "HitPassage",
-    "Index",
-    "Loss",
-    "Member",
-    "Output",
-    "Place",
-    "Prediction",
-    "Read",
-    "Reply",
-    "Request",
-    "Search",
-    "Section",
-    "Span",
-    "Tokenizer",
-]
+    "JSON", "Answer", "Asking", "CacheProtocol", "Chunk", "Combination", "Coverage", "Document",
+    "DocumentRows", "Enrichment", "Example", "Failure", "Fit", "Generates", "Hit", "HitPassage",
+    "Index", "Loss", "Member", "Output", "Place", "Prediction", "Read", "Reply", "Request",
+    "Search", "Section", "Span", "Tokenizer",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +149,13 @@ class Document:
 
     def tokens(self, tokenizer: Tokenizer) -> NDArray[np.int64]:
         """Returns the tokens' offsets, shape (tokens, 2); a document is tokenised once."""
+
+        def key(fingerprint: Fingerprint) -> CacheKey | None:
+            identity = fingerprint(tokenizer, ())
+            return None if identity is None else {"tokenizer": {**identity}, "text": self.sha256}
+
         return self.derived(
-            TOKENS,
-            memo_key(tokenizer),
-            lambda fingerprint: tokens_key(self.sha256, tokenizer, fingerprint),
-            lambda: read_only(tokenizer.offsets(self.text)),
+            TOKENS, memo_key(tokenizer), key, lambda: read_only(tokenizer.offsets(self.text))
         )
 
     def derived(

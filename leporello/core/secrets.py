@@ -9,7 +9,7 @@ from urllib.parse import quote, quote_plus
 
 from leporello.core.errors import UserError
 
-_VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
+VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 
 # Every written form of each key of this process, with the name of its variable.
 _forms: dict[str, str] = {}
@@ -41,7 +41,7 @@ class Key(str):
 
 def is_variable(text: object) -> bool:
     """Returns whether a text names an environment variable: `$NAME`."""
-    return isinstance(text, str) and _VARIABLE.fullmatch(text) is not None
+    return isinstance(text, str) and VARIABLE.fullmatch(text) is not None
 
 
 def is_set(variable: str) -> bool:
@@ -50,11 +50,7 @@ def is_set(variable: str) -> bool:
 
 
 def key(variable: str) -> Key:
-    """Returns the value of the environment variable `$NAME`.
-
-    Raises:
-        UserError: The variable is unset or blank.
-    """
+    """Returns the value of the environment variable `$NAME`."""
     if not is_set(variable):
         name = variable.removeprefix("$")
         raise UserError(f"the environment variable {name} is not set; set it with export {name}=…")
@@ -78,7 +74,6 @@ def redact(text: str) -> str:
 
 
 def _forms_of(value: str) -> set[str]:
-    """Returns the forms of a value in text."""
     bare = value.strip()
     escaped = (json.dumps(bare), json.dumps(bare, ensure_ascii=False), repr(bare))
     in_urls = (write(bare, safe="", errors="surrogateescape") for write in (quote, quote_plus))

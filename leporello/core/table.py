@@ -18,15 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ResultTable:
-    """A table of text.
-
-    Attributes:
-        title: Title.
-        headers: Headers of the columns.
-        rows: Cells of each row, one per header.
-        notes: Notes below the table.
-        labels: Number of columns at the left that name a row.
-    """
+    """A table of text, with notes below it; the first `labels` columns name a row."""
 
     title: str
     headers: tuple[str, ...]
@@ -77,22 +69,13 @@ def latex(tables: Iterable[ResultTable]) -> str:
 
 def _latex(table: ResultTable) -> str:
     columns = "l" + "r" * (len(table.headers) - 1)
-    lines = [f"{' & '.join(map(_in_latex, row))} \\\\" for row in table.rows]
-    return "\n".join(
-        [
-            "\\begin{table}",
-            "\\centering",
-            f"\\begin{{tabular}}{{{columns}}}",
-            "\\toprule",
-            f"{' & '.join(map(_in_latex, table.headers))} \\\\",
-            "\\midrule",
-            *lines,
-            "\\bottomrule",
-            "\\end{tabular}",
-            *(f"\\par\\footnotesize {_in_latex(note)}" for note in table.notes),
-            f"\\caption{{{_in_latex(table.title)}}}",
-            "\\end{table}\n",
-        ]
+    head, *rows = (" & ".join(map(_in_latex, row)) for row in (table.headers, *table.rows))
+    body = "".join(f"{row} \\\\\n" for row in rows)
+    notes = "".join(f"\\par\\footnotesize {_in_latex(note)}\n" for note in table.notes)
+    return (
+        f"\\begin{{table}}\n\\centering\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{head} \\\\\n"
+        f"\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n{notes}"
+        f"\\caption{{{_in_latex(table.title)}}}\n\\end{{table}}\n"
     )
 
 
@@ -140,11 +123,7 @@ def _without_formula(value: object) -> object:
 
 
 def frame(rows: Iterable[Mapping[str, Any]]) -> DataFrame:
-    """Returns rows as a pandas frame.
-
-    Raises:
-        UserError: pandas is not installed.
-    """
+    """Returns rows as a pandas frame."""
     require("a frame", "pandas")
     import pandas
 
@@ -154,8 +133,7 @@ def frame(rows: Iterable[Mapping[str, Any]]) -> DataFrame:
 def swept_columns(labels: Sequence[str]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Returns headers and rows for labels, with a column per swept parameter.
 
-    Args:
-        labels: Labels such as `default@retriever.k=3,chunker.size=50`, or names of pipelines.
+    Labels are such as `default@retriever.k=3,chunker.size=50`, or names of pipelines.
     """
     points = [(name, dict(_values(point))) for name, _, point in map(_parted, labels)]
     swept = tuple(dict.fromkeys(path for _, values in points for path in values))

@@ -22,7 +22,7 @@ from leporello.config.layers import Layers
 from leporello.config.loading import check_files
 from leporello.config.metrics import entry_of, metrics_of, specs_of
 from leporello.config.placement import Placement
-from leporello.config.suites import suite_named
+from leporello.config.suite_files import suite_named
 from leporello.core.errors import (
     ConfigError,
     EmptySubsetError,

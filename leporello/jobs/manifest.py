@@ -24,7 +24,7 @@ from leporello.core.files import read_json, write_json
 from leporello.core.hashing import digest
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import JSON
-from leporello.core.yaml.writing import write_yaml
+from leporello.core.yaml.scalars import write_yaml
 from leporello.engine.database import FORM
 from leporello.jobs.directory import RunDirectory
 from leporello.metrics import METRICS, Metric

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from leporello import loaders
-from leporello.core.calls.loader_calls import load_with
+from leporello.core.calls.contracts import load_with
 from leporello.core.errors import UserError
 from leporello.core.files import opened
 from leporello.core.protocols import Loader

@@ -68,12 +68,7 @@ class Calibration:
 
     @classmethod
     def from_row(cls, row: Any) -> Calibration:  # noqa: ANN401 -- any JSON
-        """Returns the calibration from the result of `row`.
-
-        Raises:
-            ValueError: The row is not valid.
-            TypeError: The row is not a mapping, or has values of other types.
-        """
+        """Returns the calibration from a result of `row`; else raises ValueError or TypeError."""
         if not isinstance(row, Mapping):
             raise TypeError("it does not contain a mapping")
         if "slope" in row:
@@ -103,15 +98,7 @@ class TakesCalibration:
 
 
 def calibrated(outputs: Sequence[Output], calibration: Calibration | Path | None) -> list[Output]:
-    """Returns outputs with calibrated probabilities.
-
-    Args:
-        outputs: Outputs of a reader.
-        calibration: Calibration, or its file; None leaves the outputs unchanged.
-
-    Raises:
-        UserError: The file is missing or not valid.
-    """
+    """Returns outputs with probabilities of a calibration or its file; None changes nothing."""
     if calibration is None:
         return [*outputs]
     if isinstance(calibration, Path):
@@ -147,11 +134,7 @@ def odds_of(probability: float) -> float:
 
 
 def read_calibration(path: Path) -> Calibration:
-    """Returns the calibration of a JSON file.
-
-    Raises:
-        UserError: The file is missing or not valid.
-    """
+    """Returns the calibration of a JSON file."""
     try:
         return Calibration.from_row(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, KeyError) as error:
@@ -161,13 +144,9 @@ def read_calibration(path: Path) -> Calibration:
 
 
 def fit(method: Method, scores: Iterable[float], shares: Iterable[float]) -> Calibration:
-    """Returns the calibration that fits the scores of answers to their correctness.
+    """Returns the calibration that fits the scores of answers to their correctness, 0 to 1.
 
-    Args:
-        method: `platt` fits two numbers; `isotonic` fits a step function and needs some hundred
-            answers.
-        scores: Finite scores.
-        shares: Correctness of each answer, 0 to 1.
+    `platt` fits two numbers; `isotonic` fits a step function and needs some hundred answers.
     """
     import numpy as np
 
@@ -193,8 +172,7 @@ def fit_logistic(
 ) -> tuple[float, float, float]:
     """Fits a logistic function to shares, 0 to 1, of groups of these sizes.
 
-    Returns:
-        Slope, log odds at the mean score, and the mean score.
+    Returns slope, log odds at the mean score, and the mean score.
     """
     import numpy as np
     from sklearn.linear_model import LogisticRegression

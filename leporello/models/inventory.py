@@ -35,9 +35,6 @@ def known_models(folders: Iterable[Path] = ()) -> Iterator[KnownModel]:
     """Yields the models of packages, of the hub's cache, of folders, and of local servers.
 
     A folder may be a model, or contain models as folders and GGUF files.
-
-    Raises:
-        UserError: A folder does not exist.
     """
     for name in EMBEDDED:
         yield _package_model(name)
@@ -70,8 +67,7 @@ def _hub_models() -> Iterator[KnownModel]:
     for folder in sorted(Path(HF_HUB_CACHE).glob("models--*")):
         name = folder.name.removeprefix("models--").replace("--", "/")
         try:
-            # Offline: the files in the hub's cache are sufficient, and there may be dozens of
-            # models.
+            # Offline: the files in the hub's cache suffice, and there may be dozens of models.
             model = resolve(name, ask=False)
         except UserError:  # the download is incomplete, or the model does not read text
             continue

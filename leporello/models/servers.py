@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from leporello.core.environment.deadlines import within
+from leporello.core.environment.platform import within
 from leporello.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -32,13 +32,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A model server with its default settings.
-
-    Attributes:
-        title: Name of the program.
-        port: Number of its default port.
-        start: Command that starts it.
-    """
+    """A model server with its default port, and the command that starts it."""
 
     title: str
     port: int
@@ -80,9 +74,6 @@ def list_models(base_url: str, kind: str = "", timeout: float = _TIMEOUT) -> lis
         base_url: Address of the server.
         kind: Key of `SERVERS`; empty if unknown.
         timeout: Limit in seconds for each answer.
-
-    Raises:
-        UserError: No server answers, or its answer is not valid.
     """
     reply = _request_json(base_url, "/models", timeout, kind)
     entries = reply.get("data") if isinstance(reply, Mapping) else None
@@ -145,8 +136,7 @@ def _request_json(
         # A company's proxy would be asked for 127.0.0.1, which is another machine there.
         with httpx2.Client(timeout=timeout, trust_env=not loopback) as client:
             url, method = base_url.rstrip("/") + path, "POST" if body else "GET"
-            # The client's own time-out applies to each byte, so a slow server could block the
-            # command.
+            # The client's own time-out applies to each byte, so a slow server could block us.
             return within(timeout, lambda: _reply(client.stream(method, url, json=body)))
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError) as error:
         server = SERVERS.get(kind)
@@ -156,11 +146,7 @@ def _request_json(
 
 
 def _reply(request: AbstractContextManager[httpx2.Response]) -> Any:  # noqa: ANN401 -- any JSON
-    """Returns the JSON of a response.
-
-    Raises:
-        ValueError: The response is an error, too large, or not JSON.
-    """
+    """Returns the JSON of a response; raises ValueError for errors and for too large answers."""
     with request as response:
         content = bytearray()
         for block in response.iter_bytes():

@@ -1,23 +1,27 @@
-"""Reads shipped weights: 8 bits per number, a scale per row, and checksums in `config.json`."""
+"""Reads shipped weights (8 bits per number, checksums in `config.json`), and refuses unsafe ones.
+
+From other models, only safetensors and JSON are loaded, never pickles or code.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from leporello.core.errors import UserError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SCALE = ".scale"
 LEFT, RIGHT = ".left", ".right"
 
-Arrays = dict[str, NDArray[Any]]
+Arrays: TypeAlias = "dict[str, NDArray[Any]]"
 
 
 @dataclass(frozen=True)
@@ -31,11 +35,7 @@ class ModelFolder:
     path: Path
 
     def config(self) -> dict[str, Any]:
-        """Returns the content of `config.json`.
-
-        Raises:
-            UserError: The file is missing or not valid.
-        """
+        """Returns the content of `config.json`."""
         try:
             config = json.loads(self._bytes("config.json"))
         except (ValueError, RecursionError) as error:
@@ -45,11 +45,7 @@ class ModelFolder:
         return config
 
     def checked(self, name: str) -> bytes:
-        """Returns the bytes of a file that `config.json` lists.
-
-        Raises:
-            UserError: The file is missing, not listed, or differs from its checksum.
-        """
+        """Returns the bytes of a file that `config.json` lists."""
         checksum = self.config().get("sha256", {}).get(name)
         content = self._bytes(name)
         if checksum is None:
@@ -81,6 +77,9 @@ def unpack(content: bytes, base: Arrays | None = None, int8: str | None = None) 
     Raises:
         UserError: The content is not a safetensors file.
     """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
     try:
         stored = load(content)
     except (SafetensorError, ValueError) as error:
@@ -99,9 +98,38 @@ def unpack(content: bytes, base: Arrays | None = None, int8: str | None = None) 
     for name, value in plain.items():
         if name.endswith(LEFT):
             stem = name.removesuffix(LEFT)
-            # Low-rank differences, so a second set of heads does not ship the encoder again
-            # (decision 32).
+            # Low-rank differences, so a second set of heads ships no second encoder (decision 32).
             weights[stem] = (base or {})[stem] + value @ plain[stem + RIGHT]
         elif not name.endswith(RIGHT):
             weights[name] = value
     return weights
+
+
+def refuse_pickles(model: str, folders: Iterable[Path], convert: str) -> None:
+    """Raises UserError if the only weights of a model are a pickle, which can run any code.
+
+    `folders` may contain weights. `convert` is a line of Python that saves them as safetensors.
+    """
+    for folder in folders:
+        pickles = sorted(folder.glob("pytorch_model*.bin"))
+        if pickles and not any(folder.glob("*.safetensors")):
+            raise UserError(
+                f"model {model!r} has weights as a pickle only ({pickles[0]}), and a pickle can"
+                " run any code. If you trust its source, convert it once and use the new folder:\n"
+                f'  python -c "{convert}"'
+            )
+
+
+def refused_code(model: str, error: Exception) -> UserError | None:
+    """Returns the error for a model that libraries reject because of its own code, or None."""
+    if "trust_remote_code" not in str(error):
+        return None
+    return UserError(
+        f"model {model!r} needs its own Python code, which is never run; choose a model whose"
+        " architecture the installed libraries support"
+    )
+
+
+def disable_pickle_conversion() -> None:
+    """Disables a service that converts pickles, to which transformers would send the hub token."""
+    os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")

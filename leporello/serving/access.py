@@ -44,11 +44,6 @@ class AccessControl:
 
     Requests have the token as a bearer token. A cookie would be sent to the servers of other users
     too, since browsers send cookies to all ports of a host.
-
-    Attributes:
-        app: Application that is protected.
-        token: Secret of this server.
-        port: Port of this server.
     """
 
     app: ASGIApp
@@ -134,9 +129,7 @@ class TooLargeError(UserError):
 async def limited(blocks: AsyncIterator[bytes], limit: int, name: str) -> AsyncIterator[bytes]:
     """Yields the blocks of a request while their total is within a limit in bytes.
 
-    Raises:
-        TooLargeError: The request is larger; counted while it arrives, since a client may send any
-            `Content-Length`.
+    A larger request is a TooLargeError, found while it arrives: clients may send any length.
     """
     size = 0
     async for block in blocks:
@@ -147,9 +140,5 @@ async def limited(blocks: AsyncIterator[bytes], limit: int, name: str) -> AsyncI
 
 
 async def body(request: Request, limit: int) -> bytes:
-    """Returns the body of a request of at most `limit` bytes.
-
-    Raises:
-        TooLargeError: The request is larger.
-    """
+    """Returns the body of a request; `TooLargeError` if it exceeds the limit in bytes."""
     return b"".join([block async for block in limited(request.stream(), limit, "the request")])

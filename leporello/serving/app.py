@@ -20,9 +20,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from leporello.core.environment.input_limits import COUNT, NUMBER_LETTERS
+from leporello.core.environment.input_limits import COUNT, NUMBER_LETTERS, count_of
 from leporello.core.errors import Stopped, UserError
-from leporello.core.numbers import count_of
 from leporello.engine.progress import Cancellable
 from leporello.engine.reading import ReadStatistics
 from leporello.runs.ask import Session
@@ -204,16 +203,11 @@ def serve(
         port: Port on 127.0.0.1; 0 chooses a free port.
         ready: Function that receives the address with the token when the server is ready.
         originals: Functions that read the files; see `AskSettings.originals`.
-
-    Raises:
-        UserError: The port is in use, or not allowed.
-        KeyboardInterrupt: The server was stopped.
     """
     import uvicorn
 
     try:
-        # Bound here rather than by uvicorn, so that the port is known before the address is
-        # printed.
+        # Bound here rather than by uvicorn: the address has the port.
         listening = socket.create_server(("127.0.0.1", port))
     except (OSError, OverflowError) as error:
         raise UserError(f"port {port} of 127.0.0.1 is not available: {error}") from None

@@ -47,8 +47,6 @@ class Block:
 
     Attributes:
         kind: Shape: in `lines` and `code` line breaks are kept, elsewhere they are blanks.
-        start: First character.
-        end: End (exclusive), without the white space after the block.
         level: Level of a heading from 1, depth of an item from 0; 1 for the first rows of a table.
         names: Columns of a table whose cells repeat them: `Price: 3`.
         markdown: Whether emphasis marks have a meaning.
@@ -113,8 +111,6 @@ def _titles(document: Document) -> dict[int, tuple[str, int]]:
 
 
 class _BlockScan:
-    """Blocks of one file."""
-
     def __init__(
         self, text: str, end: int, suffix: str, titles: dict[int, tuple[str, int]]
     ) -> None:

@@ -64,11 +64,7 @@ class OpenDocuments:
     originals: list[Mapping[str, Callable[[], bytes]]] = field(default_factory=lambda: [{}])
 
     async def add(self, name: str, data: AsyncIterator[bytes]) -> int:
-        """Adds a file and returns its number; the copy on disk is deleted after loading.
-
-        Raises:
-            UserError: The file is too large, or cannot be read.
-        """
+        """Adds a file and returns its number; the copy on disk is deleted after loading."""
         with TemporaryDirectory(prefix="leporello-") as folder:
             path = Path(folder) / _file_name(name)
             await self._write(path, data)
@@ -101,11 +97,7 @@ class OpenDocuments:
         )
 
     def pdf(self, number: int, offset: int) -> tuple[bytes, int]:
-        """Returns the PDF file that contains a character, and the number of its page from 1.
-
-        Raises:
-            UserError: The character is not from a PDF file, or the file no longer exists.
-        """
+        """Returns the PDF file that contains a character, and the number of its page from 1."""
         document = self.sessions[number].document
         name, start = "", 0
         if document.members:
@@ -133,7 +125,6 @@ class OpenDocuments:
 
 
 def _file_name(name: str) -> str:
-    """Returns a safe file name without folders, with the original suffix."""
     path = Path(_MARGIN.sub("_", name.replace("\\", "/").rpartition("/")[2]) or "file")
     return f"{path.stem[:50].lstrip('.') or 'file'}{path.suffix[:12]}"
 

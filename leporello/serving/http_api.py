@@ -47,9 +47,7 @@ class DocumentsReply(BaseModel):
 def tool_routes(session_of: Callable[[int], Session]) -> list[Route]:
     """Returns the routes of the tools, of their description and its page.
 
-    Args:
-        session_of: Function that returns the conversation about the document with a number, or
-            raises `HTTPException`.
+    `session_of` returns the conversation about the document with a number.
     """
     return [
         *(Route(f"/{t.__name__}", _endpoint(t, session_of), methods=["POST"]) for t in TOOLS),
@@ -91,16 +89,13 @@ def _endpoint(
 
 
 def _sentence(error: ValidationError) -> str:
-    places = (
-        (".".join(map(str, fault["loc"])) or "the request", fault["msg"])
-        for fault in error.errors()
-    )
-    return "; ".join(f"{place}: {message}" for place, message in places)
+    places = (".".join(map(str, fault["loc"])) or "the request" for fault in error.errors())
+    texts = (fault["msg"].replace("Input should", "must") for fault in error.errors())
+    return "; ".join(f"{place}: {text}" for place, text in zip(places, texts, strict=True))
 
 
 @cache
 def _request_of(tool: Callable[..., BaseModel]) -> type[BaseModel]:
-    """Returns the model of a tool's request: its parameters and the document's number."""
     fields: dict[str, Any] = {
         p.name: (p.annotation, ... if p.default is p.empty else p.default)
         for p in parameters_of(tool)

@@ -101,11 +101,7 @@ class OutlineReply(BaseModel):
 
 
 def ask(session: Session, question: Question, most: Most = 5) -> AnswerReply:
-    """Answers one question about the document.
-
-    Raises:
-        UserError: A stage failed; the message has the reason.
-    """
+    """Answers one question about the document."""
     [answer] = session.answers([question], Listener())
     document = answer.document
     return AnswerReply(
@@ -127,9 +123,6 @@ def passages(
     """Finds the passages that are relevant to a question, or returns a range of the document.
 
     No model is used. Take `start` and `end` from `outline` or from another passage.
-
-    Raises:
-        UserError: A stage failed; the message has the reason.
     """
     document = session.document
     if end > start:
@@ -167,8 +160,7 @@ def outline(session: Session, like: Like = "", most: Entries = 200) -> OutlineRe
     )
 
 
-# Their signatures are the schemas of HTTP and MCP, so both always have the same tools (decision
-# 43).
+# Their signatures are the schemas of HTTP and MCP, so both have the same tools (decision 43).
 TOOLS: tuple[Callable[..., BaseModel], ...] = (ask, passages, outline)
 
 
@@ -179,7 +171,7 @@ def parameters_of(tool: Callable[..., BaseModel]) -> list[Parameter]:
 
 def purpose_of(tool: Callable[..., BaseModel]) -> str:
     """Returns the description of a tool from its docstring."""
-    return (getdoc(tool) or "").partition("\n\nRaises:")[0]
+    return getdoc(tool) or ""
 
 
 def name_of(document: Document, item: Member | Place | Section) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 from fsspec.spec import AbstractFileSystem
 
-from leporello.core.environment.deadlines import within
+from leporello.core.environment.platform import within
 from leporello.core.secrets import redact
 
 # So these statuses get the same messages as S3's and the disk's errors.
@@ -26,11 +26,7 @@ _UNSIZED = 2**30  # bytes of a file whose size the server does not send
 
 
 def _keep_key(response: httpx2.Response) -> None:
-    """Prevents redirects of a request with a key to another host, or to plain HTTP.
-
-    Raises:
-        ConnectionError: The server sends such a redirect.
-    """
+    """Prevents redirects of a request with a key to another host, or to plain HTTP."""
     source, request = response.url, response.request
     if not response.has_redirect_location:
         return

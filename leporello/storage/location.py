@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from leporello.core.environment.extras import install_command
 from leporello.core.errors import UserError
-from leporello.core.secrets import key, redact
+from leporello.core.secrets import VARIABLE, key, redact
 from leporello.models.locate import cache_directory
 
 LOCK, PARTIAL = ".lock.json", ".part"
@@ -31,7 +31,6 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Keys by which fsspec's file systems identify the version of a file, the best first.
 # An ETag changes with the content; a time to the second misses a change within that second.
 _VERSIONS = ("ETag", "etag", "LastModified", "last_modified", "mtime", "modified", "created")
-VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 _UNSAFE = re.compile(r"^\.+|[^\w.,=@+-]+")
 T = TypeVar("T")
 _log = logging.getLogger("leporello")
@@ -62,8 +61,7 @@ class Location:
                 lambda system, path: (path, system.find(path, detail=True)), under
             )
             start = len(root.removesuffix(under).rstrip("/")) + 1
-            # The lock and partial files belong to other processes; fetching them would break their
-            # protocol.
+            # The lock and partial files belong to the protocols of other processes.
             names = {path[start:]: info for path, info in entries.items()}
             return {
                 n: i for n, i in names.items() if n not in ("", LOCK) and not n.endswith(PARTIAL)
@@ -82,8 +80,7 @@ class Location:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 # Workers start together and would all download the same gigabytes.
                 with FileLock(path.with_name(".lock")):
-                    # Checked again: another process may have fetched the file while this one waited
-                    # for the lock.
+                    # Checked again: another process may have fetched the file meanwhile.
                     copy = copy if version and copy.exists() else self._fetch(version, path)
             with suppress(OSError):
                 os.utime(copy.parent)  # the time of last use, for `cache gc`
@@ -139,7 +136,6 @@ class Location:
                 self._call(lambda system, root: system.rm(_paths(root, names)))
 
     def _fetch(self, version: str, path: Path) -> Path:
-        """Downloads under a temporary name, and renames the complete file."""
         _log.info("fetching %s", self.url)
         part = path.with_name(path.name + PARTIAL)
         self.get({"": part})
@@ -148,8 +144,7 @@ class Location:
             raise UserError(f"{self.url}: has changed while it was fetched; run it again")
         if not version:  # the server has no version, so use a hash of the content
             with part.open("rb") as file:
-                # So such a file is downloaded each time; its copies at least never overwrite each
-                # other.
+                # So such a file is downloaded each time; its copies never overwrite each other.
                 version = hashlib.file_digest(file, "sha256").hexdigest()[:16]
         copy = path.parent / version / path.name
         copy.parent.mkdir(exist_ok=True)
@@ -157,8 +152,7 @@ class Location:
 
     def _call(self, action: Callable[[Any, str], T], name: str = "") -> T:
         with _user_errors(f"{self.url}/{name}" if name else self.url):
-            # fsspec's own needs aiohttp and seven more packages, just to ask a question of a web
-            # page.
+            # fsspec's own file system needs aiohttp and seven more packages.
             if is_web(self.url):
                 from leporello.storage.http import WebFileSystem
 
@@ -167,8 +161,7 @@ class Location:
 
             system, root = fsspec.url_to_fs(expanded(self.url))
             [path] = _paths(root, [name])
-            # fsspec would repeat a listing from minutes ago, and a run would not see its new
-            # shards.
+            # fsspec would repeat a listing from minutes ago, without new shards of a run.
             system.invalidate_cache(path)  # the cached listing may be outdated
             return action(system, path)
 
@@ -208,7 +201,6 @@ def _paths(root: str, names: Collection[str]) -> list[str]:
 
 @contextmanager
 def _user_errors(url: str) -> Iterator[None]:
-    """Converts errors of a protocol's libraries to `UserError`."""
     try:
         yield
     except UserError:

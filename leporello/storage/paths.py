@@ -14,7 +14,8 @@ from typing import IO, Any
 from urllib.parse import parse_qsl
 
 from leporello.core.errors import UserError
-from leporello.storage.location import VARIABLE, Location, MissingError, is_web
+from leporello.core.secrets import VARIABLE
+from leporello.storage.location import Location, MissingError, is_web
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 # A plug-in's or config's `Path("s3://b/x")` is `s3:/b/x`; it is repaired instead of refused.
@@ -105,8 +106,7 @@ def is_there(text: str) -> bool:
 def to_path(path: str | Path) -> Path:
     """Returns a user's path or URL, or a `Path` that was created from a URL, as a path.
 
-    Raises:
-        UserError: The URL contains a secret, or the path is in a circle of links.
+    It rejects URLs with a secret, and paths in a circle of links.
     """
     if isinstance(path, RemotePath):
         return path

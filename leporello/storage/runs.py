@@ -1,15 +1,27 @@
-"""Runs at URLs: synchronises a local copy with the URL, or downloads all files to view them."""
+"""Runs at URLs: synchronises a local copy with the URL, or downloads all files to view them.
+
+The lock of a run is a small file, refreshed once per minute. S3 and GCS have exclusive creation of
+files, so if two machines start at once, only one gets the lock. On other stores, and when a stale
+lock is replaced, the last writer wins; the other process notices that its token was replaced before
+it writes anything else.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
+import platform
+import secrets
 import shutil
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -23,16 +35,20 @@ from leporello.storage.location import (
     local_copy,
     version_of,
 )
-from leporello.storage.lock import LostError, check_lock, take_lock, write_lock
 from leporello.storage.paths import RemotePath, to_path
 
 # A tenth of the time until a lock is stale, so nine refreshes may fail.
 _EVERY = 60.0  # seconds
+_STALE = 600.0  # seconds without an update; also bounds how far clocks of machines may differ
 # Recorded in the ledger after each group, so a killed download repeats at most this many files.
 _AT_ONCE = 256  # files
 _MANIFEST, _JOURNAL = "manifest.json", "-journal"
 _LEDGER = ".remote.jsonl"  # per file of a copy: its version when downloaded, or size when uploaded
 _log = logging.getLogger("leporello")
+
+
+class LostError(UserError):
+    """Another process has taken over the run."""
 
 
 @dataclass
@@ -72,9 +88,8 @@ class RemoteRun:
         location, copied = Location(self.url), {} if names else self._copied()
         if self.token:
             try:
-                # A worker too must notice that another process has the run, before it overwrites
-                # its files.
-                check_lock(location, self.token)
+                # A worker too must notice that another process has the run, before it writes.
+                _check_lock(location, self.token)
             except LostError as error:
                 self.lost = error  # permanent, even if the lock changes again
                 raise
@@ -84,8 +99,7 @@ class RemoteRun:
         files = {name: path for name, path in self._files(names or [""]) if name not in copied}
         sizes = {name: path.stat().st_size for name, path in files.items()}
         location.put(files)
-        # Sizes, since asking the store for the new versions would take one more request for each
-        # file.
+        # Sizes, since asking the store for new versions takes one more request per file.
         self._record(sizes)
 
     def get(self, *names: str) -> None:
@@ -178,7 +192,7 @@ def remote_run(url: str) -> Iterator[RemoteRun]:
             stack.enter_context(FileLock(file.with_name(".lock"), timeout=0))
         except Timeout:
             raise UserError(f"{url}: another process is running there") from None
-        run.token = take_lock(Location(url), file)
+        run.token = _take_lock(Location(url), file)
         stack.enter_context(_refreshed_lock(run, file))
         run.resume()
         _log.info("%s: its copy on this machine is %s", url, run.directory)
@@ -193,8 +207,8 @@ def _refreshed_lock(run: RemoteRun, file: Path) -> Iterator[None]:
     def work() -> None:
         while not (ended.wait(_EVERY) or run.lost):
             try:
-                check_lock(location, run.token)
-                write_lock(location, file, run.token)
+                _check_lock(location, run.token)
+                _write_lock(location, file, run.token)
             except LostError as error:
                 run.lost = error
             except (UserError, OSError) as error:
@@ -209,8 +223,66 @@ def _refreshed_lock(run: RemoteRun, file: Path) -> Iterator[None]:
         ended.set()
         thread.join()
         with suppress(UserError):  # the lock expires in ten minutes in any case
-            check_lock(location, run.token)
+            _check_lock(location, run.token)
             location.remove([LOCK])
+
+
+def _take_lock(location: Location, file: Path) -> str:
+    """Takes the lock and returns its token; raises UserError if another process holds it.
+
+    The caller must be the only process that uses the file's folder. A lock that equals the local
+    file was therefore left by an earlier process of this machine, and is replaced.
+    """
+    if row := _row(location.read(LOCK)):
+        # The local copy shows that a killed process of this machine left the lock.
+        local = _row(file.read_bytes() if file.exists() else b"")
+        is_local = (local["host"], local["token"]) == (platform.node(), row["token"])
+        if not is_local and time.time() < row["time"] + _STALE:
+            raise UserError(
+                f"{location.url}: {_process(row)} is running there; wait for it, or use another"
+                " --out. If it has ended, try again ten minutes after its last update"
+            )
+        _log.info("%s: taken over from %s, which has ended", location.url, _process(row))
+        # Needed because `create` fails on an existing file; the check below catches a rare race.
+        location.remove([LOCK])
+    token = secrets.token_hex(8)
+    _write_lock(location, file, token, create=True)
+    # Some stores have no exclusive creation of files, so another process may have overwritten it.
+    _check_lock(location, token)
+    return token
+
+
+def _check_lock(location: Location, token: str) -> None:
+    """Raises LostError if the run's lock has another token."""
+    row = _row(location.read(LOCK))
+    if row.get("token") != token:
+        reason = f"{_process(row)} holds it now" if row else "it was deleted"
+        raise LostError(
+            f"{location.url}: this process has lost the lock ({reason}) and ends, since only one"
+            " process may write"
+        )
+
+
+def _write_lock(location: Location, file: Path, token: str, *, create: bool = False) -> None:
+    """Writes the lock of this process to a local file, and uploads it."""
+    row = {"host": platform.node(), "pid": os.getpid(), "time": time.time(), "token": token}
+    file.write_text(json.dumps(row), encoding="utf-8")
+    location.put({LOCK: file}, create=create)
+
+
+def _row(content: bytes | None) -> dict[str, Any]:
+    """Returns the fields of a lock, with time 0 if it is unreadable; empty without a lock."""
+    # Time 0 makes a damaged lock stale, so it blocks nobody forever.
+    row: dict[str, Any] = {"host": "an unknown host", "pid": "?", "time": 0.0, "token": ""}
+    with suppress(ValueError, TypeError, KeyError):
+        fields = json.loads(content or b"")
+        row |= {**fields, "time": float(fields["time"])}
+    return {} if content is None else row
+
+
+def _process(row: dict[str, Any]) -> str:
+    time = datetime.fromtimestamp(row["time"]).astimezone()
+    return f"process {row['pid']} on {row['host']} (last update at {time:%Y-%m-%d %H:%M})"
 
 
 def run_at(text: str) -> Path:

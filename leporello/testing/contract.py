@@ -189,9 +189,7 @@ class _TooManyStepsError(BaseException):
 def steps(call: Callable[[], Any], most: float = math.inf) -> int:
     """Returns the number of lines of Python that a call runs: its time on any machine.
 
-    Args:
-        call: Function to call.
-        most: Number of lines after which the call is stopped.
+    The call is stopped after `most` lines.
     """
     count = 0
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from leporello.core.calls.loader_calls import load_with
+from leporello.core.calls.contracts import load_with
 from leporello.core.errors import UserError
 from leporello.core.protocols import Sharded
 from leporello.core.records import Document, Example, Prediction, Read

@@ -234,6 +234,5 @@ def _run(stages: Pipeline, examples: Sequence[Example]) -> Any:
 
 
 def _chunks(document: Document) -> tuple[Chunk, ...]:
-    """Returns chunks of equal length that cover the document."""
     end = len(document.text)
     return tuple(document.chunk(n, min(n + _SIZE, end)) for n in range(0, end, _SIZE))

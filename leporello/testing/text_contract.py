@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
+from unittest.mock import patch
 
 import pytest
 
@@ -17,13 +20,14 @@ from leporello.core.environment.classes import find_class
 from leporello.core.protocols import KINDS
 from leporello.core.records import Document, Example, Span
 from leporello.engine.shard_rows import Rows, rows_of
+from leporello.engine.store import Store
 from leporello.testing.contract import Maker, PlugInContract, fail, steps
-from leporello.testing.kills import resumed
 from leporello.testing.texts import DOCUMENTS, ODD, QUESTIONS, Echo, examples_on, long_text
 
 _SHORT, _TIMES = 2_000, 8  # characters of a short text, and factor of the longer text
 _MOST = 3  # times as long as linear: allows n log n, but not the square of n
 _NOTICED = 2.0  # seconds; a shorter time is always accepted
+_Result = TypeVar("_Result")
 
 
 class TextContract(PlugInContract):
@@ -144,3 +148,44 @@ def _example(name: str, text: str, question: str) -> Example:
 
 def _built_in(key: str, name: str) -> Any:
     return find_class(name, KINDS[key], Path(), ours=True)
+
+
+class KilledError(BaseException):
+    """Simulates a kill; not an Exception, so that no stage catches it."""
+
+
+@contextmanager
+def killed_after(commits: int) -> Iterator[list[bool]]:
+    """Ends the block at the first commit after a number of commits; yields a list.
+
+    The list contains True once the block has been ended.
+    """
+    commit, number, killed = Store.commit, 0, list[bool]()
+
+    def count_or_kill(store: Store) -> None:
+        nonlocal number
+        if number == commits:
+            killed[:] = [True]
+            raise KilledError
+        if store._database.in_transaction:
+            number += 1
+        commit(store)
+
+    with suppress(KilledError), patch.object(Store, "commit", count_or_kill):
+        yield killed
+
+
+def resumed(
+    run: Callable[[Path], _Result], folder: Path, commits: Iterable[int] | None = None
+) -> Iterator[_Result]:
+    """Yields the results of runs that were killed after these numbers of commits, and resumed.
+
+    `run` runs with a store at a path in the folder. Without numbers, every commit is tried.
+    """
+    for number in count() if commits is None else commits:
+        path = folder / f"killed after {number}.sqlite"
+        with killed_after(number) as killed:
+            run(path)
+        if not killed:
+            return
+        yield run(path)

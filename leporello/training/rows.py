@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
-from leporello.config.suites import suite_named
+from leporello.config.suite_files import suite_named
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.jobs.options import TrainOptions

@@ -20,8 +20,8 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import Task
 from leporello.core.records import JSON, Example
 from leporello.core.training import Training
+from leporello.core.yaml.scalars import write_yaml
 from leporello.core.yaml.tree import ConfigSource
-from leporello.core.yaml.writing import write_yaml
 from leporello.engine.progress import Progress
 from leporello.engine.task_examples import examples_of, task_errors
 from leporello.jobs.manifest import job_signature

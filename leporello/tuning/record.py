@@ -11,7 +11,7 @@ from leporello.config import PipelineSpec
 from leporello.config.specs import shortened
 from leporello.core import __version__
 from leporello.core.records import JSON
-from leporello.core.yaml.writing import write_yaml
+from leporello.core.yaml.scalars import write_yaml
 from leporello.tuning.documents import Documents
 from leporello.tuning.evaluation import Estimate, Evaluator
 

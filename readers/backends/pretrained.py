@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 from leporello.models.locate import loadable
-from leporello.models.safety import disable_pickle_conversion, refuse_pickles, refused_code
+from leporello.models.weights import disable_pickle_conversion, refuse_pickles, refused_code
 from leporello.readers.batching.memo import TokenMemo
 from leporello.readers.prompting.template import encodable
 

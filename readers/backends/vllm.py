@@ -12,7 +12,7 @@ from typing import Any
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 from leporello.models.locate import loadable
-from leporello.models.safety import disable_pickle_conversion
+from leporello.models.weights import disable_pickle_conversion
 from leporello.readers.backends.backend import Precision, torch_dtype
 from leporello.readers.backends.decoding import Decoding, end_tokens
 from leporello.readers.backends.pretrained import Tokens, read_config

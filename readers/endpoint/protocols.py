@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-from leporello.core.numbers import count_of
+from leporello.core.environment.input_limits import count_of
 from leporello.text.typed.parse import kind_of
 
 Mode: TypeAlias = Literal["chat", "completions", "messages"]

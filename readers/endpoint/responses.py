@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from leporello.core.environment.input_limits import SECONDS
-from leporello.core.numbers import count_of
+from leporello.core.environment.input_limits import SECONDS, count_of
 from leporello.readers.endpoint.messages import message_of
 from leporello.readers.endpoint.protocols import ServerProtocol
 from leporello.readers.prompting.template import encodable

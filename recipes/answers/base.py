@@ -11,8 +11,8 @@ from tokenizers import Tokenizer
 from transformers import AutoTokenizer
 
 from leporello.core.errors import UserError
+from leporello.models.conversion import quantised_bert
 from leporello.models.locate import loadable, locate
-from leporello.models.quantised import quantised_bert
 from leporello.readers.backends import pretrained
 from recipes.answers.settings import AnswersSettings
 

@@ -36,11 +36,16 @@ def test_a_missing_file_is_refused_before_pipelines_are_imported(tmp_path: Path)
     assert "leporello.runs.ask" not in process.stdout.split()
 
 
-def test_one_answer_from_all_files_needs_a_model(tmp_path: Path) -> None:
-    """The model of the pipeline would repeat itself."""
-    (tmp_path / "a.txt").write_text("The mill is blue.")
-    error = leporello("ask", tmp_path / "a.txt", "What is blue?", "--over", status=2).stderr
-    assert "name a larger one by --model" in error
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--over"], "name a larger one by --model"),
+        (["--model", "./absent"], "there is no such file or folder"),
+    ],
+)
+def test_a_missing_model_is_reported(file: Path, options: list[str], message: str) -> None:
+    """One answer from all files needs a larger model, since the pipeline's would repeat itself."""
+    assert message in leporello("ask", file, "Who?", *options, status=2).stderr
 
 
 def test_the_answer_is_the_first_line(file: Path) -> None:
@@ -89,12 +94,6 @@ def test_another_language_is_noted_before_the_answer(tmp_path: Path) -> None:
     assert first.startswith("note: the document does not look English")
     answer = json.loads(leporello("ask", path, "Wer ist alt?", "--json").stdout)
     assert "--model" in answer["notes"][0]
-
-
-def test_a_model_that_does_not_exist_is_reported(file: Path) -> None:
-    """`--model` replaces the model of the pipeline's reader."""
-    process = leporello("ask", file, "Who?", "--model", "./absent", status=2)
-    assert "there is no such file or folder" in process.stderr
 
 
 def test_a_document_cannot_control_the_terminal(tmp_path: Path) -> None:

@@ -98,6 +98,8 @@ def test_the_readmes_retriever_runs_from_a_file_outside_the_project(tmp_path: Pa
         (["list", "chunker"], "there is no list or class 'chunker'; did you mean 'chunkers'"),
         (["plan", "lead", "--task", "x"], "there is no task 'x'"),
         (["rnu"], "No such command 'rnu'"),
+        (["run", "lead", "--set", "retreiver.k=3"], "did you mean 'retriever'"),
+        (["run", "lead", "--metric", "f2"], "did you mean 'f1'"),
     ],
 )
 def test_a_mistake_of_the_users_ends_with_status_2(
@@ -166,21 +168,17 @@ def test_the_recall_of_what_was_read_comes_before_that_of_hits(tmp_path: Path) -
 
 
 def test_check_reads_the_documents_files(tmp_path: Path) -> None:
-    """A file that is missing is an error with the line of its row."""
+    """A file that is missing is an error with the line of its row, also beside other errors."""
     config = _project(tmp_path)
-    assert "no errors" in leporello("check", "--config", config).stdout
+    assert "no errors: 1 pipeline, 1 task\n" in leporello("check", "--config", config).stdout
     write_files(tmp_path, {"lamps.jsonl": [{"id": "a", "document_path": "a.txt"}]})
     error = leporello("check", "--config", config, status=2).stderr
     assert "lamps.jsonl:1: document_path:" in error
     assert "a.txt: there is no such file" in error
-
-
-def test_a_wrong_name_is_answered_with_the_likely_one(tmp_path: Path) -> None:
-    """It covers stages in `--set`, and metrics of two letters."""
-    stage = leporello("run", "lead", "--set", "retreiver.k=3", status=2, folder=tmp_path)
-    assert "did you mean 'retriever'" in stage.stderr
-    metric = leporello("run", "lead", "--metric", "f2", status=2, folder=tmp_path)
-    assert "did you mean 'f1'" in metric.stderr
+    config.write_text(config.read_text().replace("lamps.jsonl", "gone.jsonl") + "pipes: {}\n")
+    error = leporello("check", "--config", config, status=2).stderr
+    assert "unknown key 'pipes'; did you mean 'pipelines'" in error
+    assert "gone.jsonl: there is no such file" in error
 
 
 def test_score_computes_the_scores_of_the_run(tmp_path: Path) -> None:
@@ -329,6 +327,7 @@ def test_list_fits_a_screen_and_finds_more() -> None:
     assert "  best-sentence " in offline
     assert "  ask-flan-t5 " not in offline
     assert "retriever: {class: BM25, k: 4," in leporello("list", "best-sentence").stdout
+    assert "tasks:\n  scrolls/qasper: {class: Scrolls" in leporello("list", "scrolls/qasper").stdout
     assert "no entry contains 'zzz'" in leporello("list", "--search", "zzz", status=2).stderr
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from leporello.config import Config, load_config
-from leporello.config.suites import suite_named
+from leporello.config.suite_files import suite_named
 from leporello.core.errors import UserError
 
 Use = Callable[[Config], object]
@@ -18,7 +18,7 @@ GPT2 = "did you mean 'shuffle-gpt2'"
 WSJ = "did you mean 'shuffle_test/wsj'"
 REPLACES = "; your 'shuffle-gpt2' replaces the built-in pipeline: give it another name"
 NOT_BOOL = "m.normalised: must be true or false, got"
-NOT_INT = "m.reader.words: input should be a valid integer, got"
+NOT_INT = "m.reader.words: must be a valid integer, got"
 
 
 def _errors(folder: Path, texts: tuple[str | bytes, ...], use: Use | None = None) -> list[str]:
@@ -65,7 +65,7 @@ def _check(lines: list[str], expected: tuple[str, ...]) -> None:
         ),
         (
             lambda c: c.tasks_named(["shuffle_test/wsj@seed=x"]),
-            ("task shuffle_test/wsj@seed=x: seed input should be a valid integer, got 'x'",),
+            ("task shuffle_test/wsj@seed=x: seed must be a valid integer, got 'x'",),
         ),
         (lambda _: suite_named("shufle_test"), ("there is no suite 'shufle_test'; did you mean",)),
     ],
@@ -118,8 +118,8 @@ COLUMN = "    columns:\n      c: {task: shuffle_test/wsj, score: accuracy}\n"
           "b.yaml:2: b.extends: is circular: a -> b -> a")),
         (("pipelines: {a: {extends: b}}\n",
           "pipelines:\n  b: {extends: shuffle-gpt2, chunker: {size: 0}}\n"),
-         ("b.yaml:2: a.chunker.size: input should be greater than 0, got 0",
-          "b.yaml:2: b.chunker.size: input should be greater than 0, got 0")),
+         ("b.yaml:2: a.chunker.size: must be greater than 0, got 0",
+          "b.yaml:2: b.chunker.size: must be greater than 0, got 0")),
         (("pipelines: {a: {extends: base}}\n", "pipelines: {bose: {reader: Lead}}\n"),
          ("a.yaml:1: a.extends: there is no pipeline 'base'; did you mean 'bose'",)),
         (("pipelines: {m: {extends: m, reader: Lead}}\n",),

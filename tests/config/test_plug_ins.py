@@ -221,7 +221,7 @@ def test_a_users_trackers_and_report_sections(install: Install, tmp_path: Path) 
     assert "<summary>Longest answers</summary>\n<p>1 task &lt;b&gt;</p>" in page.read_text()
     assert page.read_text().count(" open>") == 1  # one example is not enough for curves
     assert "not a ReportSection" in str(leporello(*report, f"{module}:Blank").exception)
-    assert "no report_section 'curvs'; did you mean 'curves'" in str(
+    assert "no report section 'curvs'; did you mean 'curves'" in str(
         leporello(*report, "curvs").exception
     )
     assert "printing" in leporello("list", "trackers", "--json").output

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import typer
-from command_line import ROOT, leporello
+from command_line import ROOT, leporello, verbs
 from jsonschema import Draft202012Validator
 
-from leporello.cli import application
 from leporello.config.parameters import parameters
 from leporello.config.placement import Placement
 from leporello.config.reference.schema import schema
@@ -39,19 +37,11 @@ def test_a_class_and_each_of_its_parameters_are_described(cls: type) -> None:
     assert public == set()
 
 
-def _commands(group: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    for verb, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from _commands(command, f"{verb} ")
-        else:
-            yield f"{name}{verb}", command
-
-
 def test_every_verb_and_option_of_the_command_line_has_help() -> None:
     """Hidden options need none: they only name their replacement."""
     silent = [
         f"{verb} {parameter.name}"
-        for verb, command in _commands(typer.main.get_command(application()))
+        for verb, command in verbs()
         for parameter in command.params
         if not parameter.hidden and not parameter.help
     ]

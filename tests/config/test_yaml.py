@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from leporello.core.errors import ConfigError
 from leporello.core.yaml import tree
+from leporello.core.yaml.scalars import as_yaml, write_yaml
 from leporello.core.yaml.tree import parse, read_tree
-from leporello.core.yaml.writing import as_yaml, write_yaml
 
 _TEXTS = (
     *("no", "No", "yes", "on", "off", "y", "nULL", "1:30", "1:30:45", "2001-01-01", "<<", "="),

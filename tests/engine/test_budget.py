@@ -17,7 +17,7 @@ from leporello.engine.shard_rows import rows_of
 from leporello.engine.slots import Slots
 from leporello.readers import BestSentence, Lead
 from leporello.retrievers import BM25
-from leporello.testing.kills import resumed
+from leporello.testing.text_contract import resumed
 from leporello.testing.texts import Echo, long_text
 
 TEXT = long_text(4000)

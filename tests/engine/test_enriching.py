@@ -10,7 +10,7 @@ import pytest
 from command_line import HERE, leporello, read_lines
 from lamps import FILES, project
 
-from leporello.testing.kills import killed_after
+from leporello.testing.text_contract import killed_after
 
 RUN = ("run", "rooted", *HERE, "--limit", "12")
 DONE = Path("rooted", "lamps")

@@ -16,7 +16,7 @@ from leporello.core.errors import UserError
 from leporello.core.records import Chunk, Combination, Document, Example, Hit, Output, Read
 from leporello.engine.limits import Limits
 from leporello.engine.shard_rows import Rows, rows_of
-from leporello.testing.kills import resumed
+from leporello.testing.text_contract import resumed
 
 SMALL = Limits(max_active=5, window=4)
 LONG = Example("e", Document("long", " ".join(f"w{n}" for n in range(50))), question="w")

@@ -26,7 +26,7 @@ from leporello.engine.selection import by_document, select_document
 from leporello.engine.shard_rows import Rows, rows_of
 from leporello.engine.slots import Slots
 from leporello.engine.store import MemoryStore
-from leporello.testing.kills import killed_after
+from leporello.testing.text_contract import killed_after
 
 COUNT = 32
 

@@ -24,7 +24,7 @@ from leporello.engine.database import (
 )
 from leporello.engine.shard_rows import Rows, rows_of
 from leporello.engine.store import Store
-from leporello.testing.kills import killed_after
+from leporello.testing.text_contract import killed_after
 
 DOCUMENT = Document("d", "It rained.")
 READ = Read((DOCUMENT.chunk(0, 2), "note"), "Why?")

@@ -17,7 +17,7 @@ from leporello.engine.limits import Limits
 from leporello.engine.shard_rows import Rows, rows_of
 from leporello.readers import BestSentence, Embedded
 from leporello.retrievers import All
-from leporello.testing.kills import resumed
+from leporello.testing.text_contract import resumed
 from leporello.text.typed.schema import schema_of
 
 TEXT = (

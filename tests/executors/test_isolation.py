@@ -14,7 +14,7 @@ from results import reseal
 
 from leporello.api import UserError
 from leporello.engine.limits import Limits
-from leporello.testing.kills import killed_after
+from leporello.testing.text_contract import killed_after
 
 QUESTIONS = ("reader: fail", "two", "retriever: raise", "reader: fail", "five") * 20
 

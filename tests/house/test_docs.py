@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
-from command_line import HERE, ROOT, leporello
+from command_line import HERE, ROOT, leporello, options_of, verbs
 
 from leporello import Document, Example
-from leporello.cli import application
 from leporello.config import load_config
 from leporello.config.metrics import metrics_of
 from leporello.config.reference.catalogue import listing
@@ -28,6 +26,7 @@ from leporello.engine.results.serialization import empty_prediction
 from leporello.jobs.shards import TaskReader, cut, layout_of
 from leporello.runs.ask import AskSettings, Session
 from leporello.runs.run import run
+from leporello.tasks.jsonl.schema import Row
 from leporello.training import train
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -43,21 +42,9 @@ def _pages() -> dict[str, str]:
     return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
-def _options(name: str, group: Any) -> dict[str, set[str]]:
-    """Returns the options of each verb of the command line."""
-    options: dict[str, set[str]] = {}
-    for verb, command in group.commands.items():
-        if hasattr(command, "commands"):
-            options |= _options(f"{name}{verb} ", command)
-        else:
-            names = (o for p in command.params for o in (*p.opts, *p.secondary_opts))
-            options[f"{name}{verb}"] = {"--help", *names}
-    return options
-
-
 def test_commands_in_the_guides_use_existing_verbs_and_options() -> None:
     """Also, every verb has help."""
-    options = _options("", typer.main.get_command(application()))
+    options = {name: {"--help", *options_of(verb)} for name, verb in verbs()}
     wrong = []
     for page, text in _pages().items():
         lines = re.findall(
@@ -71,10 +58,7 @@ def test_commands_in_the_guides_use_existing_verbs_and_options() -> None:
             if not verb or used - options[verb]:
                 wrong.append(f"{page}: {line}")
     assert wrong == []
-    assert all(
-        command.callback and command.callback.__doc__
-        for command in application().registered_commands
-    )
+    assert [name for name, verb in verbs() if not verb.help] == []
 
 
 @pytest.mark.integration
@@ -229,25 +213,15 @@ def test_the_reader_and_the_combiner_of_the_guide_to_training_learn(tmp_path: Pa
     assert summary.results[0].scores["exact_match"] == pytest.approx(200 / 3, abs=0.01)
 
 
-def test_the_python_of_the_readme_imports_existing_names() -> None:
-    """Each imported name is an attribute of its module."""
+def test_names_in_the_docs_exist_and_none_is_missing() -> None:
+    """The README imports existing names; stages and the fields of rows are documented."""
     [block] = [block for block in _blocks(README, "python") if "Pipeline" in block]
     for module, names in re.findall(r"^from ([\w.]+) import (.+)$", block, re.MULTILINE):
         for name in names.split(", "):
             assert hasattr(importlib.import_module(module), name)
-
-
-def test_the_changelog_names_every_exported_stage() -> None:
-    """Every stage that a config may name is announced."""
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     for kind in KINDS.values():
         for name in importlib.import_module(kind.package).__all__:
             assert f"`{name}`" in changelog, name
-
-
-def test_the_guide_to_files_names_every_field_of_a_row() -> None:
-    """docs/files.md documents all fields."""
-    from leporello.tasks.jsonl.schema import Row
-
     guide = (ROOT / "docs" / "files.md").read_text(encoding="utf-8")
-    assert all(f"`{field}`" in guide for field in Row.model_fields)
+    assert [field for field in Row.model_fields if f"`{field}`" not in guide] == []

@@ -14,12 +14,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import typer
+from command_line import options_of, verbs
 
 import leporello
 import leporello.api
 from leporello import Document, Example
-from leporello.cli import application
 from leporello.config.reference.schema import schema
 from leporello.core.environment.classes import built_ins
 from leporello.core.protocols import ALL_KINDS
@@ -53,7 +52,7 @@ def surface() -> dict[str, Any]:
     # The parameters of classes, under `$defs`, are those of the signatures above.
     yaml = {key: value for key, value in schema().items() if not key.startswith("$")}
     entries |= {f"YAML {path}": value for path, value in _leaves(_keys(yaml), "")}
-    entries |= {f"leporello {verb}": names for verb, names in _options(_command(), "")}
+    entries |= {f"leporello {name}": sorted(options_of(verb)) for name, verb in verbs()}
     entries["row of JSON Lines"] = sorted(Row.model_fields)
     row = prediction_row(empty_prediction(Example("1", Document("d", "A text."))))
     entries["row of predictions.jsonl"] = sorted(row)
@@ -92,19 +91,6 @@ def _leaves(tree: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
             yield from _leaves(value, path if is_level else f"{path}{key}.")
         else:
             yield f"{path}{key}", value
-
-
-def _command() -> Any:
-    return typer.main.get_command(application())
-
-
-def _options(group: Any, before: str) -> Iterator[tuple[str, list[str]]]:
-    for verb, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from _options(command, f"{before}{verb} ")
-        else:
-            names = (name for p in command.params for name in (*p.opts, *p.secondary_opts))
-            yield f"{before}{verb}", sorted(names)
 
 
 if __name__ == "__main__":

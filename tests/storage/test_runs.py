@@ -26,8 +26,7 @@ from leporello.core.errors import UserError
 from leporello.runs.run import Run, run
 from leporello.storage import runs, to_path
 from leporello.storage.location import LOCK, Location
-from leporello.storage.lock import LostError
-from leporello.storage.runs import RemoteRun, remote_run, run_at, view
+from leporello.storage.runs import LostError, RemoteRun, remote_run, run_at, view
 
 URL = "shelf://bucket/runs/x"
 EXAMPLES = 120

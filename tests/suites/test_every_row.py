@@ -11,7 +11,7 @@ from command_line import HERE, leporello, read_lines
 from endpoint_server import reply, running
 from paper_world import learned_rows, write_files, write_pipelines
 
-from leporello.config.suites import suite_named
+from leporello.config.suite_files import suite_named
 from leporello.suites import suite_tables
 
 pytestmark = pytest.mark.integration

@@ -19,7 +19,8 @@ from leporello.api import load_pipelines, run
 from leporello.cli import application
 from leporello.config import Config
 from leporello.config.metrics import metrics_of
-from leporello.config.suites import Suite, read_suites, suite_named
+from leporello.config.suite_files import read_suites, suite_named
+from leporello.config.suites import Suite
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.table import csv_of, html, latex, markdown
 from leporello.suites import check_published, published_of, suite_tables

@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 from unittest.mock import patch
 
+import typer
+
 from leporello.cache import store
-from leporello.cli import main
+from leporello.cli import application, main
 from leporello.core.environment import process
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,6 +92,21 @@ def _show(err: TextIO, message: Warning | str, *details: Any) -> None:
 
 def _raise_exit(status: int) -> NoReturn:
     raise SystemExit(status)
+
+
+def verbs(group: Any = None, before: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields the verbs of the command line, such as `cache gc`, with their commands."""
+    group = group or typer.main.get_command(application())
+    for name, verb in group.commands.items():
+        if hasattr(verb, "commands"):
+            yield from verbs(verb, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", verb
+
+
+def options_of(verb: Any) -> set[str]:
+    """Returns the options of a command."""
+    return {name for p in verb.params for name in (*p.opts, *p.secondary_opts)}
 
 
 def write_files(folder: Path, files: Mapping[str, str | Iterable[Mapping[str, Any]]]) -> None:

@@ -25,7 +25,6 @@ class Odd:
     metrics: tuple[str, ...] = ("f1", "recall")
 
     def examples(self) -> Iterator[Example]:
-        """Yields the regular examples, in the same order with and without odd ones."""
         yield from self._about("sound 1")
         for number, (name, make) in enumerate(TEXTS.items()):
             if self.odd:
@@ -37,7 +36,6 @@ class Odd:
         yield from self._about("sound 2")
 
     def fingerprint(self) -> str:
-        """Returns the parameters, which differ between the two tasks."""
         return repr(self)
 
     def _about(self, name: str) -> Iterator[Example]:

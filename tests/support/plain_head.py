@@ -19,7 +19,6 @@ class PlainHead(SpanHead):
         self.count = 0
 
     def read(self, pairs: Sequence[tuple[str, str]]) -> list[PassageScores]:
-        """Returns the scores of pairs of question and passage."""
         self.count += len(pairs)
         return [_scores(question, passage) for question, passage in pairs]
 

@@ -28,13 +28,11 @@ class Page(HTMLParser):
         self.feed(self.source)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Stores a tag."""
         self.tags.append((tag, dict(attrs)))
         if tag not in ("meta", "input", "link"):
             self._opened.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Stores a tag without content."""
         self.tags.append((tag, dict(attrs)))
 
     def handle_endtag(self, tag: str) -> None:
@@ -43,7 +41,6 @@ class Page(HTMLParser):
             self.unclosed.append(tag)
 
     def handle_data(self, data: str) -> None:
-        """Stores texts, and unpacks data."""
         tag, attributes = self.tags[-1] if self.tags else ("", {})
         if tag == "script" and attributes.get("type") == "application/octet-stream":
             if data.strip():

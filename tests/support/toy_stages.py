@@ -13,7 +13,6 @@ class Words:
     """Chunker with one chunk per word."""
 
     def chunk(self, document: Document) -> Iterator[Span]:
-        """Yields the words between single spaces."""
         start = 0
         for word in document.text.split(" "):
             if word:
@@ -26,7 +25,6 @@ class All:
     """Retriever that returns all chunks."""
 
     def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns each chunk with the same score."""
         return [[Hit(chunk, 1.0) for chunk in chunks] for _ in questions]
 
 
@@ -35,7 +33,6 @@ class TwoRounds:
     """Combiner that reads every hit, then all outputs together."""
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Returns the output of the second round."""
         first = yield [Read((hit.chunk,), example.question) for hit in hits]
         [second] = yield [Read(tuple(output.text for output in first), example.question)]
         return str(second.text)
@@ -46,7 +43,6 @@ class Chain:
     """Combiner that reads one hit after the other, each with the output of the one before."""
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Returns the last output."""
         text = ""
         for hit in hits:
             [output] = yield [Read((hit.chunk, text), example.question)]
@@ -65,7 +61,6 @@ class Mates:
     batches: list[list[str]] = field(default_factory=list)
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns outputs; raises an error at the question `unreadable`."""
         if any(read.question == "unreadable" for read in inputs):
             raise RuntimeError("cannot read this")
         texts = [*map(joined, inputs)]
@@ -73,7 +68,6 @@ class Mates:
         return [Output(f"{text}/{texts[0]}/{len(texts)}", score=0.5) for text in texts]
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns numbers of characters."""
         return [len(text) for text in texts]
 
 

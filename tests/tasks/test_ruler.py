@@ -178,7 +178,7 @@ def test_a_tasks_name_may_contain_values() -> None:
     assert len(config.tasks_named(["ruler/niah_*@length=64", "ruler/niah_single_*@length=64"])) == 8
     for wrong, message in (
         ("ruler/vt@lenght=4", "no parameter 'lenght'; did you mean 'length'"),
-        ("ruler/vt@length=-4", "length input should be greater than 0, got -4"),
+        ("ruler/vt@length=-4", "length must be greater than 0, got -4"),
         ("ruler/vr@length=4", "there is no task"),
         ("ruler/vt@", "there is no task"),
     ):

@@ -13,7 +13,7 @@ from command_line import leporello
 from tiny_models import save, save_classifier
 
 from leporello.api import load_pipelines, run
-from leporello.config.suites import suite_named
+from leporello.config.suite_files import suite_named
 from leporello.suites import suite_tables
 from leporello.training import train
 

@@ -30,8 +30,10 @@ def test_the_config_that_training_writes_uses_the_trained_reader(folder: Path) -
     trained = leporello("train", "mine", "--task", "rows", "--config", "mine.yaml", folder=folder)
     summary, use = trained.stdout.strip().splitlines()
     assert summary == "trained on 3 inputs of 3 examples; to use it:"
-    assert use.startswith("run mine-trained --task rows --config mine.yaml --config ")
-    leporello(*use.split(), "--split", "test", "--out", "run", folder=folder)
+    program, command = use.split(" run ")
+    assert program.endswith(("leporello", ".py"))
+    assert command.startswith("mine-trained --task rows --config mine.yaml --config ")
+    leporello("run", *command.split(), "--split", "test", "--out", "run", folder=folder)
     rows = read_lines(folder / "run/mine-trained/rows/predictions.jsonl")
     assert [r["prediction"] for r in rows] == ["warm", "cold"]
     resolved = (folder / "run/run.yaml").read_text()

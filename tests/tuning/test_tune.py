@@ -179,7 +179,7 @@ def test_a_search_resumes_after_a_kill_with_the_same_result(folder: Path) -> Non
         (["mine", "--task", "rows", "--set", "retriever.k={range: [4, 1]}"],
          "mine.retriever.k: a range must begin with its low end, got [4, 1]"),
         (["mine", "--task", "rows", "--set", "retriever.k={range: [0, 4]}"],
-         "mine.retriever.k: input should be greater than 0, got 0"),
+         "mine.retriever.k: must be greater than 0, got 0"),
         (["mine", "--task", "rows", "--out", "here"], "must be a YAML file, such as here.yaml"),
         (["mine", "--task", "rows", "--set", "reader={class: ./broken.py:Broken}", "--set",
           "retriever.k=1,2"], "24 of 24 examples failed with the pipeline as declared; the reader"),

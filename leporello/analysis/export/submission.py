@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leporello.analysis.finished import FinishedJob, FinishedRun
-from leporello.config.suites import Suite, SuiteSubmission, read_suites
+from leporello.config.suite_files import read_suites
+from leporello.config.suites import Suite, SuiteSubmission
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import check_own, read_rows
 from leporello.core.table import csv_text

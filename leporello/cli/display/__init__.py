@@ -41,12 +41,10 @@ def excerpt(text: str, most: int = _EXCERPT) -> str:
 
 
 def place_within(place: str, console: Console, taken: int = 0) -> str:
-    """Returns a place of a document, shortened to fit in a line of a terminal.
+    """Returns a place, shortened to fit in a line of a terminal with `taken` further characters.
 
-    Args:
-        place: File and headings, such as `report.md The Title > 3 Works > 3.5 The memorandum`.
-        console: Console whose width is the limit; without a terminal nothing is shortened.
-        taken: Number of further characters in the line.
+    Places are such as `report.md The Title > 3 Works > 3.5 The memorandum`. Without a terminal
+    nothing is shortened.
     """
     room = console.width - taken
     first, *headings = place.split(" > ")
@@ -59,3 +57,33 @@ def place_within(place: str, console: Console, taken: int = 0) -> str:
     free = max(room - len(below) - 2, _FIRST)
     short = (first if len(first) <= free else f"{first[:free].rpartition(' ')[0]} …") + below
     return short if len(short) <= room else f"{short[: max(room, _FIRST) - 1]}…"
+
+
+class RichProgress:
+    """Progress bar in the terminal: a `leporello.engine.progress.ProgressDisplay`."""
+
+    def __init__(self, title: str, examples: int | None, console: Console) -> None:
+        from rich import progress
+        from rich.table import Column
+
+        self._bar = progress.Progress(
+            progress.SpinnerColumn(),
+            progress.TextColumn(
+                "{task.description}",
+                markup=False,
+                table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
+            ),
+            progress.BarColumn(20),
+            progress.MofNCompleteColumn(),
+            progress.TextColumn("{task.fields[counts]}", table_column=Column(no_wrap=True)),
+            progress.TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+            console=console,
+            transient=True,
+            expand=True,
+        )
+        self._task = self._bar.add_task(title, total=examples, counts="")
+        self.start, self.stop = self._bar.start, self._bar.stop
+
+    def update(self, advance: int, counts: str) -> None:
+        """See `ProgressDisplay`."""
+        self._bar.update(self._task, advance=advance, counts=counts)

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from leporello.cli.display import excerpt, place_within
+from leporello.cli.options import print_plain
 from leporello.core.calls.answers import Item
 from leporello.core.coverage import loss_lines
 from leporello.core.records import Document, Span
@@ -31,11 +32,7 @@ def show_answer(
 ) -> None:
     """Prints the answer with its place, its items or passages, and its coverage.
 
-    Args:
-        console: Console to print on.
-        answer: The answer.
-        all_passages: Whether to print every selected passage.
-        seconds: Seconds that the answer took, to print with its cost; None prints no cost.
+    The seconds that the answer took are printed with its cost; None prints no cost.
     """
     for text in answer.notes:
         console.print(f"[yellow]note: {escape(text)}[/yellow]")
@@ -49,7 +46,7 @@ def show_answer(
         listed = _listed(answer, all_passages=all_passages)
         show_passages(console, answer, listed, has_scores=all_passages or seconds is not None)
     for line in answer.ledger:
-        console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
+        print_plain(console, line, "dim")
     if seconds is not None:
         console.print(_cost(answer.cost, seconds), style="dim", highlight=False)
 
@@ -77,7 +74,7 @@ def show_each(console: Console, answers: Sequence[Answer], document: Document) -
     for note in dict.fromkeys(note for answer in answers for note in answer.notes):
         console.print(f"[yellow]note: {escape(note)}[/yellow]")
     for line in loss_lines(document.losses):
-        console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
+        print_plain(console, line, "dim")
 
 
 def show_extracted(
@@ -183,7 +180,6 @@ def show_items(console: Console, items: Sequence[Item], document: Document) -> N
 
 
 def _around(document: Document, span: Span, item: str) -> str:
-    """Returns the text around an item in a passage, or the beginning of the passage."""
     text = document.text[span.start : span.end]
     words = r"\s+".join(map(re.escape, item.split()))
     match = re.search(rf"(?<!\w){words}(?!\w)", text, re.IGNORECASE) if words else None

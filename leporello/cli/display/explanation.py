@@ -1,27 +1,33 @@
-"""Display of `explain` for one example: all stages, or one."""
+"""Display of `explain`: the stages of one example, and the stages in which a run loses answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 from rich.panel import Panel
+from rich.table import Table
 from rich.text import Text
 
-from leporello.analysis.example_trace import Gold, gold_of
-from leporello.analysis.explain import Explanation, ReadInput
+from leporello.analysis.example_trace import ANSWERED, Gold, gold_of
 from leporello.cli.display import excerpt, place_within
 from leporello.cli.display.answer import show_items
+from leporello.cli.display.tables import show_table
 from leporello.core.calls.answers import items_of, way_of
 from leporello.core.coverage import ledger_line, loss_lines
 from leporello.core.passages import Passage, derivation, reading_text
 from leporello.core.records import Span
 from leporello.text.outline import cited
+
+if TYPE_CHECKING:
+    from leporello.analysis.explain import Explanation, ReadInput
+    from leporello.analysis.funnel import Funnel, FunnelStage
 
 _HITS_SHOWN = 12
 _INPUTS_SHOWN = 60
@@ -33,13 +39,7 @@ _REPRESENTED = "[yellow]read in other words[/yellow]"
 
 
 def show_explanation(console: Console, explanation: Explanation, stage: str = "") -> None:
-    """Prints the stages of one example.
-
-    Args:
-        console: Console to print on.
-        explanation: Explanation of the example.
-        stage: Stage to print: chunker, retriever, combiner, reader or answer; empty for all.
-    """
+    """Prints the stages of one example, or only one of them, such as `retriever` or `answer`."""
     _head(console, explanation)
     if explanation.failure:
         _failure(console, explanation.failure, trace=stage in ("", explanation.failure["stage"]))
@@ -54,9 +54,21 @@ def show_explanation(console: Console, explanation: Explanation, stage: str = ""
 def _head(console: Console, explanation: Explanation) -> None:
     example = explanation.example
     console.rule(escape(f"{explanation.pipeline} on {explanation.task}: {example.id}"))
-    console.print(f"document   {escape(example.document.title or example.document.id)}")
-    console.print(f"question   {escape(example.question or '(none)')}")
-    console.print(f"references {escape(' | '.join(example.references) or '(none)')}")
+    rows = {
+        "document": example.document.title or example.document.id,
+        "question": example.question or "(none)",
+        "references": " | ".join(example.references) or "(none)",
+    }
+    _fields(console, ((name, escape(text)) for name, text in rows.items()))
+
+
+def _fields(console: Console, rows: Iterable[tuple[str, str]], indent: int = 0) -> None:
+    """Prints labels with texts, whose further lines begin below the first one."""
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(min_width=10)
+    for label, text in rows:
+        grid.add_row(label, text)
+    console.print(Padding(grid, (0, 0, 0, indent), expand=False))
 
 
 def _failure(console: Console, failure: Mapping[str, str], *, trace: bool) -> None:
@@ -67,19 +79,20 @@ def _failure(console: Console, failure: Mapping[str, str], *, trace: bool) -> No
 
 def _answer(console: Console, explanation: Explanation) -> None:
     prediction = explanation.prediction
-    console.print(f"answer     [bold]{escape(prediction.prediction or '(empty)')}[/bold]")
+    rows = [("answer", f"[bold]{escape(prediction.prediction or '(empty)')}[/bold]")]
     if isinstance(prediction.raw, str) and prediction.raw.strip() != prediction.prediction:
-        console.print(f"as read    {escape(prediction.raw)}")
+        rows.append(("as read", escape(prediction.raw)))
     if way := way_of(prediction.raw):
-        console.print(f"way        {escape(', '.join(way))}")
+        rows.append(("way", escape(", ".join(way))))
+    _fields(console, rows)
     show_items(console, items_of(prediction.raw) or (), explanation.example.document)
     scores = ", ".join(f"{name} {value:.2f}" for name, value in explanation.scores.items())
-    console.print(f"scores     {escape(scores or '(none)')}")
-    console.print(f"coverage   {ledger_line(asdict(prediction.coverage))}")
-    for line in loss_lines(explanation.example.document.losses):
-        console.print(f"lost       {escape(line)}", soft_wrap=True)
-    for text in explanation.notes:
-        console.print(f"note       [yellow]{escape(text)}[/yellow]")
+    losses = loss_lines(explanation.example.document.losses)
+    rows = [("scores", escape(scores or "(none)"))]
+    rows += [("coverage", ledger_line(asdict(prediction.coverage)))]
+    rows += [("lost", escape(line)) for line in losses]
+    rows += [("note", f"[yellow]{escape(text)}[/yellow]") for text in explanation.notes]
+    _fields(console, rows)
 
 
 def _chunks(console: Console, explanation: Explanation) -> None:
@@ -98,7 +111,6 @@ def _chunks(console: Console, explanation: Explanation) -> None:
 
 
 def _chunk_of(span: Span, chunks: Iterable[Span]) -> str:
-    """Returns a phrase about the chunks that contain a span."""
     touching = [
         (number, chunk)
         for number, chunk in enumerate(chunks, 1)
@@ -134,7 +146,6 @@ def _hits(console: Console, explanation: Explanation) -> None:
 
 
 def _derivation(console: Console, passage: Passage) -> None:
-    """Prints the tree of passages and chunks that a passage was made from."""
     lines = list(islice(derivation(passage), 1, _TREE_SHOWN + 1))
     for depth, source in lines:
         kind = source.kind if isinstance(source, Passage) else "verbatim"
@@ -149,16 +160,14 @@ def _reads(
 ) -> None:
     for number, read in enumerate(explanation.inputs[:_INPUTS_SHOWN], 1):
         if inputs:
-            _input(console, read)
+            console.print(
+                Panel(escape(read.prompt), title=f"input, {_title(read)}", title_align="left")
+            )
         else:
             console.print(f"input {number}, {_title(read)}")
         if outputs:
             _output(console, read)
     _more(console, len(explanation.inputs) - _INPUTS_SHOWN, "inputs")
-
-
-def _input(console: Console, read: ReadInput) -> None:
-    console.print(Panel(escape(read.prompt), title=f"input, {_title(read)}", title_align="left"))
 
 
 def _title(read: ReadInput) -> str:
@@ -170,21 +179,22 @@ def _output(console: Console, read: ReadInput) -> None:
     if read.error:
         console.print(f"  [red]{escape(read.error)}[/red]")
         return
+    rows = []
     if read.reasoning or read.reasoning_tokens:
         tokens = f"{read.reasoning_tokens:,} tokens  " if read.reasoning_tokens else ""
         text = escape(excerpt(read.reasoning, _TEXT_SHOWN))
-        console.print(f"  reasoning  {tokens}[dim]{text}[/dim]")
-    console.print(f"  output     {escape(read.text)}")
+        rows.append(("reasoning", f"{tokens}[dim]{text}[/dim]"))
+    rows.append(("output", escape(read.text)))
     if read.span:
-        console.print(f"  place      {escape(read.place)}")
+        rows.append(("place", escape(read.place)))
     if read.scores:
-        console.print(f"  choices    {', '.join(f'{score:g}' for score in read.scores)}")
+        rows.append(("choices", ", ".join(f"{score:g}" for score in read.scores)))
     elif read.score is not None:
-        console.print(f"  score      {read.score:g}")
+        rows.append(("score", f"{read.score:g}"))
+    _fields(console, rows, 2)
 
 
 def _lost(console: Console, explanation: Explanation) -> None:
-    """Prints the stage that lost the evidence, or the places with a reference."""
     trace = explanation.fate
     if not trace.gold or explanation.failure:
         return
@@ -223,3 +233,79 @@ _SHOWN: Mapping[str, Callable[[Console, Explanation], None]] = {
     "reader": partial(_reads, inputs=False),
     "answer": _answer,
 }
+
+
+_BAR = 16  # characters of a bar
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_RANKS = (1, 2, 3, 5, 10, 20, 50, 100)
+_WORDS = {
+    "failed": "finished",
+    "chunker": "whole in a chunk or a read",
+    "retriever": "retrieved",
+    "combiner": "sent to the reader",
+    "reader": "read",
+    "answer": "answered",
+}
+_LOSSES = {
+    "failed": "failed",
+    "chunker": "cut in two by the chunker, or left out",
+    "retriever": "not completely retrieved",
+    "combiner": "not completely sent to the reader",
+    "reader": "not completely read",
+    "answer": "read, but answered wrong",
+}
+
+
+def show_funnels(console: Console, shown: Sequence[Funnel]) -> None:
+    """Prints the examples that each stage kept and lost, for each pipeline and task."""
+    for funnel in shown:
+        _funnel(console, funnel)
+    if any(funnel.steps for funnel in shown):
+        legend = f"answered: the task's judging metric is at least {ANSWERED:g}"
+        console.print(f"[dim]{legend}[/dim]", highlight=False, soft_wrap=True)
+
+
+def _funnel(console: Console, funnel: Funnel) -> None:
+    console.print(f"[bold]{escape(f'{funnel.pipeline} on {funnel.task}')}[/bold]", highlight=False)
+    console.print(f"  {_counts(funnel)}", highlight=False, soft_wrap=True)
+    if not funnel.steps:
+        console.print()
+        return
+    _steps(console, funnel.steps)
+    ranks = [rank for rank in _RANKS if rank <= len(funnel.recall)]
+    ranks += [len(funnel.recall)] if funnel.recall and len(funnel.recall) not in ranks else []
+    recall = "  ".join(f"@{rank} {funnel.recall[rank - 1]:.1f}" for rank in ranks)
+    read = next((f"{step.mean:.1f}" for step in funnel.steps if step.stage == "reader"), "none")
+    console.print(f"  recall read     {read}", highlight=False)
+    console.print(f"  recall of hits  {recall or 'none'}", highlight=False, soft_wrap=True)
+    for step in funnel.steps:
+        if step.lost:
+            more = ", …" if step.lost > len(step.ids) else ""
+            lost = Text(f"{_LOSSES[step.stage]}: {', '.join(step.ids)}{more}")
+            console.print(Padding(lost, (0, 0, 0, 2)), highlight=False)
+    console.print()
+
+
+def _counts(funnel: Funnel) -> str:
+    if not funnel.examples:
+        return "no finished examples"
+    counts = f"{funnel.examples:,} examples: {funnel.evidence:,} with gold evidence"
+    located = f", {funnel.located:,} without, with a reference found in the document"
+    unproved = "" if funnel.proved else "; without proof, lost answers cannot be located"
+    return counts + (located if funnel.located else "") + unproved
+
+
+def _steps(console: Console, steps: Sequence[FunnelStage]) -> None:
+    headers = ("complete proof", "", "of all", "mean", "lost here", "still right")
+    rows = []
+    for step in steps:
+        lost = Text(f"{step.lost:,}", style="red" if step.lost else "green")
+        answered = f"{step.answered:,}" if step.lost and step.stage != "answer" else ""
+        share, mean = f"{step.share:.1f} %", f"{step.mean:.1f}"
+        rows.append((_WORDS[step.stage], _bar(step.share), share, mean, lost, answered))
+    show_table(console, "", headers, rows, labels=2)
+
+
+def _bar(share: float) -> str:
+    full, eighths = divmod(round(share / 100 * _BAR * 8), 8)
+    return "█" * full + (_EIGHTHS[eighths] if eighths else "")

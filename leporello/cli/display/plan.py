@@ -16,7 +16,7 @@ from rich.tree import Tree
 
 from leporello.analysis.oracle_baselines import oracle_sweep
 from leporello.cli.display.tables import fitted
-from leporello.cli.options import print_json, program, stderr
+from leporello.cli.options import print_json, print_plain, program, stderr
 from leporello.core.errors import UserError
 from leporello.core.table import swept_columns
 from leporello.jobs.options import JobOptions
@@ -32,18 +32,17 @@ def show_plan(console: Console, plan: RunPlan) -> None:
         if job.changed:
             texts = "; ".join(job.changed)
             message = f"{job.pipeline} on {job.task} was run with other settings: {texts}"
-            console.print(message, style="yellow", markup=False, highlight=False, soft_wrap=True)
+            print_plain(console, message, "yellow")
     if any(job.changed for job in plan.jobs):
         console.print("such a run is refused; with --update it does the work above")
     console.print(_time(plan.jobs), highlight=False, soft_wrap=True)
     for where in _places(plan.jobs):
-        console.print(where, markup=False, highlight=False, soft_wrap=True)
+        print_plain(console, where)
     where = f"results in {plan.jobs[0].directory}"
     console.print(where, soft_wrap=True, no_wrap=True, highlight=False)
 
 
 def _tree(task: str, jobs: Sequence[PlannedJob], steps: Sequence[StagePlan]) -> Tree:
-    """Returns a tree task -> chunker -> indexes -> pipelines, with shared stages only once."""
     tree = Tree(f"[bold]{escape(task)}[/bold]: {jobs[0].examples:,} examples")
     branches: dict[tuple[int, ...], Tree] = {(): tree}
     for job in jobs:
@@ -78,7 +77,6 @@ def _job(job: PlannedJob) -> str:
 
 
 def _places(jobs: Sequence[PlannedJob]) -> Iterator[str]:
-    """Yields a line for each placement, with the pipelines that would run there."""
     placements = list(dict.fromkeys(job.placement for job in jobs))
     for placement in placements:
         pipelines = dict.fromkeys(job.pipeline for job in jobs if job.placement == placement)
@@ -126,7 +124,7 @@ def print_oracle_command(options: JobOptions, data: Path | None, *, as_json: boo
         print_json({**asdict(sweep), "command": words})
         return
     for text in sweep.notes:
-        stderr().print(f"note: {text}", style="yellow", markup=False, highlight=False)
+        print_plain(stderr(), f"note: {text}", "yellow")
     typer.echo(shlex.join(words))
 
 
@@ -152,7 +150,8 @@ def _progress(job: JobProgress) -> list[str | Text]:
     counts = f"{job.finished:,} of {'?' if job.expected is None else f'{job.expected:,}'}"
     speed = "" if job.per_second is None else f"{job.per_second:.3g}"
     duration = "" if job.seconds_left is None else str(timedelta(seconds=round(job.seconds_left)))
-    return [job.task, counts, _failed(job), _shards(job), speed, duration]
+    failed = Text(f"{job.failed:,}", style="red" if job.failed else "")
+    return [job.task, counts, failed, _shards(job), speed, duration]
 
 
 def _shards(job: JobProgress) -> str:
@@ -160,10 +159,6 @@ def _shards(job: JobProgress) -> str:
     running = f" +{job.under_way}" if job.under_way else ""
     retries = f", {job.died} tried again" if job.died else ""
     return f"{job.shards:,}{running}{retries}"
-
-
-def _failed(job: JobProgress) -> Text:
-    return Text(f"{job.failed:,}", style="red" if job.failed else "")
 
 
 def _run_state(jobs: Sequence[JobProgress], *, running: bool) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from rich.text import Text
 
 from leporello.cli.display import excerpt
 from leporello.cli.display.tables import comparison, show_table
+from leporello.cli.options import print_plain
 from leporello.core.coverage import shown
 from leporello.core.records import Example, Failure, Prediction, Span
 from leporello.core.table import swept_columns
@@ -47,16 +47,16 @@ def _notes(console: Console, results: Sequence[Result]) -> None:
         name = f"{r.pipeline} on {r.task}"
         if (unseen := r.shares["lost"] + r.shares["unchunked"]) > _WORTH_REPORTING:
             text = f"{name}: {_percent(unseen)} of the files is in no chunk (`explain` lists it)"
-            console.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
+            print_plain(console, text, "yellow")
         for text, count in r.faults.items():
             fault = f"{name}: {text} ({count:,} of {r.examples:,} examples; not scored)"
-            console.print(fault, style="red", markup=False, highlight=False, soft_wrap=True)
+            print_plain(console, fault, "red")
         if not r.noted:
             continue
         heading = f"{name}: notes on {r.noted:,} of {r.examples:,} examples (calls.jsonl, explain)"
-        console.print(heading, style="yellow", markup=False, highlight=False, soft_wrap=True)
+        print_plain(console, heading, "yellow")
         for text, count in r.notes.items():
-            console.print(f"  {count:,}x {text}", markup=False, highlight=False, soft_wrap=True)
+            print_plain(console, f"  {count:,}x {text}")
 
 
 def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None:
@@ -100,7 +100,6 @@ def _coverage(console: Console, task: str, results: Sequence[Result]) -> None:
 
 
 def _readers(console: Console, task: str, results: Sequence[Result]) -> None:
-    """Prints one row per role: its reads, and those that the budget prevented."""
     columns = ("reads", "over_budget", "input_tokens", "output_tokens", "dollars")
     heads = ("reads", "over budget", "tokens read", "written", "dollars")
     rows: list[list[str | Text]] = [
@@ -116,7 +115,6 @@ def _name(result: Result, name: str = "") -> Text:
 
 
 def _labels(results: Sequence[Result]) -> tuple[Sequence[str], list[Sequence[str | Text]]]:
-    """Returns headers and cells that name each pipeline, with a column per swept parameter."""
     columns, rows = swept_columns([result.pipeline for result in results])
     labels = [_name(result, row[0]) for result, row in zip(results, rows, strict=True)]
     return columns, [(label, *row[1:]) for label, row in zip(labels, rows, strict=True)]
@@ -153,7 +151,7 @@ def failures(console: Console, failed: Sequence[Failure], examples: int) -> None
         f"{len(failed):,} of {examples:,} examples failed: {counts}; failures.jsonl has all"
         " tracebacks; run the same command again to retry them"
     )
-    console.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+    print_plain(console, text, "red")
 
 
 def verified(console: Console, done: Sequence[Verification]) -> None:
@@ -161,18 +159,12 @@ def verified(console: Console, done: Sequence[Verification]) -> None:
     differing = [difference for verification in done for difference in verification.differing]
     for d in differing[:_HITS_SHOWN]:
         text = f"different when repeated: {d.example} ({d.pipeline} on {d.task}): {d.field}:"
-        line = f"{text} {d.was!r:.200} -> {d.now!r:.200}"
-        console.print(line, style="red", markup=False, highlight=False, soft_wrap=True)
+        print_plain(console, f"{text} {d.was!r:.200} -> {d.now!r:.200}", "red")
     if (more := len(differing) - _HITS_SHOWN) > 0:
         console.print(f"and {more} more, in verify.json", style="red")
     if done and not differing:
         count = sum(verification.examples for verification in done)
         console.print(f"verified: {count} examples repeated, no differences")
-
-
-def where(console: Console, directory: Path) -> None:
-    """Prints the directory of a run, or of the runs that had finished every job before."""
-    console.print(f"results in {directory}", soft_wrap=True, no_wrap=True, highlight=False)
 
 
 def tuned(console: Console, result: Tuned) -> None:

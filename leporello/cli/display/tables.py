@@ -14,6 +14,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from leporello.cli.options import print_plain
+
 if TYPE_CHECKING:
     from leporello.analysis.cache_misses import Reuse
     from leporello.analysis.datasets import JobDiscrepancy, TaskAnalysis
@@ -106,7 +108,6 @@ def _narrowest(column: _Column) -> int:
 
 
 def _table(columns: Sequence[_Column], labels: int, room: int) -> Table:
-    """Returns one table; headers for which there is room are not folded."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
     free = room - _width(columns)
     for number, column in enumerate(columns):
@@ -143,8 +144,7 @@ def reuses(console: Console, shown: Sequence[Reuse]) -> None:
                 else ""
             )
             reason = f"; {words}{r.differs}" if r.differs else ""
-            text = f"  {r.kind} by {r.stage}: {state}{reason}"
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
+            print_plain(console, f"  {r.kind} by {r.stage}: {state}{reason}")
 
 
 def listing(console: Console, lists: Mapping[str, Mapping[str, str]]) -> None:
@@ -206,7 +206,7 @@ def models(console: Console, available: Sequence[KnownModel]) -> None:
         rows.append((model.name, model.reader or "–", window, weights, place))
     show_table(console, "models", ("--model", "reader", "window", "MB", "where"), rows)
     for text in absent:
-        console.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
+        print_plain(console, text, "dim")
 
 
 def comparison(console: Console, tables: Iterable[ResultTable]) -> None:
@@ -216,7 +216,7 @@ def comparison(console: Console, tables: Iterable[ResultTable]) -> None:
         show_table(console, result.title, headers, result.rows, labels=result.labels)
         for note in result.notes:
             style = "yellow" if note.startswith("warning") else "dim"
-            console.print(note, style=style, markup=False, highlight=False, soft_wrap=True)
+            print_plain(console, note, style)
         if result.notes:
             console.print()
 

@@ -59,10 +59,6 @@ def listing(
         what: Name of the only list, one of `KINDS_OF_THINGS`; all lists if empty.
         word: Text that a name or its description must contain, in any case.
         is_offline: Whether to return only pipelines that call no server and need no download.
-
-    Raises:
-        UserError: No list or class has this name.
-        ConfigError: All faults of the files.
     """
     if what and what not in KINDS_OF_THINGS:
         classes = ([*built_ins(kind), *plug_ins().get(kind.group, ())] for kind in ALL_KINDS)
@@ -98,13 +94,12 @@ def _list(config: Config | None, kind: str) -> dict[str, str]:
         return declared
     classes = built_ins(_CLASSES[kind]).items()
     return {
-        **{_described(name, thing): _first_line(thing) for name, thing in classes},
+        **{_described(name, thing): first_line(thing) for name, thing in classes},
         **_plug_ins(_CLASSES[kind]),
     }
 
 
 def _declared(config: Config | None, kind: str) -> dict[str, str]:
-    """Returns descriptions of built-in and the user's pipelines, tasks or suites."""
     rows = {**built_in_names()[kind]}
     if kind != "pipelines":
         declarations = getattr(config, kind).ready if config else {}
@@ -144,7 +139,7 @@ def _columns_and_rows(suite: Suite) -> str:
 
 _ROWS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "pipelines": lambda points: _row(points[0]),
-    "tasks": lambda task: {"description": _first_line(task.spec.cls)},
+    "tasks": lambda task: {"description": first_line(task.spec.cls)},
     "suites": lambda s: {"description": _columns_and_rows(s), "tasks": [*s.tasks]},
 }
 
@@ -169,7 +164,6 @@ def _models(pipeline: PipelineSpec) -> list[str] | None:
 
 
 def _is_offline(row: Mapping[str, Any]) -> bool:
-    """Returns whether a pipeline calls no server and all its models are on this machine."""
     models = row.get("models")
     try:
         return models is not None and all(Path(locate(model)).exists() for model in models)
@@ -184,7 +178,7 @@ def _plug_ins(kind: Kind) -> dict[str, str]:
         source = f" (from {' and '.join(map(origin, points))})"
         try:
             cls = find_class(name, kind, Path())
-            listed[_described(name, cls)] = _first_line(cls) + source
+            listed[_described(name, cls)] = first_line(cls) + source
         except UserError as error:
             # A broken package must not hide the classes of the others.
             listed[name] = f"cannot be loaded: {str(error).partition(chr(10))[0]}{source}"
@@ -192,7 +186,6 @@ def _plug_ins(kind: Kind) -> dict[str, str]:
 
 
 def _described(name: str, thing: object) -> str:
-    """Returns a name with its parameters in brackets, if it has any."""
     from leporello.config.parameters import parameters
 
     all_parameters = parameters(thing).values() if isinstance(thing, type) else ()
@@ -200,7 +193,8 @@ def _described(name: str, thing: object) -> str:
     return f"{name}({listed})" if listed or name[:1].isupper() else name
 
 
-def _first_line(thing: object) -> str:
+def first_line(thing: object) -> str:
+    """Returns the first line of a docstring."""
     return (inspect.getdoc(thing) or "").partition("\n")[0]
 
 

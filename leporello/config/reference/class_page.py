@@ -19,7 +19,7 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import ALL_KINDS, TASK
 from leporello.core.records import JSON
 from leporello.core.training import Training
-from leporello.core.yaml.writing import as_yaml
+from leporello.core.yaml.scalars import as_yaml
 
 _LISTED = tuple(kind.key for kind in ALL_KINDS if kind.table)  # not keys of pipelines or tasks
 _SETTINGS: Mapping[str, type] = {"train": Training, "placement": Placement}
@@ -58,11 +58,7 @@ class ClassPage:
 
 
 def class_page(config: Config, name: str) -> ClassPage | None:
-    """Returns the page of a class, a metric or a pipeline's settings; None if the name is unknown.
-
-    Raises:
-        UserError: The name contains a file or module that does not have such a class.
-    """
+    """Returns the page of a class, metric or pipeline's settings; None if the name is unknown."""
     if name in _SETTINGS:
         return page_of(config, name, name, _SETTINGS[name])
     fault: ClassError | None = None

@@ -89,7 +89,6 @@ def _described(description: str, value: Any) -> dict[str, JSON]:  # noqa: ANN401
 
 
 def _mapping(description: str, value: JSON) -> dict[str, JSON]:
-    """Returns the schema of a mapping with arbitrary names."""
     return {"description": description, "type": "object", "additionalProperties": value}
 
 
@@ -155,8 +154,7 @@ def _kind(kind: Kind, values: dict[Any, tuple[str, JSON]]) -> JSON:
 def _class(
     name: str, cls: type, values: dict[Any, tuple[str, JSON]], extra: Mapping[str, JSON]
 ) -> JSON:
-    # From docstrings, as for `list` and the site: before, 2 of 715 properties had a description
-    # (decision 42).
+    # From docstrings: before, 2 of 715 properties had a description (decision 42).
     text = " ".join(docstring(cls)[0].partition("\n\n")[0].split())
     values_of = {p.name: _reference(p.annotation, values) for p in parameters(cls).values()}
     required: list[JSON] = ["class"]
@@ -167,7 +165,6 @@ def _class(
 
 
 def _properties(cls: type, values: Mapping[str, Any]) -> dict[str, JSON]:
-    """Returns the schemas of parameters by name, with their descriptions and defaults."""
     # Defaults that YAML cannot express are left out, since editors insert them as text.
     defaults = Spec(cls.__name__, cls, {}).resolved()
     return {

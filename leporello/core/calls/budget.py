@@ -13,15 +13,7 @@ _NEARLY_ALL = 99  # percent of a shared budget, after which workers get no new s
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Costs of one read, or of many.
-
-    Attributes:
-        reads: Number of reads.
-        input_tokens: Number of tokens read.
-        output_tokens: Number of tokens written.
-        dollars: Price in dollars.
-        seconds: Seconds of work.
-    """
+    """Costs of one read, or of many: counts, the price in dollars, and seconds of work."""
 
     reads: int = 0
     input_tokens: int = 0
@@ -105,13 +97,7 @@ NO_BUDGET = Budget()
 
 @dataclass
 class SharedBudget:
-    """Budget that the workers of a run share.
-
-    Attributes:
-        budget: Limits of all workers together.
-        workers: Number of workers.
-        spent: Spending that the workers have reported.
-    """
+    """Budget that the workers of a run share, and the spending that they have reported."""
 
     budget: Budget
     workers: int
@@ -120,8 +106,7 @@ class SharedBudget:
     @property
     def share(self) -> Budget:
         """Budget of one worker; all shares together never exceed the remaining budget."""
-        # Workers spend at the same time without asking, so only shares keep the sum within the
-        # limit.
+        # Workers spend at the same time, so only shares keep the sum within the limit.
         return self.budget.left(self.spent).part(self.workers)
 
     @property

@@ -1,25 +1,34 @@
-"""Contracts of stages: parameters of their methods, declarations of classes, nested stages."""
+"""Contracts of stages and loaders: parameters of methods, declarations, nested stages."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
+import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import cache, partial
+from numbers import Integral
+from pathlib import Path
 from typing import Any, TypeVar
 
-from leporello.core.errors import ReadError
-from leporello.core.protocols import Batching, ChecksFiles, Chunker, Combiner, PacksBatches
+from leporello.core.errors import ReadError, UserError
+from leporello.core.protocols import Batching, ChecksFiles, Chunker, Combiner, Loader, PacksBatches
 from leporello.core.records import (
     JSON,
     Combination,
+    Document,
     Example,
     Fit,
     Generates,
     Hit,
+    Loss,
+    Member,
     Output,
+    Place,
     Read,
     Request,
+    Section,
+    Span,
 )
 
 # Parameters of each method of a stage: required ones, then optional ones.
@@ -51,11 +60,7 @@ class WrongCountError(StageError):
 
 
 def check_size(text: str, what: str) -> None:
-    """Rejects text that is far longer than any intended text.
-
-    Raises:
-        StageError: The text is too long.
-    """
+    """Raises StageError for text that is far longer than any intended text."""
     if len(text) > _MOST_CHARACTERS:
         raise StageError(f"{what} has {len(text):,} characters; the limit is {_MOST_CHARACTERS:,}")
 
@@ -141,12 +146,7 @@ def answers_to(requests: Any) -> Generator[Any, list[Any], list[Any]]:  # noqa: 
 
 
 def resumption(generator: Generator[Any, Any, Any], answers: list[Any]) -> Callable[[], Any]:
-    """Returns the call that sends answers to a generator, or throws their first `ReadError`.
-
-    Args:
-        generator: Generator that waits for the answers.
-        answers: Answers to all requests of its round.
-    """
+    """Returns the call that sends answers to a generator, or throws their first `ReadError`."""
     for answer in answers:
         if isinstance(answer, ReadError):
             # It carries all answers: `run_combiner` decides whether to send them to the combiner.
@@ -219,15 +219,7 @@ def load_models(stage: object) -> None:
 
 
 def check_files(stage: object, data: str = "") -> None:
-    """Calls `check_files` of a stage, or else of its nested stages.
-
-    Args:
-        stage: Stage of any kind.
-        data: Fingerprint of the task's data; empty without a task.
-
-    Raises:
-        UserError: A file that a parameter names is missing, invalid, or not allowed for that data.
-    """
+    """Calls `check_files` of a stage, or else of its nested stages; see `ChecksFiles`."""
     # Before any work: a missing file must not end a run after hours of reading.
     if isinstance(stage, ChecksFiles):
         stage.check_files(data)
@@ -256,3 +248,49 @@ def _in_role(role: str, request: object) -> object:
         return request
     inner = dataclasses.replace(inner, role=role)
     return Fit(inner, request.behind) if isinstance(request, Fit) else inner  # type: ignore[arg-type]
+
+
+_KINDS = {"sections": Section, "parts": Span, "places": Place, "losses": Loss, "members": Member}
+
+
+def load_with(loader: Loader, path: Path) -> Document:
+    """Returns a file as a document, read by a plug-in's loader.
+
+    Raises:
+        UserError: The file is invalid, the loader fails, or it returns an invalid document.
+    """
+    name = f"{type(loader).__name__}.load"
+    try:
+        document = loader.load(path)
+    except (UserError, MemoryError, TimeoutError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # SystemExit too
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        line = f"{Path(last.filename).name}:{last.lineno}"
+        raise UserError(
+            f"{path}: {name} failed ({line}): {type(error).__name__}: {error}"
+        ) from error
+    # Checked like the results of stages: a wrong span would fail only in a later stage.
+    if problem := next(_problems(document), ""):
+        raise UserError(f"{path}: {name} returned {problem}")
+    return document
+
+
+def _problems(document: object) -> Iterator[str]:
+    if not isinstance(document, Document):
+        yield f"{document!r:.80}; it must return a Document"
+        return
+    for field in ("id", "text", "title"):
+        if not isinstance(value := getattr(document, field), str):
+            yield f"a Document whose {field} is {value!r:.80}; it must be text"
+    for field, kind in _KINDS.items():
+        values = getattr(document, field)
+        if not isinstance(values, tuple) or not all(isinstance(value, kind) for value in values):
+            yield f"a Document whose {field} is not a tuple of {kind.__name__}"
+        for value in values if kind is not Loss else ():
+            numbers = all(isinstance(n, Integral) for n in (value.start, value.end))
+            if not (numbers and 0 <= value.start <= value.end <= len(document.text)):
+                yield (
+                    f"a Document with {value!r:.120} among its {field}, which is outside its text"
+                    f" of {len(document.text)} characters"
+                )

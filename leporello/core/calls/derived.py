@@ -88,10 +88,7 @@ def passages(
 ) -> tuple[Chunk, ...]:
     """Returns an enricher's passages for a document's chunks; reports its notes, also if cached.
 
-    Args:
-        chunks: The chunks, at least one, all of one document.
-        makers: The enricher, then the readers that it calls.
-        make: Function that computes the passages, called unless they are cached.
+    `makers` are the enricher and the readers that it calls. `make` computes the passages.
     """
     document = chunks[0].document
     memo = (*map(memo_key, makers), spans_hash(document, chunks))
@@ -112,8 +109,6 @@ def _with_notes(
     key: Callable[[Fingerprint], CacheKey | None],
     make: Callable[[], Sequence[Chunk]],
 ) -> tuple[Chunk, ...]:
-    """Returns the chunks, and reports the notes of the stage that made them."""
-
     def compute() -> _NotedChunks:
         with collect_notes() as notes:
             return _NotedChunks(tuple(make()), notes)
@@ -141,15 +136,7 @@ def index(
     """Returns a retriever's index of chunks, with read-only arrays.
 
     Retrievers that differ only in the parameters listed in their class's `search_only` share it.
-
-    Args:
-        document: The document of the chunks.
-        retriever: A retriever with a method `index`.
-        chunks: The chunks.
-        make: Function that replaces the retriever's `index`.
-
-    Raises:
-        ValueError: A chunk belongs to another document.
+    A function `make` replaces the retriever's `index`. A chunk of another document is a ValueError.
     """
     codec: Codec[Any] = Codec("index", lambda value: value, lambda value: value)
     key = partial(index_key, document, retriever, chunks)
@@ -184,11 +171,7 @@ def chunks_key(
 def index_key(
     document: Document, retriever: object, chunks: Sequence[Chunk], fingerprint: Fingerprint
 ) -> CacheKey | None:
-    """Returns the cache key of an `index`; None if the retriever has no fingerprint.
-
-    Raises:
-        ValueError: A chunk belongs to another document.
-    """
+    """Returns the cache key of an `index`; None if the retriever has no fingerprint."""
     identity = fingerprint(retriever, search_only(retriever))
     if identity is None:
         return None
@@ -210,8 +193,7 @@ def _chunk_codec(document: Document, offset: int) -> Codec[_NotedChunks]:
     def unpack(packed: Index) -> _NotedChunks:
         relative: Any = packed["spans"]
         notes: Any = packed.get("notes", ())
-        # No check here: the spans were checked before they were packed, and the cache verifies
-        # its files.
+        # No check: the spans were checked before they were packed, and the cache verifies files.
         bounds = (relative + offset).T.tolist()
         return _NotedChunks(tuple(map(Chunk, repeat(document), *bounds)), notes)
 

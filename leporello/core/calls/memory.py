@@ -154,12 +154,6 @@ def _parameter_names(cls: type) -> tuple[str, ...] | None:
     return tuple(name for name in names if not marked(annotations.get(name), SECRET_MARK))
 
 
-def tokens_key(text: str, tokenizer: Tokenizer, fingerprint: Fingerprint) -> CacheKey | None:
-    """Returns the cache key of a text's tokens, by its SHA-256; None without a fingerprint."""
-    identity = fingerprint(tokenizer, ())
-    return None if identity is None else {"tokenizer": {**identity}, "text": text}
-
-
 def _packed_offsets(offsets: NDArray[np.int64]) -> Index | None:
     """Returns offsets as 32-bit integers, all starts before all ends, the order of later use."""
     import numpy as np

@@ -30,10 +30,12 @@ def chunks(
     question: str | None,
     divide: Callable[[Document], Sequence[Chunk]],
 ) -> tuple[Chunk, ...]:
-    """Returns the chunks of all files of a collection.
+    """Returns the chunks of a document, or of all files of a collection.
 
     The arguments are those of `derived.chunks`, but `divide` is called with each file.
     """
+    if not document.members:
+        return derived.chunks(document, chunker, question, partial(divide, document))
 
     def make() -> tuple[tuple[Chunk, ...], list[str]]:
         chunks: list[Chunk] = []
@@ -75,12 +77,8 @@ def has_segments(kind: type) -> bool:
 
 
 def index(document: Document, retriever: Any, chunks: Sequence[Chunk]) -> Any:  # noqa: ANN401 -- as `derived.index`
-    """Returns a retriever's index of a collection's chunks, joined from segments if possible.
-
-    Raises:
-        ValueError: A chunk belongs to another document.
-    """
-    if not has_segments(type(retriever)):
+    """Returns a retriever's index of chunks, joined from segments if possible."""
+    if not document.members or not has_segments(type(retriever)):
         return derived.index(document, retriever, chunks)
 
     def make() -> Any:  # noqa: ANN401 -- `join` may return any object
@@ -123,7 +121,6 @@ def _parts(
 
 
 def _segment(document: Document, retriever: Any, number: int, spans: NDArray[np.int64]) -> Any:  # noqa: ANN401 -- plug-ins
-    """Returns a member's segment, from the cache if possible."""
     cache = document.cache
     key = _key(document, retriever, number, spans, cache.fingerprint) if cache else None
     if cache and key and (cached := cache.get("segment", key)) is not None:
@@ -143,7 +140,6 @@ def _key(
     spans: NDArray[np.int64],
     fingerprint: Fingerprint,
 ) -> CacheKey | None:
-    """Returns the cache key of a member's segment; None if the retriever has no fingerprint."""
     # A sweep over BM25's k1 and b shares all segments, which contain only counts.
     join_only = getattr(type(retriever), "join_only", ())
     identity = fingerprint(retriever, (*derived.search_only(retriever), *join_only))

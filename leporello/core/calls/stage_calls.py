@@ -14,7 +14,7 @@ from numbers import Integral, Real
 from operator import attrgetter
 from typing import Any
 
-from leporello.core.calls import derived, segments
+from leporello.core.calls import segments
 from leporello.core.calls.answers import rounded
 from leporello.core.calls.contracts import (
     PARAMETERS,
@@ -66,7 +66,7 @@ def retrieve(
         # A retriever that uses the evidence by mistake would look excellent.
         "examples": lambda: [e if sees_gold(retriever) else e.without_gold() for e in examples],
         "chunks": lambda: chunks,
-        "index": lambda: _index(document, retriever, chunks),
+        "index": lambda: segments.index(document, retriever, chunks),
     }
     # Only what it takes, so examples need no gold-free copies unless a retriever asks for them.
     names = _parameters(kind, method)
@@ -74,11 +74,6 @@ def retrieve(
         arguments = {name: values[name]() for name in names}
         returned = getattr(retriever, method)(**arguments)
     return _checked(_name(kind, method), returned, len(examples), document)
-
-
-def _index(document: Document, retriever: Any, chunks: Sequence[Chunk]) -> Any:  # noqa: ANN401 -- as `derived.index`
-    module = segments if document.members else derived
-    return module.index(document, retriever, chunks)
 
 
 def _name(kind: type, method: str) -> str:
@@ -160,17 +155,14 @@ class stage_call:  # noqa: N801 -- called like a function; a generator takes twi
         if isinstance(error, GeneratorExit):  # the engine would take it for the end of the run
             raise StageError(f"{self._name} raised GeneratorExit") from None
         if error is None:
-            # Documents are shared by pipelines: one changed field would change all results after
-            # it.
+            # Documents are shared by pipelines: a changed field would change all later results.
             for document, values in self._before:
                 self._restore(document, values)
 
     def _restore(self, document: Document, values: Sequence[object]) -> None:
-        """Restores fields that the stage has changed, and raises StageError if there are any."""
         original = zip(_FIELDS, values, strict=True)
         changed = [
-            # By identity: comparing the text of a book after each call would take longer than many
-            # stages.
+            # By identity: comparing the text of a book would take longer than many stages.
             (name, value)
             for name, value in original
             if getattr(document, name) is not value
@@ -182,11 +174,7 @@ class stage_call:  # noqa: N801 -- called like a function; a generator takes twi
 
 
 def divide(chunker: Chunker, document: Document, question: str = "") -> tuple[Chunk, ...]:
-    """Returns the chunks of a document.
-
-    Raises:
-        StageError: The chunker yields anything but spans within the document.
-    """
+    """Returns the chunks of a document."""
     arguments = {"question": question} if asks_question(chunker) else {}
     name, limit = f"{type(chunker).__name__}.chunk", _CHUNKS[0] + _CHUNKS[1] * len(document.text)
     with stage_call(name, document):

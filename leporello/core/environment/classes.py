@@ -11,13 +11,15 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from leporello.core.environment.user_code import describe_error
 from leporello.core.errors import UserError, did_you_mean, likely
@@ -25,6 +27,8 @@ from leporello.core.protocols import Kind
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+T = TypeVar("T")
 
 # Local paths of plug-in files that were copied from another machine, by their paths there.
 REMAPPED_PATHS: dict[str, str] = {}
@@ -35,33 +39,41 @@ class ClassError(UserError):
     """A class cannot be found or imported."""
 
 
-class LazyClasses(Mapping[str, Any]):
-    """Classes by name, each imported on first access."""
+class Lazy(Mapping[str, T]):
+    """Values by name, each made on first access; `ready` has those that were made."""
 
-    def __init__(self, modules: Mapping[str, str]) -> None:
-        """Takes a mapping of names to `module:Class`."""
-        self._modules = modules
+    def __init__(self, names: Collection[str], make: Callable[[str], T]) -> None:
+        self.ready: dict[str, T] = {}
+        self._names, self._make = names, make
 
-    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 -- of any kind
-        """Returns a class."""
-        module, _, cls = self._modules[name].partition(":")
-        # On first access only, since `list` and `check` must answer without importing torch.
-        return getattr(import_module(module), cls)
+    def __getitem__(self, name: str) -> T:
+        if name not in self.ready:
+            if name not in self._names:
+                raise KeyError(name)
+            self.ready[name] = self._make(name)
+        return self.ready[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._modules
+        return name in self._names
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._modules)
+        return len(self._names)
+
+
+class LazyClasses(Lazy[Any]):
+    """Classes by name, made from a mapping of names to `module:Class`."""
+
+    def __init__(self, modules: Mapping[str, str]) -> None:
+        # On first access only, since `list` and `check` must answer without importing torch.
+        super().__init__(modules, lambda name: resolve_name(modules[name]))
 
 
 def built_ins(kind: Kind) -> Mapping[str, Any]:
     """Returns Leporello's classes of a kind by their names in configs."""
-    # Kinds are data, and their packages are imported by name: `core` imports no room above it
-    # (decision 39).
+    # Packages are imported by name: `core` imports no room above it (decision 39).
     module = import_module(kind.package)
     if kind.table:
         table: Mapping[str, Any] = getattr(module, kind.table)
@@ -122,11 +134,7 @@ def find_class(name: str, kind: Kind, folder: Path, *, ours: bool = False) -> An
 
 
 def path_of(file: str, folder: Path) -> Path:
-    """Returns the absolute path of a plug-in's file.
-
-    Raises:
-        ClassError: The path is not valid.
-    """
+    """Returns the absolute path of a plug-in's file."""
     try:
         return (folder / Path(file).expanduser()).resolve()
     except (OSError, RuntimeError, ValueError) as error:  # an unknown user, for example
@@ -134,7 +142,6 @@ def path_of(file: str, folder: Path) -> Path:
 
 
 def _plain_class(name: str, kind: Kind) -> Any:  # noqa: ANN401 -- of this kind
-    """Returns the class with a plain name; raises an error if several packages have the name."""
     built_in, installed = built_ins(kind), plug_ins().get(kind.group, {})
     points = sorted(installed.get(name, ()), key=origin)
     # Entry points are read for built-in names too: a package with such a name must neither change
@@ -148,7 +155,8 @@ def _plain_class(name: str, kind: Kind) -> Any:  # noqa: ANN401 -- of this kind
         return built_in[name]
     if not points:
         hint = did_you_mean(name, [*built_in, *installed])
-        absent = f"there is no {kind.key}" if kind.table else f"{kind.title} has no class"
+        title = kind.key.replace("_", " ")
+        absent = f"there is no {title}" if kind.table else f"{kind.title} has no class"
         raise ClassError(f"{absent} {name!r}{hint}; {_plug_in_hint(name)}")
     try:
         return _checked(points[0].load(), name, origin(points[0]))
@@ -167,13 +175,10 @@ def _plug_in_hint(name: str = "Mine") -> str:
 def _class_of(module: ModuleType, attribute: str) -> Any:  # noqa: ANN401 -- of any kind
     place = getattr(module, "__file__", None) or f"{module.__name__}, a folder without __init__.py,"
     if not hasattr(module, attribute):
-        classes = [name for name, value in vars(module).items() if _is_defined_in(value, module)]
+        by_name = {n: v for n, v in vars(module).items() if inspect.isclass(v)}
+        classes = [name for name, cls in by_name.items() if cls.__module__ == module.__name__]
         raise ClassError(f"{place} has no class {attribute!r}{did_you_mean(attribute, classes)}")
     return _checked(getattr(module, attribute), attribute, place)
-
-
-def _is_defined_in(value: object, module: ModuleType) -> bool:
-    return inspect.isclass(value) and value.__module__ == module.__name__
 
 
 def _checked(value: object, name: str, place: str) -> Any:  # noqa: ANN401 -- of any kind
@@ -190,17 +195,13 @@ def file_module_name(path: Path) -> str:
 
 
 def load_file(path: Path) -> ModuleType:
-    """Loads a module from its file, once per process; it can import modules of its folder.
-
-    Raises:
-        ClassError: The file does not exist, or its import failed.
-    """
+    """Loads a module from its file, once per process; it can import modules of its folder."""
     path = Path(REMAPPED_PATHS.get(str(path), path))
     name = file_module_name(path)
     # Importing a file twice would create two different classes of the same name.
     if name in sys.modules:
         return sys.modules[name]
-    if not _is_there(path):
+    if not os.path.exists(path):  # noqa: PTH110 -- a `Path` raises if its name is too long
         files = [file.name for file in path.parent.glob("*.py")]
         raise ClassError(f"there is no file {path}{likely(path.name, files)}")
     spec = importlib.util.spec_from_file_location(name, path)
@@ -219,13 +220,6 @@ def load_file(path: Path) -> ModuleType:
     return module
 
 
-def _is_there(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # the name is too long
-        return False
-
-
 def _check_neighbours(path: Path) -> None:
     """Raises an error if a module that the file imports from its folder is hidden by another."""
     for name in sorted(set(_imports(path))):
@@ -239,7 +233,6 @@ def _check_neighbours(path: Path) -> None:
 
 
 def _imports(path: Path) -> Iterator[str]:
-    """Yields the top-level names of the modules that a file imports."""
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
@@ -258,7 +251,6 @@ def _import(name: str, folder: Path) -> ModuleType:
 
 
 def _reason(error: BaseException, name: str, folder: Path) -> str:
-    """Returns the message for a module that is missing, hidden by another, or fails."""
     absent = error.name if isinstance(error, ModuleNotFoundError) else None
     top = name.partition(".")[0]
     loaded = sys.modules.get(top)

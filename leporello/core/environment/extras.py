@@ -33,14 +33,9 @@ _EXTRA_OF: Mapping[str, str] = {
 
 
 def require(feature: str, *packages: str) -> None:
-    """Checks that packages are installed, without importing them.
+    """Checks that packages are installed, by their import names, without importing them.
 
-    Args:
-        feature: Beginning of the message: the feature that needs the packages.
-        packages: Import names of the packages.
-
-    Raises:
-        UserError: A package is not installed; the message names the extra that installs it.
+    The message of an error begins with `feature`, and names the extra that installs the package.
     """
     for package in packages:
         if not is_installed(package):

@@ -1,9 +1,15 @@
 """Limits of users' files: far above any normal file, and low enough to protect the machine.
 
 They are checked while a file is read, before its content takes memory; docs/files.md lists them.
+The functions below convert numbers in files, replies and requests within such limits.
 """
 
 from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
 
 CONFIG_BYTES = 2**21  # bytes of a YAML file, of a mapping's JSON, or of a text of the command line
 # Counted in the text before parsing, which takes memory for each node.
@@ -36,3 +42,56 @@ TABLE_COLUMNS = 100_000  # columns of a row of a text table
 MAIL_PARTS = 1_000  # attachments of a mail; more are reported as lost
 # The library parses headers in quadratic time.
 HEADER_LETTERS = 4_000  # letters of a mail's header; more are reported as lost
+
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(?:([KMGT])(i?))?B", re.ASCII | re.IGNORECASE)
+
+
+def integer(text: str, base: int = 10) -> int:
+    """Returns an integer that a float can represent too, so that arithmetic cannot overflow."""
+    _check_length(text)
+    value = int(text, base)
+    try:
+        float(value)
+    except OverflowError:
+        raise _too_large(text) from None
+    return value
+
+
+def real(text: str) -> float:
+    """Returns a finite float; raises ValueError if the number is too long or too large."""
+    _check_length(text)
+    value = float(text)
+    if not math.isfinite(value):
+        raise _too_large(text)
+    return value
+
+
+def size_of(text: str) -> int:
+    """Returns the bytes of a size such as `4GiB` or `500MB`; raises ValueError for other texts."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"must be a size such as 4GiB or 500MB, got {text!r}")
+    base = 1024 if match[3] else 1000
+    return int(float(match[1]) * base ** " KMGT".index((match[2] or " ").upper()))
+
+
+def count_of(value: object) -> int | None:
+    """Returns a count; None if the value is not a count."""
+    return value if type(value) is int and 0 <= value <= COUNT else None
+
+
+def loads(text: str) -> Any:  # noqa: ANN401 -- any JSON
+    """Returns the value of JSON text; raises ValueError if it is not JSON, or exceeds a limit."""
+    return _DECODER.decode(text)
+
+
+_DECODER = json.JSONDecoder(parse_int=integer, parse_float=real)
+
+
+def _check_length(text: str) -> None:
+    if len(text) > NUMBER_LETTERS:
+        raise ValueError(f"a number of {len(text):,} letters is too long: at most {NUMBER_LETTERS}")
+
+
+def _too_large(text: str) -> ValueError:
+    return ValueError(f"the number {text:.20} of {len(text)} letters is too large: at most 1.8e308")

@@ -24,7 +24,6 @@ class JsonTable:
     """
 
     def __init__(self) -> None:
-        """Creates an empty table."""
         self._size = 0
         # The empty name is a private temporary table, which stays in memory while it is small.
         self._table = sqlite3.connect("", check_same_thread=False)
@@ -33,11 +32,7 @@ class JsonTable:
         weakref.finalize(self, self._table.close)
 
     def add(self, key: JSON, value: JSON) -> bool:
-        """Stores a value unless its key exists; returns whether it was stored.
-
-        Raises:
-            UserError: The disk is full.
-        """
+        """Stores a value unless its key exists; returns whether it was stored."""
         row = json.dumps(key), json.dumps(value)  # in ASCII, which preserves unpaired surrogates
         with disk_errors("rows"):
             added = self._table.execute("INSERT OR IGNORE INTO rows VALUES (?, ?)", row).rowcount
@@ -55,7 +50,6 @@ class JsonTable:
         return ((json.loads(key), json.loads(value)) for key, value in rows)
 
     def __len__(self) -> int:
-        """Returns the number of keys."""
         return self._size
 
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+from typing import TypeVar
 
 from leporello.core.errors import UserError
+
+T = TypeVar("T")
 
 # By name: a stage may replace functions of `signal`.
 _handle = signal.signal
@@ -49,11 +54,7 @@ def peak_memory() -> int:
 
 
 def limit_memory(limit: int) -> None:
-    """Limits the memory of this process to a number of bytes; 0 means no limit.
-
-    Raises:
-        UserError: The system is Windows, which has no such limit.
-    """
+    """Limits the memory of this process to a number of bytes; 0 means no limit."""
     if not limit:
         return
     if sys.platform == "win32":
@@ -74,11 +75,7 @@ def die_with_parent() -> None:
 
 
 def kill_marked(variable: str) -> None:
-    """Kills the processes that have inherited an environment variable; does so only on Linux.
-
-    Args:
-        variable: The variable, as `NAME=value`.
-    """
+    """Kills processes that have inherited the variable `NAME=value`; does so only on Linux."""
     if sys.platform != "linux":  # other systems do not show the variables of a process
         return
     for _ in range(_ROUNDS):
@@ -113,16 +110,7 @@ def is_alive(process: int) -> bool:
 def alarm(
     seconds: float, again: float, ring: Callable[[int, FrameType | None], None]
 ) -> Iterator[None]:
-    """Interrupts the main thread while the block runs.
-
-    Args:
-        seconds: Seconds until the first interruption.
-        again: Seconds between further interruptions.
-        ring: Signal handler.
-
-    Raises:
-        UserError: Windows has no such signal.
-    """
+    """Calls `ring` in the main thread after `seconds`, and then every `again` seconds."""
     if sys.platform == "win32":
         raise UserError("a time-out for examples needs a signal that Windows does not have")
     before = _handle(signal.SIGALRM, ring)
@@ -132,3 +120,27 @@ def alarm(
     finally:
         _set_timer(signal.ITIMER_REAL, 0)
         _handle(signal.SIGALRM, before)
+
+
+def within(seconds: float, call: Callable[[], T]) -> T:
+    """Returns the result of a call; after a time-out, the call's thread continues to run.
+
+    For downloads, for example, whose own time-outs apply to each byte but not to the total.
+
+    Raises:
+        TimeoutError: The call took too long.
+    """
+    future: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:
+            future.set_exception(error)
+
+    # A thread instead of a signal, since this also runs in threads of a server.
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        return future.result(seconds)
+    except TimeoutError as error:
+        raise TimeoutError(str(error) or f"no complete answer within {seconds:g} s") from None

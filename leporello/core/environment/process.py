@@ -91,15 +91,11 @@ def handle(handler: object) -> None:
             signal.signal(number, handler)  # type: ignore[arg-type]
 
 
-def _ignore() -> None:
-    """Ignores signals while the interpreter exits."""
-    handle(signal.SIG_IGN)
-
-
 if os.path.basename(getattr(sys, "argv", [""])[0]) in _COMMANDS:  # noqa: PTH119 -- pathlib is slow
     # During imports there is nothing to clean up, so a signal may end the process at once.
     handle(lambda number, _: _exit(128 + number))
-    atexit.register(_ignore)  # runs last because it is registered first
+    # Signals are ignored while the interpreter exits; it runs last because it is registered first.
+    atexit.register(handle, signal.SIG_IGN)
 
 
 class _Stream(FileIO):

@@ -37,9 +37,7 @@ def describe_error(error: BaseException) -> str:
 def user_code_errors(source: str, *passed: type[Exception]) -> Generator[None]:
     """Converts errors of a user's class to a `UserError` with the line of the user's code.
 
-    Args:
-        source: Beginning of the message: the class and its method.
-        passed: Exceptions that are not converted.
+    The message begins with `source`, the class and its method. Exceptions in `passed` pass through.
     """
     try:
         yield

@@ -1,13 +1,22 @@
-"""Scalar types of YAML 1.2's core schema: `no` and `1:30` are text, `1e-5` and `0o17` numbers."""
+"""Scalar types of YAML 1.2's core schema, and a writer of YAML that `tree` reads back unchanged.
+
+In the schema `no` and `1:30` are text, `1e-5` and `0o17` numbers.
+"""
 
 from __future__ import annotations
 
+import math
 import re
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from types import NoneType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from leporello.core.numbers import integer, real
+import yaml
+
+from leporello.core.environment.input_limits import integer, real
+from leporello.core.files import atomically
 
 Scalar: TypeAlias = bool | int | float | str | None
 
@@ -35,11 +44,7 @@ _FLOAT = re.compile(
 
 
 def scalar_of(text: str) -> Scalar:
-    """Returns the value of a plain scalar, which may have underscores between digits.
-
-    Raises:
-        ValueError: The scalar is a number that is too long or too large.
-    """
+    """Returns the value of a plain scalar, which may have underscores between digits."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in _BEGIN:
@@ -52,11 +57,7 @@ def scalar_of(text: str) -> Scalar:
 
 
 def typed_scalar(text: str, tag: str | None) -> Scalar:
-    """Returns the value of a scalar with a tag, such as `!!int 5` or `!!float 3`.
-
-    Raises:
-        ValueError: The text is not a value of this type, or a number that is too long or too large.
-    """
+    """Returns the value of a scalar with a tag, such as `!!int 5`; else raises ValueError."""
     if tag in (None, TAGS[str]) or tag not in TAGS.values():
         return text
     value = scalar_of(text)
@@ -65,3 +66,54 @@ def typed_scalar(text: str, tag: str | None) -> Scalar:
     if TAGS[type(value)] != tag:
         raise ValueError(f"{text!r:.60} is not a value of the type of its tag")
     return value
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes texts that YAML 1.2, or 1.1 as in most programs, would read as another type."""
+
+    def resolve(self, kind: type, value: Any, implicit: Any) -> str:  # noqa: ANN401 -- PyYAML's
+        tag = str(super().resolve(kind, value, implicit))  # type: ignore[no-untyped-call]
+        if kind is not yaml.ScalarNode or not implicit[0]:
+            return tag
+        try:
+            value = scalar_of(value)
+        except ValueError:  # the number is too long
+            return TAGS[int]
+        return tag if isinstance(value, str) else TAGS[type(value)]
+
+
+def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
+    style = None if value.isprintable() else '"'  # other styles change some kinds of line breaks
+    return dumper.represent_scalar(TAGS[str], value, style)
+
+
+def _number(dumper: _Dumper, value: float) -> yaml.ScalarNode:
+    if not math.isfinite(value):
+        return dumper.represent_float(value)
+    # PyYAML's `represent_float` would add the dot that YAML 1.1 requires.
+    return dumper.represent_scalar(TAGS[float], repr(value))
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(float, _number)
+
+
+def as_yaml(value: Mapping[str, Any]) -> str:
+    """Returns a value as YAML for display, with keys in order; a mapping of scalars is one line."""
+    # PyYAML folds only after the item that exceeds the width: most lines end before column 80.
+    return _dump(value, width=60, sort_keys=False).strip()
+
+
+def write_yaml(path: Path, value: Mapping[str, Any]) -> None:
+    """Writes a YAML file atomically, sorted by key."""
+    with atomically(path) as file:
+        # Unlimited width: a key that is folded over several lines cannot be read back.
+        file.write(_dump(value, width=sys.maxsize, sort_keys=True))
+
+
+def _dump(value: Mapping[str, Any], width: int, *, sort_keys: bool) -> str:
+    text: str = yaml.dump(
+        value, Dumper=_Dumper, width=width, sort_keys=sort_keys, allow_unicode=True,
+        default_flow_style=None,
+    )  # fmt: skip
+    return text

@@ -212,7 +212,6 @@ class _TreeBuilder:
             return None
 
     def until(self, end: type[yaml.Event]) -> Iterator[yaml.Event]:
-        """Yields the first events of the children of a mapping or a list."""
         while not isinstance(event := next(self.events), end):
             yield event
 

@@ -22,9 +22,9 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from leporello.core.environment.input_limits import integer, real
 from leporello.core.errors import did_you_mean
 from leporello.core.files import in_utf8
-from leporello.core.numbers import integer, real
 from leporello.core.records import Document, Span
 from leporello.storage import is_url
 from leporello.text.looks import looks_like

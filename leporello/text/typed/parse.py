@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from leporello.core.numbers import integer, real
+from leporello.core.environment.input_limits import integer, real
 from leporello.core.records import JSON
 from leporello.text.squad import normalise
 from leporello.text.typed.json_schema import resolve, validator

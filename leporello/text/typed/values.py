@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from leporello.core.numbers import real
+from leporello.core.environment.input_limits import real
 from leporello.core.records import JSON
 
 

@@ -213,7 +213,7 @@ MISTAKES: Mapping[str, str] = {
     "{class: Route, routes: [{class: When, combiner: Stuff}], otherwise: Stuff}": "no condition",
     "{class: When, combiner: Stuff, shortest: 9, longest: 5}": "this route can never match",
     "{class: When, combiner: Stuff, question: '(a'}": "question is not a valid regular expression",
-    "{class: When, combiner: Stuff, kind: [whom]}": "Input should be 'none'".lower(),
+    "{class: When, combiner: Stuff, kind: [whom]}": "must be 'none'",
     "&a {class: Route, routes: [{class: When, kind: [who], combiner: *a}], otherwise: Stuff}": (
         "an alias may not point to a value that contains it"
     ),

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from leporello.config.layers import Layers
 from leporello.config.specs import TaskSpec
-from leporello.config.suites.suite import Suite, SuiteColumn, SuiteRow, SuiteSubmission
+from leporello.config.suites import Suite, SuiteColumn, SuiteRow, SuiteSubmission
 from leporello.core.environment.input_limits import COLUMNS
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean, no_such
 from leporello.core.files import at_home
@@ -19,11 +19,7 @@ from leporello.core.yaml.tree import ConfigSource, Tree
 
 
 def read_suites() -> dict[str, Suite]:
-    """Returns the built-in suites by name, without importing classes.
-
-    Raises:
-        ConfigError: All faults in the structure of the suites.
-    """
+    """Returns the built-in suites by name, without importing classes."""
     layers = Layers(())
     checked = [suite_of(layers, name) for name in layers.suites]
     if faults := [fault for _, faults in checked for fault in faults]:
@@ -32,12 +28,7 @@ def read_suites() -> dict[str, Suite]:
 
 
 def suite_named(name: str, files: Sequence[ConfigSource] = ()) -> Suite:
-    """Returns a suite.
-
-    Raises:
-        UserError: No suite has this name.
-        ConfigError: All faults in the structure of the suite.
-    """
+    """Returns a suite."""
     layers = Layers(files)
     if name not in layers.suites:
         raise UserError(no_such("suite", name, layers.suites))
@@ -93,7 +84,6 @@ def check_names(
 
 
 def _problem_with(tasks: Mapping[str, TaskSpec], name: str, settings: str) -> str | None:
-    """Returns the problem with the parameters in a task's name, or None."""
     try:
         if settings:
             tasks[name].adjusted(settings)
@@ -172,7 +162,7 @@ def _fault(name: str, tree: Tree, error: Any) -> Fault:  # noqa: ANN401 -- a map
     problem = (
         "is missing"
         if error["type"] == "missing"
-        else f"{error['msg']}, got {error['input']!r:.60}"
+        else f"{error['msg'].replace('Input should', 'must')}, got {error['input']!r:.60}"
     )
     return tree.fault(f"suites.{'.'.join((name, *place))}: {problem}")
 

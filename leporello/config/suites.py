@@ -15,7 +15,7 @@ from leporello.core.errors import Fault, UserError, did_you_mean
 from leporello.core.yaml.tree import Tree
 
 _FORBID = ConfigDict(extra="forbid")
-_HERE = Path(__file__).parents[2] / "suites" / "published"
+_HERE = Path(__file__).parents[1] / "suites" / "published"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,6 @@ class SuiteColumn:
 
 
 def _names(value: Any) -> Any:  # noqa: ANN401 -- any YAML
-    """Returns a single name as a list."""
     return [value] if isinstance(value, str) else value
 
 
@@ -175,9 +174,6 @@ class Suite:
             tasks: Names or `*` patterns of the only tasks; all if empty. `NAME@background=FOLDER`
                 adds a parameter to a task.
             pipelines: Names of all pipelines.
-
-        Raises:
-            UserError: A row does not exist, or no task matches.
         """
         jobs: dict[tuple[str, str, str], None] = {}
         all_pipelines = {*pipelines}
@@ -201,11 +197,9 @@ class Suite:
 
 
 def added_settings(task: str, base: str) -> str | None:
-    """Returns the parameters that a task adds to another; None for an unrelated task.
+    """Returns the parameters that a task `NAME@PARAMETER=VALUE,…` adds to another.
 
-    Args:
-        task: Name of the task, `NAME@PARAMETER=VALUE,…`.
-        base: Name of the other task.
+    It is None for an unrelated task.
     """
     (name, *settings), (base_name, *fixed) = (
         text.replace("@", ",").split(",") for text in (task, base)
