@@ -8,7 +8,7 @@ from functools import partial
 from itertools import groupby
 
 from leporello.config import Pipeline
-from leporello.core.calls import segments
+from leporello.core.calls import derived, segments
 from leporello.core.calls.contracts import asks_question, load_models
 from leporello.core.calls.memory import memo_key
 from leporello.core.calls.stage_calls import divide, retrieve
@@ -120,7 +120,9 @@ def document_chunks(chunker: Chunker, example: Example) -> tuple[Chunk, ...]:
     question = example.question if asks_question(chunker) else None
     with stage_errors("chunker"):
         make = partial(divide, chunker, question=question or "")
-        return segments.chunks(document, chunker, question, make)
+        if document.members:
+            return segments.chunks(document, chunker, question, make)
+        return derived.chunks(document, chunker, question, partial(make, document))
 
 
 def by_document(examples: Iterable[Example]) -> Iterator[tuple[int, tuple[Example, ...]]]:

@@ -13,8 +13,8 @@ from command_line import ROOT
 
 # A smaller size lowers its number here; a number never rises.
 LIMITS = {
-    "product lines": 84_400,
-    "product modules": 574,
+    "product lines": 83_000,
+    "product modules": 561,
     "test lines": 46_500,
     "words of docs": 25_700,
 }

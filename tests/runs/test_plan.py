@@ -191,7 +191,7 @@ def test_the_cache_is_listed_and_cleared(config: Path) -> None:
     keep = ("cache", "gc", "--keep")
     assert "would remove" in leporello(*keep, "0GB", "--dry-run").stdout
     assert len(list(Cache(cache_directory()).entries())) == 34
-    assert "unit, such as 5GB or 500MB: write 5GB" in leporello(*keep, "5", status=2).stderr
+    assert "such as 4GiB or 500MB" in leporello(*keep, "5", status=2).stderr
     leporello(*keep, f"{size / 2000}KB")
     sizes = [entry.size for entry in Cache(cache_directory()).entries()]
     assert 0 < sum(sizes) <= size / 2

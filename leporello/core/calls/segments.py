@@ -30,12 +30,10 @@ def chunks(
     question: str | None,
     divide: Callable[[Document], Sequence[Chunk]],
 ) -> tuple[Chunk, ...]:
-    """Returns the chunks of a document, or of all files of a collection.
+    """Returns the chunks of all files of a collection.
 
     The arguments are those of `derived.chunks`, but `divide` is called with each file.
     """
-    if not document.members:
-        return derived.chunks(document, chunker, question, partial(divide, document))
 
     def make() -> tuple[tuple[Chunk, ...], list[str]]:
         chunks: list[Chunk] = []
@@ -77,8 +75,8 @@ def has_segments(kind: type) -> bool:
 
 
 def index(document: Document, retriever: Any, chunks: Sequence[Chunk]) -> Any:  # noqa: ANN401 -- as `derived.index`
-    """Returns a retriever's index of chunks, joined from segments if possible."""
-    if not document.members or not has_segments(type(retriever)):
+    """Returns a retriever's index of a collection's chunks, joined from segments if possible."""
+    if not has_segments(type(retriever)):
         return derived.index(document, retriever, chunks)
 
     def make() -> Any:  # noqa: ANN401 -- `join` may return any object
