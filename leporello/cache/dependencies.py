@@ -124,10 +124,7 @@ def dependencies(
 ) -> Dependencies:
     """Returns the dependencies of an object's results, apart from its parameters.
 
-    Args:
-        cls: Class of the object.
-        parameters: Parameters of the object.
-        content: Function that returns the content or revision of a model.
+    `content` returns the content or revision of a model.
 
     Raises:
         UserError: A model, or a file that `depends_on` names, is missing.

@@ -190,10 +190,7 @@ def _installed() -> tuple[Path, ...]:
 def _imported(content: bytes, name: str, file: str) -> frozenset[str]:
     """Returns the names of imported modules, including imports inside functions.
 
-    Args:
-        content: Source code.
-        name: Name of the module.
-        file: File name of the module; `__init__.py` makes the module a package.
+    The file name `__init__.py` makes the module a package.
     """
     package = name if file == "__init__.py" else name.rpartition(".")[0]
     modules: set[str] = set()

@@ -78,14 +78,7 @@ class ActiveExample:
     def create(
         cls, stages: Pipeline, number: int, example: Example, selection: Selection
     ) -> ActiveExample:
-        """Returns an example whose combiner is not started yet.
-
-        Args:
-            stages: Stages of the pipeline.
-            number: Number of the example in its task.
-            example: Example with its gold, which only combiners that request it see.
-            selection: Selection for the example.
-        """
+        """Returns an example, with its gold, whose combiner is not started yet."""
         # Without the gold, so that a plug-in cannot use the answer by mistake.
         visible = example if sees_gold(stages.combiner) else example.without_gold()
         combiner = _combination(stages, visible, selection.hits)
@@ -99,12 +92,7 @@ class ActiveExample:
         return len(self.calls)
 
     def judge(self, prediction: Prediction, judgement: Combination) -> None:
-        """Replaces the combiner by metrics that ask a reader; call `start` to run them.
-
-        Args:
-            prediction: Prediction with the combiner's answer.
-            judgement: Generator that runs the metrics; its return value becomes `value`.
-        """
+        """Replaces the combiner by a generator of metrics, which `start` runs."""
         self.prediction, self.combiner, self.finished = prediction, judgement, False
 
     def start(self) -> None:
@@ -149,13 +137,7 @@ class ActiveExample:
                 self.replies[index] = self._budget.refusal(self.reads[index])
 
     def reply(self, index: int, reply: Reply, note: str = "") -> None:
-        """Stores the output or error of a read.
-
-        Args:
-            index: Index of the read in `reads`.
-            reply: Output or error.
-            note: Note on the example that belongs to this reply; may be empty.
-        """
+        """Stores the output or error of the read at an index, and its note unless that is empty."""
         self.replies[index] = reply
         del self.unread[index]
         self.note([note] if note else ())

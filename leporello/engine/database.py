@@ -73,11 +73,7 @@ def counts_in(path: Path) -> StoreCounts:
 
 
 def finished_in(path: Path, example_id: str | None = None) -> Iterator[FinishedRow]:
-    """Yields the finished examples of a store, by number.
-
-    Args:
-        path: The file.
-        example_id: Id of the only example to yield; None yields all.
+    """Yields the finished examples of a store by number; only one of them if an id is given.
 
     Raises:
         DamagedStoreError: The store is damaged.
@@ -146,12 +142,7 @@ def as_user_errors(path: Path) -> Iterator[None]:
 def done_rows(
     database: sqlite3.Connection, condition: str = "1", *values: object
 ) -> Iterator[FinishedRow]:
-    """Yields finished examples that meet a condition in SQL, in the order of their numbers.
-
-    Args:
-        database: Open store.
-        condition: Condition, with a `?` for each value.
-        values: Values of the condition.
+    """Yields finished examples, by number, that meet a condition in SQL with a `?` for each value.
 
     Raises:
         DamagedStoreError: A checksum is wrong.

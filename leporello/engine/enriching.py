@@ -71,10 +71,7 @@ class EnricherRunner:
     def prepare(self, chunks: Sequence[Chunk], number: int, store: MemoryStore) -> None:
         """Computes or restores the passages of a document; the document and the store keep them.
 
-        Args:
-            chunks: Chunks of the document.
-            number: Number of the document in the shard.
-            store: Store of the pipeline on the shard.
+        The document has this number in the shard.
 
         Raises:
             ExampleError: The enricher failed; a retry runs it again.
@@ -100,12 +97,9 @@ class EnricherRunner:
     def passages_of(
         self, chunks: Sequence[Chunk], number: int = 0, store: MemoryStore | None = None
     ) -> Sequence[Chunk]:
-        """Returns the passages of a document.
+        """Returns the passages of a document, which has this number in the shard.
 
-        Args:
-            chunks: Chunks of the document.
-            number: Number of the document in the shard.
-            store: Store of the outputs that the enricher receives; None stores nothing.
+        The store keeps the outputs that the enricher receives; None stores nothing.
 
         Raises:
             ExampleError: The enricher failed.

@@ -92,11 +92,7 @@ class Clock:
     _since: float = 0.0
 
     def is_over(self, logs: Sequence[Path]) -> bool:
-        """Returns whether the worker must be ended; then records it beside its logs.
-
-        Args:
-            logs: Logs of the attempts on the worker's shards.
-        """
+        """Returns whether the worker with these logs must be ended; then records it beside them."""
         if self.timeout is None:
             return False
         if any(is_overdue(deadline_of(log)) for log in logs):

@@ -80,10 +80,8 @@ class Rounds:
     ) -> Iterator[FinishedExample]:
         """Starts the examples on one document; yields examples of the shard that finish meanwhile.
 
-        Args:
-            first: Number of the first example in the task.
-            examples: Examples in the order of the task; those in the store are skipped.
-            selected: Selection for each example, or the error that prevented it.
+        The examples have numbers from `first` on; those in the store are skipped. Instead of a
+        selection, an example may have the error that prevented it.
 
         Raises:
             UserError: The user made a mistake; finished examples stay in the store.
@@ -299,12 +297,9 @@ class Rounds:
 def rounds(
     run: Rounds, examples: Iterable[Example], timeout: float | None = None
 ) -> Iterator[FinishedExample]:
-    """Yields the examples that are not finished yet, as each finishes.
+    """Yields the unfinished examples, numbered from 0 in the order of the task, as each finishes.
 
-    Args:
-        run: Pipeline and store.
-        examples: Examples in the order of the task, numbered from 0.
-        timeout: Seconds allowed per example in a call of a stage; None sets no limit.
+    `timeout` is the number of seconds per example in a call of a stage; None sets no limit.
 
     Raises:
         UserError: The user made a mistake; finished examples stay in the store.

@@ -32,12 +32,10 @@ class Selection:
 def select_document(
     stages: Pipeline, examples: Sequence[Example], timeout: float | None = None
 ) -> list[Selection | ExampleError]:
-    """Returns the selection or the error of each example; an example with faulty data fails.
+    """Returns the selection or the error of each example on a document.
 
-    Args:
-        stages: Stages of the pipeline; only the chunker, enricher and retriever are used.
-        examples: Examples, all on one document.
-        timeout: Seconds allowed per example in a call; None sets no limit.
+    An example with faulty data fails. `timeout` is the number of seconds per example in a call;
+    None sets no limit.
     """
     valid = [example for example in examples if not example.fault]
     selections = iter(_select_apart(stages, valid, timeout) if valid else ())

@@ -63,11 +63,9 @@ class Slots:
         return self.waiting < 2 * self.count
 
     def submit(self, read: Callable[[], Reply], then: Callable[[Reply], None]) -> None:
-        """Submits a read, which starts as soon as a slot is free.
+        """Submits a read, which a thread starts as soon as a slot is free.
 
-        Args:
-            read: Function that computes the reply, called in a thread.
-            then: Function that receives the reply, called in the thread that calls `wait`.
+        `then` receives the reply, in the thread that calls `wait`.
         """
         # The run is ending; another read would cost money for an answer that nobody receives.
         if self._draining:

@@ -64,10 +64,9 @@ class MemoryStore:
         self.finished: dict[int, FinishedExample] = {}
 
     def outputs(self, owner: int) -> dict[int, StoredOutput]:  # noqa: ARG002 -- see Store
-        """Removes and returns stored outputs by index of the read.
+        """Removes and returns an owner's stored outputs by index of the read.
 
-        Args:
-            owner: Number of an unfinished example; `~number` for the enricher of a document.
+        The owner is an unfinished example, or `~number` for the enricher of a document.
         """
         return {}
 
@@ -76,11 +75,9 @@ class MemoryStore:
         replies: Sequence[tuple[int, int, Read, Reply]],
         notes: Mapping[int, str] | None = None,
     ) -> None:
-        """Stores the outputs of a batch.
+        """Stores a batch of owners as in `outputs`, indices among their reads, reads and replies.
 
-        Args:
-            replies: Owner as in `outputs`, index among the owner's reads, read, output or error.
-            notes: Notes on examples, by the index of the reply.
+        Notes on examples are by the index of the reply.
         """
 
     def finish(self, example: FinishedExample) -> None:
@@ -89,12 +86,7 @@ class MemoryStore:
         self._mark(example.number, failed=example.failure is not None)
 
     def passages(self, document: int, sha256: str) -> Mapping[str, Any] | None:  # noqa: ARG002 -- see Store
-        """Returns the stored passages of a document; None without passages.
-
-        Args:
-            document: Number of the document in the shard.
-            sha256: Hash of the document's text.
-        """
+        """Returns the stored passages of a document of the shard; None without passages."""
         return None
 
     def add_passages(self, document: int, sha256: str, row: Mapping[str, JSON]) -> None:

@@ -32,15 +32,10 @@ def executor_for(
     *,
     supervised: bool = True,
 ) -> Executor:
-    """Returns the executor for a batch.
+    """Returns the executor for a group of jobs, whose workers load models of `model_bytes`.
 
-    Args:
-        spec: Group of jobs to run.
-        placement: Placement of the workers.
-        model_bytes: Size of the models that each worker loads.
-        check: Function that is called regularly; raises `Stopped` to end the run.
-        supervised: Whether a batch with 0 workers uses one worker if plug-ins or a time limit
-            require a process that can be killed.
+    `check` is called regularly; it raises `Stopped` to end the run. If `supervised`, a group with 0
+    workers uses one worker if plug-ins or a time limit require a process that can be killed.
     """
     if placement.executor == "ray":
         from leporello.executors.ray.workers import RayWorkers

@@ -73,9 +73,7 @@ class Channel:
     def __init__(self, connected: socket.socket, to_send: int = 0) -> None:
         """Takes a connected socket.
 
-        Args:
-            connected: The socket.
-            to_send: Seconds in which the other process must take a message; 0 sets no limit.
+        The other process must take a message in `to_send` seconds; 0 sets no limit.
         """
         if to_send:
             limit = struct.pack("@ll", to_send, 0)

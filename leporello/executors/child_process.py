@@ -38,11 +38,7 @@ class ChildProcess:
     """
 
     def __init__(self, main: str, environment: dict[str, str] | None = None) -> None:
-        """Starts the process.
-
-        Args:
-            main: `module:function`, which calls `connected` first.
-            environment: Additional environment variables.
+        """Starts `module:function`, which calls `connected` first, with more environment variables.
 
         Raises:
             OSError: The process cannot be started.

@@ -146,12 +146,7 @@ class ShardResult:
     reused: tuple[str, ...] = ()
 
     def row(self, names: Sequence[str], task: str) -> dict[str, JSON]:
-        """Returns the line of workers.jsonl.
-
-        Args:
-            names: Names of the pipelines, in the order of the batch.
-            task: Name of the task.
-        """
+        """Returns the line of workers.jsonl, with the names of pipelines and task."""
         return {
             "task": task,
             "pipelines": [names[place] for place in self.pipelines] or [*names],

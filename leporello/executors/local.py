@@ -61,14 +61,10 @@ class WorkerProcess:
         memory: int = 0,
         remapped: Mapping[str, str] | None = None,
     ) -> None:
-        """Starts the process.
+        """Starts the process with a pickled group of jobs; `memory` is in bytes, 0 sets no limit.
 
-        Args:
-            spec: Pickled batch.
-            threads: Number of threads for computations.
-            variables: Additional environment variables.
-            memory: Maximum memory in bytes; 0 sets no limit.
-            remapped: Paths of plug-ins' files on this machine, by their paths on the driver's.
+        `remapped` contains paths of plug-ins' files on this machine, by their paths on the
+        driver's.
 
         Raises:
             OSError: The process cannot be started.

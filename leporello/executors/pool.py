@@ -167,9 +167,7 @@ class Pool:
     ) -> Iterator[ShardResult]:
         """Yields results as they arrive; a shard has an additional result per worker that died.
 
-        Args:
-            orders: Shards to run; requested as workers become free.
-            report: Function that receives the progress; an exception from it ends the run.
+        Orders are requested as workers become free. An exception from `report` ends the run.
 
         Raises:
             UserError: The user made a mistake; finished examples stay in the stores.

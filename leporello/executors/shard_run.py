@@ -134,9 +134,8 @@ class ShardRun:
     def admit(self, selectors: Selectors | None = None) -> None:
         """Opens the documents, selects their chunks, and starts their examples.
 
-        Args:
-            selectors: Processes that chunk and retrieve ahead of the reader; None uses this
-                process. So does a shard on which a worker has died, to log each operation.
+        Without `selectors`, this process chunks and retrieves. It also does for a shard on which a
+        worker has died, to log each operation.
 
         Raises:
             Stopped: The run was asked to stop.

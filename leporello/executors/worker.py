@@ -54,12 +54,8 @@ class ShardWorker:
     ) -> None:
         """Builds the pipelines; models load on first use.
 
-        Args:
-            spec: Group of jobs to run.
-            reporter: Reporter of the progress.
-            connected: Function that is called before each operation, and ends a process without a
-                driver. None in the driver's process, which needs no log of operations either: all
-                of it dies together.
+        `connected` is called before each operation, and ends a process without a driver. It is None
+        in the driver's process, which needs no log of operations either: all of it dies together.
 
         Raises:
             UserError: The source of a class has changed since the run started.
@@ -90,11 +86,7 @@ class ShardWorker:
         return batch_sizes(self._stages, self._stages.readers)
 
     def run(self, orders: Iterator[ShardOrder]) -> Iterator[ShardResult]:
-        """Yields the result of each order; stops after an error.
-
-        Args:
-            orders: Shards to run; the next one is requested when there is room for it.
-        """
+        """Yields results of orders, requested as there is room; stops after an error."""
         try:
             for order in orders:
                 yield from self._start(order)

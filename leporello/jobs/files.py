@@ -129,11 +129,7 @@ class JobFiles:
         )
 
     def is_complete(self, limit: int | None) -> bool:
-        """Returns whether the results contain all examples; False if they are not merged.
-
-        Args:
-            limit: Maximum number of examples; None for all.
-        """
+        """Returns whether the results contain all examples up to a limit; False if not merged."""
         if not self.is_merged:
             return False
         merged_limit = read_mark(self.folder)["limit"]
@@ -219,12 +215,9 @@ class JobFiles:
     ) -> None:
         """Writes the results of all finished examples, in the order of the task, in bounded memory.
 
-        Args:
-            summary: Summary to which finished examples are added.
-            limit: Maximum number of examples of the run; None for all.
-            complete: Whether every shard is finished.
-            later: Statistics of metrics that are computed after all reads, by the number of the
-                example; None without any.
+        Finished examples are added to the summary. `complete` is whether every shard is finished.
+        `later` contains statistics of metrics that are computed after all reads, by the number of
+        the example.
 
         Raises:
             OSError: The results cannot be written.

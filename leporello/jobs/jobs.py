@@ -256,13 +256,7 @@ def changes(directory: RunDirectory, job: Job) -> tuple[str, ...]:
 
 
 def finished_beside(directory: Path, jobs: Sequence[Job], limit: int | None) -> dict[str, Path]:
-    """Returns directories of neighbouring runs that have finished the same jobs, by job name.
-
-    Args:
-        directory: Directory of the run.
-        jobs: Jobs to search; their signatures must be equal.
-        limit: Maximum number of examples per task.
-    """
+    """Returns directories of neighbouring runs that finished equal jobs, by the name of the job."""
     paths: dict[str, Path] = {}
     for manifest in sorted(directory.parent.glob("*/manifest.json")):
         run = RunDirectory(manifest.parent)

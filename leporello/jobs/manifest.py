@@ -51,10 +51,7 @@ def write_manifest(
 ) -> None:
     """Writes manifest.json and run.yaml; keeps jobs and sizes of earlier runs in the directory.
 
-    Args:
-        directory: Directory of the run.
-        jobs: Rows with `pipeline`, `task`, `examples` (None if unknown) and `signature`.
-        limits: Limits of batches, shards and time.
+    Jobs are rows with `pipeline`, `task`, `examples` (None if unknown) and `signature`.
     """
     new = {(job["pipeline"], job["task"]) for job in jobs}
     signatures = directory.jobs()
@@ -174,11 +171,7 @@ def job_signature(
 ) -> dict[str, JSON]:
     """Returns the inputs that determine the results of one pipeline on one task.
 
-    Args:
-        pipeline: Pipeline, with its config and the dependencies of its classes.
-        task: Task, with its config and class.
-        data: Fingerprint of the task's data.
-        metrics: Metrics of the job, with their classes.
+    `data` is the fingerprint of the task's data.
 
     Raises:
         UserError: A model is missing.
@@ -216,11 +209,7 @@ def _reader(spec: Mapping[str, Any]) -> str:
 
 
 def metrics_of_run(signature: Mapping[str, Any], names: Iterable[str]) -> dict[str, Metric]:
-    """Returns metrics by name, with the parameters that a run was scored with.
-
-    Args:
-        signature: Signature of one of the run's jobs.
-        names: Names of metrics in its statistics.
+    """Returns metrics by name, with the parameters in the signature of a run's job.
 
     Raises:
         UserError: A plug-in metric has changed or is missing.

@@ -298,9 +298,7 @@ def ways_table(
 ) -> ResultTable:
     """Returns a table with a row per way: its share of the examples, and their mean costs.
 
-    Args:
-        title: Title.
-        pipelines: Labels of pipelines, each with `Result.ways`.
+    Pipelines are labels with `Result.ways`.
     """
     rows, notes = [], []
     for label, ways in pipelines:

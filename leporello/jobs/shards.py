@@ -53,11 +53,8 @@ def cut(
 ) -> Iterator[Shard]:
     """Splits a task into shards while its layout is iterated.
 
-    Args:
-        layout: Layout of the task.
-        shard_examples: End a shard with the document that reaches this number of examples.
-        shard_bytes: End a shard with the document that reaches this number of bytes of rows.
-        limit: Maximum number of examples; affects only the last shard. None for all.
+    A shard ends with the document that reaches its number of examples or of bytes of rows. A limit
+    of examples affects only the last shard.
     """
     shard, size = Shard(0, 0, 0, ()), 0
     documents: list[DocumentRows] = []
@@ -95,13 +92,8 @@ def layout_of(task: Task, name: str, key: JSON = None) -> Iterator[DocumentRows]
     """Yields the layout of any task.
 
     A task that is not `Sharded` is iterated, which opens all of its documents and checks that ids
-    are unique; `bytes` is then the size of a document's text in UTF-8.
-
-    Args:
-        task: Task.
-        name: Name of the task, for messages.
-        key: JSON that determines the examples. The complete layout of a task that is not `Sharded`
-            is cached under this key. None disables caching.
+    are unique; `bytes` is then the size of a document's text in UTF-8. Its complete layout is
+    cached under `key`, JSON that determines the examples. None disables caching.
 
     Raises:
         UserError: The task fails, yields an invalid example, or yields an id twice.
@@ -157,11 +149,8 @@ class TaskReader:
         """Yields the examples on each document of a shard after checking them.
 
         Ids must be unique in a shard; `layout_of` and `Summary` check them in the complete task.
-
-        Args:
-            shard: Shard.
-            closed: Faults of documents that must not be opened, by their numbers in the shard;
-                their examples receive this fault.
+        `closed` contains faults of documents that must not be opened, by their numbers in the
+        shard; their examples receive this fault.
 
         Raises:
             UserError: The task fails, yields an invalid example, its data have changed, or it

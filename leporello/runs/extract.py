@@ -137,11 +137,8 @@ def write_table(
 ) -> None:
     """Writes a table atomically, with each field's value, place and confidence.
 
-    Args:
-        path: File; its suffix decides the format.
-        fields: Fields of the columns.
-        rows: Rows.
-        raw: Whether a CSV file keeps texts that spreadsheets would run as formulas.
+    The suffix decides the format. With `raw`, a CSV file keeps texts that spreadsheets would run as
+    formulas.
 
     Raises:
         UserError: The file cannot be written.

@@ -59,13 +59,7 @@ class JobGroup:
     """Runs jobs on one task with the same readers together, and records progress in stores."""
 
     def __init__(self, jobs: Sequence[Job], context: RunContext, position: str = "") -> None:
-        """Reads the progress of earlier processes.
-
-        Args:
-            jobs: Jobs on one task with the same readers.
-            context: Context of the run.
-            position: Position of the group in the run, for the title of its progress.
-        """
+        """Reads the progress of earlier processes; the title of progress begins with `position`."""
         self.jobs, self.context = jobs, context
         name = jobs[0].name if len(jobs) == 1 else f"{len(jobs)} pipelines on {jobs[0].task.name}"
         self._title = position + name

@@ -50,9 +50,6 @@ class Watch:
     def __init__(self, run: Path) -> None:
         """Opens a run's directory without reading its stores.
 
-        Args:
-            run: The run's directory.
-
         Raises:
             UserError: The directory has no run.
         """

@@ -48,9 +48,8 @@ class CheckpointDirectory:
     def locked(self, settings: Mapping[str, JSON], *, update: bool) -> Iterator[None]:
         """Locks the directory, after a check that its checkpoints have the same settings.
 
-        Args:
-            settings: Settings, sources, models and data that the training depends on, as JSON.
-            update: Whether checkpoints of a training with other settings may be removed.
+        Settings are JSON of all that the training depends on. With `update`, checkpoints of other
+        settings are removed.
 
         Raises:
             UserError: Another process trains there, or the checkpoints have other settings.

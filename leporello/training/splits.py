@@ -133,11 +133,7 @@ class Part:
 
 
 def one_job(verb: str, options: OneJobOptions) -> tuple[Config, PipelineSpec, TaskSpec]:
-    """Returns the config, and the only pipeline and the only task that it selects.
-
-    Args:
-        verb: Name of the verb, for messages.
-        options: Options that select them.
+    """Returns the config, and the only pipeline and the only task that options of a verb select.
 
     Raises:
         UserError: They select several.

@@ -94,11 +94,8 @@ def supervise(
 ) -> Supervision:
     """Divides documents and selects chunks as a run does; returns the reads and their targets.
 
-    Args:
-        stages: Stages, whose combiner has `supervise`; the reader only answers whether texts fit.
-        examples: Examples with references; those on one document are consecutive.
-        progress: Progress to which each example and document is reported.
-        all_references: Whether to use all targets of a read, or only the first.
+    Examples on one document are consecutive. The reader only answers whether texts fit. With
+    `all_references`, all targets of a read are used, not only the first.
     """
     supervision = Supervision()
     for _, group in by_document(examples):

@@ -113,8 +113,7 @@ class TrainingRun:
     def train(self, *, update: bool) -> TrainingRecord:
         """Trains, writes the model to its folder, and returns the record.
 
-        Args:
-            update: Whether checkpoints of a training with other settings may be removed.
+        With `update`, checkpoints of a training with other settings are removed.
         """
         self.evaluation.check()
         record = self._new_record()
@@ -304,10 +303,7 @@ def _write_scores(
 ) -> None:
     """Writes the scores of checkpoints for TensorBoard, beside the losses, as `eval/METRIC`.
 
-    Args:
-        folder: Folder of the curves, with a folder for each learning rate.
-        metric: Name of the metric that checkpoints are scored by.
-        curves: Rows of each curve, by learning rate.
+    The folder has a folder for each learning rate, by which curves are named.
     """
     for rate, rows in curves.items():
         if points := [row for row in rows if _SCORE in row]:

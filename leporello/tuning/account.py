@@ -96,10 +96,7 @@ class Account:
         self._paid += Ledger(dollars=dollars or 0.0, seconds=seconds)
 
     def check_enough(self, seconds: float) -> None:
-        """Checks before a search that the budget allows one point beside the pipeline as declared.
-
-        Args:
-            seconds: Estimated duration of the first search with a single point.
+        """Checks that the budget allows a search of so many seconds with one point.
 
         Raises:
             UserError: The budget is too small; the message has the smallest one.
@@ -120,12 +117,9 @@ class Account:
         )
 
     def too_small(self, what: str, documents: int, seconds: float) -> UserError:
-        """Returns the error of a search that scored too little before the budget was spent.
+        """Returns the error of a search that scored too little in so many seconds.
 
-        Args:
-            what: Point that was not scored, with its verb.
-            documents: Number of documents to score it on.
-            seconds: Duration of the search.
+        `what` is the point that was not scored on the documents, with its verb.
         """
         searches = (
             "; documents are few, so several searches share the budget"

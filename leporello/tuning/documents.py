@@ -47,10 +47,7 @@ class TunedTask:
 def tuned_task(spec: TaskSpec, metric: str, limit: int | None) -> TunedTask:
     """Returns a task with its examples.
 
-    Args:
-        spec: Task as declared.
-        metric: Metric to use; if empty, the task's first one that scores answers one by one.
-        limit: Maximum number of examples.
+    Without a metric, the task's first one that scores answers one by one is used.
 
     Raises:
         UserError: The data or the metric are missing, or documents are too few to divide.

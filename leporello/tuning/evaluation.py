@@ -53,12 +53,9 @@ class Evaluator:
     def measured(
         self, point: PipelineSpec, documents: Documents, check: Callable[[], None] = lambda: None
     ) -> Measured:
-        """Returns the statistics of examples on documents, as a point answers them.
+        """Returns the statistics of examples on documents, by task, as a point answers them.
 
-        Args:
-            point: Pipeline.
-            documents: Documents by task.
-            check: Function to call before each step; an exception from it ends the work.
+        `check` is called before each step; an exception from it ends the work.
         """
         tasks = documents.items()
         return {name: self._examples_of(point, name, keys, check) for name, keys in tasks}
@@ -247,9 +244,7 @@ class Estimates:
 def cost(measured: Measured, unit: str) -> float:
     """Returns the mean cost per question; all tasks have equal weight.
 
-    Args:
-        measured: Examples by task and document.
-        unit: `characters` of the document that are read, `tokens`, or `dollars`.
+    Units are `characters` of the document that are read, `tokens`, and `dollars`.
     """
     return fmean(
         fmean(_cost(e, unit) for rows in task.values() for e in rows) for task in measured.values()

@@ -55,15 +55,7 @@ def write_config(
     documents: Documents,
     evaluator: Evaluator,
 ) -> None:
-    """Writes the chosen pipeline with all its parameters.
-
-    Args:
-        file: File to write or replace.
-        result: Result of the search.
-        chosen: Chosen pipeline.
-        documents: Documents that it was chosen on.
-        evaluator: Evaluator of the search, with the tasks and the account.
-    """
+    """Writes the chosen pipeline with all its parameters, and a record of its search."""
     declared: dict[str, Any] = {
         "description": f"{TUNED} {', '.join(result.tasks)}",
         "tasks": [*result.tasks],

@@ -63,15 +63,10 @@ def prediction_of(
     *,
     stood_for: Iterable[Span] = (),
 ) -> Prediction:
-    """Returns the prediction of an example.
+    """Returns the prediction of an example for the value that its combiner returned.
 
-    Args:
-        example: Example, with or without its gold.
-        hits: Hits in rank order.
-        calls: Reads with their outputs or errors.
-        value: Value that the combiner returned.
-        unchunked: Number of characters that are in no chunk.
-        stood_for: Spans that the reader saw only as other text, such as a summary.
+    `unchunked` is the number of characters that are in no chunk. `stood_for` contains spans that
+    the reader saw only as other text, such as a summary.
 
     Raises:
         TypeError: JSON cannot represent the value that the combiner returned.
@@ -296,11 +291,9 @@ def output_rows(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
 
 
 def full_output(row: Mapping[str, Any], passages: Sequence[Any]) -> dict[str, Any]:
-    """Returns an output or a failed read, without rare fields that are None or False.
+    """Returns a row of `output_rows` without rare fields that are None or False.
 
-    Args:
-        row: Output in the form of `output_rows`.
-        passages: Passages of the read, as [start, end] or text.
+    The passages of the read are [start, end] or text.
     """
     if row["error"] is not None:
         return {"error": row["error"], "traceback": row["traceback"]}

@@ -54,9 +54,7 @@ def nodes() -> list[Mapping[str, float]]:
 def connected(placement: Placement, modules: Callable[[Path], list[str]]) -> Iterator[None]:
     """Connects to Ray while the block runs; workers end with the connection.
 
-    Args:
-        placement: Placement of the workers.
-        modules: Function that returns the folders to send; it may write to the given folder.
+    `modules` returns the folders to send; it may write to the given folder.
 
     Raises:
         UserError: The cluster is not reachable, or Ray cannot be started here.
@@ -152,12 +150,7 @@ def worker_resources(placement: Placement) -> dict[str, float]:
 
 
 def resolved(placement: Placement, total: Mapping[str, float]) -> tuple[Placement, int]:
-    """Returns a placement with the resources per worker, and the number of workers.
-
-    Args:
-        placement: Placement of the user.
-        total: Resources of the cluster, by name.
-    """
+    """Returns a placement with the resources per worker, and the number of workers on a cluster."""
     if placement.workers != "auto":
         return placement, placement.workers
     gpus = placement.worker_gpus or float(total.get("GPU", 0.0) >= 1)
@@ -168,11 +161,7 @@ def resolved(placement: Placement, total: Mapping[str, float]) -> tuple[Placemen
 
 
 def check_capacity(placement: Placement, nodes: Sequence[Mapping[str, float]]) -> None:
-    """Raises if no node is large enough for a worker, even when idle.
-
-    Args:
-        placement: Placement with the resources per worker.
-        nodes: Resources of each node, by name.
+    """Raises if none of these nodes is large enough for a worker, even when idle.
 
     Raises:
         UserError: No node is large enough for a worker.
@@ -203,11 +192,7 @@ class CapacityWatch:
         self._has_warned = False
 
     def check(self, started: int, workers: int) -> None:
-        """Warns once if workers have not started.
-
-        Args:
-            started: Number of workers that have started.
-            workers: Number of workers.
+        """Warns once if some workers have not started.
 
         Raises:
             UserError: No node has been large enough for a worker for a long time.

@@ -148,12 +148,8 @@ class ShardActor:
     ) -> None:
         """Starts the process.
 
-        Args:
-            environment: Environment of the driver.
-            spec: Pickled batch.
-            placement: Placement with the resources per worker.
-            token: File of the driver in the run's directory, which this machine must see; None if
-                the directory need not be shared.
+        `token` is a file of the driver in the run's directory, which this machine must see; None if
+        the directory need not be shared.
         """
         environment.apply()
         self._lock = threading.Lock()
