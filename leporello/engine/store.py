@@ -75,7 +75,7 @@ class MemoryStore:
         replies: Sequence[tuple[int, int, Read, Reply]],
         notes: Mapping[int, str] | None = None,
     ) -> None:
-        """Stores a batch of owners as in `outputs`, indices among their reads, reads and replies.
+        """Stores the replies of a batch, after their owners as in `outputs`, indices and reads.
 
         Notes on examples are by the index of the reply.
         """

@@ -18,8 +18,6 @@ from leporello.core.records import JSON
 from leporello.jobs.manifest import versions
 
 CONFIG, RECORD, CARD = "pipeline.yaml", "training.json", "README.md"
-_BARS = "▁▂▃▄▅▆▇█"
-_WIDTH = 60  # characters of a curve in the card
 
 
 @dataclass
@@ -106,10 +104,9 @@ def _card(record: TrainingRecord) -> str:
         _scores(record),
         "## Training",
         _table({name: [value] for name, value in record.settings.items()}, head=False),
-        *(_curve(rate, rows) for rate, rows in record.curves.items()),
-        "`training.json` contains these data, the versions, and the signature of config, sources,"
-        " models and data. The licences and biases of the training data and the base model also"
-        " apply to this model.",
+        "`training.json` contains these data, curves, versions, and the signature of config,"
+        " sources, models and data. The licences and biases of the training data and the base model"
+        " also apply to this model.",
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 
@@ -143,23 +140,6 @@ def _table(rows: Mapping[str, Sequence[JSON]], *, head: bool = True) -> str:
     columns = len(next(iter(rows.values()))) + 1
     first = [lines.pop(0)] if head else ["|" + " |" * columns]
     return "\n".join([*first, "|" + "---|" * columns, *lines])
-
-
-def _curve(rate: str, rows: Sequence[Mapping[str, float]]) -> str:
-    """Returns a line of bars for each kind of loss."""
-    lines = [f"Learning rate {rate}:", ""]
-    for name in ("loss", "validation_loss", "validation_score"):
-        values = [row[name] for row in rows if name in row]
-        line = f"    {name:<16}{values[0]:8.4f} {_bars(values)} {values[-1]:.4f}" if values else ""
-        lines += filter(None, [line])
-    return "\n".join(lines)
-
-
-def _bars(values: Sequence[float]) -> str:
-    step = max(1, -(-len(values) // _WIDTH))
-    shown = values[::step]
-    low, span = min(shown), max(shown) - min(shown) or 1.0
-    return "".join(_BARS[round((value - low) / span * (len(_BARS) - 1))] for value in shown)
 
 
 def check_free(path: Path, *, update: bool) -> None:
