@@ -81,13 +81,15 @@ class Remembering:
 
 
 def main() -> None:
-    """Prints a table in Markdown for each task when it is finished."""
+    """Prints a table in Markdown, the rows of each task when it is finished."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path, help="folder of the benchmarks' files")
     parser.add_argument("--task", action="append", choices=[*TASKS], help="task; default: all")
     parser.add_argument("--svg", type=Path, help="file for a plot of the scores by budget")
     options = parser.parse_args()
     stages = load_pipelines().select(["default"])[0].build()
+    print("| task (questions, documents) | chunks | first | selected | difference |")
+    print("|---|---|---|---|---|")
     scores = []
     for name in options.task or TASKS:
         stages.reader.__dict__["_encoder"] = Remembering(stages.reader._encoder)
@@ -98,7 +100,7 @@ def main() -> None:
 
 
 def table(name: str, task: Any, stages: Any) -> dict[tuple[str, int], float]:  # noqa: ANN401 -- any task
-    """Prints the scores of a task and their differences; returns scores by way and chunks."""
+    """Prints the rows of a task; returns scores by way and chunks."""
     # MuLD's BLEU and ROUGE are not informative for answers of two words.
     names = ["f1"] if name == "muld/hotpotqa" else task.metrics
     [metric] = metrics_of(names).values()
@@ -122,17 +124,13 @@ def table(name: str, task: Any, stages: Any) -> dict[tuple[str, int], float]:  #
         for key, sums in zip(keys, tables, strict=True)
     }
     samples = bootstrap(tables, metric.of_sums, samples=SAMPLES, seed=0, units=units)
-    print(f"\n{name}, {metric.name}: {len(units)} examples, {units[-1] + 1} documents\n")
-    print(f"| chunks | {' | '.join(WAYS[:4])} | selected − first |\n|---|---|---|---|---|---|")
-    for count in CHUNKS:
-        cells = " | ".join(f"{scores[way, count]:.1f}" for way in WAYS[:4])
-        gains = samples[keys.index(("selected", count))] - samples[keys.index(("first", count))]
-        gain = scores["selected", count] - scores["first", count]
-        print(f"| {count} | {cells} | {_with_interval(gain, *interval(gains))} |")
-    gains = samples[keys.index(("all", 0))] - samples[keys.index(("first", CHUNKS[0]))]
-    gain = scores["all", 0] - scores["first", CHUNKS[0]]
-    difference = _with_interval(gain, *interval(gains))
-    print(f"\nall chunks: {scores['all', 0]:.1f}, difference to the first four {difference}")
+    label = f" {name} ({len(units)}, {units[-1] + 1})"
+    for way, count, cut in [*(("selected", n, n) for n in CHUNKS), ("all", 0, CHUNKS[0])]:
+        gains = samples[keys.index((way, count))] - samples[keys.index(("first", cut))]
+        before, after = scores["first", cut], scores[way, count]
+        difference = _with_interval(after - before, *interval(gains))
+        print(f"|{label} | {count or way} | {before:.1f} | {after:.1f} | {difference} |")
+        label = ""  # the next rows are of the same task
     return scores
 
 

@@ -25,7 +25,7 @@ from leporello.analysis.comparison.tables import PipelineScores, TaskComparison
 from leporello.core.coverage import merge, overlap
 from leporello.core.files import read_rows
 from leporello.core.records import Prediction, Span
-from leporello.engine.results.serialization import calls_from_row, prediction_from_row
+from leporello.engine.results.serialization import prediction_from_row
 from leporello.jobs.directory import RunDirectory
 
 PLAIN = "default"
@@ -43,13 +43,18 @@ def main() -> None:
     parser.add_argument("runs", type=Path, nargs="+", help="runs of the suite")
     parser.add_argument("--data", type=Path, required=True, help="folder of the benchmarks' files")
     options = parser.parse_args()
-    boards = compare(options.runs, baseline=PLAIN, common=True).boards
-    texts = [_board(board, options.data) for board in boards if board.baseline]
+    comparison = compare(options.runs, baseline=PLAIN, common=True)
+    boards = [board for board in comparison.boards if board.baseline]
+    tables = "".join(_board(board, options.data) for board in boards)
+    names = {entry.pipeline: None for board in boards for entry in board.entries}
+    others = ", ".join(f"`{name}`" for name in names if f"`{name}`" not in tables)
     head = PAGE.read_text(encoding="utf-8").partition("<!-- measured -->")[0]
-    PAGE.write_text(f"{head}<!-- measured -->\n" + "".join(texts), encoding="utf-8")
+    last = f"\n## No difference on any task\n\n{others}.\n" if others else ""
+    PAGE.write_text(f"{head}<!-- measured -->\n{tables}{last}", encoding="utf-8")
 
 
 def _board(board: TaskComparison, data: Path) -> str:
+    """Returns the table of a task: the plain pipeline, and methods that differ from it."""
     metric = next(iter(board.metrics))
     entries = [*{entry.pipeline: entry for entry in board.entries}.values()]  # the last run's count
     gold = dict(GOLD[board.task](data)) if board.task in GOLD else {}
@@ -57,22 +62,17 @@ def _board(board: TaskComparison, data: Path) -> str:
     plain = by_pipeline[PLAIN]
     shares = {name: _recalls(rows, plain, gold) for name, rows in by_pipeline.items()}
     ordered = sorted(entries, key=lambda e: (e.pipeline != PLAIN, -e.scores[metric].value))
-    lines = [_line(entry, board.task, metric, shares) for entry in ordered]
-    others = [e.pipeline for e, line in zip(ordered, lines, strict=True) if "**" not in line][1:]
-    recall = " recall, at plain's characters |" if gold else ""
+    lines = [_line(entry, metric, shares) for entry in ordered]
+    recall = " recall at equal characters |" if gold else ""
     bar = "--:|" if gold else ""
     return (
         f"\n## {board.task}\n\n{entries[0].examples} questions; score: {metric}.\n\n"
-        f"| method | score | less plain |{recall} reads | characters given | seconds |\n"
-        f"|---|--:|--:|{bar}--:|--:|--:|\n"
+        f"| method | score | difference |{recall} seconds |\n|---|--:|--:|{bar}--:|\n"
         + "".join(line for line in lines if "**" in line or f"`{PLAIN}`" in line)
-        + f"\nNo difference is shown for {', '.join(f'`{name}`' for name in others)}.\n"
     )
 
 
-def _line(
-    entry: PipelineScores, task: str, metric: str, shares: Mapping[str, NDArray[np.float64]]
-) -> str:
+def _line(entry: PipelineScores, metric: str, shares: Mapping[str, NDArray[np.float64]]) -> str:
     score, difference = entry.scores[metric], entry.scores[metric].difference
     gain = _gain(difference.value, difference.low, difference.high) if difference else "–"
     recall = ""
@@ -80,26 +80,10 @@ def _line(
         gains = recalls - shares[PLAIN]
         samples = np.random.default_rng(0).integers(0, len(gains), (RESAMPLES, len(gains)))
         ends = np.percentile(gains[samples].mean(axis=1), [2.5, 97.5])
-        recall = f" {recalls.mean():.1f} ({_gain(gains.mean(), *ends)}) |"
+        change = f" ({_gain(gains.mean(), *ends)})" if difference else ""
+        recall = f" {recalls.mean():.1f}{change} |"
     seconds = "–" if entry.seconds is None else f"{entry.seconds:.2f}"
-    reads, characters = _mean_reads(entry, task)
-    return (
-        f"| `{entry.pipeline}` | {score.value:.1f} | {gain} |{recall}"
-        f" {reads:.1f} | {characters:,.0f} | {seconds} |\n"
-    )
-
-
-def _mean_reads(entry: PipelineScores, task: str) -> tuple[float, float]:
-    """Returns the mean numbers of reads per question, and of their passages' characters."""
-    path = RunDirectory.of_run(entry.run).results(entry.pipeline, task) / "calls.jsonl"
-    rows = [calls_from_row(row["calls"]) for row in read_rows(path)]
-    lengths = (
-        len(passage) if isinstance(passage, str) else passage[1] - passage[0]
-        for calls in rows
-        for call in calls
-        for passage in call["passages"]
-    )
-    return sum(map(len, rows)) / max(len(rows), 1), sum(lengths) / max(len(rows), 1)
+    return f"| `{entry.pipeline}` | {score.value:.1f} | {gain} |{recall} {seconds} |\n"
 
 
 def _gain(value: float, low: float, high: float) -> str:

@@ -35,6 +35,7 @@ NEEDLES = (
     "niah_multikey_3", "niah_multivalue", "niah_multiquery",
 )  # fmt: skip
 OTHERS = ("vt",)
+MEAN = "eight needle tasks"
 LENGTHS = tuple(4096 * 2**power for power in range(9))
 CHUNKS, WORDS = 40, 100  # number of chunks to read, and their maximum length
 WAYS: Mapping[str, Any] = {"dividing": BM25(CHUNKS), "cutting": First(CHUNKS)}
@@ -42,31 +43,27 @@ ASK_FOUR = ("niah_multivalue", "niah_multiquery", "vt")
 Scores = dict[tuple[str, str, int], float]
 PAGE = """# RULER: dividing against cutting, 4k to 1M tokens
 
-A reader sees {chunks} chunks of at most {words} words: the first ones of the document
-(*cutting*), or those that BM25 selects for the question (*dividing*). Documents and questions
-are RULER's, generated here ([benchmarks](benchmarks.md)); lengths are in words, the score is
-`string_match_all`. Measured in {minutes:.0f} minutes with
-
-    python -m benchmarks.ruler
+A reader sees {chunks} chunks of at most {words} words: the first chunks of the document
+(*cutting*), or those that BM25 selects for the question (*dividing*). Needles and documents are
+generated as in [RULER](benchmarks.md#ruler). Lengths are in words; the score is
+`string_match_all`.
 
 ![Mean score of the eight needle tasks over length](ruler.svg)
 
-{summary} The reader is not a language model: `BestSentence` copies the sentence that shares
-most rare words with the question, or the four best ones for four values. So the page shows
-whether the needle reaches the reader, not how well a model would read it. The essays around the
-needles are the benchmark's noise, since Paul Graham's essays may not be shipped (`--background
-FOLDER`).
+{scores}
+{summary}
 
-## The eight needle tasks
+In `vt` only the first assignment shares a word with the question, so one search finds one of five
+variables. `cwe` and `fwe` are left out: frequent words are everywhere.
 
-{needles}
-## What selection does not find
+The reader is not a language model: `BestSentence` copies the sentence that shares most rare words
+with the question, or the four best ones for four values. So the page shows whether the needle
+reaches the reader. The essays around the needles are the benchmark's noise, since Paul Graham's
+essays may not be shipped (`--background FOLDER`).
 
-{others} In `vt` only the first assignment shares a word with the question, so one search finds
-one of five variables. Frequent words (`cwe`, `fwe`) are everywhere, so they are left out.
-
-Examples per task and length: {samples}. A needle is anywhere with equal probability, so cutting
-finds about the share of the document that the reader sees.
+`python -m benchmarks.ruler` measured this in {minutes:.0f} minutes, with {few} to {many} examples
+per task and length. A needle is anywhere with equal probability, so cutting finds about the share
+of the document that the reader sees.
 """
 
 
@@ -120,23 +117,21 @@ def page(scores: Scores, minutes: float) -> str:
     """Returns the page in Markdown."""
     lengths = sorted({length for *_, length in scores})
     means = {way: dict(mean(scores, way)) for way in WAYS}
-    rows = {(w, "mean of eight", n): score for w, by in means.items() for n, score in by.items()}
+    rows = {(w, MEAN, n): score for w, by in means.items() for n, score in by.items()}
     first, last = lengths[0], lengths[-1]
     summary = (
-        f"- Dividing has {means['dividing'][first]:.1f} at {first:,} words and"
-        f" {means['dividing'][last]:.1f} at {last:,}, over all needle tasks; cutting falls from"
+        f"With dividing, the worst needle task has {worst(scores)}. Cutting falls from"
         f" {means['cutting'][first]:.1f} to {means['cutting'][last]:.1f}, where the reader sees"
-        f" {100 * CHUNKS * WORDS / last:.1f} % of the document.\n"
-        f"- Worst needle task with dividing: {worst(scores)}.\n"
+        f" {100 * CHUNKS * WORDS / last:.1f} % of the document."
     )
     return PAGE.format(
         chunks=CHUNKS,
         words=WORDS,
         minutes=max(1, minutes),
         summary=summary,
-        needles=table(rows, ["mean of eight"], lengths),
-        others=table(scores, OTHERS, lengths),
-        samples=", ".join(f"{samples(length)} at {length:,}" for length in lengths),
+        scores=table(scores | rows, (MEAN, *OTHERS), lengths),
+        few=samples(last),
+        many=samples(first),
     )
 
 
@@ -145,7 +140,7 @@ def worst(scores: Scores) -> str:
     divided = {key: score for key, score in scores.items() if key[0] == "dividing"}
     needles = {key: score for key, score in divided.items() if key[1] in NEEDLES}
     (_, name, length), score = min(needles.items(), key=lambda item: item[1])
-    return f"{score:.1f}, {name} at {length:,}" if score < 100 else "100.0, all of them"
+    return f"{score:.1f}, {name} at {length:,}" if score < 100 else "100.0 at every length"
 
 
 def table(scores: Scores, names: Sequence[str], lengths: Sequence[int]) -> str:
