@@ -66,8 +66,8 @@ def _board(board: TaskComparison, data: Path) -> str:
     recall = " recall at equal characters |" if gold else ""
     bar = "--:|" if gold else ""
     return (
-        f"\n## {board.task}\n\n{entries[0].examples} questions; score: {metric}.\n\n"
-        f"| method | score | difference |{recall} seconds |\n|---|--:|--:|{bar}--:|\n"
+        f"\n## {board.task}\n\n"
+        f"| method | {metric} | difference |{recall} seconds |\n|---|--:|--:|{bar}--:|\n"
         + "".join(line for line in lines if "**" in line or f"`{PLAIN}`" in line)
     )
 
