@@ -1,23 +1,29 @@
-"""Loads the base encoder: an encoder of transformers, or a quantised cross-encoder in ONNX."""
+"""Loads the base: an encoder of transformers, a quantised cross-encoder, or a trained folder."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import onnx
 import torch
 from tokenizers import Tokenizer
-from transformers import AutoTokenizer
+from transformers import AutoTokenizer, BertConfig, BertModel
 
 from leporello.core.errors import UserError
 from leporello.models.conversion import quantised_bert
 from leporello.models.locate import loadable, locate
+from leporello.models.weights import Arrays, ModelFolder, unpack
 from leporello.readers.backends import pretrained
+from recipes.answers.names import restored
 from recipes.answers.settings import AnswersSettings
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+_WEIGHTS = "weights.safetensors"
 
 
 @dataclass(frozen=True)
@@ -29,12 +35,14 @@ class Base:
         tokenizer: Tokenizer without truncation and padding.
         special: Ids of the token at the beginning of a window, and of the token after each part.
         longest: Maximum number of tokens of a window.
+        trained: Weights of the complete network, by name, if an earlier training is continued.
     """
 
     encoder: PreTrainedModel
     tokenizer: Tokenizer
     special: tuple[int, int]
     longest: int
+    trained: Mapping[str, torch.Tensor] = field(default_factory=dict)
 
 
 def load_base(settings: AnswersSettings) -> Base:
@@ -43,6 +51,8 @@ def load_base(settings: AnswersSettings) -> Base:
     Raises:
         UserError: The base cannot be loaded, or is not an encoder that can be trained here.
     """
+    if (folder := Path(locate(settings.base))).joinpath(_WEIGHTS).is_file():
+        return _trained(folder, settings.window)
     if settings.base.endswith(".onnx"):
         encoder: PreTrainedModel = quantised_bert(
             Path(locate(settings.base)), settings.attention_heads
@@ -59,6 +69,41 @@ def load_base(settings: AnswersSettings) -> Base:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return Base(encoder, tokenizer, (cls, sep), min(settings.window, _positions(encoder)))
+
+
+def _trained(path: Path, window: int) -> Base:
+    """Returns the network of a folder that this recipe shipped, with its heads."""
+    folder = ModelFolder(path)
+    config, weights = folder.config(), unpack(folder.checked(_WEIGHTS))
+    encoder = encoder_of(weights, folder.checked("graph.onnx"))
+    tokenizer = Tokenizer.from_str(folder.checked("tokenizer.json").decode())
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    special = (config["cls"], config["sep"])
+    trained = restored(weights, encoder.config.num_hidden_layers)
+    return Base(encoder, tokenizer, special, min(window, _positions(encoder)), trained)
+
+
+def encoder_of(weights: Arrays, graph: bytes) -> BertModel:
+    """Returns an encoder of the size of shipped weights, without these weights.
+
+    Args:
+        weights: Weights under the names of `shipped_names`.
+        graph: Graph of the same folder, which has the number of attention heads.
+    """
+    nodes = onnx.load_from_string(graph).graph.node
+    heads = (a.i for node in nodes if node.op_type == "Attention" for a in node.attribute)
+    config = BertConfig(
+        vocab_size=len(weights["words"]),
+        hidden_size=len(weights["norm.bias"]),
+        num_hidden_layers=sum(name.endswith(".wide.bias") for name in weights),
+        num_attention_heads=int(next(heads)),
+        intermediate_size=len(weights["layer.0.wide.bias"]),
+        max_position_embeddings=len(weights["positions"]),
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+    return BertModel(config, add_pooling_layer=False)
 
 
 def _pretrained(base: str, tokenizer: str) -> tuple[PreTrainedModel, Tokenizer, tuple[Any, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import torch
@@ -112,6 +112,26 @@ def collate(groups: Sequence[Group], special: tuple[int, int], device: str = "cp
     numbers = torch.tensor([number for number, _ in windows])
     tensors = (ids, types, mask, text, starts, ends, labels, numbers)
     return WindowBatch(*(tensor.to(device) for tensor in tensors))
+
+
+def hardest(batch: WindowBatch, spans: Tensor, count: int) -> WindowBatch:
+    """Returns the windows with an answer, and each group's others with the highest scores.
+
+    Args:
+        batch: Windows with their targets.
+        spans: Logits of starts and ends, (windows, length, 2).
+        count: Maximum number of windows per group without an answer.
+    """
+    scores = spans.masked_fill(~batch.text[..., None], _NOWHERE).amax(dim=1).sum(dim=1)
+    kept = []
+    for group in torch.unique(batch.groups):
+        rows = (batch.groups == group).nonzero()[:, 0]
+        lacking = rows[batch.labels[rows] == 0]
+        best = scores[lacking].argsort(descending=True)[:count]
+        kept += [rows[batch.labels[rows] != 0], lacking[best]]
+    chosen = torch.cat(kept)
+    parts = (getattr(batch, part.name)[chosen] for part in fields(batch))
+    return WindowBatch(*parts)
 
 
 def loss_of(

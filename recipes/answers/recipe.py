@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import shutil
 from collections import Counter, defaultdict
@@ -34,7 +35,7 @@ from recipes.answers.train import (
 from recipes.answers.windows import Draw, Group, GroupMaker
 from recipes.settings import exclusion
 
-_NEGATIVES = 5  # maximum number of passages without the answer per question
+_NEGATIVES = 8  # maximum number of passages without the answer per question
 _VALIDATED = 40  # maximum number of validation questions per set
 _STEPS = "steps"
 _FREE = ("checkpoint_seconds", "threads", "device")  # settings that may change on resuming
@@ -153,10 +154,8 @@ def _identity(settings: AnswersSettings) -> dict[str, JSON]:
 
 
 def _plain(settings: AnswersSettings) -> dict[str, Any]:
-    raw = asdict(settings)
-    raw["questions"] = [str(path) for path in settings.questions]
-    raw["exclude"] = settings.exclude and str(settings.exclude)
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in raw.items()}
+    plain: dict[str, Any] = json.loads(json.dumps(asdict(settings), default=str))
+    return plain
 
 
 def _record(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from leporello.core.protocols import Count, ModelSource, NonNegative, Positive, Share
 from leporello.core.training import AboveZero, PartOf
@@ -22,6 +23,9 @@ class Phase:
             proportional to the sets' numbers of questions.
         shortest: Minimum number of tokens of a window's text, if the passage has as many.
         longest: Maximum number of tokens of a passage.
+        negatives: Probabilities of 0, 1, 2… windows without the answer per question.
+        hardest: Number of windows without the answer that are trained on, those with the highest
+            scores of the network; 0 is all of them.
     """
 
     tokens: Positive
@@ -30,8 +34,12 @@ class Phase:
     weights: Mapping[str, NonNegative] | None = None
     shortest: Positive = 64
     longest: Positive = 256
+    negatives: tuple[Share, ...] = (0.2, 0.6, 0.2)
+    hardest: Count = 0
 
     def __post_init__(self) -> None:
+        if not abs(sum(self.negatives) - 1) < 1e-6:  # noqa: PLR2004 -- rounding
+            raise ValueError("negatives must sum to 1")
         if self.shortest > self.longest:
             raise ValueError(f"shortest ({self.shortest}) exceeds longest ({self.longest})")
 
@@ -41,8 +49,8 @@ class AnswersSettings:
     """Settings that determine the result of a training.
 
     Attributes:
-        base: Path or hub id of an encoder of transformers, or file of a BERT cross-encoder in ONNX,
-            quantised to 8 bits.
+        base: Path or hub id of an encoder of transformers, file of a BERT cross-encoder in ONNX,
+            quantised to 8 bits, or folder that this recipe shipped, whose training is continued.
         questions: Files of questions: rows in the format of docs/training.md, or HotpotQA's JSON.
         phases: Phases of the training, in order.
         language: Language of the data (ISO 639-1); `ask` adds a note to documents in other
@@ -62,7 +70,6 @@ class AnswersSettings:
         window_loss: Weight of the loss of single windows.
         label_loss: Weight of the loss of windows' labels.
         frozen: Number of first layers that are not trained.
-        negatives: Probabilities of 0, 1, 2… windows without the answer per question.
         joined: Probability that a window has a passage without the answer beside the right one.
         joined_hops: The same probability for the sets in `hops`.
         hops: Names of the sets whose questions need two passages.
@@ -73,6 +80,8 @@ class AnswersSettings:
         checkpoint_seconds: Seconds between checkpoints.
         device: Device of torch; `auto` is CUDA if available, otherwise the CPU.
         threads: Number of threads.
+        precision: Precision of the products; bfloat16 is several times as fast on processors with
+            units for it.
     """
 
     base: ModelSource
@@ -92,7 +101,6 @@ class AnswersSettings:
     window_loss: NonNegative = 0.5
     label_loss: NonNegative = 0.5
     frozen: Count = 0
-    negatives: tuple[Share, ...] = (0.2, 0.6, 0.2)
     joined: Share = 0.1
     joined_hops: Share = 0.6
     hops: tuple[str, ...] = ()
@@ -103,9 +111,8 @@ class AnswersSettings:
     checkpoint_seconds: NonNegative = 180.0
     device: str = "auto"
     threads: Positive = 1
+    precision: Literal["float32", "bfloat16"] = "float32"
 
     def __post_init__(self) -> None:
         if not self.questions or not self.phases:
             raise ValueError("questions and phases need at least one entry each")
-        if not abs(sum(self.negatives) - 1) < 1e-6:  # noqa: PLR2004 -- rounding
-            raise ValueError("negatives must sum to 1")

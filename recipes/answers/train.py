@@ -19,7 +19,7 @@ from torch import Tensor
 
 from leporello.core.errors import UserError
 from recipes.answers.base import Base
-from recipes.answers.network import AnswerNetwork, collate, loss_of
+from recipes.answers.network import AnswerNetwork, WindowBatch, collate, hardest, loss_of
 from recipes.answers.settings import AnswersSettings, Phase
 from recipes.answers.windows import Group, GroupMaker, draws, in_batches
 
@@ -73,6 +73,8 @@ class AnswersTraining:
         self._device = device_named(settings.device)
         torch.manual_seed(settings.seed)
         self.network = AnswerNetwork(base.encoder, settings.frozen).to(self._device)
+        if base.trained:
+            self.network.load_state_dict(base.trained)
         heads = [*self.network.span.parameters(), *self.network.label.parameters()]
         body = [p for p in self.network.encoder.parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(
@@ -138,7 +140,11 @@ class AnswersTraining:
         for group in self.optimizer.param_groups:
             group["lr"] = rate * group["scale"]
         batch = collate(groups, self.base.special, self._device)
-        logits = self.network(batch.ids, batch.types, batch.mask)
+        if phase.hardest:
+            with torch.no_grad():
+                spans, _ = self._logits(batch)
+            batch = hardest(batch, spans, phase.hardest)
+        logits = self._logits(batch)
         weights = (self.settings.window_loss, self.settings.label_loss)
         loss, parts = loss_of(logits, batch, *weights)
         loss.backward()  # type: ignore[no-untyped-call]  # torch has no type for it
@@ -154,6 +160,12 @@ class AnswersTraining:
         line = {**asdict(self.state), **counts, "padded": batch.mask.numel(), **parts}
         with (self.folder / "log.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
+
+    def _logits(self, batch: WindowBatch) -> tuple[Tensor, Tensor]:
+        is_half = self.settings.precision == "bfloat16"
+        with torch.autocast(self._device, torch.bfloat16, enabled=is_half):
+            spans, labels = self.network(batch.ids, batch.types, batch.mask)
+        return spans.float(), labels.float()
 
     def _save(self) -> None:
         """Writes the checkpoint."""

@@ -96,7 +96,7 @@ class GroupMaker:
         settings, question = self._settings, self._questions[draw.row]
         question_ids = self._tokens(question.text).ids[:QUESTION]
         length = min(int(rng.integers(phase.shortest, phase.longest + 1)), self._room)
-        count = int(rng.choice(len(settings.negatives), p=settings.negatives))
+        count = int(rng.choice(len(phase.negatives), p=phase.negatives))
         nearest = self._negatives[draw.row]
         order = rng.permutation(len(nearest))[: max(count, 1)]
         negatives = [self._cut(nearest[i], length, rng) for i in order]

@@ -17,15 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import torch
 from tokenizers import Tokenizer
 from torch.nn.functional import cross_entropy
-from transformers import BertConfig, BertModel
 
 from leporello.core.protocols import Count, Positive
 from leporello.core.training import AboveZero, PartOf
 from leporello.models.weights import Arrays, ModelFolder, unpack
+from recipes.answers.base import encoder_of
 from recipes.answers.names import restored, shipped_names
 from recipes.answers.network import AnswerNetwork, collate
 from recipes.answers.questions import Question, read_questions, split
@@ -93,7 +92,8 @@ def train(settings: VerdictsSettings, out: Path) -> dict[str, Any]:
     folder = ModelFolder(settings.encoder)
     weights = unpack(folder.checked("weights.safetensors"))
     graph = folder.checked("graph.onnx")
-    network = _network(weights, _heads(graph), settings.frozen)
+    network = AnswerNetwork(encoder_of(weights, graph), settings.frozen)
+    network.load_state_dict(restored(weights, network.encoder.config.num_hidden_layers))
     windows = _PairReader(folder, settings)
     groups = [windows.of(pair) for pair in training]
     torch.manual_seed(settings.seed)
@@ -162,31 +162,6 @@ class _PairReader:
             rows = [collate([self.of(pair)], self.special) for pair in pairs]
             logits = [network(row.ids, row.types, row.mask)[1] for row in rows]
         return torch.cat(logits).numpy() if logits else np.zeros((0, len(LABELS)))
-
-
-def _network(weights: Arrays, heads: int, frozen: int) -> AnswerNetwork:
-    layers = sum(name.endswith(".wide.bias") for name in weights)
-    width, size = len(weights["norm.bias"]), len(weights["words"])
-    config = BertConfig(
-        vocab_size=size,
-        hidden_size=width,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        intermediate_size=len(weights["layer.0.wide.bias"]),
-        max_position_embeddings=len(weights["positions"]),
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-    )
-    network = AnswerNetwork(BertModel(config, add_pooling_layer=False), frozen)
-    network.load_state_dict(restored(weights, layers))
-    return network
-
-
-def _heads(graph: bytes) -> int:
-    """Returns the number of attention heads of a shipped graph."""
-    nodes = onnx.load_from_string(graph).graph.node
-    numbers = (a.i for n in nodes if n.op_type == "Attention" for a in n.attribute)
-    return int(next(numbers))
 
 
 def _fit(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,10 @@ from leporello.readers import Embedded
 from leporello.readers.embedded.encoder import Encoder, TextPair
 from recipes.answers.base import Base, load_base
 from recipes.answers.names import restored
-from recipes.answers.network import AnswerNetwork
+from recipes.answers.network import AnswerNetwork, collate, hardest
 from recipes.answers.settings import AnswersSettings, Phase
 from recipes.answers.ship import ship
+from recipes.answers.windows import LabelledWindow
 from recipes.command import run_recipe
 
 PHASE = Phase(tokens=100, learning_rate=1e-3)
@@ -130,6 +132,45 @@ def test_shipped_networks_give_the_logits_of_torch(name: str, tmp_path: Path) ->
             spans, labels = trained(ids, types, torch.ones_like(ids))
         assert np.abs(logits["span"] - spans[0].numpy()).max() < 1e-5
         assert np.abs(logits["label"] - labels[0].numpy()).max() < 1e-5
+
+
+def test_a_shipped_folder_is_a_base(tmp_path: Path) -> None:
+    """A continued training begins with the shipped weights of encoder and heads."""
+    save_base("bert", tmp_path / "base")
+    settings = AnswersSettings(str(tmp_path / "base"), (Path("unread"),), (PHASE,))
+    trained = shipped(load_base(settings), tmp_path / "shipped")
+    base = load_base(replace(settings, base=str(tmp_path / "shipped")))
+    continued = AnswerNetwork(base.encoder)
+    continued.load_state_dict(base.trained)
+    for name, value in trained.state_dict().items():
+        assert torch.equal(continued.state_dict()[name], value)
+
+
+def test_hardest_keeps_answers_and_the_others_with_the_highest_scores() -> None:
+    """Each group keeps its answered window and the given number of others."""
+    lacking = LabelledWindow([5], [6, 7, 8])
+    answered = LabelledWindow([5], [6, 7, 8], (1,), (2,), label=1)
+    batch = collate([(answered, lacking, lacking), (lacking, lacking)], (1, 2))
+    spans = torch.zeros((*batch.ids.shape, 2))
+    spans[2, 3] = spans[4, 3] = 1
+    spans[1, 1] = 9  # the question's tokens do not count
+    kept = hardest(batch, spans, 1)
+    assert kept.groups.tolist() == [0, 0, 1]
+    assert kept.labels.tolist() == [1, 0, 0]
+    assert kept.starts[0].nonzero().tolist() == batch.starts[0].nonzero().tolist()
+    chosen = torch.arange(5)[:, None].expand_as(batch.ids)
+    rows = hardest(replace(batch, ids=chosen), spans, 1).ids[:, 0]
+    assert rows.tolist() == [0, 2, 4]
+
+
+def test_a_training_in_bfloat16_on_the_hardest_windows_learns(folder: Path) -> None:
+    """The loss of the groups falls."""
+    phase = {**SETTINGS["phases"][0], "negatives": [0.0, 0.0, 1.0], "hardest": 1}
+    settings = {**SETTINGS, "phases": [phase], "precision": "bfloat16"}
+    (folder / "settings.json").write_text(json.dumps(settings))
+    run_recipe("answers", folder / "settings.json", folder / "made")
+    losses = [line["group"] for line in read_lines(folder / "made/log.jsonl")]
+    assert sum(losses[-5:]) < sum(losses[:5])
 
 
 def test_a_quantised_graph_is_a_base(tmp_path: Path) -> None:
