@@ -15,14 +15,13 @@ import gguf
 import numpy as np
 import pytest
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
+from tiny_models import SPECIAL, STORY, network, tokenizer
+from tokenizers import Tokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, PretrainedConfig, PreTrainedModel
 
 from leporello.core.errors import UserError
 from leporello.models.locate import EMBEDDED, cache_directory, loadable, locate, model_fingerprint
 
-TEXT = "The miller had three sons, and left them a mill, a donkey and a cat. 猫 🐈"
-HEADS, LAYERS = 4, 2
 NAMES = {
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",
@@ -36,68 +35,35 @@ NAMES = {
 }
 
 
-def words() -> Tokenizer:
-    """Returns a byte-level tokenizer trained on the text."""
-    core = Tokenizer(models.BPE())
-    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    core.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=300,
-        special_tokens=["<pad>", "</s>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    core.train_from_iterator([TEXT], trainer)
-    return core
-
-
-def network(vocabulary: int) -> LlamaForCausalLM:
-    """Returns a tiny Llama with random weights."""
-    torch.manual_seed(0)
-    return LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=vocabulary,
-            hidden_size=32,
-            intermediate_size=64,
-            num_hidden_layers=LAYERS,
-            num_attention_heads=HEADS,
-            num_key_value_heads=HEADS,
-            max_position_embeddings=128,
-        )
-    )
-
-
-def write_gguf(path: Path, model: LlamaForCausalLM, core: Tokenizer) -> None:
+def write_gguf(path: Path, model: PreTrainedModel, core: Tokenizer) -> None:
     """Writes model and tokenizer in the format of llama.cpp's converter."""
+    config = model.config
     writer = gguf.GGUFWriter(path, "llama")
-    writer.add_context_length(128)
-    writer.add_embedding_length(32)
-    writer.add_block_count(LAYERS)
-    writer.add_feed_forward_length(64)
-    writer.add_head_count(HEADS)
-    writer.add_head_count_kv(HEADS)
-    writer.add_rope_dimension_count(32 // HEADS)
-    writer.add_layer_norm_rms_eps(model.config.rms_norm_eps)
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_rope_dimension_count(config.hidden_size // config.num_attention_heads)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     writer.add_vocab_size(core.get_vocab_size())
     tokens = sorted(core.get_vocab(), key=core.get_vocab().__getitem__)
     writer.add_tokenizer_model("gpt2")
     writer.add_token_list(tokens)
-    writer.add_token_types([3, 3] + [1] * (len(tokens) - 2))
-    writer.add_token_merges(merges(core))
+    writer.add_token_types([3] * len(SPECIAL) + [1] * (len(tokens) - len(SPECIAL)))
+    writer.add_token_merges(
+        [" ".join(pair) for pair in json.loads(core.to_str())["model"]["merges"]]
+    )
     writer.add_pad_token_id(0)
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(1)
     for name, tensor in model.state_dict().items():
-        writer.add_tensor(gguf_name(name), gguf_layout(name, tensor.numpy()))
+        writer.add_tensor(gguf_name(name), gguf_layout(name, tensor.numpy(), config))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-
-
-def merges(core: Tokenizer) -> list[str]:
-    """Returns the tokenizer's merges in the form of GGUF."""
-    return [" ".join(pair) for pair in json.loads(core.to_str())["model"]["merges"]]
 
 
 def gguf_name(name: str) -> str:
@@ -113,27 +79,29 @@ def gguf_name(name: str) -> str:
     return f"blk.{layer}.{NAMES['.'.join(parts)]}.weight"
 
 
-def gguf_layout(name: str, tensor: np.ndarray) -> np.ndarray:
+def gguf_layout(name: str, tensor: np.ndarray, config: PretrainedConfig) -> np.ndarray:
     """Returns the tensor with the rows of queries and keys in llama.cpp's rotary order."""
-    if "q_proj" not in name and "k_proj" not in name:
+    heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
+    if not (number := heads.get(name.split(".")[-2])):
         return tensor
     rows, columns = tensor.shape
-    halves = tensor.reshape(HEADS, 2, rows // HEADS // 2, columns)
+    halves = tensor.reshape(number, 2, rows // number // 2, columns)
     return halves.swapaxes(1, 2).reshape(rows, columns)
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, LlamaForCausalLM, Tokenizer]:
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PreTrainedModel, Tokenizer]:
     """A tiny GGUF file, and the model and tokenizer that it was written from."""
-    core = words()
-    model = network(core.get_vocab_size())
+    core = tokenizer("$A", chat=False).backend_tokenizer
+    torch.manual_seed(0)
+    model = network("llama", core.get_vocab_size())
     path = tmp_path_factory.mktemp("gguf") / "tiny.F32.gguf"
     write_gguf(path, model, core)
     return path, model, core
 
 
 def test_conversion(
-    tiny: tuple[Path, LlamaForCausalLM, Tokenizer],
+    tiny: tuple[Path, PreTrainedModel, Tokenizer],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
@@ -147,8 +115,8 @@ def test_conversion(
     folder = Path(loadable(str(path)))
     assert capfd.readouterr() == ("", "")
     assert not leftover.exists()
-    ids = torch.tensor([core.encode(TEXT).ids])
-    assert AutoTokenizer.from_pretrained(folder)(TEXT)["input_ids"] == ids[0].tolist()
+    ids = torch.tensor([core.encode(STORY).ids])
+    assert AutoTokenizer.from_pretrained(folder)(STORY)["input_ids"] == ids[0].tolist()
     converted = AutoModelForCausalLM.from_pretrained(folder)
     with torch.inference_mode():
         torch.testing.assert_close(converted(ids).logits, model(ids).logits, atol=1e-4, rtol=0)
@@ -158,7 +126,7 @@ def test_conversion(
 
 
 def test_two_processes_convert_once(
-    tiny: tuple[Path, LlamaForCausalLM, Tokenizer], tmp_path: Path
+    tiny: tuple[Path, PreTrainedModel, Tokenizer], tmp_path: Path
 ) -> None:
     """When two processes load a model at once, one converts it for both."""
     code = (
@@ -170,11 +138,7 @@ def test_two_processes_convert_once(
     environment = {**os.environ, "LEPORELLO_CACHE": str(tmp_path)}
     running = [
         subprocess.Popen(
-            command,
-            env=environment,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         for _ in range(2)
     ]
