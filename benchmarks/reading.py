@@ -1,4 +1,4 @@
-"""Measures the speed of readers and backends, the growth of memory, and the packing of batches.
+"""Measures the speed of readers, the growth of memory, and the packing of batches.
 
     OMP_NUM_THREADS=1 python -m benchmarks.reading [--models t5-small bart-base llama-135m]
         [--inputs 64] [--rounds 2] [--parts speed rate memory packing]
@@ -10,7 +10,6 @@ rounds of the ratios within a round, which a busy machine does not change. The w
 - one by one: transformers with one prompt at a time; the reference of the others.
 - batched: the reader with its micro-batches, sorted by length.
 - even: the reader with prompts that need no padding, of the same mean lengths.
-- ctranslate2 float32, int8: the reader with that backend.
 - choices: four options over one context at once, compared with scoring the options one by one.
 
 rate: tokens that the default reader reads and writes per CPU second.
@@ -26,7 +25,6 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any, TypeAlias
@@ -61,10 +59,10 @@ def main() -> None:
 def speed(options: argparse.Namespace) -> None:
     """Prints for each model the speed of each way, relative to its reference."""
     for name in options.models:
-        with tempfile.TemporaryDirectory() as folder, cache():
+        with tempfile.TemporaryDirectory() as folder:
             SHAPES[name](folder)
-            by_backend = readers(name, folder)
-            rounds = [measured(by_backend, options.inputs, seed) for seed in range(options.rounds)]
+            model = reader(name, folder)
+            rounds = [measured(model, options.inputs, seed) for seed in range(options.rounds)]
         print(f"{name}, median of {len(rounds)} rounds (minimum to maximum)", flush=True)
         for way in rounds[0]:
             ratios = sorted(round_[way] for round_ in rounds)
@@ -72,29 +70,17 @@ def speed(options: argparse.Namespace) -> None:
             print(f"  {way:42} {text}", flush=True)
 
 
-def readers(name: str, folder: str) -> dict[str, Reading]:
-    """Returns a reader for each backend and precision, with a model that is loaded once."""
-    by_backend = {"transformers": reader(name, folder)}
-    for dtype in ("float32", "int8"):
-        name_of_way = f"ctranslate2 {dtype}"
-        by_backend[name_of_way] = reader(name, folder, backend="ctranslate2", dtype=dtype)
-    return by_backend
-
-
-def measured(by_backend: Mapping[str, Reading], count: int, seed: int) -> dict[str, float]:
+def measured(model: Reading, count: int, seed: int) -> dict[str, float]:
     """Returns the ratios of one round."""
     lengths = random.Random(seed).choices(range(50, 513), k=count)
     reads, even = inputs(lengths, seed), inputs(evened(lengths), seed)
-    (_, torch), *further = by_backend.items()
-    before = seconds(lambda: torch.read(reads))
-    perfect = seconds(lambda: torch.read(even))
-    batched = fmean([before, seconds(lambda: torch.read(reads))])  # the first time is colder
-    single = seconds(lambda: [torch.read([read]) for read in reads])
+    before = seconds(lambda: model.read(reads))
+    perfect = seconds(lambda: model.read(even))
+    batched = fmean([before, seconds(lambda: model.read(reads))])  # the first time is colder
+    single = seconds(lambda: [model.read([read]) for read in reads])
     ratios = {"batched / one by one (goal 1.35)": single / batched}
     ratios["batched / even (goal 0.90)"] = perfect / batched
-    ratios["choices, four at once / one by one (2.50)"] = choices(torch, reads[: count // 4])
-    for name, backend in further:
-        ratios[f"{name} / one by one"] = single / seconds(lambda: backend.read(reads))  # noqa: B023 -- called at once
+    ratios["choices, four at once / one by one (2.50)"] = choices(model, reads[: count // 4])
     return ratios
 
 
@@ -201,20 +187,6 @@ def evened(lengths: Sequence[int]) -> list[int]:
 
 def _means(batch: Sequence[ModelInput]) -> Iterator[int]:
     yield from [round(fmean(len(prompt.tokens) for prompt in batch))] * len(batch)
-
-
-@contextmanager
-def cache() -> Iterator[None]:
-    """Uses a temporary folder as the cache, for converted models."""
-    before = os.environ.get("LEPORELLO_CACHE")
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["LEPORELLO_CACHE"] = folder
-        try:
-            yield
-        finally:
-            os.environ.pop("LEPORELLO_CACHE")
-            if before is not None:
-                os.environ["LEPORELLO_CACHE"] = before
 
 
 def save_words(folder: str, template: str) -> None:

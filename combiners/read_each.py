@@ -1,16 +1,19 @@
-"""Reads every hit separately, and joins the answers, lets them vote, or returns the best."""
+"""Reads every hit separately; returns joined answers, a vote, the best, or the mean score."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Literal
 
-from leporello.combiners.stuff import Order, arranged, read_of
+from leporello.combiners.stuff import LearnsReferences, Order, arranged, read_of
 from leporello.core.errors import UserError
-from leporello.core.protocols import Targets
-from leporello.core.records import Chunk, Combination, Example, Hit, Output, Read
+from leporello.core.protocols import ModelSource, Targets
+from leporello.core.records import Chunk, Combination, Document, Example, Hit, Output, Read
+from leporello.text.tokens import tokenizer
 
 
 @dataclass(frozen=True)
@@ -100,3 +103,60 @@ def _answers(example: Example, read: Read) -> tuple[str, ...]:
 
 def _vote(text: str) -> str:
     return text.casefold().strip(" \t\r\n.,;:!?\"'()[]")
+
+
+@dataclass(frozen=True)
+class Mean(LearnsReferences):
+    """Reads every hit separately and returns the mean of the reader's scores; higher is better.
+
+    If the reader scores choices, the score of the first choice counts: `original` in the Shuffle
+    Test.
+
+    Attributes:
+        perplexity: Whether to return minus the perplexity instead. Scores are then mean
+            log-likelihoods per token (`per_token: true`), weighted by the number of tokens of each
+            hit that earlier hits lack, as in the code of the Shuffle Test's authors.
+        tokenizer: Tokenizer that counts these tokens; use that of the chunker: `words`, or a
+            Hugging Face tokenizer by path or hub id.
+    """
+
+    perplexity: bool = False
+    tokenizer: ModelSource = "words"
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields one round with one read per hit; returns None without hits."""
+        # No number at all: 0 would be the highest possible log-likelihood.
+        if not hits:
+            return None
+        arrangement = arranged(hits, "document")
+        outputs: list[Output] = yield [read_of(example, [hit]) for hit in arrangement]
+        scores = [_score(output) for output in outputs]
+        if not self.perplexity:
+            return fmean(scores)
+        # The authors' code weighs each window by the tokens that it adds (decision 21).
+        new = _new_tokens(example.document, arrangement, self.tokenizer)
+        try:
+            return -math.exp(-fmean(scores, new))
+        except OverflowError:
+            raise ValueError(
+                "Mean(perplexity=True) needs mean log-likelihoods per token, but these scores are"
+                " too low: set per_token: true for the reader"
+            ) from None
+
+
+def _score(output: Output) -> float:
+    score = output.scores[0] if output.scores else output.score
+    if score is None:
+        raise ValueError("Mean needs a reader that returns scores, such as LogLikelihood")
+    return score
+
+
+def _new_tokens(document: Document, hits: Sequence[Hit], model: str) -> list[int]:
+    """Returns the number of tokens that end in each hit and in no earlier hit."""
+    import numpy as np
+
+    ends = np.maximum.accumulate(document.tokens(tokenizer(model))[:, 1])
+    through = ends.searchsorted([hit.chunk.end for hit in hits], "right")
+    before = np.maximum.accumulate(np.append(0, through[:-1]))
+    counts: list[int] = np.maximum(through - before, 0).tolist()
+    return counts

@@ -46,6 +46,11 @@ def read_with(example: Example, passages: Iterable[Chunk | str], instruction: st
     )
 
 
+def question_only(example: Example, instruction: str) -> Read:
+    """Returns a read of only the question, without passages and choices."""
+    return Read((), example.question, instruction, title=example.document.title)
+
+
 class LearnsReferences:
     """A combiner whose reads all have the example's references as targets."""
 

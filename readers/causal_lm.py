@@ -41,9 +41,8 @@ class CausalLM(PromptedModel):
             allows repetition.
         repetition_penalty: Divisor of the scores of earlier tokens, including those of the prompt;
             1 has no effect.
-        backend: Library that runs the model: `transformers`; `ctranslate2`, which is fast on CPUs
-            and converts the model once; or `vllm`, for GPUs. All give the same answers and reject
-            settings for which they would not. Each needs the extra of the same name.
+        backend: Library that runs the model: `transformers`, or `vllm`, for GPUs, which needs the
+            extra `vllm`, gives the same answers, and rejects settings for which it would not.
     """
 
     _form = "causal"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from leporello.core.records import Read
+from leporello.readers.backends.backend import Form
 from leporello.readers.backends.pretrained import check_positions
-from leporello.readers.backends.registry import Form
 from leporello.readers.batching.micro_batches import ModelInput
 from leporello.readers.prompting.prompted_model import PromptedModel
 from leporello.readers.prompting.template import passage_text
@@ -35,9 +35,7 @@ class Seq2Seq(PromptedModel):
             the combiner `Truncate`, `error` fails the input.
         no_repeat_ngram_size: Size of n-grams that may not be repeated; 0 allows repetition.
         repetition_penalty: Divisor of the scores of earlier tokens; 1 has no effect.
-        backend: Library that runs the model: `transformers`, or `ctranslate2`, which is fast on
-            CPUs and converts the model once. Both give the same answers; settings for which
-            ctranslate2 would not are rejected. It needs the extra of the same name.
+        backend: Library that runs the model: `transformers`, or a user's class.
         examples: JSON Lines file of worked examples, which precede the question in the same
             template; they are never cut.
     """

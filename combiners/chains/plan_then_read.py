@@ -14,7 +14,7 @@ import regex
 
 from leporello.combiners.chains.outputs import evidence, has_no_answer
 from leporello.combiners.multi_hop import interleaved
-from leporello.combiners.stuff import read_with
+from leporello.combiners.stuff import question_only, read_with
 from leporello.core.protocols import Positive
 from leporello.core.records import (
     Asking,
@@ -153,8 +153,7 @@ class PlanThenRead:
         plan: list[str] = []
         [is_generative] = yield [Generates()]
         if is_generative:
-            ask = Read((), example.question, self.plan, title=example.document.title)
-            [output] = yield [ask]
+            [output] = yield [question_only(example, self.plan)]
             plan = written_plan(output.text, self.steps)
         short = wanted(example.question, example.instruction) is Wanted.SHORT
         return plan or (plan_by_rule(example.question, self.steps) if short else [])

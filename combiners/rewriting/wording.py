@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import regex
 
-from leporello.core.records import Example, Read
+from leporello.combiners.stuff import question_only
+from leporello.core.records import Asking, Example, Generates
 from leporello.text.english.content_terms import EMPTY_TERMS
 from leporello.text.tokens import terms
 
@@ -21,22 +22,23 @@ _OPENING = regex.compile(
 )
 
 
-def question_only(example: Example, instruction: str) -> Read:
-    """Returns a read of only the question, without passages."""
-    return Read((), example.question, instruction, title=example.document.title)
-
-
 def shortened(text: str) -> str:
     """Returns a text in one line, cut to the longest query."""
     return " ".join(text.split()[:_LONGEST])
 
 
-def lines(text: str, count: int) -> list[str]:
-    """Returns the first lines of a list that a model wrote, without numbers and bullets, each once.
+def written_lines(example: Example, instruction: str, count: int) -> Asking[list[str]]:
+    """Returns the first lines of a list that a generative reader writes; empty for other readers.
 
-    A line that ends with a colon is an introduction, and is left out.
+    The lines lack numbers and bullets. A line that ends with a colon is an introduction, and is
+    left out.
     """
-    bare = (shortened(_MARK.sub("", line, count=1)).strip(_ENDS) for line in text.splitlines())
+    [is_generative] = yield [Generates()]
+    if not is_generative:
+        return []
+    [output] = yield [question_only(example, instruction)]
+    lines = (_MARK.sub("", line, count=1) for line in output.text.splitlines())
+    bare = (shortened(line).strip(_ENDS) for line in lines)
     return [*dict.fromkeys(line for line in bare if terms(line) and not line.endswith(":"))][:count]
 
 

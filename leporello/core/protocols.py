@@ -45,7 +45,7 @@ Share: TypeAlias = Annotated[float, Ge(0), Le(1)]
 # is installed as a wheel (leporello.models.locate.EMBEDDED). Its content enters the run's
 # signature.
 ModelSource: TypeAlias = Annotated[str, MODEL_MARK]
-# A backend that runs a model: a name in leporello.readers.backends.registry, or a user's class.
+# A backend that runs a model: a name in leporello.readers.backends.backend, or a user's class.
 BackendSource: TypeAlias = Annotated[str, BACKEND_MARK]
 # A key or password. A config names the environment variable that holds it, `$OPENAI_API_KEY`; the
 # stage receives the value, and the files of a run contain the name.
@@ -396,7 +396,7 @@ LOADER = Kind("loader", "leporello.loaders", ("load",), Loader)
 TASK = Kind("task", "leporello.tasks", ("examples", "fingerprint"), Task)
 METRIC = Kind("metric", "leporello.metrics", ("statistics", "aggregate"), table="METRICS")
 BACKEND = Kind(
-    "backend", "leporello.readers.backends.registry", ("check", "load", "write"), table="BACKENDS"
+    "backend", "leporello.readers.backends.backend", ("check", "load", "write"), table="BACKENDS"
 )
 TRACKER = Kind("tracker", "leporello.analysis.export.trackers", ("track",), table="TRACKERS")
 SECTION = Kind("report_section", "leporello.report.sections", ("section",), table="SECTIONS")

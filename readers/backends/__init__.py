@@ -1,5 +1,5 @@
-"""Backends, the libraries that run models: a protocol, a table, and a module per library.
+"""Backends, the libraries that run models.
 
-They handle tokens, not a `Read`. Begin with `backend`, the protocol, and `registry`, the table;
+They handle tokens, not a `Read`. Begin with `backend`, which has the protocol and the table;
 transformers is the reference for the others.
 """

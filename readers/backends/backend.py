@@ -1,32 +1,33 @@
-"""Protocol of backends: transformers and other libraries that run the same models."""
+"""Backends, the libraries that run models: their protocol, and their table by name."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
+from leporello.core.environment.classes import find_class
+from leporello.core.protocols import BACKEND
+from leporello.readers.backends import transformers_causal, transformers_seq2seq, vllm
 from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import DType, Tokens
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 
-# One parameter for both backends; a second one would be ignored by one of them (decision 18).
-Precision: TypeAlias = (
-    DType | Literal["int8", "int8_float16", "int8_bfloat16"]  # only with CTranslate2
-)
+Form: TypeAlias = Literal["causal", "seq2seq", "fusion"]
 
 
 class Backend(Protocol):
     """A module that runs one kind of model with one library; only it uses the loaded model."""
 
-    def check(self, model: str, dtype: Precision, decoding: Decoding) -> None:
+    def check(self, model: str, dtype: DType, decoding: Decoding) -> None:
         """Raises ValueError for settings with which the library differs from transformers.
 
         Does not load the model, since the check of a pipeline calls it.
         """
         ...
 
-    def load(self, model: str, dtype: Precision, device: str) -> Any:  # noqa: ANN401 -- any type
+    def load(self, model: str, dtype: DType, device: str) -> Any:  # noqa: ANN401 -- any type
         """Returns the loaded model, for `write` and `score`."""
         ...
 
@@ -50,21 +51,50 @@ class Backend(Protocol):
         ...
 
 
-def torch_dtype(dtype: Precision) -> DType:
-    """Returns the precision as torch names it.
+# The values are modules, since a backend has four functions and no state (decision 18).
+class Transformers:
+    """Hugging Face's transformers: all models, on all devices of torch."""
+
+    causal: ClassVar[Backend] = transformers_causal
+    seq2seq: ClassVar[Backend] = transformers_seq2seq
+    fusion: ClassVar[Backend] = transformers_seq2seq
+
+
+class Vllm:
+    """vLLM: decoder-only models on a GPU, which takes all prompts of a batch at once."""
+
+    packs: ClassVar[bool] = True
+    causal: ClassVar[Backend] = vllm
+
+
+# A backend is a word, not a nested class, so that runs with `backend: vllm` keep their signatures.
+# The price is that it has no parameters (decision 39).
+BACKENDS = {"transformers": Transformers, "vllm": Vllm}
+
+
+def packs(name: str) -> bool:
+    """Returns whether a backend takes all prompts at once and makes its own micro-batches."""
+    return bool(getattr(_class(name), "packs", False))
+
+
+@cache
+def backend_of(name: str, form: Form) -> Backend:
+    """Returns the backend of this name; a user's backend is created once per process.
 
     Raises:
-        ValueError: Torch lacks the precision.
+        UserError: The backend does not exist.
+        ValueError: The backend does not run models of this form.
     """
-    match dtype:
-        case "int8" | "int8_float16" | "int8_bfloat16":
-            raise ValueError(f"dtype {dtype!r} needs backend: ctranslate2")
-    return dtype
+    cls = _class(name)
+    if not (hasattr(cls, "causal") or hasattr(cls, "seq2seq")):
+        plug_in: Backend = cls()
+        return plug_in
+    if not hasattr(cls, form):
+        allowed = ", ".join(key for key, backend in BACKENDS.items() if hasattr(backend, form))
+        raise ValueError(f"backend {name!r} does not run such models; allowed: {allowed}")
+    backend: Backend = getattr(cls, form)
+    return backend
 
 
-def threads() -> int:
-    """Returns the number of threads per process: OMP_NUM_THREADS, or 1."""
-    # OpenMP allows a list with a number per nested level: `4,2`.
-    setting = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    # One by default, since processes run in parallel and more threads slow each other (decision 4).
-    return int(setting) if setting.isdecimal() and int(setting) else 1
+def _class(name: str) -> Any:  # noqa: ANN401 -- a table of backends, or the class of one
+    return find_class(name, BACKEND, Path())

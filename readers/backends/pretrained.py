@@ -202,7 +202,7 @@ def load_model(
     with faults_explained(model):
         loaded = loaded.to(_device(device)).eval()  # type: ignore[arg-type]  # its decorator hides the signature
     if loaded.config.model_type == "marian":  # which could generate padding as a token
-        # Both backends then leave it out of the probabilities (decision 18).
+        # Without it, the probabilities would be wrong too (decision 18).
         loaded.get_buffer("final_logits_bias")[..., loaded.config.pad_token_id] = -torch.inf
     if loaded.can_generate():
         loaded.generation_config = _bare_generation_config(loaded.generation_config)

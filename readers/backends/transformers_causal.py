@@ -6,10 +6,9 @@ import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from leporello.readers.backends.backend import Precision, torch_dtype
 from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.padding import padded
-from leporello.readers.backends.pretrained import Tokens, load_model
+from leporello.readers.backends.pretrained import DType, Tokens, load_model
 from leporello.readers.backends.scoring import IGNORED, choice_rows, scored
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 
@@ -18,14 +17,13 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
-def check(model: str, dtype: Precision, decoding: Decoding) -> None:  # noqa: ARG001 -- the protocol of backends
-    """Raises ValueError for a precision that torch lacks; all other settings are supported."""
-    torch_dtype(dtype)
+def check(model: str, dtype: DType, decoding: Decoding) -> None:
+    """Does nothing, since transformers supports all settings."""
 
 
-def load(model: str, dtype: Precision, device: str) -> PreTrainedModel:
+def load(model: str, dtype: DType, device: str) -> PreTrainedModel:
     """Returns the model, ready to read."""
-    return load_model(model, "AutoModelForCausalLM", torch_dtype(dtype), device)
+    return load_model(model, "AutoModelForCausalLM", dtype, device)
 
 
 def write(

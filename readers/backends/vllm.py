@@ -13,9 +13,8 @@ from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 from leporello.models.locate import loadable
 from leporello.models.weights import disable_pickle_conversion
-from leporello.readers.backends.backend import Precision, torch_dtype
 from leporello.readers.backends.decoding import Decoding, end_tokens
-from leporello.readers.backends.pretrained import Tokens, read_config
+from leporello.readers.backends.pretrained import DType, Tokens, read_config
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 
 # Set before vLLM is imported: no telemetry, and no second process, whose speed would change the
@@ -60,9 +59,8 @@ class Served:
         return [*results[-len(rows) :]]  # results of an interrupted call may precede them
 
 
-def check(model: str, dtype: Precision, decoding: Decoding) -> None:  # noqa: ARG001 -- the protocol of backends
+def check(model: str, dtype: DType, decoding: Decoding) -> None:  # noqa: ARG001 -- the protocol of backends
     """Raises ValueError for settings with which vLLM differs from transformers."""
-    torch_dtype(dtype)
     rules = {
         # vLLM's beam search follows other rules, so it is refused (decision 18).
         "num_beams": decoding.num_beams > 1,
@@ -76,7 +74,7 @@ def check(model: str, dtype: Precision, decoding: Decoding) -> None:  # noqa: AR
 
 
 @lru_cache(maxsize=1)  # readers that differ only in prompt or input window share the model
-def load(model: str, dtype: Precision, device: str) -> Served:
+def load(model: str, dtype: DType, device: str) -> Served:
     """Returns the model, ready to read.
 
     Args:
@@ -178,8 +176,7 @@ def _check_device(device: str) -> None:
     present = current_platform.device_type
     if not present:
         raise UserError(
-            "backend: vllm needs a GPU, but none was found: omit backend, or use ctranslate2,"
-            " which is fast on CPUs"
+            "backend: vllm needs a GPU, but none was found: omit backend to use transformers"
         )
     if device not in ("auto", present):
         raise UserError(
@@ -199,7 +196,7 @@ def _configs(model: str, location: str) -> tuple[Any, Any]:
         return config, GenerationConfig.from_model_config(config)
 
 
-def _precision(config: Any, dtype: Precision) -> str:  # noqa: ANN401 -- differs per model
+def _precision(config: Any, dtype: DType) -> str:  # noqa: ANN401 -- differs per model
     """Returns the precision; vLLM's `auto` would not keep a checkpoint's float32."""
     if dtype != "auto":
         return dtype

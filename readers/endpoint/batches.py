@@ -21,9 +21,8 @@ from filelock import AsyncFileLock
 from leporello.core.errors import UserError
 from leporello.core.files import write_json
 from leporello.models.locate import cache_directory
-from leporello.readers.endpoint.client import Client
-from leporello.readers.endpoint.protocols import EndpointPrompt, ServerProtocol
-from leporello.readers.endpoint.requests import PendingRequest, counted
+from leporello.readers.endpoint.protocols import EndpointPrompt
+from leporello.readers.endpoint.requests import Asker
 from leporello.readers.endpoint.responses import (
     SUCCESS,
     EndpointReply,
@@ -32,7 +31,6 @@ from leporello.readers.endpoint.responses import (
     fault_of_status,
     outcome_of,
 )
-from leporello.readers.endpoint.spending import ServerAccount
 
 if TYPE_CHECKING:
     from aiohttp import FormData
@@ -63,53 +61,28 @@ class SentBatch:
 
 
 @dataclass(eq=False)
-class Batches:
-    """Sends prompts as batches, and waits for them; one call at a time.
+class Batches(Asker):
+    """Sends prompts as batches, and waits for them; one call at a time."""
 
-    Attributes:
-        client: Client of the server.
-        protocol: Protocol of the server.
-        timeout: Maximum number of seconds per request.
-        retries: Number of further polls after a failed one.
-        account: Account to which every answer is charged.
-    """
-
-    client: Client
-    protocol: ServerProtocol
-    timeout: float
-    retries: int
-    account: ServerAccount
     # Outcomes of this process, so that halving a batch to find a fault does not send it again.
     _outcome_of: dict[str, Outcome] = field(default_factory=dict)
 
-    async def ask(self, work: PendingRequest) -> dict[EndpointPrompt, Outcome]:
-        """Returns the outcome of each prompt after all are answered.
-
-        Raises:
-            UserError: The server refuses the batch, or cannot be reached.
-            BudgetSpentError: The budget is spent.
-        """
-        bodies = {prompt: work.body(prompt) for prompt in work.prompts}
+    async def ask(self, bodies: Mapping[EndpointPrompt, bytes]) -> dict[EndpointPrompt, Outcome]:
+        """Returns the outcome of each prompt after all are answered; see `Asker`."""
         # Ids that a later process computes from the same requests, whatever their order.
         keys = {prompt: sha256(body).hexdigest() for prompt, body in bodies.items()}
         if self._outcome_of.keys().isdisjoint(keys.values()):
             self._outcome_of.clear()
-        unknown = {keys[p]: p for p in work.prompts if keys[p] not in self._outcome_of}
-        sent = await self._sent({key: bodies[p] for key, p in unknown.items()}, work)
+        unknown = {key: prompt for prompt, key in keys.items() if key not in self._outcome_of}
+        sent = await self._sent({key: bodies[p] for key, p in unknown.items()})
         for place, batch in sent:
             outcomes = await self._outcomes(place, batch)
             for key in unknown.keys() & batch.keys:
                 outcome = outcomes.get(key, ResponseFault("the batch ended without an answer"))
-                if isinstance(outcome, EndpointReply):
-                    outcome = counted(outcome, unknown[key], work)
-                if outcome.usage:
-                    self.account.add(outcome.usage)
-                self._outcome_of[key] = outcome
+                self._outcome_of[key] = self.charged(outcome, unknown[key])
         return {prompt: self._outcome_of[key] for prompt, key in keys.items()}
 
-    async def _sent(
-        self, bodies: Mapping[str, bytes], work: PendingRequest
-    ) -> list[tuple[Path, SentBatch]]:
+    async def _sent(self, bodies: Mapping[str, bytes]) -> list[tuple[Path, SentBatch]]:
         """Returns the batches with these requests; sends those that are in no batch."""
         folder = cache_directory() / "batches" / sha256(self.client.base_url.encode()).hexdigest()
         folder.mkdir(parents=True, exist_ok=True)
@@ -129,7 +102,7 @@ class Batches:
             unsent = [key for key in bodies if key in missing]
             for start in range(0, len(unsent), _MAX_REQUESTS):
                 keys = unsent[start : start + _MAX_REQUESTS]
-                work.check()
+                self.account.check()
                 place = folder / f"{sha256(''.join(keys).encode()).hexdigest()[:32]}.json"
                 sent = await self._send(place, {key: bodies[key] for key in keys})
                 batches.append((place, sent))

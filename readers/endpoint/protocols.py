@@ -88,24 +88,11 @@ def _blocks(turns: Turns, prompt: str, cached: int | None) -> dict[str, Any]:
     }
 
 
-def _text_as_chat(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    choices = data.get("choices")
-    if not isinstance(choices, list):
-        return data
-    messages = [{"content": c.get("text")} if isinstance(c, Mapping) else None for c in choices]
-    pairs = zip(choices, messages, strict=True)
-    return {**data, "choices": [m and {**choice, "message": m} for choice, m in pairs]}
-
-
 def _blocks_as_chat(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    # In OpenAI's format, so that the same code judges the answers of all servers. Anthropic's
-    # protocol takes 60 lines; its SDK would retry by itself (decision 44).
-    content, usage = data.get("content"), data.get("usage")
-    blocks = [b for b in content if isinstance(b, Mapping)] if isinstance(content, list) else []
-    texts = [b["text"] for b in blocks if isinstance(b.get("text"), str)]
-    thoughts = [b["thinking"] for b in blocks if isinstance(b.get("thinking"), str)]
-    message = {"content": "".join(texts) if texts else None, "reasoning": "\n".join(thoughts)}
-    reason = data.get("stop_reason")
+    # In OpenAI's format, so that the same code judges the answers of all servers. Anthropic's SDK
+    # would retry by itself (decision 44).
+    content, usage, reason = (data.get(name) for name in ("content", "usage", "stop_reason"))
+    message = {"content": content}
     choice = {"message": message, "finish_reason": _REASONS.get(str(reason), reason)}
     used = usage if isinstance(usage, Mapping) else {}
     cached, stored = used.get("cache_read_input_tokens"), used.get("cache_creation_input_tokens")
@@ -125,9 +112,9 @@ def schema_sent(schema: str) -> str:
 
     Services require an object at the top, so other types are wrapped in an object with one field.
     """
-    if not schema or kind_of(json.loads(schema)) == "text":
+    parsed = json.loads(schema or "{}")
+    if not schema or kind_of(parsed) == "text":
         return ""
-    parsed = json.loads(schema)
     if kind_of(parsed) == "object" and "anyOf" not in parsed:
         return schema
     shared = {"$defs": parsed.pop("$defs")} if "$defs" in parsed else {}
@@ -203,7 +190,6 @@ PROTOCOLS: Mapping[Mode, ServerProtocol] = {
         path="/completions",
         content=lambda _, prompt, __: {"prompt": prompt},
         form=lambda _: {},
-        as_chat=_text_as_chat,
     ),
     "messages": ServerProtocol(
         path="/messages",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -30,17 +30,15 @@ from leporello.readers.endpoint.protocols import (
     unwrapped,
 )
 from leporello.readers.endpoint.responses import EndpointError, EndpointReply, ResponseFault, Usage
-from leporello.readers.endpoint.spending import ServerAccount, shared_ledger
-from leporello.readers.endpoint.token_counts import TokenCounts
+from leporello.readers.endpoint.spending import ServerAccount, TokenCounts, shared_ledger
 from leporello.readers.prompting.chat import messages
 from leporello.readers.prompting.prompted_reader import PROMPT, PromptedReader
 from leporello.readers.prompting.template import encodable, seen
 from leporello.readers.prompting.window import OnOverflow, Window
 
 if TYPE_CHECKING:
-    from leporello.readers.endpoint.batches import Batches
     from leporello.readers.endpoint.client import Client
-    from leporello.readers.endpoint.requests import Dispatcher
+    from leporello.readers.endpoint.requests import Asker
     from leporello.readers.endpoint.throttle import Throttle
 
 _MINUTE = 60.0
@@ -222,7 +220,11 @@ class Endpoint(PromptedReader):
             [EndpointPrompt(self._prompt(part), schema_sent(read.schema)) for part in read_parts]
             for read, read_parts in zip(inputs, parts, strict=True)
         ]
-        replies = self._replies(dict.fromkeys(chain.from_iterable(prompts)))
+        bodies = {prompt: self._body(prompt) for prompt in chain.from_iterable(prompts)}
+        outcomes = self._client.run(self._asker.ask(bodies))
+        if fault := next((o for o in outcomes.values() if isinstance(o, ResponseFault)), None):
+            raise EndpointError(fault.message)
+        replies = {p: o for p, o in outcomes.items() if isinstance(o, EndpointReply)}
         return [
             _output(read, read_parts, [replies[prompt] for prompt in read_prompts], self._account)
             for read, read_parts, read_prompts in zip(inputs, parts, prompts, strict=True)
@@ -275,16 +277,16 @@ class Endpoint(PromptedReader):
         return Throttle(self.concurrency, _interval(self.requests_per_minute))
 
     @cached_property
-    def _asker(self) -> Dispatcher | Batches:
+    def _asker(self) -> Asker:
         limits = self.timeout, self.retries
+        arguments = self._client, self._protocol, *limits, self._account, self._tokens
         if self.batch:
             from leporello.readers.endpoint.batches import Batches
 
-            return Batches(self._client, self._protocol, *limits, self._account)
+            return Batches(*arguments)
         from leporello.readers.endpoint.requests import Dispatcher
 
-        waits = self.patience, self._throttle
-        return Dispatcher(self._client, self._protocol, *limits, *waits, self._account)
+        return Dispatcher(*arguments, self.patience, self._throttle)
 
     @property
     def _protocol(self) -> ServerProtocol:
@@ -321,23 +323,6 @@ class Endpoint(PromptedReader):
         """Returns the length of the beginning that prompts on the same passages share."""
         follows = self.prompt.partition("{context}")[2].partition("{")[0]
         return max(0, prompt.rfind(follows)) if follows else 0
-
-    def _replies(self, prompts: Collection[EndpointPrompt]) -> dict[EndpointPrompt, EndpointReply]:
-        """Returns the reply to each prompt.
-
-        The budget is checked only before a call. If it stopped a call, the answers that were paid
-        would be lost, and the next process would pay for them again.
-        """
-        from leporello.readers.endpoint.requests import PendingRequest
-
-        check = self._account.check
-        request = PendingRequest(prompts, self._body, self._tokens.usage, check)
-        replies: dict[EndpointPrompt, EndpointReply] = {}
-        for prompt, outcome in self._client.run(self._asker.ask(request)).items():
-            if isinstance(outcome, ResponseFault):
-                raise EndpointError(outcome.message)
-            replies[prompt] = outcome
-        return replies
 
 
 def _interval(per_minute: int | None) -> float:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import random
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
@@ -18,10 +18,9 @@ from leporello.readers.endpoint.responses import (
     EndpointReply,
     Outcome,
     ResponseFault,
-    Usage,
     outcome_of,
 )
-from leporello.readers.endpoint.spending import ServerAccount
+from leporello.readers.endpoint.spending import ServerAccount, TokenCounts
 from leporello.readers.endpoint.throttle import Throttle
 
 # The limit of waits grows as 1, 2, 4, … s; each wait is random up to it, so that requests that
@@ -33,27 +32,9 @@ _REPLIES = 4096  # cached replies of some hundred bytes each
 _NOT_FOUND, _LISTING_TIMEOUT, _MAX_NAMES = 404, 10.0, 20
 
 
-@dataclass(frozen=True)
-class PendingRequest:
-    """Prompts of one call.
-
-    Attributes:
-        prompts: Distinct prompts.
-        body: Function that returns the request for a prompt.
-        usage: Function that estimates the usage of a text and its answer, for servers that do not
-            report it.
-        check: Function that is called before a prompt is sent; raises if the budget is spent.
-    """
-
-    prompts: Collection[EndpointPrompt]
-    body: Callable[[EndpointPrompt], bytes]
-    usage: Callable[[str, str], Usage]
-    check: Callable[[], None]
-
-
 @dataclass(eq=False)
-class Dispatcher:
-    """Sends requests and caches replies, so that equal requests are sent and paid once.
+class Asker:
+    """Sends prompts to a server, one by one or as batches.
 
     Its methods run on the client's event loop, so they need no locks.
 
@@ -62,19 +43,54 @@ class Dispatcher:
         protocol: Protocol of the server.
         timeout: Maximum number of seconds per request, even if data keep arriving.
         retries: Number of further attempts after a temporary failure.
-        patience: Seconds for which the server may answer only 429.
-        throttle: Throttle that starts requests.
         account: Account to which every answer is charged, even an unusable one.
+        counts: Counts tokens for servers that do not report usage.
     """
 
     client: Client
     protocol: ServerProtocol
     timeout: float
     retries: int
+    account: ServerAccount
+    counts: TokenCounts
+
+    async def ask(self, bodies: Mapping[EndpointPrompt, bytes]) -> dict[EndpointPrompt, Outcome]:
+        """Returns the outcome of each prompt, whose request is given.
+
+        Raises:
+            UserError: A fault concerns all prompts; those under way are cancelled.
+            BudgetSpentError: The budget is spent.
+        """
+        raise NotImplementedError
+
+    def charged(self, outcome: Outcome, prompt: EndpointPrompt) -> Outcome:
+        """Charges an outcome; returns it without keys and, if it is an answer, with its usage."""
+        # A server may repeat the key in an error message, or even in an answer.
+        if isinstance(outcome, ResponseFault):
+            outcome = replace(outcome, message=redact(outcome.message))
+        else:
+            text, reasoning = outcome.text, outcome.reasoning
+            usage = outcome.usage or self.counts.usage(prompt.text, f"{reasoning} {text}".strip())
+            if reasoning and usage.reasoning_tokens is None:
+                usage = replace(usage, reasoning_tokens=self.counts.count([reasoning])[0])
+            outcome = EndpointReply(redact(text), usage, redact(reasoning))
+        if outcome.usage:
+            self.account.add(outcome.usage)
+        return outcome
+
+
+@dataclass(eq=False)
+class Dispatcher(Asker):
+    """Sends each prompt, and caches replies, so that equal requests are sent and paid once.
+
+    Attributes:
+        patience: Seconds for which the server may answer only 429.
+        throttle: Throttle that starts requests.
+    """
+
     patience: float
     throttle: Throttle
-    account: ServerAccount
-    # Pending and answered requests, by hash of the prompt.
+    # Pending and answered requests, by hash.
     _tasks: OrderedDict[bytes, asyncio.Task[Outcome]] = field(default_factory=OrderedDict)
     _wanted: Counter[bytes] = field(default_factory=Counter)  # number of callers that wait
     _forbidden: set[asyncio.Task[Outcome] | None] = field(default_factory=set)
@@ -82,16 +98,13 @@ class Dispatcher:
     _stop: ResponseFault | None = None  # the fault that concerns every request
     _refused_until: float = 0.0  # on the loop's clock
 
-    async def ask(self, work: PendingRequest) -> dict[EndpointPrompt, Outcome]:
-        """Returns the outcome of each prompt.
-
-        Raises:
-            UserError: A fault concerns all prompts; those under way are cancelled.
-        """
-        keys = {prompt: sha256("".join(prompt).encode()).digest() for prompt in work.prompts}
+    async def ask(self, bodies: Mapping[EndpointPrompt, bytes]) -> dict[EndpointPrompt, Outcome]:
+        """Returns the outcome of each prompt; see `Asker`."""
+        keys = {prompt: sha256(body).digest() for prompt, body in bodies.items()}
+        # Only before a call: answers that were paid for would be lost if it stopped one.
         if not self._tasks.keys() >= {*keys.values()}:
-            work.check()
-        tasks = {prompt: self._task(prompt, key, work) for prompt, key in keys.items()}
+            self.account.check()
+        tasks = {p: self._task(p, key, bodies[p]) for p, key in keys.items()}
         self._wanted.update(keys.values())
         try:
             # Shielded, since other callers may wait for the same request.
@@ -103,15 +116,13 @@ class Dispatcher:
             raise UserError(stop.message)
         return dict(zip(tasks, outcomes, strict=True))
 
-    def _task(
-        self, prompt: EndpointPrompt, key: bytes, work: PendingRequest
-    ) -> asyncio.Task[Outcome]:
+    def _task(self, prompt: EndpointPrompt, key: bytes, body: bytes) -> asyncio.Task[Outcome]:
         if key not in self._tasks:
             if not self._wanted:  # the patience of later callers starts again
                 self.throttle.reset_refusals()
                 if self._refused_until - asyncio.get_running_loop().time() <= self.patience:
                     self._stop = None
-            self._tasks[key] = asyncio.create_task(self._answer(prompt, key, work))
+            self._tasks[key] = asyncio.create_task(self._answer(prompt, key, body))
         self._tasks.move_to_end(key)
         return self._tasks[key]
 
@@ -129,10 +140,10 @@ class Dispatcher:
         if self._tasks.get(key) is task:
             del self._tasks[key]
 
-    async def _answer(self, prompt: EndpointPrompt, key: bytes, work: PendingRequest) -> Outcome:
+    async def _answer(self, prompt: EndpointPrompt, key: bytes, body: bytes) -> Outcome:
         outcome: Outcome | None = None
         try:
-            outcome = await self._outcome(prompt, work)
+            outcome = await self._outcome(prompt, body)
             if isinstance(outcome, ResponseFault) and outcome.stops:
                 outcome = await self._stopped(outcome)
         except asyncio.CancelledError:
@@ -165,13 +176,13 @@ class Dispatcher:
     def _pending(self) -> set[asyncio.Task[Outcome]]:
         return {task for task in map(self._tasks.get, self._wanted) if task and not task.done()}
 
-    async def _outcome(self, prompt: EndpointPrompt, work: PendingRequest) -> Outcome:
+    async def _outcome(self, prompt: EndpointPrompt, body: bytes) -> Outcome:
         """Repeats a request until it is answered or fails permanently."""
         clock = asyncio.get_running_loop().time
         began = clock()
         attempts = failures = 0  # a refusal counts as a failure only after the patience
         while True:
-            outcome = await self._attempt(prompt, work)
+            outcome = self.charged(await self._attempt(body), prompt)
             if isinstance(outcome, EndpointReply) or not outcome.again:
                 return outcome
             attempts += 1
@@ -182,26 +193,18 @@ class Dispatcher:
                 doubled = _FIRST_WAIT * 2.0 ** min(failures - 1, 9)  # more would overflow
                 await asyncio.sleep(random.uniform(0.0, min(_MAX_WAIT, doubled)))
 
-    async def _attempt(self, prompt: EndpointPrompt, work: PendingRequest) -> Outcome:
+    async def _attempt(self, body: bytes) -> Outcome:
         clock = asyncio.get_running_loop().time
         if self._stop:
             return self._stop
         await self.throttle.enter()
         try:
             started = clock()
-            outcome = await self._send(work.body(prompt))
+            outcome = await self._send(body)
             # More requests in parallel would soon exceed the time limit, of which half is used.
-            outcome = self._throttled(outcome, started, slowly=clock() - started > self.timeout / 2)
+            return self._throttled(outcome, started, slowly=clock() - started > self.timeout / 2)
         finally:
             self.throttle.leave()
-        # A server may repeat the key in an error message, or even in an answer.
-        if isinstance(outcome, ResponseFault):
-            outcome = replace(outcome, message=redact(outcome.message))
-        else:
-            outcome = counted(outcome, prompt, work)
-        if outcome.usage:
-            self.account.add(outcome.usage)
-        return outcome
 
     def _throttled(self, outcome: Outcome, started: float, *, slowly: bool) -> Outcome:
         """Delays all requests as the server asks, or stops the run if that exceeds patience."""
@@ -243,11 +246,3 @@ class Dispatcher:
         listed = ", ".join(names[:_MAX_NAMES])
         more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
         return f"; it has the models: {listed}{more}" if names else ""
-
-
-def counted(reply: EndpointReply, prompt: EndpointPrompt, work: PendingRequest) -> EndpointReply:
-    """Returns a reply without keys, with its usage, which is estimated if it was not reported."""
-    usage = reply.usage or work.usage(prompt.text, f"{reply.reasoning} {reply.text}".strip())
-    if reply.reasoning and usage.reasoning_tokens is None:
-        usage = replace(usage, reasoning_tokens=work.usage("", reply.reasoning).output_tokens)
-    return EndpointReply(redact(reply.text), usage, redact(reply.reasoning))

@@ -13,10 +13,9 @@ from typing import Any, ClassVar, Literal
 from leporello.core.protocols import BackendSource, Count, ModelSource, Positive
 from leporello.core.records import Output, Read
 from leporello.models.calibration import calibrated
-from leporello.readers.backends.backend import Backend, Precision
+from leporello.readers.backends.backend import Backend, Form, backend_of, packs
 from leporello.readers.backends.decoding import Decoding
-from leporello.readers.backends.pretrained import Tokens
-from leporello.readers.backends.registry import Form, backend_of, packs
+from leporello.readers.backends.pretrained import DType, Tokens
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens, TokenBudget, memory_budget
 from leporello.readers.prompting.prompted_reader import PROMPT, PromptedReader
@@ -42,8 +41,7 @@ class PromptedModel(PromptedReader):
         batch_tokens: Maximum number of tokens per micro-batch, including padding and new tokens;
             `auto` fills the GPU's memory, or is 4096 on a CPU, where larger batches are not
             faster.
-        dtype: Type of the weights; `auto` is that of the checkpoint. The int8 types need
-            `ctranslate2`.
+        dtype: Type of the weights; `auto` is that of the checkpoint.
         device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
     """
 
@@ -60,14 +58,13 @@ class PromptedModel(PromptedReader):
     min_new_tokens: Count = 0
     num_beams: Positive = 1
     length_penalty: float = 1.0
-    # A parameter, since CTranslate2 always stops early and transformers does not (decision 18).
     early_stopping: bool = False
     no_repeat_ngram_size: Count = 0
     repetition_penalty: float = 1.0
     batch_tokens: BatchTokens = 4096
-    # The reference: it runs all models, and the other backends are compared with it (decision 18).
+    # It runs all models, and other backends are compared with it (decision 18).
     backend: BackendSource = "transformers"
-    dtype: Precision = "float32"
+    dtype: DType = "float32"
     device: str = "auto"
     examples: Path | None = None
     # Four examples with contexts of 100 words take some 600 tokens of each input (decision 20).

@@ -51,9 +51,6 @@ NETWORKS: Mapping[str, Callable[[Callable[[str], str]], Any]] = {
         at("late"), at("classifier"), 100
     ),
     "Seq2Seq, BART": lambda at: readers.Seq2Seq(at("bart"), max_new_tokens=8, **ON_CPU),
-    "Seq2Seq, CTranslate2": lambda at: readers.Seq2Seq(
-        at("t5"), max_new_tokens=8, backend="ctranslate2", **ON_CPU
-    ),
     "Seq2Seq, LED": lambda at: readers.Seq2Seq(at("led"), max_new_tokens=8, **ON_CPU),
     "Seq2Seq": lambda at: readers.Seq2Seq(at("t5"), max_new_tokens=8, **ON_CPU),
 }

@@ -205,7 +205,7 @@ def test_an_input_that_does_not_fit_names_the_parameter(
     [
         ({"max_fused_tokens": 64}, "max_fused_tokens .64. is below max_input_tokens .100."),
         ({"window_fraction": 0.0}, "window_fraction must be above 0"),
-        ({"backend": "ctranslate2"}, "backend 'ctranslate2' does not run such models"),
+        ({"backend": "vllm"}, "backend 'vllm' does not run such models"),
     ],
 )
 def test_impossible_parameters_are_rejected(

@@ -1,0 +1,235 @@
+"""Runs several combiners, or one on several inputs, and returns one of their answers."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from leporello.combiners.chains.outputs import answer_key, confidence, has_no_answer
+from leporello.combiners.stuff import arranged, read_of
+from leporello.core.calls.answers import as_text, confidence_of, with_more, with_way
+from leporello.core.calls.contracts import in_role, run_combiner, watched
+from leporello.core.notes import note
+from leporello.core.protocols import ANSWER, Combiner, Count, Positive, Role, Share
+from leporello.core.records import JSON, Asking, Combination, Example, Hit, Output
+
+JUDGE = "Which of these answers to the question is right by the text?"
+
+
+@dataclass(frozen=True)
+class BestOf:
+    """Has every combiner answer, and returns the best answer.
+
+    Empty answers are considered only if all answers are empty. If the best is unknown, the first
+    answer is returned with a note.
+
+    Attributes:
+        combiners: Combiners, the most trusted first.
+        by: Criterion: the `probability` that an answer is right; the `score` of the reader, which
+            compares only answers of one reader; or a `judge`, the reader of `role`, which reads the
+            hits and chooses among the answers.
+        role: Role of the judge.
+        judge: Instruction of the judge.
+    """
+
+    combiners: tuple[Combiner, ...]
+    by: Literal["probability", "score", "judge"] = "probability"
+    role: Role = ANSWER
+    judge: str = JUDGE
+
+    def __post_init__(self) -> None:
+        if len(self.combiners) < 2:  # noqa: PLR2004
+            raise ValueError(f"combiners needs at least two, got {len(self.combiners)}")
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields the rounds of one combiner after the other, then a read of the judge."""
+        entrants: list[_Entrant] = []
+        for number, combiner in enumerate(self.combiners, 1):
+            answer, reads = yield from watched(run_combiner(combiner, example, hits))
+            outputs = [output for _, output in reads]
+            probability = confidence_of(answer, outputs)
+            entrants.append(_Entrant(number, answer, probability, _score(answer, outputs)))
+        # Extractive readers are often sure that a text has no answer, and would beat every answer.
+        answered = [e for e in entrants if example.choices or not has_no_answer(e.text)]
+        best = yield from self._best(example, hits, answered or entrants)
+        rows = [*map(_row, entrants)]
+        answer = with_more(best.answer, confidence=best.probability, candidates=rows)
+        return with_way(answer, f"{best.number} of {len(entrants)} answers")
+
+    def _best(
+        self, example: Example, hits: Sequence[Hit], entrants: Sequence[_Entrant]
+    ) -> Asking[_Entrant]:
+        if self.by == "judge":
+            return (yield from self._judged(example, hits, entrants))
+        values = [e.probability if self.by == "probability" else e.score for e in entrants]
+        pairs = [(v, e) for v, e in zip(values, entrants, strict=True) if v is not None]
+        if len(pairs) < len(entrants):
+            note(f"BestOf compared {len(pairs)} of {len(entrants)} answers: no {self.by} of others")
+        return max(pairs, key=lambda pair: pair[0])[1] if pairs else entrants[0]
+
+    def _judged(
+        self, example: Example, hits: Sequence[Hit], entrants: Sequence[_Entrant]
+    ) -> Asking[_Entrant]:
+        # Reversed, so that the first of equal answers is kept: it is the most trusted one.
+        distinct = {answer_key(entrant.text): entrant for entrant in reversed(entrants)}
+        # All agree, so a read of the judge would cost money for the same answer.
+        if len(distinct) == 1:
+            return entrants[0]
+        choices = tuple(dict.fromkeys(e.text for e in entrants if e in distinct.values()))
+        ask = dataclasses.replace(
+            read_of(example, hits), instruction=self.judge, choices=choices, role=self.role
+        )
+        [output] = yield [ask]
+        chosen = distinct.get(answer_key(output.text))
+        if chosen is None:
+            note("BestOf kept the first answer: the judge chose none of them")
+        return chosen or entrants[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entrant:
+    """Answer of a combiner, with the combiner's number from 1."""
+
+    number: int
+    answer: JSON
+    probability: float | None
+    score: float | None
+
+    @property
+    def text(self) -> str:
+        return as_text(self.answer)
+
+
+def _score(answer: JSON, outputs: Sequence[Output]) -> float | None:
+    """Returns the highest score of outputs that are equal to an answer, or the last score."""
+    text = as_text(answer)
+    scores = [o.score for o in outputs if o.score is not None and o.text.strip() == text]
+    return max(scores, default=outputs[-1].score if outputs else None)
+
+
+def _row(entrant: _Entrant) -> JSON:
+    return {"answer": entrant.text, "confidence": entrant.probability, "score": entrant.score}
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """Runs one combiner after the other, and returns the first answer that is likely enough.
+
+    FrugalGPT (Chen et al. 2023): an answer is accepted unless its probability is too low, it
+    differs from the previous step's answer (with `agree`), or it is empty: blank, `unanswerable`.
+    An answer of unknown probability is rejected with a note. The last step's answer is always
+    accepted.
+
+    The steps differ in their readers (`ByRole`), their hits, or their methods. The table of ways of
+    a run has their costs, and how many answers each step gave.
+
+    Attributes:
+        steps: Combiners, the cheapest first.
+        below: Probability below which an answer is rejected.
+        each: Probabilities for each step but the last, which replace `below`.
+        agree: Whether an answer must also equal the previous step's answer, in SQuAD's form.
+    """
+
+    steps: tuple[Combiner, ...]
+    below: Share = 0.5
+    each: tuple[Share, ...] = ()
+    agree: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.steps) < 2:  # noqa: PLR2004
+            raise ValueError(f"a cascade needs at least two steps, got {len(self.steps)}")
+        if self.each and len(self.each) != len(self.steps) - 1:
+            raise ValueError(
+                "`each` needs a probability for each step but the last:"
+                f" {len(self.steps) - 1}, got {len(self.each)}"
+            )
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields the rounds of one step after the other, until an answer is accepted."""
+        before: str | None = None
+        least = self.each or (self.below,) * (len(self.steps) - 1)
+        for number, (step, below) in enumerate(zip(self.steps, (*least, 0.0), strict=True), 1):
+            answer, reads = yield from watched(run_combiner(step, example, hits))
+            confidence = confidence_of(answer, (output for _, output in reads))
+            if number == len(self.steps):
+                break
+            text = as_text(answer)
+            # With choices, even `Not mentioned` is an answer.
+            has_answer = bool(example.choices) or not has_no_answer(text)
+            agrees = before is None or not self.agree or answer_key(text) == answer_key(before)
+            if confidence is None:
+                note(f"Cascade continued after step {number}: its answer has no probability")
+            elif confidence >= below and agrees and has_answer:
+                break
+            before = text
+        accepted = with_more(answer, confidence=confidence, step=number)
+        return with_way(accepted, f"step {number} of {len(self.steps)}")
+
+
+@dataclass(frozen=True)
+class ByRole:
+    """Runs another combiner; this role reads where the combiner names no other role.
+
+    Attributes:
+        combiner: Combiner to run.
+        role: Role of the reader.
+        hits: Number of the best hits that the combiner gets; 0 for all.
+    """
+
+    combiner: Combiner
+    role: Role
+    hits: Count = 0
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields the combiner's rounds."""
+        best = hits[: self.hits or None]
+        return (yield from in_role(self.role, run_combiner(self.combiner, example, best)))
+
+
+@dataclass(frozen=True)
+class SelfConsistency:
+    """Runs another combiner on several arrangements of the hits and returns the commonest answer.
+
+    Wang et al. ("Self-Consistency", 2022) sample reasoning paths. Here the hits differ, so that
+    results are reproducible: ranked, in document order, in reverse, and then without some of the
+    hits, evenly over the ranks. Answers that are equal in SQuAD's form vote together. The weight of
+    a vote is the confidence of the last output (`Output.score`), or the same for all without
+    scores. Ties go to the first answer. Summaries are never equal, so the most confident wins.
+
+    Attributes:
+        combiner: Combiner to run. A combiner that orders its hits sees only the different subsets.
+            Searches find nothing new in later runs: put this into `MultiHop`, not the other way
+            round.
+        runs: Maximum number of runs; equal arrangements are run once.
+    """
+
+    combiner: Combiner
+    runs: Positive = 5
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields the rounds of one run after the other."""
+        votes: dict[str, float] = defaultdict(float)
+        answers: dict[str, JSON] = {}
+        for arrangement in arrangements(hits, self.runs):
+            answer, reads = yield from watched(run_combiner(self.combiner, example, arrangement))
+            score = reads[-1][1].score if reads else None
+            key = answer_key(answer) if isinstance(answer, str) else json.dumps(answer)
+            votes[key] += confidence(score)
+            answers.setdefault(key, answer)
+        return answers[max(votes, key=votes.__getitem__)]
+
+
+def arrangements(hits: Sequence[Hit], count: int) -> list[tuple[Hit, ...]]:
+    """Returns at most `count` different arrangements of hits: orders, then subsets."""
+    # Different inputs instead of sampled texts, so that a run has the same answers again.
+    orders = [tuple(hits), tuple(arranged(hits, "document")), tuple(hits[::-1])]
+    folds = max(count - len(orders), 0)
+    # With fewer hits than folds, each hit is left out once; a single hit is always kept.
+    folds = min(folds, len(hits)) if len(hits) > 1 else 0
+    step = max(folds, 2)
+    subsets = [tuple(h for n, h in enumerate(hits) if n % step != fold) for fold in range(folds)]
+    return [*dict.fromkeys([*orders, *subsets])][:count]
