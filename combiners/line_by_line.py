@@ -121,14 +121,7 @@ class _LineGroup:
 
 @dataclass(frozen=True, slots=True)
 class _LinePage:
-    """Lines of a document that contain text.
-
-    Attributes:
-        document: Document with the lines.
-        lines: Spans of the lines, without their line ends.
-        texts: Spans of the lines' texts, without indentation and dashes.
-        is_file: Whether the document's text has the format of a subtitle file.
-    """
+    """Lines of a document that contain text."""
 
     document: Document
     lines: Sequence[Span]

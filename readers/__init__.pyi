@@ -18,9 +18,9 @@ from .naive import Prefix as Prefix
 from .naive import RandomAnswer as RandomAnswer
 from .naive import RandomSpan as RandomSpan
 from .pair_classifier import PairClassifier as PairClassifier
-from .polarity import Polarity as Polarity
-from .precedence import Precedence as Precedence
-from .presence import Presence as Presence
 from .prompting.fusion_in_decoder import FusionInDecoder as FusionInDecoder
 from .pseudo_log_likelihood import PseudoLogLikelihood as PseudoLogLikelihood
 from .seq2seq import Seq2Seq as Seq2Seq
+from .word_evidence import Polarity as Polarity
+from .word_evidence import Precedence as Precedence
+from .word_evidence import Presence as Presence

@@ -11,8 +11,8 @@ from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import Read
 from leporello.readers.backends.pretrained import check_positions
 from leporello.readers.batching.micro_batches import ModelInput
-from leporello.readers.prompting.chat import Chat
 from leporello.readers.prompting.prompted_model import PromptedModel
+from leporello.readers.prompting.prompted_reader import Chat
 from leporello.readers.prompting.window import OnOverflow
 from leporello.text.typed.parse import written_schema
 

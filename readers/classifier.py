@@ -7,16 +7,42 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from leporello.core.errors import UserError
 from leporello.core.records import JSON, Output, Read
-from leporello.readers.classical.labels import check_targets, labelled
-from leporello.readers.classical.ngrams import NGramModel, fit_ngrams
-from leporello.readers.classical.saved_model import load, save
+from leporello.readers.classical.saved_model import check_targets, labelled, load, save
 from leporello.readers.encoders.batched_model import Segments
-from leporello.readers.encoders.trained_classifier import TrainedClassifier
-from leporello.readers.prompting.template import passage_text, refuse_pairs, seen
+from leporello.readers.encoders.classification import TrainedClassifier
+from leporello.readers.prompting.template import encodable, passage_text, refuse_pairs, seen
 from leporello.readers.prompting.window import OnOverflow, Window
+
+# Hashed, so the model's file contains no words of the user's documents.
+_BUCKETS = 2**18  # of hashed n-grams, which need no vocabulary
+
+
+def fit_ngrams(texts: Sequence[str], labels: Sequence[str], seed: int) -> Any:  # noqa: ANN401 -- scikit-learn has no types
+    """Returns a fitted pipeline; all classes have equal weight, however rare."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import FeatureUnion, Pipeline
+
+    words = {"token_pattern": r"(?u)\b\w+\b", "ngram_range": (1, 2)}
+    characters = {"analyzer": "char_wb", "ngram_range": (2, 5)}
+    counted = FeatureUnion([("words", _tf_idf(words)), ("characters", _tf_idf(characters))])
+    # Balanced, as the tasks' F1 gives all classes equal weight (decision 26).
+    classifier = LogisticRegression(
+        C=10.0, class_weight="balanced", max_iter=1000, random_state=seed
+    )
+    model = Pipeline([("features", counted), ("classifier", classifier)])
+    return model.fit(list(map(encodable, texts)), list(labels))
+
+
+def _tf_idf(counting: dict[str, Any]) -> Any:  # noqa: ANN401 -- as above
+    from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+    from sklearn.pipeline import Pipeline
+
+    counts = HashingVectorizer(n_features=_BUCKETS, norm=None, alternate_sign=False, **counting)
+    return Pipeline([("counts", counts), ("weights", TfidfTransformer(sublinear_tf=True))])
 
 
 @dataclass(frozen=True)
@@ -77,14 +103,7 @@ class Classifier(TrainedClassifier):
     def learn(
         self, inputs: Sequence[Read], targets: Sequence[str], directory: Path
     ) -> Mapping[str, JSON]:
-        """Trains a scikit-learn model, and writes it to the directory.
-
-        Returns:
-            The parameters of a reader with this model.
-
-        Raises:
-            UserError: There are too few examples to learn from.
-        """
+        """Trains a scikit-learn model, and writes it to the directory; see `Learns`."""
         refuse_pairs(inputs)
         check_targets("Classifier", targets)
         pipeline = fit_ngrams(list(map(self._text, inputs)), targets, self.seed)
@@ -97,7 +116,7 @@ class Classifier(TrainedClassifier):
         return [self._model_input(part) for part in self._window.parts(read)]
 
     @cached_property
-    def _ngrams(self) -> NGramModel:
+    def _ngrams(self) -> Any:  # noqa: ANN401 -- scikit-learn has no types
         pipeline, settings = load(self.model, "Classifier")
         # With another input than in training, probabilities would be wrong without any error.
         if settings["question"] != self.question:
@@ -105,7 +124,7 @@ class Classifier(TrainedClassifier):
                 f"model {self.model!r} was trained with question: {_yaml(settings['question'])},"
                 f" but the reader has question: {_yaml(self.question)}; use the same value"
             )
-        return NGramModel(pipeline)
+        return pipeline
 
     @cached_property
     def _window(self) -> Window | None:
@@ -115,7 +134,7 @@ class Classifier(TrainedClassifier):
 
     @cached_property
     def _labels(self) -> tuple[str, ...]:
-        return (self._network or self._ngrams).labels
+        return self._network.labels if self._network else tuple(map(str, self._ngrams.classes_))
 
     def _text(self, read: Read) -> str:
         return "\n".join(filter(None, self._segments(read)))
@@ -138,8 +157,11 @@ class Classifier(TrainedClassifier):
     def _classify(self, parts: Sequence[Read]) -> list[tuple[tuple[float, ...], int]]:
         """Returns the probabilities of each part, and how many of its tokens the model read."""
         if not self._network:
-            texts = list(map(self._text, parts))
-            return [(row, 0) for row in self._ngrams.probabilities(texts)]
+            texts = [encodable(self._text(part)) for part in parts]
+            distinct = list(dict.fromkeys(texts))
+            rows = self._ngrams.predict_proba(distinct).tolist() if distinct else []
+            by_text = dict(zip(distinct, map(tuple, rows), strict=True))
+            return [(by_text[text], 0) for text in texts]
         prompts = list(map(self._model_input, parts))
         probabilities = self._network.probabilities(prompts)
         return [(probabilities[prompt], len(prompt.tokens)) for prompt in prompts]

@@ -42,9 +42,6 @@ class Extractive(TakesCalibration, QuestionAnswering):
             span for an input without an answer. With null, for models that were not trained on
             such questions, there is always an answer, and its score is its sum.
         unanswerable: Text of the output without an answer.
-        batch_tokens: Maximum number of tokens per micro-batch, including padding; `auto` fills the
-            GPU's memory, or is 4096 on a CPU.
-        device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
         calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
     """
 

@@ -1,20 +1,119 @@
-"""Reader that scores passages by their likelihood under GPT-2, Llama and similar models."""
+"""Reader that scores passages by their likelihood under GPT-2, Llama and others, and its base."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import ModelSource, Positive
-from leporello.core.records import Read
-from leporello.readers.backends.padding import padded
+from leporello.core.records import Chunk, Output, Read
 from leporello.readers.backends.pretrained import DType, Tokens, check_positions
-from leporello.readers.backends.scoring import log_probabilities
+from leporello.readers.backends.rows import log_probabilities, padded
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens
-from leporello.readers.encoders.token_ids import PassageScorer
+from leporello.readers.encoders.batched_model import BatchedModel
+from leporello.readers.prompting.template import encodable, passage_text, refuse_pairs
+from leporello.text.tokens import pieces
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class PassageScorer(BatchedModel):
+    """Base of the readers that score the likelihood of a single passage.
+
+    The tokens of a chunk are those of its document that end within it, as its chunker counts them.
+    They differ from those of its text, since a chunk may begin within a word.
+    """
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        """Returns one output per input, in order; the text is the score.
+
+        Raises:
+            ValueError: An input has not exactly one passage, or is too long.
+            UserError: `load` raised it.
+        """
+        passages = [self.ids(read) for read in inputs]
+        scores = self._scores(dict.fromkeys(passages))
+        return [Output(f"{scores[p]:.6f}", scores[p], input_tokens=len(p)) for p in passages]
+
+    def render(self, read: Read) -> str:
+        """Returns the text that is scored."""
+        return passage_text(_only(read))
+
+    def fit(self, read: Read) -> int:
+        """Returns how many leading passages fit: 0 or 1, since only one is read."""
+        return int(bool(read.passages) and len(self._ids(read.passages[0])) <= self._limit)
+
+    def ids(self, read: Read) -> tuple[int, ...]:
+        """Returns the tokens of an input, without special tokens.
+
+        Raises:
+            ValueError: It has not exactly one passage, no tokens, or too many.
+        """
+        tokens = self._ids(_only(read))
+        if not tokens:
+            raise ValueError("the passage has no tokens, so it cannot be scored")
+        if len(tokens) > self._limit:
+            raise ValueError(
+                f"the passage has {len(tokens)} tokens, but max_input_tokens is {self._limit}:"
+                " divide the document with the chunker Windows, with at most this size and the"
+                " tokenizer of the reader's model"
+            )
+        return tokens
+
+    def _scores(self, passages: Iterable[tuple[int, ...]]) -> Mapping[tuple[int, ...], float]:
+        """Returns the score of each passage's tokens."""
+        raise NotImplementedError
+
+    @property
+    def _limit(self) -> int:
+        """Maximum number of tokens per passage, without special tokens."""
+        return self.max_input_tokens
+
+    def _ids(self, passage: Chunk | str) -> tuple[int, ...]:
+        if isinstance(passage, str):
+            return self.tokens.once(lambda: self._encoded(passage)[0], "passage", passage)
+        # The tokens of the document: a text cut in the middle of words has others (decision 21).
+        key = (PassageScorer, self.model)
+        text = passage.document.text
+        # Once per document: overlapping windows would tokenize most of the text several times, and
+        # a window on its own may have other tokens at its ends.
+        ids, ends = passage.document.memo(key, lambda: self._encoded(text))
+        first = int(ends.searchsorted(passage.start, "right")) if passage.start else 0
+        inside: tuple[int, ...] = ids[first : int(ends.searchsorted(passage.end, "right"))]
+        return inside
+
+    def _encoded(self, text: str) -> tuple[tuple[int, ...], NDArray[np.int64]]:
+        """Returns the tokens, and the end of each in characters."""
+        import numpy as np
+
+        # In pieces, since tokenizers are slow on a whole book in one call.
+        cuts = pieces(text)
+        options = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}
+        parts = [encodable(text[start:end]) for start, end in pairwise(cuts)]
+        encoded = [self.tokens.tokenizer(piece, **options) for piece in parts]
+        ids = tuple(chain.from_iterable(piece["input_ids"] for piece in encoded))
+        ends = [
+            start + end
+            for start, piece in zip(cuts[:-1], encoded, strict=True)
+            for _, end in piece["offset_mapping"]
+        ]
+        return ids, np.maximum.accumulate(np.asarray(ends, dtype=np.int64))
+
+
+def _only(read: Read) -> Chunk | str:
+    refuse_pairs([read])
+    if len(read.passages) != 1:
+        raise ValueError(
+            f"a likelihood needs exactly one passage, but the input has {len(read.passages)}:"
+            " use a combiner that reads each hit separately, such as Mean"
+        )
+    return read.passages[0]
 
 
 @dataclass(frozen=True)
@@ -34,8 +133,6 @@ class LogLikelihood(PassageScorer):
         max_input_tokens: Maximum number of tokens per passage; a longer passage fails.
         batch_tokens: Maximum number of tokens per micro-batch, including padding; each needs a
             number per word of the vocabulary. `auto` fills the GPU's memory, or is 4096 on a CPU.
-        dtype: Type of the weights; `auto` is that of the checkpoint.
-        device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
     """
 
     _architecture = "AutoModelForCausalLM"
@@ -51,14 +148,6 @@ class LogLikelihood(PassageScorer):
     # Text and shuffle differ little, and half precision would round the difference away.
     dtype: DType = "float32"
     device: str = "auto"
-
-    def load(self) -> None:
-        """Loads the model, which `read` otherwise does on first use.
-
-        Raises:
-            UserError: The model cannot be loaded, or has too few positions.
-        """
-        _ = self._start, self._network
 
     @property
     def trainer(self) -> str:
@@ -107,14 +196,14 @@ class LogLikelihood(PassageScorer):
 
     def _load_tokens(self) -> Tokens:
         check_positions(self.model, self.max_input_tokens + self.start_token)
-        return Tokens(self.model)
-
-    @cached_property
-    def _start(self) -> tuple[int, ...]:
-        start = self.tokens.tokenizer.bos_token_id
-        if self.start_token and start is None:
+        tokens = Tokens(self.model)
+        if self.start_token and tokens.tokenizer.bos_token_id is None:
             raise UserError(f"model {self.model!r} has no start token: omit start_token")
-        return (int(start),) if self.start_token else ()
+        return tokens
+
+    @property
+    def _start(self) -> tuple[int, ...]:
+        return (int(self.tokens.tokenizer.bos_token_id),) if self.start_token else ()
 
 
 def _longest_by_row(rows: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], tuple[int, ...]]:

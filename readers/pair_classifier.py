@@ -11,12 +11,11 @@ from typing import Any, ClassVar, Literal
 from leporello.core.errors import UserError
 from leporello.core.protocols import Share
 from leporello.core.records import JSON, Chunk, Output, Read, Span
-from leporello.readers.classical.labels import check_targets
 from leporello.readers.classical.pair_features import PairFeatures, fit_profile
-from leporello.readers.classical.saved_model import load, save
+from leporello.readers.classical.saved_model import check_targets, load, save
 from leporello.readers.classical.stylometry import FAMILIES, Family
 from leporello.readers.encoders.batched_model import Segments
-from leporello.readers.encoders.trained_classifier import TrainedClassifier
+from leporello.readers.encoders.classification import TrainedClassifier
 
 LABELS = ("same", "different")
 _UNNAMED = ("LABEL_0", "LABEL_1")  # labels of a checkpoint that does not name them
@@ -88,14 +87,7 @@ class PairClassifier(TrainedClassifier):
     def learn(
         self, inputs: Sequence[Read], targets: Sequence[str], directory: Path
     ) -> Mapping[str, JSON]:
-        """Trains a scikit-learn model, and writes it to the directory.
-
-        Returns:
-            The parameters of a reader with this model.
-
-        Raises:
-            UserError: There are too few examples to learn from.
-        """
+        """Trains a scikit-learn model, and writes it to the directory; see `Learns`."""
         check_targets("PairClassifier", targets, LABELS)
         pairs = list(map(_pair, inputs))
         model = _fit(pairs, targets, self.features, self.seed)

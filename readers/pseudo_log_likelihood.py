@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import Count, ModelSource, Positive
-from leporello.readers.backends.padding import padded
-from leporello.readers.backends.pretrained import DType
-from leporello.readers.backends.scoring import log_probabilities
+from leporello.readers.backends.pretrained import DType, Tokens
+from leporello.readers.backends.rows import log_probabilities, padded
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens
-from leporello.readers.encoders.token_ids import PassageScorer
+from leporello.readers.log_likelihood import PassageScorer
 
 if TYPE_CHECKING:
     import torch
@@ -39,10 +38,6 @@ class PseudoLogLikelihood(PassageScorer):
         seed: Random seed.
         max_input_tokens: Maximum number of tokens per passage, including special ones; a longer
             passage fails.
-        batch_tokens: Maximum number of tokens per micro-batch, including padding; `auto` fills the
-            GPU's memory, or is 4096 on a CPU.
-        dtype: Type of the weights; `auto` is that of the checkpoint.
-        device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
     """
 
     _architecture = "AutoModelForMaskedLM"
@@ -60,14 +55,6 @@ class PseudoLogLikelihood(PassageScorer):
     dtype: DType = "float32"
     device: str = "auto"
 
-    def load(self) -> None:
-        """Loads the model, which `read` otherwise does on first use.
-
-        Raises:
-            UserError: The model cannot be loaded, has no mask token, or has too few positions.
-        """
-        _ = self._mask, self._network
-
     def _scores(self, passages: Iterable[tuple[int, ...]]) -> Mapping[tuple[int, ...], float]:
         self.load()
         before, after = self._ends
@@ -83,7 +70,9 @@ class PseudoLogLikelihood(PassageScorer):
         return {ids: s / (len(ids) if self.per_token else 1) for ids, s in sums.items()}
 
     def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
-        return answer(self._network, self._mask, self.tokens.padding, batch)
+        return answer(
+            self._network, self.tokens.tokenizer.mask_token_id, self.tokens.padding, batch
+        )
 
     @property
     def _limit(self) -> int:
@@ -105,24 +94,19 @@ class PseudoLogLikelihood(PassageScorer):
         start = next(index for index in starts if marked[index : index + len(ids)] == ids)
         return marked[:start], marked[start + len(ids) :]
 
-    @cached_property
-    def _mask(self) -> int:
-        mask = self.tokens.tokenizer.mask_token_id
-        if mask is None:
+    def _load_tokens(self) -> Tokens:
+        tokens = super()._load_tokens()
+        if tokens.tokenizer.mask_token_id is None:
             raise UserError(
                 f"model {self.model!r} has no mask token: PseudoLogLikelihood needs a masked"
                 " model such as roberta-base; use LogLikelihood for generative models"
             )
-        return int(mask)
+        return tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Masked(ModelInput):
-    """A row with some of its tokens masked.
-
-    Attributes:
-        hidden: Positions of the masked tokens, ascending.
-    """
+    """A row with some of its tokens masked."""
 
     hidden: tuple[int, ...] = ()
 
@@ -150,14 +134,7 @@ def rows_of(
 def answer(
     model: PreTrainedModel, mask: int, padding: int, batch: Sequence[ModelInput]
 ) -> list[Generation]:
-    """Returns the log-probabilities of the masked tokens of each row.
-
-    Args:
-        model: Masked language model.
-        mask: Mask token.
-        padding: Padding token.
-        batch: Rows of type `Masked`.
-    """
+    """Returns the log-probabilities of the masked tokens of each row."""
     import torch
 
     ids, visible = padded([prompt.tokens for prompt in batch], padding, model.device)

@@ -53,10 +53,6 @@ def plan_by_rule(question: str, steps: int) -> list[str]:
     "Who is the spouse of the actress who plays Scarlett?" becomes "What is the actress who plays
     Scarlett?" and "Who is the spouse of #1?". A choice between two names becomes a question on
     each name, and several questions are split. A question of one clause needs no plan: empty.
-
-    Args:
-        question: Question.
-        steps: Maximum number of steps.
     """
     if names := named_choices(question):
         stem = question[: question.find(names[0])].rstrip(" ,:")

@@ -36,15 +36,7 @@ _MOST = 5.0  # highest confidence on the instruction's scale
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Fields of one read.
-
-    Attributes:
-        information: Information from the text.
-        rationale: Reason why the answer follows from the information.
-        answer: Answer; may be empty.
-        confidence: Confidence in the answer, 0 to 1.
-        written: Whether the reader wrote at least one of these fields.
-    """
+    """Fields of one read, any of which may be empty; `written` if the reader wrote one of them."""
 
     information: str
     rationale: str

@@ -143,12 +143,7 @@ def _key(passage: Chunk | str) -> Hashable:
 
 
 def claim(question: str, answer: str) -> str | None:  # noqa: PLR0911 -- one per kind of question
-    """Turns a question and its answer into a statement; None if no rule fits.
-
-    Args:
-        question: Question in English.
-        answer: A few words that answer it, correctly or not.
-    """
+    """Turns a question and its answer into a statement; None if no rule fits."""
     words = question.strip().rstrip("?. ").split()
     text = " ".join(words)
     if len(words) < 3 or "or" in words:  # noqa: PLR2004 -- a question word, a verb, its object
@@ -172,11 +167,7 @@ def claim(question: str, answer: str) -> str | None:  # noqa: PLR0911 -- one per
 
 
 def negated(statement: str) -> str | None:
-    """Negates the first verb of a statement; returns None if it has no verb that can be negated.
-
-    Args:
-        statement: Statement that `claim` returned.
-    """
+    """Negates the first verb of a statement; returns None if it has no verb that can be negated."""
     words = statement.split()
     place = next((i for i, w in enumerate(words) if i and w in _BE), None)
     return None if place is None else " ".join([*words[: place + 1], "not", *words[place + 1 :]])

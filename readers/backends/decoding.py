@@ -22,21 +22,7 @@ _SPACING: Any = {"whitespace_flexible": False, "item_separator": ", ", "key_sepa
 
 @dataclass(frozen=True)
 class Decoding:
-    """Settings of the generation, which have the same meaning for all models.
-
-    Attributes:
-        max_new_tokens: Maximum number of generated tokens.
-        min_new_tokens: Minimum number of generated tokens.
-        num_beams: Number of beams; 1 is greedy.
-        length_penalty: Exponent of the length: beams are ranked by log-probability / length **
-            length_penalty.
-        no_repeat_ngram_size: Size of n-grams that may not be repeated; 0 allows repetition.
-        repetition_penalty: Divisor of the scores of earlier tokens; 1 has no effect.
-        stop: Strings that end the answer and are cut off; white space at the beginning of the
-            answer is ignored.
-        early_stopping: Whether beam search ends once it has num_beams texts, even if it could find
-            a better one.
-    """
+    """Settings of the generation, as `CausalLM` and `Seq2Seq` describe them."""
 
     max_new_tokens: int
     min_new_tokens: int

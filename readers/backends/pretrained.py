@@ -92,11 +92,6 @@ class Tokens:
         Without a second text, the tokenizer truncates, with special tokens at both ends. Otherwise
         both texts are tokenized separately, each with special tokens, as ZeroSCROLLS' authors do.
 
-        Args:
-            text: Text to truncate.
-            behind: Text after it, which is complete.
-            limit: Maximum number of tokens of both.
-
         Raises:
             ValueError: The second text is too long, or the tokenizer does not return offsets.
         """
@@ -124,12 +119,7 @@ class Tokens:
         return ids
 
     def once(self, encode: Callable[[], Sequence[int]], *key: Hashable) -> tuple[int, ...]:
-        """Returns the tokens of a text from a cache of the last texts, or from the tokenizer.
-
-        Args:
-            encode: Function that calls the tokenizer.
-            key: Text or texts, and the kind of the call.
-        """
+        """Returns the tokens of a text from a cache of the last texts, or from the tokenizer."""
         return _MEMO.get((self._mark, *key), encode)
 
     def count(self, texts: Sequence[str]) -> list[int]:
@@ -183,12 +173,6 @@ def load_model(
     model: str, architecture: Architecture, dtype: DType, device: str
 ) -> PreTrainedModel:
     """Returns the model, ready to read.
-
-    Args:
-        model: Path, hub id, or name of a wheel.
-        architecture: Auto class for such models.
-        dtype: Type of the weights; `auto` is that of the checkpoint.
-        device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
 
     Raises:
         UserError: The model cannot be loaded, lacks weights, or has only pickled ones.

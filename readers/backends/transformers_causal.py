@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from leporello.readers.backends.decoding import Decoding
-from leporello.readers.backends.padding import padded
 from leporello.readers.backends.pretrained import DType, Tokens, load_model
-from leporello.readers.backends.scoring import IGNORED, choice_rows, scored
+from leporello.readers.backends.rows import IGNORED, choice_rows, padded, scored
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from leporello.readers.backends.decoding import Decoding
-from leporello.readers.backends.padding import decoder_places, encoder_rows
 from leporello.readers.backends.pretrained import DType, Tokens, load_model
-from leporello.readers.backends.scoring import choice_rows, scored
+from leporello.readers.backends.rows import choice_rows, decoder_places, encoder_rows, scored
 from leporello.readers.batching.micro_batches import Generation, ModelInput, Segment
 
 if TYPE_CHECKING:

@@ -25,13 +25,7 @@ _ENVIRONMENT |= {"VLLM_LOGGING_LEVEL": "ERROR"}
 
 @dataclass(frozen=True)
 class Served:
-    """A loaded model.
-
-    Attributes:
-        engine: `LLM` of vLLM.
-        vocabulary: Number of ids that the model has.
-        ends: Ids that end a text.
-    """
+    """A loaded model."""
 
     engine: Any
     vocabulary: int
@@ -76,11 +70,6 @@ def check(model: str, dtype: DType, decoding: Decoding) -> None:  # noqa: ARG001
 @lru_cache(maxsize=1)  # readers that differ only in prompt or input window share the model
 def load(model: str, dtype: DType, device: str) -> Served:
     """Returns the model, ready to read.
-
-    Args:
-        model: Path, hub id, or name of a wheel.
-        dtype: Type of the weights; `auto` is that of the checkpoint.
-        device: `auto`, or the type of device that vLLM was built for, `cuda` or `cpu`.
 
     Raises:
         UserError: vLLM or its device is missing, or the model cannot be loaded.

@@ -15,11 +15,7 @@ class TokenMemo:
     """Bounded cache of the tokens of texts, which drops the least recently used; thread-safe."""
 
     def __init__(self, most: int) -> None:
-        """Creates an empty cache.
-
-        Args:
-            most: Maximum number of characters and tokens of all texts together.
-        """
+        """Creates an empty cache for `most` characters and tokens of all texts together."""
         self._most, self._size = most, 0
         self._entries: dict[tuple[Hashable, ...], array[int]] = {}
         self._lock = Lock()
@@ -58,13 +54,9 @@ def remembered(
     compute: Callable[[list[str]], Iterable[T]],
     most: int,
 ) -> list[T]:
-    """Returns the value of each text, with a cache of the last texts.
+    """Returns the value of each text, with a cache of the last `most` texts.
 
-    Args:
-        values: Cached values, the most recently used ones at the end.
-        texts: Texts, which may be equal.
-        compute: Function that returns the values of distinct texts, in order.
-        most: Maximum number of cached values.
+    `compute` returns the values of distinct texts, in order.
     """
     missing = [text for text in dict.fromkeys(texts) if text not in values]
     if missing:

@@ -105,16 +105,10 @@ def batches(
 def _cheapest(
     lengths: Sequence[int], costs: Sequence[tuple[int, int]], budget: int, steps: int
 ) -> list[tuple[int, int]]:
-    """Returns the batches, as (start, end), that together have the lowest cost.
+    """Returns the batches of prompts, longest first, that together cost least, as (start, end).
 
     The cost of a batch is its rows times its longest length, plus its steps. Dynamic programming
     finds the cheapest batches up to each prompt; the earliest start wins among equal costs.
-
-    Args:
-        lengths: Lengths of the prompts, in tokens, longest first.
-        costs: Rows and new tokens of each prompt.
-        budget: Maximum number of tokens for a batch of several prompts.
-        steps: Number of decoding steps per batch.
     """
     import numpy as np
 

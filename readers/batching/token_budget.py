@@ -29,12 +29,7 @@ class TokenBudget:
     """Maximum number of tokens per micro-batch, halved permanently when memory runs out."""
 
     def __init__(self, setting: int | Literal["auto"], find: Callable[[], int]) -> None:
-        """Stores the setting; `auto` is measured on first use.
-
-        Args:
-            setting: Number of tokens that the reader's parameter sets, or `auto`.
-            find: Function that measures how many tokens the memory holds; called at most once.
-        """
+        """Stores the setting; `auto` is measured on first use."""
         self._setting, self._find = setting, find
         self._tokens = None if setting == "auto" else setting
         self._counts = Counter(batches=0, prompt_tokens=0, padded_tokens=0, halvings=0)
@@ -71,12 +66,6 @@ class TokenBudget:
         self, prompts: Iterable[ModelInput], rows: int, new_tokens: int, answer: Answer
     ) -> dict[ModelInput, Generation]:
         """Returns the reply to each prompt.
-
-        Args:
-            prompts: Distinct prompts.
-            rows: Number of beams of a prompt without choices.
-            new_tokens: Maximum number of tokens to generate for such a prompt.
-            answer: Function that answers a micro-batch.
 
         Raises:
             RuntimeError: The memory is too small for one prompt.
@@ -120,15 +109,8 @@ def memory_budget(
 ) -> int:
     """Returns the number of tokens of a batch that leaves some memory free.
 
-    On a CPU it is constant; on a GPU it is measured with growing batches.
-
-    Args:
-        prompt: Prompt as long as the input window.
-        answer: Function that answers batches of the prompt.
-        device: Device as torch names it.
-        most: Maximum number of prompts per batch.
-        rows: Number of beams of the prompt.
-        new_tokens: Maximum number of tokens to generate for the prompt.
+    On a CPU it is constant; on a GPU it is measured with growing batches of a prompt that is as
+    long as the input window.
     """
     if _free_bytes(device) is None:
         return _ON_CPU

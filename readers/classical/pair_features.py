@@ -25,9 +25,6 @@ Array = Any
 def fit_profile(texts: Sequence[str]) -> dict[str, NDArray[np.float64]]:
     """Returns a profile for comparisons: weights of n-grams; means and deviations of rates.
 
-    Args:
-        texts: Texts to learn from; at least one.
-
     Returns:
         Arrays `FAMILY.weights`, or `FAMILY.mean` and `FAMILY.deviation`.
     """
@@ -64,12 +61,7 @@ class _Encoded:
 
 @dataclass(frozen=True)
 class PairFeatures:
-    """Compares texts by a profile, with a bounded cache of the features of texts.
-
-    Attributes:
-        profile: Profile from `fit_profile`.
-        families: Families of features to compare.
-    """
+    """Compares texts by a profile, with a bounded cache of the features of texts."""
 
     profile: Mapping[str, NDArray[np.float64]]
     families: tuple[Family, ...] = FAMILIES

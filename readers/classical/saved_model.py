@@ -1,7 +1,8 @@
-"""Trained models on disk: a folder with `model.skops` and its settings, without pickles.
+"""Training targets, trained models on disk, and answers of readers that learn classes.
 
-skops writes scikit-learn's objects as JSON and arrays, and creates only objects of trusted types.
-Files with any other type are rejected, so a loaded model cannot run code.
+A model is a folder with `model.skops` and its settings, without pickles. skops writes
+scikit-learn's objects as JSON and arrays, and creates only objects of trusted types. Files with any
+other type are rejected, so a loaded model cannot run code.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +41,6 @@ def save(
 ) -> Mapping[str, JSON]:
     """Writes a model to a new folder, with reproducible bytes.
 
-    Args:
-        directory: Directory in which to create the folder `model`.
-        reader: Class that can load the model.
-        model: Model: scikit-learn objects, arrays and plain values.
-        settings: Additional settings for the reader.
-
     Returns:
         The parameters of a reader with this model.
     """
@@ -61,10 +57,6 @@ def save(
 
 def load(model: str | None, reader: str) -> tuple[Any, Mapping[str, Any]]:
     """Returns the model and its settings.
-
-    Args:
-        model: Model as the config names it; None before the training.
-        reader: Class that loads the model.
 
     Raises:
         UserError: The model is missing, damaged, unsafe, or for another reader.
@@ -168,3 +160,51 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 def _rank(name: str, order: Mapping[str, str]) -> int:
     return int(order.get(name.partition(".")[0], -1))
+
+
+_MIN_EXAMPLES = 4  # of a class; fewer do not generalise
+
+
+def check_targets(reader: str, targets: Sequence[str], allowed: Sequence[str] = ()) -> None:
+    """Checks that a classifier can learn the targets.
+
+    Raises:
+        UserError: There is only one class, too few examples of a class, or a class that is not
+            allowed.
+    """
+    counts = Counter(targets)
+    shown = ", ".join(f"{label!r:.40} {count}" for label, count in counts.most_common(8))
+    foreign = [label for label in counts if allowed and label not in allowed]
+    if foreign:
+        raise UserError(
+            f"{reader} learns {' and '.join(map(repr, allowed))}, but the combiner's target is"
+            f" {foreign[0]!r:.80}: use the combiner AssignAuthors or ClusterAuthors"
+        )
+    # Checked before the training, since scikit-learn's message would name no remedy.
+    if len(counts) < 2:  # noqa: PLR2004 -- a choice
+        reason = f"all of its {len(targets)} examples are {shown}" if counts else "has no examples"
+        raise UserError(
+            f"{reader} needs examples of at least two classes, but {reason}; train on more examples"
+        )
+    rare = [label for label, count in counts.items() if count < _MIN_EXAMPLES]
+    if rare:
+        raise UserError(
+            f"{reader} needs at least {_MIN_EXAMPLES} examples of each class, but there are too few"
+            f" of {rare[0]!r:.40} ({shown}). Train on more examples, or on a task whose answers are"
+            " labels"
+        )
+
+
+def labelled(
+    choices: Sequence[str], probabilities: Mapping[str, float]
+) -> tuple[str, tuple[float, ...]]:
+    """Returns the most probable label, among the choices if any, and their probabilities.
+
+    Raises:
+        ValueError: A choice is not a label.
+    """
+    if foreign := [choice for choice in choices if choice not in probabilities]:
+        labels = ", ".join(probabilities)
+        raise ValueError(f"choice {foreign[0]!r:.80} is not a label of the model ({labels:.400})")
+    best = max(choices or probabilities, key=probabilities.__getitem__)
+    return best, tuple(probabilities[choice] for choice in choices)

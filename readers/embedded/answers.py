@@ -58,13 +58,7 @@ class Answered:
 def answer_all(
     encoder: Encoder, questions: Sequence[tuple[str, Sequence[str]]], joined: int
 ) -> list[Answered]:
-    """Returns the answers to each question.
-
-    Args:
-        encoder: Encoder with the heads `span` and `label`.
-        questions: Questions with their passages.
-        joined: Number of pairs of paragraphs per question that are also read together.
-    """
+    """Returns the answers to each question."""
     head = SpanHead(encoder)
     single = _read(head, questions)
     pairs = [
@@ -106,11 +100,6 @@ def answers(
 
     The answers to a yes/no question are yes and no; those to a question with two names are the
     names, ranked by the spans; those to other questions are spans, with equal ones combined.
-
-    Args:
-        question: Question in English.
-        passages: Passages that were read.
-        scores: Scores of each passage.
     """
     if asks_yes_no(question):
         return _yes_or_no(scores)
@@ -180,13 +169,7 @@ def _by_score(candidate: Candidate) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Paragraph:
-    """A paragraph of a passage.
-
-    Attributes:
-        passage: Index of the passage.
-        start: First character in the passage.
-        text: Text, including a title before it.
-    """
+    """A paragraph of a passage."""
 
     passage: int
     start: int
@@ -195,12 +178,7 @@ class _Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class JoinedPassage:
-    """Two paragraphs that are read together.
-
-    Attributes:
-        first: Earlier paragraph in the document.
-        second: Later paragraph.
-    """
+    """Two paragraphs that are read together."""
 
     first: _Paragraph
     second: _Paragraph
@@ -226,12 +204,6 @@ def joined_passages(
 
     The first of a pair has a high score by BM25 and the reader's odds; the second shares rare words
     with the question and the first.
-
-    Args:
-        question: Question.
-        passages: Passages that were read.
-        odds: Log odds of each passage that it answers the question.
-        count: Maximum number of pairs.
     """
     paragraphs = [p for index, text in enumerate(passages) for p in _paragraphs(index, text)]
     if len(paragraphs) < 2:  # noqa: PLR2004 -- a pair

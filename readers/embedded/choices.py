@@ -45,13 +45,7 @@ _FUNCTION_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The option that was chosen.
-
-    Attributes:
-        index: Index of the first best option.
-        probabilities: Probability of each option.
-        span: Answer in the passages that is most similar to the option, if any is.
-    """
+    """The option that was chosen, and the most similar answer in the passages, if any is."""
 
     index: int
     probabilities: tuple[float, ...]
@@ -59,11 +53,7 @@ class Choice:
 
 
 class ChoiceRanker:
-    """Chooses among options.
-
-    Args:
-        path: Folder that the recipe `choices` wrote.
-        head: Head that reads answers in passages.
+    """Chooses among options, by weights that the recipe `choices` wrote.
 
     Raises:
         UserError: A file is missing or damaged.
@@ -96,10 +86,6 @@ def features(
     """Returns the features of options, and the most similar answer in the passages for each.
 
     The columns are traits of the options, then the similarity to the answers.
-
-    Args:
-        head: Head that reads answers in passages.
-        questions: Questions with options and passages.
     """
     near = [[texts[i] for i in nearest(q, texts, _READ)] for q, _, texts in questions]
     pairs = zip(questions, near, strict=True)
@@ -140,10 +126,6 @@ def traits(question: str, options: Sequence[str]) -> list[list[float]]:
 
     The traits are: whether an option joins several things, the share of its terms that the question
     has, whether it has absolute words, hedges or numbers, and its similarity to the other options.
-
-    Args:
-        question: Question.
-        options: Options.
     """
     question_terms = option_terms(question)
     sets = [option_terms(option) for option in options]
@@ -162,11 +144,7 @@ def traits(question: str, options: Sequence[str]) -> list[list[float]]:
 
 
 def option_terms(text: str) -> frozenset[str]:
-    """Returns the stems of a text's terms, without function words if there are others.
-
-    Args:
-        text: Text in English; in other languages, all terms count.
-    """
+    """Returns the stems of a text's terms, without function words if there are others."""
     words = frozenset(terms(text))
     return frozenset(map(_stem, words - _FUNCTION_WORDS or words))
 
@@ -187,10 +165,6 @@ def lettered_options(question: str, choices: Sequence[str]) -> tuple[str, tuple[
 
     If the choices are letters, their texts are taken from the question, which then ends before the
     first one. If a text is missing, the choices stay letters.
-
-    Args:
-        question: Question, optionally with lines such as `(A) text`.
-        choices: Choices.
     """
     letters = [_LETTER.fullmatch(choice) for choice in choices]
     if not choices or not all(letters):
@@ -206,9 +180,5 @@ def lettered_options(question: str, choices: Sequence[str]) -> tuple[str, tuple[
 
 
 def unlettered(option: str) -> str:
-    """Returns an option without a letter at its beginning, such as in `(A) text`.
-
-    Args:
-        option: Option.
-    """
+    """Returns an option without a letter at its beginning, such as in `(A) text`."""
     return _LETTERED.sub("", option, count=1)

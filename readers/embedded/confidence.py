@@ -29,12 +29,7 @@ class Signals:
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate], odds: Sequence[float]) -> Signals:
-        """Returns the signals of at least one candidate, the best first.
-
-        Args:
-            candidates: Candidates for the answer.
-            odds: Log odds of each passage that it answers the question.
-        """
+        """Returns the signals of at least one candidate, the best first."""
         best = candidates[0]
         words = normalise(best.text).split()
         others = (c for c in candidates if token_f1(words, normalise(c.text).split()) < _SAME)
@@ -46,14 +41,7 @@ class Signals:
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """Logistic function of the signals, which the recipe `confidence` fits.
-
-    Attributes:
-        score: Weight of the score.
-        margin: Weight of the margin.
-        lead: Weight of the lead.
-        offset: Log odds of an answer whose signals are 0.
-    """
+    """Logistic function of the signals, which the recipe `confidence` fits."""
 
     score: float
     margin: float
@@ -66,12 +54,7 @@ class Confidence:
         return cls(**{field.name: float(row[field.name]) for field in fields(cls)})
 
     def __call__(self, candidates: Sequence[Candidate], odds: Sequence[float]) -> float:
-        """Returns the probability that the first candidate is right: the F1 to expect, 0 to 1.
-
-        Args:
-            candidates: Candidates for the answer, the best first.
-            odds: Log odds of each passage that it answers the question.
-        """
+        """Returns the probability that the first candidate is right: the F1 to expect, 0 to 1."""
         return self.probability(Signals.of(candidates, odds)) if candidates else 0.0
 
     def probability(self, signals: Signals) -> float:

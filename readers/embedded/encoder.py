@@ -30,12 +30,7 @@ _NOT_TRANSPOSED = frozenset({"words", "positions", "types.weight"})
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """A tokenized text.
-
-    Attributes:
-        ids: Ids of the tokens.
-        offsets: Start and end of each token, in characters.
-    """
+    """A tokenized text."""
 
     ids: list[int]
     offsets: list[tuple[int, int]]
@@ -43,12 +38,7 @@ class TokenizedText:
 
 @dataclass(frozen=True)
 class TextPair:
-    """A question and a text that may answer it, which the encoder reads together.
-
-    Attributes:
-        question: Ids of the question.
-        text: Ids of the text.
-    """
+    """A question and a text that may answer it, which the encoder reads together."""
 
     question: Sequence[int]
     text: Sequence[int]
@@ -109,11 +99,7 @@ class Encoder:
         self._heads = [output.name for output in self._session.get_outputs()]
 
     def tokenize(self, texts: Sequence[str]) -> list[TokenizedText]:
-        """Returns the tokens of texts, with their offsets.
-
-        Args:
-            texts: Texts of any length.
-        """
+        """Returns the tokens of texts, with their offsets."""
         # The tokenizer needs valid UTF-8, but broken files have lone surrogates.
         valid = [encodable(text) for text in texts]
         encodings = self._tokenizer.encode_batch(valid, add_special_tokens=False)
@@ -124,9 +110,6 @@ class Encoder:
 
         A head for tokens returns a row per token, including special ones; a head for pairs returns
         one row.
-
-        Args:
-            windows: Pairs of at most `longest` tokens.
 
         Raises:
             ValueError: A pair is longer.

@@ -56,11 +56,6 @@ def looked_up(
     A question names a row by values of its cells and a column by words of its name, or an item by
     its number (`rule 3`). If the cell is empty, or only other rows have such a column, the document
     has no answer. A question that names neither gets the candidates as they are.
-
-    Args:
-        question: Question.
-        passages: Passages, of which some may have tables or numbered items.
-        candidates: Answers to the question, the best first.
     """
     if not candidates or asks_yes_no(question) or named_choices(question):
         return [*candidates]

@@ -28,13 +28,7 @@ _SPOKEN = re.compile(r"[^\S\n]*+[A-Z][A-Z'’ -]{2,30}+\.(?=\s(?![A-Z]{2}))")  #
 
 @dataclass(frozen=True, slots=True)
 class SpanScore:
-    """A span of a passage that may answer.
-
-    Attributes:
-        start: First character in the passage.
-        end: One past the last character.
-        score: Sum of the logits of its start and its end.
-    """
+    """A span of a passage that may answer."""
 
     start: int
     end: int
@@ -85,13 +79,7 @@ _NOTHING = PassageScores((), 0.0, (0.0, -math.inf, -math.inf, -math.inf))
 
 
 class SpanHead:
-    """Reads questions and passages with an encoder that has the heads `span` and `label`.
-
-    Args:
-        encoder: Encoder with these heads.
-        spans: Maximum number of spans per passage.
-        longest: Maximum number of tokens per span.
-    """
+    """Reads questions and passages with an encoder that has the heads `span` and `label`."""
 
     def __init__(self, encoder: Encoder, spans: int = 8, longest: int = 40) -> None:
         self._encoder = encoder
@@ -166,12 +154,7 @@ class SpanHead:
 
 
 def summed(passages: Sequence[str], scores: Sequence[PassageScores]) -> list[Candidate]:
-    """Returns the spans of all passages, the best first; the odds of equal answers are summed.
-
-    Args:
-        passages: Passages that were read.
-        scores: Scores of each passage.
-    """
+    """Returns the spans of all passages, the best first; the odds of equal answers are summed."""
     best: dict[str, Candidate] = {}
     total: dict[str, float] = {}
     for number, passage in enumerate(scores):
@@ -194,9 +177,6 @@ def edges_of(passage: str) -> list[int]:
     """Returns the offsets that no answer crosses, in order.
 
     They are the ends of table cells, rows, paragraphs, turns, and speakers' names.
-
-    Args:
-        passage: Text of a passage.
     """
     edges = {match.end() for match in _CELL.finditer(passage)}
     lines = list(LINE.finditer(passage))

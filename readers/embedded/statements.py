@@ -55,11 +55,7 @@ class _Clause:
 
 
 def label_order(choices: Sequence[str]) -> tuple[int, int, int] | None:
-    """Returns the indices of neither, support and contradiction among choices, if all are there.
-
-    Args:
-        choices: Choices of a question, such as the labels of contract_nli.
-    """
+    """Returns the indices of neither, support and contradiction among choices, if all are there."""
     plain = [" ".join(re.findall(r"[a-z]+", choice.lower())) for choice in choices]
     places = [[i for i, name in enumerate(plain) if name in names] for names in _NAMES]
     if len(choices) != len(_NAMES) or any(len(place) != 1 for place in places):
@@ -96,11 +92,7 @@ class StatementJudge:
         return normalise(statement) in self._columns
 
     def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> list[Judgement]:
-        """Returns the judgements of statements.
-
-        Args:
-            statements: Statements, each with its passages in order.
-        """
+        """Returns the judgements of statements."""
         clauses = [_clauses(passages) for _, passages in statements]
         columns = [self._columns.get(normalise(statement)) for statement, _ in statements]
         scores = self._scores(clauses, columns)
@@ -139,10 +131,6 @@ def observed(
 
     The features are the negative log-probability that the clause is irrelevant, the difference of
     the log-probabilities of yes and no, and whether exactly one of both texts is negated.
-
-    Args:
-        head: Head that reads the clauses nearest to each statement.
-        statements: Statements with clauses.
     """
     near = [nearest(statement, clauses, _READ) for statement, clauses in statements]
     pairs = zip(statements, near, strict=True)
@@ -192,11 +180,7 @@ class ClaimJudge:
         self._head = head
 
     def judge(self, claims: Sequence[tuple[str, Sequence[str]]]) -> list[Judgement]:
-        """Returns the judgements of claims, each by its most relevant passage.
-
-        Args:
-            claims: Claims, each with its passages.
-        """
+        """Returns the judgements of claims, each by its most relevant passage."""
         near = [nearest(claim, passages, _NEAREST) for claim, passages in claims]
         pairs = [(c, p[i]) for (c, p), numbers in zip(claims, near, strict=True) for i in numbers]
         scores = iter(self._head.read(pairs))

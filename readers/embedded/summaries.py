@@ -70,9 +70,6 @@ class SummaryKind:
 class Summariser:
     """Chooses sentences by a linear score of their features.
 
-    Args:
-        folder: Folder that the recipe `summaries` wrote.
-
     Raises:
         UserError: The weights are missing or damaged.
     """
@@ -115,13 +112,7 @@ class Summariser:
 
 
 def kind_of(question: str, *, script: bool, whole: bool) -> str:
-    """Returns the name of the kind of summary.
-
-    Args:
-        question: Question; may be empty.
-        script: Whether the texts are a script or a transcript.
-        whole: Whether the summary covers the complete texts, not a topic.
-    """
+    """Returns the name of the kind of summary."""
     if script:
         return "meeting" if whole else "meeting_topic"
     return "story" if question.strip() else "report"

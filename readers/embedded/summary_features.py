@@ -66,13 +66,7 @@ class Described:
 
 
 def describe(units: Sequence[SummaryUnit], texts: Sequence[str], question: str) -> Described:
-    """Returns the features of units.
-
-    Args:
-        units: Units, at least one, in reading order.
-        texts: Texts of the units.
-        question: Question; may be empty.
-    """
+    """Returns the features of units."""
     cleaned = [clean(texts[u.text][u.start : u.end]) for u in units]
     counts = _Counts([terms(text) for text in cleaned])
     words = np.array([word_count(text) for text in cleaned], dtype=np.float64)

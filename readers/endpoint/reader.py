@@ -19,7 +19,7 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import Count, ModelSource, NonNegative, Positive, Secret
 from leporello.core.records import Output, Read
 from leporello.core.secrets import Key, is_variable, key
-from leporello.readers.endpoint.choices import chosen
+from leporello.readers.endpoint.messages import chosen
 from leporello.readers.endpoint.protocols import (
     PROTOCOLS,
     EndpointPrompt,
@@ -31,15 +31,13 @@ from leporello.readers.endpoint.protocols import (
 )
 from leporello.readers.endpoint.responses import EndpointError, EndpointReply, ResponseFault, Usage
 from leporello.readers.endpoint.spending import ServerAccount, TokenCounts, shared_ledger
-from leporello.readers.prompting.chat import messages
-from leporello.readers.prompting.prompted_reader import PROMPT, PromptedReader
+from leporello.readers.prompting.prompted_reader import PROMPT, PromptedReader, messages
 from leporello.readers.prompting.template import encodable, seen
 from leporello.readers.prompting.window import OnOverflow, Window
 
 if TYPE_CHECKING:
-    from leporello.readers.endpoint.client import Client
+    from leporello.readers.endpoint.client import Client, Throttle
     from leporello.readers.endpoint.requests import Asker
-    from leporello.readers.endpoint.throttle import Throttle
 
 _MINUTE = 60.0
 _BATCHED = 0.5  # share of the price that services charge for batches
@@ -272,7 +270,7 @@ class Endpoint(PromptedReader):
 
     @cached_property
     def _throttle(self) -> Throttle:
-        from leporello.readers.endpoint.throttle import Throttle
+        from leporello.readers.endpoint.client import Throttle
 
         return Throttle(self.concurrency, _interval(self.requests_per_minute))
 

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from leporello.core.errors import UserError
 from leporello.core.secrets import redact
-from leporello.readers.endpoint.client import Client
+from leporello.readers.endpoint.client import Client, Throttle
 from leporello.readers.endpoint.protocols import EndpointPrompt, ServerProtocol
 from leporello.readers.endpoint.responses import (
     EndpointReply,
@@ -21,7 +21,6 @@ from leporello.readers.endpoint.responses import (
     outcome_of,
 )
 from leporello.readers.endpoint.spending import ServerAccount, TokenCounts
-from leporello.readers.endpoint.throttle import Throttle
 
 # The limit of waits grows as 1, 2, 4, … s; each wait is random up to it, so that requests that
 # failed together are not repeated together.

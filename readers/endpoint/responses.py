@@ -185,13 +185,7 @@ def _usage(usage: object) -> Usage | None:
 
 
 def fault_of_error(error: Exception, base_url: str, timeout: float) -> ResponseFault:
-    """Returns the fault for a connection error; raises other errors again.
-
-    Args:
-        error: Error that a request raised.
-        base_url: Address of the server, for messages.
-        timeout: Maximum number of seconds of the request.
-    """
+    """Returns the fault for a connection error; raises other errors again."""
     import aiohttp
 
     if isinstance(error, TimeoutError):

@@ -13,7 +13,7 @@ from leporello.core.calls.budget import Budget, Ledger
 from leporello.core.errors import BudgetSpentError
 from leporello.readers.backends.pretrained import Tokens
 from leporello.readers.endpoint.responses import Usage
-from leporello.readers.prompting.chat import Chat
+from leporello.readers.prompting.prompted_reader import Chat
 from leporello.text.tokens import Words
 
 _MILLION = 1_000_000
@@ -122,14 +122,7 @@ class ServerAccount:
 
 @dataclass(frozen=True)
 class TokenCounts:
-    """Counts tokens; thread-safe, since tokenizers may keep state between calls.
-
-    Attributes:
-        tokenizer: Path or hub id of the model's tokenizer; `words` estimates.
-        chat: Whether prompts are part of a chat.
-        system: System message of the chat.
-        turns: Prompts and answers of the examples, which precede the prompt.
-    """
+    """Counts tokens; thread-safe, since tokenizers may keep state between calls."""
 
     tokenizer: str
     chat: bool

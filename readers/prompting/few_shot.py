@@ -52,10 +52,6 @@ class FewShot:
 
     All inputs have the same examples. These are never omitted or cut: they count as part of the
     template, so only passages are shortened to fit the input window.
-
-    Attributes:
-        template: Template of the examples and the question.
-        shots: Examples in the order of the prompt.
     """
 
     template: Template
@@ -83,11 +79,6 @@ class FewShot:
     def check_room(self, size: Callable[[str], int], prompt: str, limit: int) -> None:
         """Checks that the examples leave room for an input.
 
-        Args:
-            size: Function that returns the number of a prompt's tokens.
-            prompt: Prompt of an empty input.
-            limit: Maximum number of tokens per prompt.
-
         Raises:
             UserError: No input would fit.
         """
@@ -101,9 +92,6 @@ class FewShot:
 
     def check_data(self, data: str) -> None:
         """Checks that no example was drawn from the data of the task.
-
-        Args:
-            data: Fingerprint of the task's data; empty without a task.
 
         Raises:
             UserError: An example was drawn from these data.
@@ -150,11 +138,6 @@ def draw(path: Path | None, shots: int, seed: int) -> tuple[Shot, ...]:
     """Returns examples of a file in an order that depends only on the seed; checks all rows.
 
     With the same seed, a larger number of shots begins with the examples of a smaller one.
-
-    Args:
-        path: Path of a JSON Lines file; None for no examples.
-        shots: Number of examples; all if the file has fewer.
-        seed: Random seed.
 
     Raises:
         UserError: The file cannot be read, or has no examples.

@@ -1,20 +1,185 @@
-"""Reader with encoder-decoder models that encodes passages apart and fuses them in the decoder."""
+"""Reader with encoder-decoder models that encodes passages apart and fuses them in the decoder.
+
+Fusion-in-Decoder (Izacard and Grave 2021) encodes each passage with the question, SLED (Ivgi et al.
+2022) overlapping chunks of a document.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise, takewhile
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import Count, Positive, Share
-from leporello.core.records import Read
+from leporello.core.records import Chunk, Read
 from leporello.readers.backends.pretrained import read_config
-from leporello.readers.batching.micro_batches import ModelInput, Segment
-from leporello.readers.prompting.fused import Fused, FusedChunks, FusedPassages
+from leporello.readers.batching.micro_batches import MASKED, ModelInput, Segment
+from leporello.readers.prompting.template import encodable, passage_text
+from leporello.readers.prompting.window import Window, first_characters
 from leporello.readers.seq2seq import Seq2Seq
 from leporello.text.typed.parse import written_schema
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fused(Window):
+    """Window whose passages become segments of one input.
+
+    Attributes:
+        encode: Function that returns the tokens of a text, with special tokens.
+        fused: Maximum number of tokens that the decoder attends to.
+    """
+
+    encode: Callable[[str], tuple[int, ...]]
+    fused: int
+
+    def segments(self, read: Read) -> tuple[Segment, ...]:
+        """Returns the segments for the encoder."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class FusedPassages(Fused):
+    """Windows of passages that are encoded apart, each with the prompt around it."""
+
+    alone: Window
+
+    def leading(self, read: Read) -> int:
+        """Returns how many leading passages fit."""
+        tokens = 0
+        for count, alone in enumerate(_apart(read)):
+            if self.on_overflow != "split" and not self.alone.leading(alone):
+                return count
+            tokens += sum(map(self._size, self.alone.parts(alone)))
+            if tokens > self.fused:
+                return count
+        return len(read.passages)
+
+    def parts(self, read: Read) -> list[Read]:
+        """Returns the inputs of the encoder: one per passage, several if a passage is split.
+
+        Raises:
+            ValueError: A passage does not fit and the rule is `error`, or no passage could fit.
+        """
+        if not read.passages:
+            return self.alone.parts(read)
+        parts: list[Read] = []
+        tokens = 0
+        for part in chain.from_iterable(map(self.alone.parts, _apart(read))):
+            tokens += self._size(part)
+            if tokens > self.fused:
+                break
+            parts.append(part)
+        if tokens > self.fused and self.on_overflow == "error":
+            raise ValueError(
+                f"only {len(parts)} of the {len(read.passages)} passages fit in"
+                f" max_fused_tokens={self.fused}, and on_overflow is 'error'"
+            )
+        return parts
+
+    def segments(self, read: Read) -> tuple[Segment, ...]:
+        """Returns a segment per passage; see `parts`."""
+        rows = [self.encode(self.render(part)) for part in self.parts(read)]
+        return tuple(Segment(row, 0, len(row)) for row in rows)
+
+    def _size(self, part: Read) -> int:
+        return self.size(self.render(part))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FusedChunks(Fused):
+    """Windows of overlapping chunks of the passages' tokens, each after the tokens of the prompt.
+
+    The prompt, and literal passages before the first chunk of a document, are the prefix. It is
+    encoded alone too, and the decoder sees the states of that.
+
+    Attributes:
+        separator: Text between passages.
+        chunk: Number of tokens per chunk.
+        margin: Number of states that are dropped at either end of a chunk.
+        padded: Number of tokens that a shorter prefix is padded to.
+    """
+
+    separator: str
+    chunk: int
+    margin: int
+    padded: int
+
+    def leading(self, read: Read) -> int:
+        """Returns how many leading passages fit."""
+        [part] = self.parts(read)
+        shown = zip(read.passages, part.passages, strict=False)
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], shown))
+
+    def parts(self, read: Read) -> list[Read]:
+        """Returns the input with the passages that are encoded.
+
+        Raises:
+            ValueError: The prompt does not end with the passages, or the prefix is too long.
+        """
+        prefix, text, fixed = self._prefixed(read)
+        _, end = self._tokens_after(prefix, text)
+        if end >= len(text.rstrip()):
+            return [read]
+        is_chunk = [not isinstance(read.passages[i], str) for i in (fixed, -1)]
+        if is_chunk == [True, False] and read.passages[-1]:
+            raise ValueError(
+                "max_fused_tokens would cut the text after the document, which is never cut: use a"
+                " combiner that shortens the document"
+            )
+        shown = first_characters(read.passages[fixed:], end, len(self.separator))
+        return [replace(read, passages=(*read.passages[:fixed], *shown))]
+
+    def segments(self, read: Read) -> tuple[Segment, ...]:
+        """Returns the prefix, and each chunk after it."""
+        prefix, text, _ = self._prefixed(read)
+        ids, _ = self._tokens_after(prefix, text)
+        return tuple(self.overlapping(self.encode(prefix) if prefix else (), ids))
+
+    def overlapping(self, head: tuple[int, ...], ids: tuple[int, ...]) -> Iterator[Segment]:
+        """Yields the prefix, and each chunk after it; every state is seen once."""
+        if head:
+            padding = (MASKED,) * (self.padded - len(head))
+            yield Segment((*head, *padding), 0, len(head))
+            head = (*head, *padding)
+        last = max(len(ids) - self.chunk, 0)
+        starts = [*range(0, last, self.chunk - 2 * self.margin), last]
+        # The last chunk is complete too, so it may overlap the one before by more.
+        ends = [0, *(start + self.chunk - self.margin for start in starts[:-1]), len(ids)]
+        for start, (begin, end) in zip(starts, pairwise(ends), strict=True):
+            chunk = ids[start : start + self.chunk]
+            shift = len(head) - start
+            yield Segment((*head, *chunk), shift + begin, shift + end)
+
+    def _prefixed(self, read: Read) -> tuple[str, str, int]:
+        """Returns the prefix, the text after it, and how many passages are in the prefix."""
+        is_chunk = [isinstance(passage, Chunk) for passage in read.passages]
+        fixed = is_chunk.index(True) if True in is_chunk else 0
+        texts = filter(None, map(passage_text, read.passages[fixed:]))
+        prompt, text = self.render(read), encodable(self.separator.join(texts))
+        if not prompt.endswith(text):
+            raise ValueError("on_overflow 'slice' needs a prompt that ends with {context}")
+        return prompt.removesuffix(text), text, fixed
+
+    def _tokens_after(self, prefix: str, text: str) -> tuple[tuple[int, ...], int]:
+        """Returns the tokens of the text after the prefix, and how many characters they are."""
+        size = len(self.encode(prefix)) if prefix else 0
+        padded = max(size, self.padded) if prefix else 0
+        if padded + self.chunk > self.limit:
+            raise ValueError(
+                f"instruction and question have {padded} tokens and a chunk chunk_tokens="
+                f"{self.chunk}, which exceeds max_input_tokens={self.limit}: raise"
+                " max_input_tokens, or lower chunk_tokens"
+            )
+        assert self.slice
+        ids, end = self.slice(text, prefix, self.fused - padded + size)
+        return ids[: len(ids) - size], end
+
+
+def _apart(read: Read) -> Iterator[Read]:
+    """Yields a read for each passage."""
+    return (replace(read, passages=(passage,)) for passage in read.passages)
 
 
 @dataclass(frozen=True)

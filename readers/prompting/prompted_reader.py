@@ -1,17 +1,57 @@
-"""Base of the readers that prompt a language model, local or on a server."""
+"""Base of the readers that prompt a language model, local or on a server, and chats."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from leporello.core.records import Read
 from leporello.models.calibration import read_calibration
+from leporello.readers.backends.pretrained import Tokens
 from leporello.readers.prompting.few_shot import FewShot, draw
 from leporello.readers.prompting.template import Template, refuse_pairs
 from leporello.readers.prompting.window import Window
+
+
+def messages(system: str, turns: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    """Returns a chat's messages before the last turn of the user."""
+    pairs = [[("user", prompt), ("assistant", answer)] for prompt, answer in turns]
+    contents = [("system", system)] * bool(system) + [turn for pair in pairs for turn in pair]
+    return [{"role": role, "content": content} for role, content in contents]
+
+
+class Chat:
+    """Chat before the answer: system message, worked examples, and the user's turn."""
+
+    def __init__(self, tokens: Tokens, system: str, turns: Sequence[tuple[str, str]]) -> None:
+        self._tokens = tokens
+        # Examples are turns that never change, so servers can reuse the prefix (decision 20).
+        self._before = messages(system, turns)
+        self._mark = object()  # separates its entries in the tokenizer's memo
+
+    def text(self, prompt: str) -> str:
+        """Returns the text of the chat up to the answer."""
+        chat: str = self._apply(prompt, tokenize=False)
+        return chat
+
+    def encode(self, prompt: str) -> tuple[int, ...]:
+        """Returns the chat's ids; control tokens in a document are read as plain text."""
+
+        def ids() -> Sequence[int]:
+            # A document may contain `<|im_end|>`, which would end the user's turn for the model.
+            options = {"sanitize_control_tokens": True, "return_dict": False}
+            tokens: list[int] = self._apply(prompt, tokenize=True, **options)
+            return tokens
+
+        return self._tokens.once(ids, self._mark, prompt)
+
+    def _apply(self, prompt: str, **options: bool) -> Any:  # noqa: ANN401 -- text or ids
+        messages = [*self._before, {"role": "user", "content": prompt}]
+        tokenizer = self._tokens.tokenizer
+        return tokenizer.apply_chat_template(messages, add_generation_prompt=True, **options)
+
 
 # The instructions are on the line of the question, so that they are omitted with it. The last line
 # is for models without chat, which continue it.

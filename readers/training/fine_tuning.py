@@ -15,16 +15,22 @@ from leporello.core.training import TrainingPairs, TuningJob, TuningResult
 from leporello.readers.backends.pretrained import Architecture, Tokens
 from leporello.readers.batching.micro_batches import ModelInput
 from leporello.readers.causal_lm import CausalLM
-from leporello.readers.classical.labels import check_targets
+from leporello.readers.classical.saved_model import check_targets
 from leporello.readers.classifier import Classifier
+from leporello.readers.encoders.classification import TrainedClassifier
 from leporello.readers.encoders.question_answering import PassageWindow
-from leporello.readers.encoders.trained_classifier import TrainedClassifier
 from leporello.readers.extractive import Extractive
 from leporello.readers.log_likelihood import LogLikelihood
 from leporello.readers.pair_classifier import LABELS, PairClassifier
 from leporello.readers.seq2seq import Seq2Seq
-from leporello.readers.training import collators
-from leporello.readers.training.examples import TrainingExample
+from leporello.readers.training.examples import (
+    Collator,
+    TrainingExample,
+    classes,
+    continuations,
+    spans,
+    translations,
+)
 from leporello.readers.training.hardware import check  # noqa: F401 -- asked for beside the trainer
 from leporello.readers.training.trainer import ModelToTune, fine_tune
 
@@ -43,13 +49,13 @@ class _Tunable(Protocol):
 def seq2seq(reader: Seq2Seq, job: TuningJob) -> TuningResult:
     """Fine-tunes an encoder-decoder to generate the targets."""
     prepare = partial(_written, reader)
-    return _fine_tune(reader, "AutoModelForSeq2SeqLM", collators.translations, job, prepare)
+    return _fine_tune(reader, "AutoModelForSeq2SeqLM", translations, job, prepare)
 
 
 def causal_lm(reader: CausalLM, job: TuningJob) -> TuningResult:
     """Fine-tunes a decoder-only model to continue its prompts with the targets, and to end."""
     prepare = partial(_written, reader)
-    return _fine_tune(reader, "AutoModelForCausalLM", collators.continuations, job, prepare)
+    return _fine_tune(reader, "AutoModelForCausalLM", continuations, job, prepare)
 
 
 def log_likelihood(reader: LogLikelihood, job: TuningJob) -> TuningResult:
@@ -59,7 +65,7 @@ def log_likelihood(reader: LogLikelihood, job: TuningJob) -> TuningResult:
     are not learnt.
     """
     prepare = partial(_passages, reader)
-    return _fine_tune(reader, "AutoModelForCausalLM", collators.continuations, job, prepare)
+    return _fine_tune(reader, "AutoModelForCausalLM", continuations, job, prepare)
 
 
 def classifier(reader: Classifier, job: TuningJob) -> TuningResult:
@@ -80,13 +86,13 @@ def extractive(reader: Extractive, job: TuningJob) -> TuningResult:
     Other segments are examples without an answer, unless the reader's `null_threshold` is null.
     """
     prepare = partial(_marked_spans, reader)
-    return _fine_tune(reader, "AutoModelForQuestionAnswering", collators.spans, job, prepare)
+    return _fine_tune(reader, "AutoModelForQuestionAnswering", spans, job, prepare)
 
 
 def _fine_tune(
     source: _Tunable,
     architecture: Architecture,
-    collator: collators.Collator,
+    collator: Collator,
     job: TuningJob,
     prepare: Callable[[TrainingPairs, Counter[str]], Sequence[TrainingExample]],
     *,
@@ -102,7 +108,7 @@ def _classifier(reader: TrainedClassifier, labels: tuple[str, ...], job: TuningJ
     order = declared if set(labels) <= set(declared) else labels
     architecture: Architecture = "AutoModelForSequenceClassification"
     prepare = partial(_labelled, reader, order)
-    return _fine_tune(network, architecture, collators.classes, job, prepare, labels=order)
+    return _fine_tune(network, architecture, classes, job, prepare, labels=order)
 
 
 def _written(

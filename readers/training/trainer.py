@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import transformers
 from transformers import (
     PrinterCallback,
     ProgressCallback,
@@ -33,11 +34,9 @@ from leporello.readers.training.checkpoints import (
     last_complete,
     step_of,
 )
-from leporello.readers.training.collators import Collator
-from leporello.readers.training.examples import MicroBatches, TrainingExample
+from leporello.readers.training.examples import Collator, MicroBatches, TrainingExample
 from leporello.readers.training.hardware import check_agreement, group, is_cpu
-from leporello.readers.training.losses import BatchTrainer
-from leporello.readers.training.networks import load_checkpoint, load_network, with_lora
+from leporello.readers.training.networks import BatchTrainer, load_network, with_lora
 
 # A curve has 50 points however long the training is, so its log stays small.
 _POINTS = 0.02  # distance of the points of a curve, as a share of all steps
@@ -74,12 +73,6 @@ def fine_tune(
     prepare: Callable[[TrainingPairs, Counter[str]], Sequence[TrainingExample]],
 ) -> TuningResult:
     """Fine-tunes a model on examples; resumes the training of a killed process.
-
-    Args:
-        model: Model to fine-tune.
-        job: Settings, training pairs, and directory of the checkpoints.
-        prepare: Function that returns the training examples of pairs, and counts the inputs by
-            outcome.
 
     Raises:
         UserError: There are no examples, or this machine does not support the settings.
@@ -258,7 +251,11 @@ def _save(model: ModelToTune, settings: Training, checkpoint: Path, folder: Path
         with _without_warnings():
             merged: Any = PeftModel.from_pretrained(network, str(checkpoint)).merge_and_unload()
     else:
-        merged = load_checkpoint(model.architecture, checkpoint)
+        loader = getattr(transformers, model.architecture)
+        with quiet():
+            merged = loader.from_pretrained(
+                checkpoint, use_safetensors=True, trust_remote_code=False
+            )
     # It was off for training only; without it a reader would generate each token from the start.
     merged.config.use_cache = True
     shutil.rmtree(folder, ignore_errors=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from leporello.core.files import opened
 from leporello.core.records import JSON
-from leporello.readers.precedence import plot_words
+from leporello.readers.word_evidence import plot_words
 from leporello.text.sentences import sentence_spans
 from recipes.settings import exclusion
 from recipes.weights import LearntWords, write_words

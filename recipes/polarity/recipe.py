@@ -14,7 +14,7 @@ import numpy as np
 
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
-from leporello.readers.polarity import opinion_words
+from leporello.readers.word_evidence import opinion_words
 from recipes.settings import exclusion
 from recipes.weights import LearntWords, write_words
 

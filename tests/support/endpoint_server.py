@@ -159,7 +159,7 @@ def running(script: Script) -> Iterator[Server]:
 def _be_impatient(patch: pytest.MonkeyPatch) -> None:
     """Shortens all waits of readers to milliseconds, and removes proxies."""
     patch.setattr("leporello.readers.endpoint.requests._FIRST_WAIT", 0.001)
-    patch.setattr("leporello.readers.endpoint.throttle._FIRST_PAUSE", 0.001)
+    patch.setattr("leporello.readers.endpoint.client._FIRST_PAUSE", 0.001)
     patch.setattr("leporello.readers.endpoint.batches._FIRST_WAIT", 0.01)
     for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
         patch.delenv(name)

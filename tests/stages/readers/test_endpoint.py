@@ -25,9 +25,9 @@ from leporello.config import load_config
 from leporello.core.records import Document, Output, Read
 from leporello.readers import Endpoint
 from leporello.readers.backends.pretrained import Tokens
-from leporello.readers.endpoint.choices import chosen
-from leporello.readers.prompting.chat import Chat
+from leporello.readers.endpoint.messages import chosen
 from leporello.readers.prompting.few_shot import draw
+from leporello.readers.prompting.prompted_reader import Chat
 
 STORY = "The miller had three sons, a mill, a donkey and a cat. " * 40
 

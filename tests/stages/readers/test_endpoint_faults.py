@@ -28,8 +28,8 @@ from leporello.core.records import Output
 from leporello.core.secrets import Key
 from leporello.models.servers import list_models
 from leporello.readers import Endpoint
+from leporello.readers.endpoint.client import Throttle
 from leporello.readers.endpoint.responses import EndpointError, fault_of_status
-from leporello.readers.endpoint.throttle import Throttle
 
 # Temporary faults
 

@@ -24,7 +24,7 @@ from leporello.core.records import Document, Example, Fit, Read
 from leporello.core.training import Training, TrainingPairs
 from leporello.readers import FusionInDecoder, Seq2Seq
 from leporello.readers.backends import transformers_seq2seq
-from leporello.readers.prompting.fused import FusedChunks
+from leporello.readers.prompting.fusion_in_decoder import FusedChunks
 from leporello.readers.training import collators
 from leporello.readers.training.examples import TrainingExample
 

@@ -17,7 +17,7 @@ from leporello.core.calls.stage_calls import read as checked_read
 from leporello.core.records import Read
 from leporello.readers import LateInteractionClassifier
 from leporello.readers.backends.pretrained import load_model
-from leporello.readers.encoders.late_interaction import LateInteraction
+from leporello.readers.late_interaction_classifier import LateInteraction
 
 WORDS = ["the", "a", "dog", "cat", "cow", "in", "yard", "house", "barn", "sleeps", "eats", "old"]
 WORDS += ["young", "it", "and", "no", "one"]

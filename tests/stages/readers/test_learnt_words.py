@@ -11,7 +11,7 @@ import pytest
 from leporello.core.calls.stage_calls import read as checked_read
 from leporello.core.records import Document, Read
 from leporello.readers import Polarity, Precedence, Presence
-from leporello.readers.polarity import opinion_words
+from leporello.readers.word_evidence import opinion_words
 
 GOOD = "The staff were friendly and the room was lovely, clean and quiet. I highly recommend it."
 BAD = "A boring, predictable mess: the plot makes no sense and the jokes are not funny at all."

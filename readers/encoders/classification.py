@@ -1,18 +1,22 @@
-"""Transformers models that classify texts and pairs: BERT, RoBERTa, Longformer and others."""
+"""Transformers models that classify texts and pairs, and the base of both classifiers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.errors import UserError
+from leporello.core.protocols import Count, ModelSource, Positive
+from leporello.core.records import Read
 from leporello.readers.backends.pretrained import DType, read_config
 from leporello.readers.batching.micro_batches import Generation, ModelInput
-from leporello.readers.batching.token_budget import BatchTokens
+from leporello.readers.batching.token_budget import BatchTokens, TokenBudget
+from leporello.readers.classical.saved_model import is_trained_here
 from leporello.readers.encoders.batched_model import BatchedModel, Segments, tensors
 from leporello.readers.prompting.template import encodable
+from leporello.text.tokens import Words
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
@@ -20,15 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SequenceClassification(BatchedModel):
-    """A model with a classification head.
-
-    Attributes:
-        model: Path or hub id; the weights must be safetensors.
-        max_input_tokens: Size of the input window, including special tokens.
-        batch_tokens: Maximum number of tokens per micro-batch, including padding.
-        dtype: Type of the weights.
-        device: Device as torch names it.
-    """
+    """A model with a classification head."""
 
     _architecture = "AutoModelForSequenceClassification"
 
@@ -114,3 +110,69 @@ class SequenceClassification(BatchedModel):
         if getattr(loaded.config, "problem_type", None) == "regression":
             raise UserError(f"model {self.model!r} predicts numbers, not classes; choose another")
         return loaded
+
+
+@dataclass(frozen=True)
+class TrainedClassifier:
+    """Base of the classifiers with a scikit-learn model from `train`, or a transformers model.
+
+    Attributes:
+        model: Folder that `train` wrote, or path or hub id of a transformers model with
+            safetensors. None before the training.
+        max_input_tokens: Input window of a transformers model, including special tokens.
+        batch_tokens: Maximum number of tokens per micro-batch, including padding; `auto` fills the
+            GPU's memory, or is 4096 on a CPU.
+        dtype: Type of the weights; `auto` is that of the checkpoint.
+        device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
+        seed: Seed of the training.
+    """
+
+    _trainer: ClassVar[str]  # name of the function that fine-tunes it
+
+    model: ModelSource | None = None
+    max_input_tokens: Positive = 512
+    batch_tokens: BatchTokens = 8192
+    dtype: DType = "float32"
+    device: str = "auto"
+    seed: Count = 0
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns the number of tokens of each text; of words, for a scikit-learn model."""
+        if network := self._network:
+            return network.tokens.count(texts)
+        return [len(Words().offsets(text)) for text in texts]
+
+    def prompts(self, read: Read) -> list[Segments]:
+        """Returns a transformers model's input for each part of an input."""
+        raise NotImplementedError
+
+    @property
+    def trainer(self) -> str:
+        """Name of the function that fine-tunes a transformers model; see `FineTunes`."""
+        name = f"leporello.readers.training.fine_tuning:{self._trainer}"
+        return name if self._network else ""
+
+    @property
+    def network(self) -> SequenceClassification:
+        """The transformers model, which is loaded on first use."""
+        assert self._network
+        return self._network
+
+    @property
+    def depends_on_batch(self) -> bool:
+        """Whether the other inputs of a batch change scores: true for a transformers model."""
+        # Padding and the batch's shape change the last digits of a network (decision 10).
+        return self._network is not None
+
+    @property
+    def batching(self) -> TokenBudget | None:
+        """Token budget of a transformers model's micro-batches, with their counts."""
+        return self._network.batching if self._network else None
+
+    @cached_property
+    def _network(self) -> SequenceClassification | None:
+        if self.model is None or is_trained_here(self.model):
+            return None
+        return SequenceClassification(
+            self.model, self.max_input_tokens, self.batch_tokens, self.dtype, self.device
+        )
