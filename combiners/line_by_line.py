@@ -63,7 +63,8 @@ class LineByLine:
             )
         groups = [*_groups(page, hits)]
         # Unselected lines are never copied, since they would pass for translations (decision 15).
-        _note_unselected(page, groups)
+        if len({part.line for group in groups for part in group.parts}) < len(page.texts):
+            note("lines that were not selected are not translated")
         if self.unit == "joined":
             outputs = (yield [_read(example, group.span) for group in groups]) if groups else []
             return "\n".join(output.text.strip() for output in outputs)
@@ -228,11 +229,6 @@ def _groups(page: _LinePage, hits: Sequence[Hit]) -> Iterator[_LineGroup]:
             yield group
         else:
             yield from group.split()
-
-
-def _note_unselected(page: _LinePage, groups: Sequence[_LineGroup]) -> None:
-    if len({part.line for group in groups for part in group.parts}) < len(page.texts):
-        note("lines that were not selected are not translated")
 
 
 def _read(example: Example, span: Span) -> Read:

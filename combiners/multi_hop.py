@@ -80,7 +80,9 @@ class MultiHop:
         """Returns the new passages that the best passages of a hop lead to."""
         # Chunks of 200 words hold several paragraphs, whose other names mislead the search.
         nearest = [nearest_sentences(p.hit.chunk.text, p.missing, self.sentences) for p in paths]
-        missing = [self._missing(path, text) for path, text in zip(paths, nearest, strict=True)]
+        missing = [path.missing for path in paths]
+        if self.query != "passage":
+            missing = [missing_terms(*pair) for pair in zip(missing, nearest, strict=True)]
         if self.query == "reader":
             # A failed read fails the example: half of the queries would give half of the evidence.
             outputs: list[Output] = yield [self._read(example, path) for path in paths]
@@ -103,10 +105,6 @@ class MultiHop:
             [_Path(hit, (hit.chunk, *paths[index].chunks), missing[index]) for hit in hits]
             for index, hits in zip(indices, answers, strict=True)
         )
-
-    def _missing(self, path: _Path, text: str) -> str:
-        """Returns the words of the question still to find; all words with `query: passage`."""
-        return path.missing if self.query == "passage" else missing_terms(path.missing, text)
 
     def _read(self, example: Example, path: _Path) -> Read:
         return Read(path.chunks, example.question, self.ask, title=example.document.title)

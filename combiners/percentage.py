@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,10 +46,6 @@ class Percentage:
             percentages (`Calibrated`). `likeliest` is the share with the largest likelihood of
             these hits, for readers that were trained on equally many hits of both kinds
             (expectation maximisation, Saerens et al. 2002).
-        neutral_texts: Number of neutral texts, made of words drawn from all hits, each as long as a
-            hit. The mean of their log odds is the reader's bias, and is subtracted (domain-context
-            calibration, Fei et al. 2023).
-        seed: Seed of the random words.
         digits: Number of decimals of the percentage.
     """
 
@@ -64,10 +59,6 @@ class Percentage:
     # Counting by default, which any reader can do. On 12 digests pooled odds reached 67.5, counting
     # 59.2; `likeliest` gained 9 points on films and 2 on hotels over counting (decision 22).
     share: Literal["decisions", "probabilities", "pooled", "likeliest"] = "decisions"
-    # Off, because words of the digest carry part of its share: their offset correlates with the
-    # percentage by 0.78 (decision 22). It is for single documents of an unknown kind.
-    neutral_texts: Count = 0
-    seed: Count = 0
     digits: Count = 0
 
     def __post_init__(self) -> None:
@@ -84,25 +75,20 @@ class Percentage:
             ) from None
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one read per hit, then one per neutral text; a hit whose read fails abstains.
+        """Yields one read per hit; a hit whose read fails abstains.
 
         Raises:
-            ReadError: Every read of a hit failed, or a read of a neutral text.
+            ReadError: Every read failed.
             ValueError: Scores are not probabilities, or are missing.
         """
         chunks = [self._body(hit.chunk) for hit in arranged(hits, "document")]
         replies = yield [self._read(example, chunk) for chunk in chunks]
         failed_reads(replies)
-        neutral: list[Output] = []
-        if chunks and self.neutral_texts:
-            neutral = yield [self._read(example, text) for text in self._random_texts(chunks)]
-            for error in failed_reads(neutral):
-                raise error
         odds = [
             None if isinstance(reply, ReadError) else self._log_odds(reply) for reply in replies
         ]
-        bias = self._bias(neutral) if neutral else 0.0
-        decided = [v - bias for v in odds if v is not None and self._decides(v, bias)]
+        # A draw has no meaning here; counted as either choice, it would shift the percentage.
+        decided = [v for v in odds if v is not None and (v or self.share != "decisions")]
         _note_abstentions(len(decided), len(odds))
         # Without decisions there is no answer, because 50 % would be a guess (decision 22).
         return f"{100 * self._share(decided):.{self.digits}f}%" if decided else None
@@ -121,20 +107,10 @@ class Percentage:
         match = re.match(self.heading, chunk.text)
         return chunk.document.chunk(chunk.start + (match.end() if match else 0), chunk.end)
 
-    def _read(self, example: Example, passage: Chunk | str) -> Read:
+    def _read(self, example: Example, passage: Chunk) -> Read:
         # Without the task's instruction, which asks for a percentage of all hits together.
         question = self.question or example.question
         return Read((passage,), question, choices=self._choices, title=example.document.title)
-
-    def _random_texts(self, chunks: Sequence[Chunk]) -> list[str]:
-        """Returns texts of random words of all chunks, which do not depend on the chunks' order."""
-        # Not texts such as `N/A`: their log odds are 1.1 to 1.3, reviews' are 1.9 (decision 22).
-        # Sorted, so that the same words in another order give the same draw.
-        words = sorted(word for chunk in chunks for word in chunk.text.split())
-        generator, length = random.Random(self.seed), round(len(words) / len(chunks))
-        return [
-            " ".join(generator.choices(words or [""], k=length)) for _ in range(self.neutral_texts)
-        ]
 
     def _log_odds(self, output: Output) -> float | None:
         """Returns the log odds of `positive` against `negative`; None if the hit abstains."""
@@ -147,22 +123,6 @@ class Percentage:
         if neither and neither[0] > max(logarithms(output.scores)[:2]):
             return None
         return log_odds(output.scores)
-
-    def _bias(self, neutral: Sequence[Output]) -> float:
-        """Returns the mean log odds of neutral texts."""
-        odds_of_texts = [self._log_odds(output) for output in neutral]
-        # An infinite value would make the mean infinite, and with it every decision equal.
-        finite = [odds for odds in odds_of_texts if odds is not None and math.isfinite(odds)]
-        if not finite:
-            raise ValueError(
-                "neutral_texts calibrate by scores, but this reader returns none: remove"
-                " neutral_texts"
-            )
-        return fmean(finite)
-
-    def _decides(self, odds: float, bias: float) -> bool:
-        # A draw has no meaning here; counted as either choice, it would shift the percentage.
-        return odds != bias or self.share != "decisions"
 
     def _share(self, decided: Sequence[float]) -> float:
         """Returns the share of positive hits, 0 to 1."""

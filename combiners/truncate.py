@@ -62,7 +62,8 @@ class Truncate(LearnsReferences):
         # cuts.
         [fits] = yield [Fit(Read(passages))]
         if fits < len(passages):
-            tail = self._tail(prompt)
+            tail = prompt.separator + prompt.surviving
+            tail = self.joint + tail if tail else ""
             [sliced] = yield [Fit(Read((head[:length],)), behind=tail)]
             # Readers that cannot slice tokens answer -1: a search over lengths gives nearly the
             # same cut.
@@ -72,10 +73,6 @@ class Truncate(LearnsReferences):
             passages = (*_within(prompt, document, 0, length), *behind)
         [output] = yield [Read(passages)]
         return str(output.text)
-
-    def _tail(self, prompt: OfficialPrompt) -> str:
-        tail = prompt.separator + prompt.surviving
-        return self.joint + tail if tail else ""
 
 
 @dataclass(frozen=True)
@@ -164,11 +161,7 @@ def _last_fitting(head: str, tail: str, lengths: Sequence[int]) -> Asking[int]:
 
 
 def official(example: Example) -> OfficialPrompt:
-    """Returns the texts around the document in the benchmark's input.
-
-    Raises:
-        UserError: The example's task has no official input.
-    """
+    """Returns the texts around the document in the benchmark's input."""
     if (prompt := OfficialPrompt.of(example)) is None:
         raise UserError(
             f"example {example.id!r} has no official input for Truncate; for your own tasks, use a"

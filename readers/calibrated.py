@@ -117,7 +117,11 @@ class Calibrated:
                 "Calibrated needs a reader that scores choices, which"
                 f" {type(self.reader).__name__} does not"
             )
-        return [(output, _bounded(log_odds(output.scores))) for output in outputs]
+        # Finite, since probabilities may be rounded to 0 or 1.
+        odds = (max(-_MAX_LOG_ODDS, log_odds(output.scores)) for output in outputs)
+        return [
+            (output, min(value, _MAX_LOG_ODDS)) for output, value in zip(outputs, odds, strict=True)
+        ]
 
     def _correct(self, read: Read, output: Output, odds: float) -> Output:
         # Small models find most film reviews positive; their offset was 1.89 (decision 22).
@@ -130,11 +134,7 @@ class Calibrated:
 
 
 def _fit(groups: Mapping[float, Sequence[float]]) -> tuple[float, float]:
-    """Returns the offset and slope with which groups' mean log odds fit their shares best.
-
-    Raises:
-        UserError: Shares do not rise with log odds.
-    """
+    """Returns the offset and slope with which groups' mean log odds fit their shares best."""
     import numpy as np
 
     # The mean of log odds, exactly as `share: pooled` computes it later.
@@ -157,8 +157,3 @@ def _share(target: str) -> float:
             f" {target!r:.60}: combine with Percentage, on a task whose answers are percentages"
         )
     return float(match[1]) / _PERCENT
-
-
-def _bounded(odds: float) -> float:
-    """Returns finite log odds, since probabilities may be rounded to 0 or 1."""
-    return min(max(odds, -_MAX_LOG_ODDS), _MAX_LOG_ODDS)

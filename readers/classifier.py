@@ -71,11 +71,7 @@ class Classifier(TrainedClassifier):
     on_overflow: OnOverflow = "fit"
 
     def load(self) -> None:
-        """Loads the model, which `read` otherwise does on first use.
-
-        Raises:
-            UserError: The model is missing or cannot be loaded.
-        """
+        """Loads the model, which `read` otherwise does on first use."""
         _ = self._labels
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:

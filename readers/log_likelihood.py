@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
-from leporello.core.errors import UserError
 from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import Chunk, Output, Read
-from leporello.readers.backends.pretrained import DType, Tokens, check_positions
+from leporello.readers.backends.pretrained import DType
 from leporello.readers.backends.rows import log_probabilities, padded
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens
@@ -121,15 +120,14 @@ class LogLikelihood(PassageScorer):
     """Scores a passage by its log-likelihood under a decoder-only model, also a chat model.
 
     Only the passage is read, without prompt, chat template or question. Its first token has no
-    score unless a start token precedes it. Within a call, equal passages are read once, and a
-    passage that begins another one is read with it.
+    score. Within a call, equal passages are read once, and a passage that begins another one is
+    read with it.
 
     Attributes:
         model: Path of a folder or GGUF file, hub id, or name of a model that is installed as a
             wheel.
         per_token: Whether the score is the mean of the tokens' log-probabilities rather than
             their sum.
-        start_token: Whether the model's start token precedes the passage.
         max_input_tokens: Maximum number of tokens per passage; a longer passage fails.
         batch_tokens: Maximum number of tokens per micro-batch, including padding; each needs a
             number per word of the vocabulary. `auto` fills the GPU's memory, or is 4096 on a CPU.
@@ -141,7 +139,6 @@ class LogLikelihood(PassageScorer):
     model: ModelSource = "smollm2-135m-instruct"
     # The sum, since a text and its shuffles have nearly the same number of tokens.
     per_token: bool = False
-    start_token: bool = False
     max_input_tokens: Positive = 1024
     # Smaller than elsewhere: every position has scores of the complete vocabulary.
     batch_tokens: BatchTokens = 2048
@@ -154,16 +151,12 @@ class LogLikelihood(PassageScorer):
         """Name of the function that fine-tunes the model on passages; see `FineTunes`."""
         return "leporello.readers.training.fine_tuning:log_likelihood"
 
-    def training_row(self, read: Read) -> tuple[int, ...]:
-        """Returns the tokens of a passage as it is scored; the first one has no score."""
-        return (*self._start, *self.ids(read))
-
     def _scores(self, passages: Iterable[tuple[int, ...]]) -> Mapping[tuple[int, ...], float]:
-        """Returns the log-likelihoods; that of a single token without start token is 0."""
-        rows = {ids: (*self._start, *ids) for ids in passages}
-        scores = self._log_probabilities(rows.values())
-        sums = {ids: (sum(scores[row]), len(scores[row])) for ids, row in rows.items()}
-        return {ids: s / (n or 1 if self.per_token else 1) for ids, (s, n) in sums.items()}
+        """Returns the log-likelihoods; that of a single token is 0."""
+        scores = self._log_probabilities(passages)
+        return {
+            ids: sum(row) / (len(row) or 1 if self.per_token else 1) for ids, row in scores.items()
+        }
 
     def _log_probabilities(
         self, rows: Iterable[tuple[int, ...]]
@@ -193,17 +186,6 @@ class LogLikelihood(PassageScorer):
                 )
                 for row, out, token in zip(rows, logits, ids, strict=True)
             ]
-
-    def _load_tokens(self) -> Tokens:
-        check_positions(self.model, self.max_input_tokens + self.start_token)
-        tokens = Tokens(self.model)
-        if self.start_token and tokens.tokenizer.bos_token_id is None:
-            raise UserError(f"model {self.model!r} has no start token: omit start_token")
-        return tokens
-
-    @property
-    def _start(self) -> tuple[int, ...]:
-        return (int(self.tokens.tokenizer.bos_token_id),) if self.start_token else ()
 
 
 def _longest_by_row(rows: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], tuple[int, ...]]:

@@ -117,11 +117,7 @@ class PairClassifier(TrainedClassifier):
         )
 
     def _cut_to_window(self, pair: tuple[str, str]) -> tuple[str, str]:
-        """Returns the pair, truncated at tokens to fit the input window, the longer text first.
-
-        Raises:
-            ValueError: It does not fit and `on_overflow` is `error`, or no token of it fits.
-        """
+        """Returns the pair, truncated at tokens to fit the input window, the longer text first."""
         assert self._network
         network, limit = self._network, self.max_input_tokens
         if (size := network.size(*pair)) <= limit:

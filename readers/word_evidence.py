@@ -32,11 +32,7 @@ class ReadsWordWeights:
         _ = self._weights
 
     def _total(self, words: Iterable[str]) -> float:
-        """Returns the sum of the bias and the weights of distinct words.
-
-        Raises:
-            UserError: The weights are missing or damaged.
-        """
+        """Returns the sum of the bias and the weights of distinct words."""
         weights, bias = self._weights
         # Sorted, since the sum of floats depends on the order, and that of a set on the process.
         return bias + sum(weights.get(word, 0.0) for word in sorted({*words}))

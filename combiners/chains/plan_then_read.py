@@ -42,11 +42,6 @@ _BARE = re.compile(r"\W*+(?:what|who|which)\s+(?:is|are|was|were)\s*", re.IGNORE
 _ENDS = " \t\r\n.?!"
 
 
-def written_plan(text: str, steps: int) -> list[str]:
-    """Returns the first numbered lines of a text, at most `steps`."""
-    return [line.strip() for line in _STEP.findall(text)][:steps]
-
-
 def plan_by_rule(question: str, steps: int) -> list[str]:
     """Returns the questions nested in an English question, the innermost first.
 
@@ -150,7 +145,7 @@ class PlanThenRead:
         [is_generative] = yield [Generates()]
         if is_generative:
             [output] = yield [question_only(example, self.plan)]
-            plan = written_plan(output.text, self.steps)
+            plan = [line.strip() for line in _STEP.findall(output.text)][: self.steps]
         short = wanted(example.question, example.instruction) is Wanted.SHORT
         return plan or (plan_by_rule(example.question, self.steps) if short else [])
 

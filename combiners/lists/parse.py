@@ -92,7 +92,7 @@ def items(text: str) -> list[str]:
         # An introduction needs lines after it; alone, `Ships:` may be the answer.
         if len(lines) > 1:
             lines = [line for line in lines if not line.rstrip().endswith((":", "："))]
-        parts = [*_of_lines(lines)]
+        parts = [*_of_one_line(lines[0])] if len(lines) == 1 else lines
     bare = (_bare(part) for part in parts)
     return [part for part in bare if part and not _denies(part)]
 
@@ -107,13 +107,6 @@ def _from_json(text: str) -> list[str] | None:
         return None
     # Nested objects are left out, since no single text of them is the item.
     return [str(part) for part in parsed if isinstance(part, (str, int, float))]
-
-
-def _of_lines(lines: list[str]) -> Iterator[str]:
-    if len(lines) == 1:
-        yield from _of_one_line(lines[0])
-    else:
-        yield from lines
 
 
 def _of_one_line(line: str) -> Iterator[str]:

@@ -173,15 +173,9 @@ class Iterative:
         if has_no_answer(output.text) or (is_generative and _ENOUGH.search(output.text)):
             return ""
         text = evidence(output, example.document)
-        return _first_sentence(text) if is_generative else _next_query(example.question, text)
-
-
-def _next_query(question: str, text: str) -> str:
-    """Returns the missing words of the question, and a text's names, or the text without names."""
-    # On MuSiQue, the complete question with the sentence found no more than one search.
-    return shortened(f"{missing_terms(question, text)} {names(text, question) or text}")
-
-
-def _first_sentence(text: str) -> str:
-    start, end = next(iter(sentence_spans(text)), (0, 0))
-    return shortened(text[start:end])
+        if is_generative:
+            start, end = next(iter(sentence_spans(text)), (0, 0))
+            return shortened(text[start:end])
+        question = example.question
+        # On MuSiQue, the complete question with the sentence found no more than one search.
+        return shortened(f"{missing_terms(question, text)} {names(text, question) or text}")

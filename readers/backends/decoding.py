@@ -61,9 +61,6 @@ class Decoding:
             start: Number of leading tokens of each returned sequence that are part of the input.
             inputs: Inputs of `generate`: ids and mask, or encoder outputs and mask.
             schemas: JSON Schema of the answer to each input; empty for any text.
-
-        Raises:
-            UserError: There is a schema, but the extra `typed` is not installed.
         """
         # Only the model's ids: its other defaults must not change answers (decision 18).
         ends = frozenset(end_tokens(model.generation_config))
@@ -171,9 +168,6 @@ class FittingTokens:
         schemas: JSON Schema of each row; empty for any text.
         start: Number of leading tokens of a row that are part of the input.
         ends: Tokens that end a text.
-
-    Raises:
-        UserError: The extra `typed` is not installed.
     """
 
     def __init__(

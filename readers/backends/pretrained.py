@@ -68,9 +68,6 @@ class Tokens:
             model: Path, hub id, or name of a wheel.
             prompt: Prompt as the user wrote it. The control tokens in it keep their meaning, also
                 in documents.
-
-        Raises:
-            UserError: The tokenizer cannot be loaded.
         """
         require(f"model {model!r}", "transformers")
         from transformers import AutoTokenizer
@@ -91,9 +88,6 @@ class Tokens:
 
         Without a second text, the tokenizer truncates, with special tokens at both ends. Otherwise
         both texts are tokenized separately, each with special tokens, as ZeroSCROLLS' authors do.
-
-        Raises:
-            ValueError: The second text is too long, or the tokenizer does not return offsets.
         """
         # Slow tokenizers cannot map tokens to characters, and a cut is a place in the text.
         if not self.tokenizer.is_fast:
@@ -198,11 +192,7 @@ def read_weights(
     architecture: Architecture,
     **options: Any,  # noqa: ANN401 -- options of transformers
 ) -> tuple[PreTrainedModel, list[str]]:
-    """Returns a model and its missing weights; reads only safetensors, and runs no remote code.
-
-    Raises:
-        UserError: The model cannot be loaded, or has only pickled weights.
-    """
+    """Returns a model and its missing weights; reads only safetensors, and runs no remote code."""
     import transformers
 
     disable_pickle_conversion()
@@ -237,11 +227,7 @@ def _bare_generation_config(config: object) -> GenerationConfig:
 
 
 def read_config(model: str) -> PreTrainedConfig:
-    """Returns a model's configuration.
-
-    Raises:
-        UserError: It cannot be loaded.
-    """
+    """Returns a model's configuration."""
     require(f"model {model!r}", "transformers")
     from transformers import AutoConfig
 
@@ -266,9 +252,6 @@ def check_positions(
         names: Names of the number of positions in such configurations; the first one present is
             used.
         parameters: Parameters of the reader, for the message.
-
-    Raises:
-        UserError: The model has fewer positions.
     """
     config = read_config(model)
     positions = next((value for name in names if (value := getattr(config, name, None))), None)

@@ -67,7 +67,10 @@ def _choice_logits(
     """
     import torch
 
-    prompts = model(**_inputs(model, ids, mask), use_cache=True, **_only_last_logits(model))
+    takes = "logits_to_keep" in inspect.signature(model.forward).parameters
+    # Only the last position predicts; logits of all positions would fill the memory.
+    last = {"logits_to_keep": 1} if takes else {}
+    prompts = model(**_inputs(model, ids, mask), use_cache=True, **last)
     first: torch.Tensor = prompts.logits[rows, -1:]
     before = labels[:, :-1]
     if not before.shape[1]:
@@ -89,9 +92,3 @@ def _inputs(
         # Padding in front would otherwise shift positions, and answers would depend on the batch.
         inputs["position_ids"] = (mask.cumsum(1) - 1).clamp(min=0)[:, -ids.shape[1] :]
     return inputs
-
-
-def _only_last_logits(model: PreTrainedModel) -> dict[str, int]:
-    takes = "logits_to_keep" in inspect.signature(model.forward).parameters
-    # Only the last position predicts; logits of all positions would fill the memory.
-    return {"logits_to_keep": 1} if takes else {}

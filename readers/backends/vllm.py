@@ -32,11 +32,7 @@ class Served:
     ends: tuple[int, ...]
 
     def run(self, rows: Sequence[Sequence[int]], **sampling: object) -> list[Any]:
-        """Returns the engine's result for each row of ids.
-
-        Raises:
-            ValueError: The model does not have one of the ids.
-        """
+        """Returns the engine's result for each row of ids."""
         from vllm import SamplingParams
         from vllm.inputs import TokensPrompt
 

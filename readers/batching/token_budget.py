@@ -151,11 +151,7 @@ def _free_bytes(device: str) -> int | None:
 
 
 def _fitting(answer: Answer, batch: Batch) -> list[Generation] | None:
-    """Returns the answers, or None if they exhaust the memory.
-
-    Raises:
-        RuntimeError: The memory is too small for one prompt.
-    """
+    """Returns the answers, or None if they exhaust the memory."""
     try:
         return answer(batch)
     except RuntimeError as error:  # base class of torch.OutOfMemoryError

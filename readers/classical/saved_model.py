@@ -28,11 +28,7 @@ _ID = re.compile(r"\d{6,}")
 
 
 def is_trained_here(model: str) -> bool:
-    """Returns whether a model is a folder from `save`, not a transformers model.
-
-    Raises:
-        UserError: The path does not exist.
-    """
+    """Returns whether a model is a folder from `save`, not a transformers model."""
     return (Path(locate(model)) / _MODEL).exists()
 
 
@@ -145,7 +141,8 @@ def _canonical(data: bytes) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target:
         target.writestr(_member("schema.json"), renamed)
         # skops names members by memory addresses, which differ in each process.
-        for name in sorted(source.namelist(), key=lambda name: _rank(name, order)):
+        stems = {name: name.partition(".")[0] for name in source.namelist()}
+        for name in sorted(stems, key=lambda name: int(order.get(stems[name], -1))):
             if name != "schema.json":
                 stem, dot, ending = name.partition(".")
                 target.writestr(_member(f"{order.get(stem, stem)}{dot}{ending}"), source.read(name))
@@ -158,20 +155,11 @@ def _member(name: str) -> zipfile.ZipInfo:
     return info
 
 
-def _rank(name: str, order: Mapping[str, str]) -> int:
-    return int(order.get(name.partition(".")[0], -1))
-
-
 _MIN_EXAMPLES = 4  # of a class; fewer do not generalise
 
 
 def check_targets(reader: str, targets: Sequence[str], allowed: Sequence[str] = ()) -> None:
-    """Checks that a classifier can learn the targets.
-
-    Raises:
-        UserError: There is only one class, too few examples of a class, or a class that is not
-            allowed.
-    """
+    """Checks that a classifier can learn the targets."""
     counts = Counter(targets)
     shown = ", ".join(f"{label!r:.40} {count}" for label, count in counts.most_common(8))
     foreign = [label for label in counts if allowed and label not in allowed]
@@ -198,11 +186,7 @@ def check_targets(reader: str, targets: Sequence[str], allowed: Sequence[str] = 
 def labelled(
     choices: Sequence[str], probabilities: Mapping[str, float]
 ) -> tuple[str, tuple[float, ...]]:
-    """Returns the most probable label, among the choices if any, and their probabilities.
-
-    Raises:
-        ValueError: A choice is not a label.
-    """
+    """Returns the most probable label, among the choices if any, and their probabilities."""
     if foreign := [choice for choice in choices if choice not in probabilities]:
         labels = ", ".join(probabilities)
         raise ValueError(f"choice {foreign[0]!r:.80} is not a label of the model ({labels:.400})")

@@ -110,7 +110,7 @@ def answers(
         return [_sentence(passages[candidate.passage], candidate) for candidate in candidates]
     names = named_choices(question)
     if names and candidates:
-        return sorted((_chosen(name, candidates) for name in names), key=_by_score)
+        return sorted((_chosen(n, candidates) for n in names), key=lambda c: -c.score)
     return candidates
 
 
@@ -161,10 +161,6 @@ def _shared(left: str, right: str) -> float:
     """Returns the share of the shorter text's words that the longer text has."""
     words, others = (set(normalise(folded(text)).split()) for text in (left, right))
     return len(words & others) / max(min(len(words), len(others)), 1)
-
-
-def _by_score(candidate: Candidate) -> float:
-    return -candidate.score
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,11 +53,7 @@ class Choice:
 
 
 class ChoiceRanker:
-    """Chooses among options, by weights that the recipe `choices` wrote.
-
-    Raises:
-        UserError: A file is missing or damaged.
-    """
+    """Chooses among options, by weights that the recipe `choices` wrote."""
 
     def __init__(self, path: Path, head: SpanHead) -> None:
         self._weights = unpack(ModelFolder(path).checked("weights.safetensors"))["weights"]

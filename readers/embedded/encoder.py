@@ -110,9 +110,6 @@ class Encoder:
 
         A head for tokens returns a row per token, including special ones; a head for pairs returns
         one row.
-
-        Raises:
-            ValueError: A pair is longer.
         """
         length = max(map(len, windows), default=0)
         if length > self.longest:

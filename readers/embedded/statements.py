@@ -70,9 +70,6 @@ class StatementJudge:
     Args:
         path: Folder that the recipe `statements` wrote.
         head: Head that reads clauses with a statement that is not in the training data.
-
-    Raises:
-        UserError: A file is missing or damaged.
     """
 
     def __init__(self, path: Path, head: SpanHead) -> None:

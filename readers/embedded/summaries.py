@@ -68,11 +68,7 @@ class SummaryKind:
 
 
 class Summariser:
-    """Chooses sentences by a linear score of their features.
-
-    Raises:
-        UserError: The weights are missing or damaged.
-    """
+    """Chooses sentences by a linear score of their features."""
 
     def __init__(self, folder: ModelFolder) -> None:
         try:

@@ -46,8 +46,8 @@ class LoadedModel:
         """Loads the model, which `read` otherwise does on first use.
 
         Raises:
-            UserError: The model cannot be loaded, is for another task, lacks a special token, or
-                has too few positions.
+            UserError: The model cannot be loaded, is for another task, lacks a mask token, or has
+                too few positions.
         """
         _ = self._network
 

@@ -113,9 +113,6 @@ class QuestionAnswering(BatchedModel):
         """Returns the segments of a passage that have text, in order.
 
         Control tokens in the texts are read as plain text.
-
-        Raises:
-            ValueError: The question is too long.
         """
         # With less room than the overlap, segments would not advance.
         if (room := self._room(question)) <= self.stride:

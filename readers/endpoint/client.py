@@ -174,7 +174,9 @@ class Throttle:
         """Waits until a request may start; the caller must then call `leave`."""
         loop = asyncio.get_running_loop()
         async with self._turn:
-            while (wait := self._not_before - loop.time()) > 0 or self._is_full():
+            while (wait := self._not_before - loop.time()) > 0 or (
+                self._pending >= min(self.most, int(self._limit))
+            ):
                 if wait > 0:
                     await asyncio.sleep(wait)
                 else:
@@ -228,6 +230,3 @@ class Throttle:
         """Delays the start of all requests by `wait` seconds."""
         until = asyncio.get_running_loop().time() + wait
         self._not_before = max(self._not_before, until)
-
-    def _is_full(self) -> bool:
-        return self._pending >= min(self.most, int(self._limit))

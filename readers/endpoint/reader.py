@@ -329,11 +329,7 @@ def _interval(per_minute: int | None) -> float:
 
 
 def _value(secret: str) -> str:
-    """Returns the key, from the environment if the secret is the name of a variable.
-
-    Raises:
-        UserError: The key has invalid characters.
-    """
+    """Returns the key, from the environment if the secret is the name of a variable."""
     is_name = is_variable(secret) and not isinstance(secret, Key)
     value = str(key(secret) if is_name else secret).strip()
     if not (value.isascii() and value.isprintable()):

@@ -84,11 +84,7 @@ class ServerAccount:
         self.ledger.add(Ledger(1, *tokens, self._cost(usage)))
 
     def check(self) -> None:
-        """Checks that the budget allows another input.
-
-        Raises:
-            BudgetSpentError: The budget is spent.
-        """
+        """Raises `BudgetSpentError` if the budget is spent."""
         spent = self.ledger.spent
         if name := self.budget.reached(spent):
             self.ledger.closed = True

@@ -77,11 +77,7 @@ class FewShot:
         return "\n\n".join([*self._solved, prompt])
 
     def check_room(self, size: Callable[[str], int], prompt: str, limit: int) -> None:
-        """Checks that the examples leave room for an input.
-
-        Raises:
-            UserError: No input would fit.
-        """
+        """Checks that the examples leave room for an input."""
         # An error for the run: fewer examples for long inputs would mix experiments (decision 20).
         if self.shots and (length := size(prompt)) > limit:
             raise UserError(
@@ -91,11 +87,7 @@ class FewShot:
             )
 
     def check_data(self, data: str) -> None:
-        """Checks that no example was drawn from the data of the task.
-
-        Raises:
-            UserError: An example was drawn from these data.
-        """
+        """Checks that no example was drawn from the data of the task."""
         # By the data's fingerprint: a task of another name can have the same rows.
         if data and (shot := next((s for s in self.shots if s.data == data), None)):
             raise UserError(
@@ -104,11 +96,7 @@ class FewShot:
             )
 
     def check_documents(self, reads: Iterable[Read]) -> None:
-        """Checks that no example was drawn from a document of the inputs.
-
-        Raises:
-            UserError: An example was drawn from such a document.
-        """
+        """Checks that no example was drawn from a document of the inputs."""
         # Documents, not passages, since contracts and licences share passages.
         shots = {shot.document: shot for shot in self.shots if shot.document}
         chunks = (p for read in reads if shots for p in read.passages if isinstance(p, Chunk))

@@ -125,11 +125,7 @@ class PromptedReader:
         return self._window.leading(read)
 
     def _parts(self, inputs: Sequence[Read]) -> list[list[Read]]:
-        """Returns the parts of each input that are read: the input itself, unless it is too long.
-
-        Raises:
-            UserError: A worked example was drawn from a document of the inputs.
-        """
+        """Returns the parts of each input to read; raises `UserError` for a forbidden example."""
         window = self._window
         refuse_pairs(inputs)
         self._prompts.check_documents(inputs)

@@ -71,7 +71,9 @@ class Window:
         if count == len(read.passages) and self._fits(read):
             return [read]
         if self.on_overflow == "slice":
-            return [self._sliced(read)]
+            *first, last = read.passages
+            passages = (*first_characters(first, self.sliced(read)[1]), last)
+            return [replace(read, passages=tuple(filter(passage_length, passages)))]
         # Question and instruction are never cut, so they must fit without passages (decision 17).
         self._check_room(read)
         match self.on_overflow:
@@ -100,11 +102,6 @@ class Window:
             raise ValueError("on_overflow 'slice' needs prompt: '{context}' and separator: ''")
         assert self.slice
         return self.slice(head, last, self.limit)
-
-    def _sliced(self, read: Read) -> Read:
-        *first, last = read.passages
-        passages = (*first_characters(first, self.sliced(read)[1]), last)
-        return replace(read, passages=tuple(filter(passage_length, passages)))
 
     def _fits(self, read: Read) -> bool:
         far = _FAR_TOO_LONG * self.limit

@@ -132,7 +132,7 @@ def _passages(
     reader: LogLikelihood, pairs: TrainingPairs, counts: Counter[str]
 ) -> list[TrainingExample]:
     rows = {
-        reader.training_row(read): None
+        reader.ids(read): None
         for read, target in zip(pairs.inputs, pairs.targets, strict=True)
         if not read.choices or target == read.choices[0]
     }

@@ -104,11 +104,7 @@ def group(device: str) -> PartialState:
 
 
 def check_agreement(device: str, *sides: Sequence[TrainingExample]) -> None:
-    """Checks that all processes have the same examples.
-
-    Raises:
-        UserError: They differ; raised in all processes.
-    """
+    """Checks that all processes have the same examples."""
     if group(device).num_processes == 1:
         return
     from accelerate.utils import gather_object

@@ -31,9 +31,6 @@ def load_network(
     """Returns a model in float32; weights of a missing head are random.
 
     With labels, the model gets a new head unless its own has all of them.
-
-    Raises:
-        UserError: The model cannot be loaded, or lacks more than a head.
     """
     config = read_config(model)
     if labels and not set(labels) <= set((config.id2label or {}).values()):

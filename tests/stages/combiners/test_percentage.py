@@ -74,7 +74,7 @@ def test_each_hit_is_read_separately_with_the_same_question() -> None:
     assert requests == {("Is it good?", "", ("yes", "no"), "Films")}
     _, reads = _drive(Percentage(question="Lovely?"), _judge)
     assert reads[0].question == "Lovely?"
-    assert _drive(Percentage(neutral_texts=3), _judge, []) == (None, [])
+    assert _drive(Percentage(), _judge, []) == (None, [])
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,6 @@ def test_texts_without_scores_count_as_decisions() -> None:
     assert notes == ["some hits abstained: the percentage is of the other hits"]
     with pytest.raises(ValueError, match="use share: decisions"):
         _drive(Percentage(share="pooled"), lambda _: Output("yes"))
-    with pytest.raises(ValueError, match="neutral_texts calibrate by scores"):
-        _drive(Percentage(neutral_texts=2), lambda _: Output("yes"))
 
 
 def test_hits_that_abstain_are_left_out_with_a_note() -> None:
@@ -144,27 +142,6 @@ def test_a_failed_read_abstains() -> None:
         _drive(Percentage(), failing, ["dull", "very dull"])
     with pytest.raises(ReadError):
         _drive(Percentage(), failing, ["dull"])
-
-
-def test_neutral_texts_correct_the_bias_of_a_reader() -> None:
-    """They consist of words of the hits, and depend on the seed but not on the order of hits."""
-
-    def biased(read: Read) -> Output:
-        odds = 2.0 + ("lovely" in _text(read)) - ("dull" in _text(read))
-        return Output("", scores=(-1.0, -1.0 - odds))
-
-    parts = ["lovely film here", "dull film here", "dull film again", "dull film indeed"]
-    assert _drive(Percentage(), biased, parts)[0] == "100%"
-    value, reads = _drive(Percentage(neutral_texts=30), biased, parts)
-    neutral = [_text(read) for read in reads[4:]]
-    assert value == "25%"
-    assert len(neutral) == 30
-    assert {word for text in neutral for word in text.split()} <= set(" ".join(parts).split())
-    assert {len(text.split()) for text in neutral} == {3}
-    reversed_reads = _drive(Percentage(neutral_texts=30), biased, parts[::-1])[1][4:]
-    assert [_text(read) for read in reversed_reads] == neutral
-    reseeded = _drive(Percentage(neutral_texts=30, seed=1), biased, parts)[1][4:]
-    assert [_text(read) for read in reseeded] != neutral
 
 
 @given(st.lists(ODDS, min_size=1, max_size=20), st.randoms(), st.data())

@@ -115,7 +115,7 @@ pipelines:
       prompt: "{context} is"
       chat: false
       max_input_tokens: 128
-    combiner: {class: Percentage, neutral_texts: 3}
+    combiner: Percentage
   learned:
     extends: counted
     reader:

@@ -250,34 +250,6 @@ def test_the_message_of_an_error_is_found_in_several_formats(body: bytes, messag
     assert message in fault_of_status(400, {}, body).message
 
 
-@pytest.mark.parametrize(
-    ("choice", "message"),
-    [
-        ({"finish_reason": "content_filter", "message": {"content": "half"}}, "content filter"),
-        ({"finish_reason": "content_filter", "message": {"content": None}}, "content filter"),
-        ({"message": {"content": None, "refusal": "I will not."}}, "refused: I will not."),
-        ({"finish_reason": "length", "message": {"content": None}}, "raise max_new_tokens"),
-        ({"finish_reason": "length", "message": {"content": ""}}, "raise max_new_tokens"),
-        ({"finish_reason": "length", "message": {"content": " \n"}}, "raise max_new_tokens"),
-        ({"finish_reason": "tool_calls", "message": {"content": None}}, "has no text"),
-        ({"message": {}}, "has no text"),
-        ({"message": {"content": 3}}, "has no text"),
-        ({}, "has no text"),
-    ],
-)
-def test_a_withheld_answer_is_an_error_that_is_not_repeated(
-    choice: dict[str, Any], message: str
-) -> None:
-    """Its tokens were paid, and count towards the budget."""
-    with running(lambda request: reply(request, choices=[choice])) as server:
-        reader = endpoint(server, budget_tokens=12)
-        with pytest.raises(EndpointError, match=re.escape(message)):
-            reader.read(reads("a"))
-        assert len(server.requests) == 1
-        with pytest.raises(UserError, match="is spent"):
-            reader.read(reads("b"))
-
-
 def test_an_endless_answer_fails_only_its_input() -> None:
     """The client reads 32 MiB at most, and does not repeat the request."""
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pytest
 from endpoint_server import Request, endpoint, reads, running
 
+from leporello.core.errors import UserError
 from leporello.readers.endpoint.responses import EndpointError
 from leporello.readers.prompting.reasoning import split_reasoning
 
@@ -137,19 +138,27 @@ def test_legacy_completions_are_normalised_too(reply: Fields) -> None:
         (chat([{"type": "refusal", "refusal": "I cannot."}]), "the model refused: I cannot."),
         (chat("Mrs.", "content_filter"), "content filter withheld"),
         (chat(None, "content_filter"), "content filter withheld"),
-        (legacy("", "length"), "has no text"),
+        (chat(" \n", "length"), "raise max_new_tokens"),
+        (chat(3), "has no text"),
+        ({**chat(""), "choices": [{"message": {}}]}, "has no text"),
+        ({**chat(""), "choices": [{}]}, "has no text"),
+        ({**legacy("", "length"), "usage": {"prompt_tokens": 12}}, "has no text"),
     ],
 )
 def test_replies_without_an_answer_fail_their_input(reply: Fields, message: str) -> None:
-    """They are paid for and not asked again; the reasoning is not an answer."""
+    """They are not asked again, and count towards the budget; the reasoning is not an answer."""
     replies = []
 
     def script(request: Request) -> None:
         replies.append(request)
         request.send(json.dumps(reply).encode())
 
-    with running(script) as server, pytest.raises(EndpointError, match=message):
-        endpoint(server).read(reads("a"))
+    with running(script) as server:
+        reader = endpoint(server, budget_tokens=12)
+        with pytest.raises(EndpointError, match=message):
+            reader.read(reads("a"))
+        with pytest.raises(UserError, match="is spent"):
+            reader.read(reads("b"))
     assert len(replies) == 1
 
 

@@ -25,8 +25,7 @@ from leporello.core.training import Training, TrainingPairs
 from leporello.readers import FusionInDecoder, Seq2Seq
 from leporello.readers.backends import transformers_seq2seq
 from leporello.readers.prompting.fusion_in_decoder import FusedChunks
-from leporello.readers.training import collators
-from leporello.readers.training.examples import TrainingExample
+from leporello.readers.training.examples import TrainingExample, translations
 
 DOCUMENT = Document("story", " ".join([STORY] * 3))
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden/fusion.json").read_text())
@@ -125,7 +124,7 @@ def test_training_and_reading_see_the_same_states(reader: Callable[..., FusionIn
     tiny = reader("t5", **CHUNKS)
     prompts = [tiny.training_examples(read, "a cat")[0][0] for read in (story("Who?"), story())]
     examples = [TrainingExample(prompt, (5, 6, 1)) for prompt in prompts]
-    tensors = collators.translations(tiny._model, 0, examples)
+    tensors = translations(tiny._model, 0, examples)
     with torch.inference_mode():
         encoded = tiny._model.get_encoder()(
             input_ids=tensors["input_ids"], attention_mask=tensors["attention_mask"]

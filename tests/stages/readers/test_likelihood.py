@@ -258,13 +258,11 @@ def test_inputs_other_than_a_single_passage_are_refused(
 
 
 def test_unsuitable_models_are_refused(folders: dict[str, str]) -> None:
-    """Examples: no mask, no start token, too few positions; the errors contain the fix."""
+    """Examples: no mask, too few positions; the errors contain the fix."""
     with pytest.raises(UserError, match="has no mask token"):
         PseudoLogLikelihood(folders["gpt2"], max_input_tokens=64).load()
-    with pytest.raises(UserError, match="has no start token"):
-        LogLikelihood(folders["bert"], start_token=True, max_input_tokens=60).load()
     with pytest.raises(UserError, match=r"has 256 positions, but max_input_tokens needs 257"):
-        LogLikelihood(folders["gpt2"], start_token=True, max_input_tokens=256).load()
+        LogLikelihood(folders["gpt2"], max_input_tokens=257).load()
     with pytest.raises(UserError, match="has 65 positions, but"):
         PseudoLogLikelihood(folders["roberta"], max_input_tokens=66).load()
     PseudoLogLikelihood(folders["bert"], max_input_tokens=66).load()
