@@ -5,24 +5,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from leporello.core.errors import UserError
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Output, Read
 from leporello.models.calibration import TakesCalibration, calibrated
+from leporello.readers.backends.pretrained import Tokens, quiet
+from leporello.readers.backends.rows import padded
+from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens
+from leporello.readers.encoders.batched_model import BatchedModel, tensors
 from leporello.readers.encoders.question_answering import (
     PassageWindow,
-    QuestionAnswering,
+    QuestionPrompt,
     SpanReply,
+    best_spans,
 )
-from leporello.readers.prompting.template import passage_text, refuse_pairs, span_in, spans_of
+from leporello.readers.prompting.template import (
+    encodable,
+    passage_text,
+    refuse_pairs,
+    span_in,
+    spans_of,
+)
 from leporello.text.typed.spans import best_typed
 
 _NOTHING = -1e9  # score without any text to copy; JSON cannot represent infinity
 
 
 @dataclass(frozen=True)
-class Extractive(TakesCalibration, QuestionAnswering):
+class Extractive(TakesCalibration, BatchedModel):
     """Copies the answer from the passages, with a model that predicts its start and end.
 
     Each passage is read separately with the question, in overlapping segments if it is long. The
@@ -44,6 +57,10 @@ class Extractive(TakesCalibration, QuestionAnswering):
         unanswerable: Text of the output without an answer.
         calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
     """
+
+    _architecture = "AutoModelForQuestionAnswering"
+    # Small differences of logits decide here, not the choice of one token (decision 19).
+    dtype = "float32"
 
     model: ModelSource
     # SQuAD's usual window and overlap, with which its models were trained.
@@ -76,7 +93,7 @@ class Extractive(TakesCalibration, QuestionAnswering):
         # The segments of all inputs form common batches, and equal ones are read once.
         windows = [self.windows(read) for read in inputs]
         prompts = (window.prompt for read_windows in windows for _, window in read_windows)
-        replies = self._spans(prompts)
+        replies: Any = self.batching.read(dict.fromkeys(prompts), 1, 0, self._answer)
         outputs = [
             self._output(read, [(n, w, replies[w.prompt]) for n, w in read_windows])
             for read, read_windows in zip(inputs, windows, strict=True)
@@ -142,6 +159,111 @@ class Extractive(TakesCalibration, QuestionAnswering):
             (index, window, _), start, end = ranked[typed.rank], typed.start, typed.end
         span = span_in(read.passages[index], start, end)
         return replace(no_answer, text=window.text[start:end], span=span)
+
+    def _load_tokens(self) -> Tokens:
+        # Only fast tokenizers map tokens to characters, and answers are slices of the source.
+        tokens = super()._load_tokens()
+        if not tokens.tokenizer.is_fast:
+            raise UserError(
+                f"model {self.model!r} has a slow tokenizer, which does not return the offsets of"
+                " tokens; choose a model with a fast one (with a tokenizer.json)"
+            )
+        inputs = tokens.tokenizer("a", "b")["input_ids"]
+        if self.null_threshold is not None and tokens.tokenizer.cls_token_id not in inputs:
+            raise UserError(
+                f'model {self.model!r} gets no token such as [CLS], whose logits predict "no'
+                ' answer"; set null_threshold to null, so that there is always an answer'
+            )
+        return tokens
+
+    def _room(self, question: str) -> int:
+        """Returns the maximum number of tokens per segment of a passage."""
+
+        def ids() -> list[int]:
+            flags = {"add_special_tokens": False, "split_special_tokens": True, "verbose": False}
+            tokens: list[int] = self.tokens.tokenizer(encodable(question), **flags)["input_ids"]
+            return tokens
+
+        question_tokens = self.tokens.once(ids, "question", question)
+        added = self.tokens.tokenizer.num_special_tokens_to_add(pair=True)
+        return int(self.max_input_tokens - len(question_tokens) - added)
+
+    def _windows(self, question: str, text: str) -> list[PassageWindow]:
+        """Returns the segments of a passage that have text, in order.
+
+        Control tokens in the texts are read as plain text.
+        """
+        # With less room than the overlap, segments would not advance.
+        if (room := self._room(question)) <= self.stride:
+            raise ValueError(
+                f"the question leaves {max(room, 0)} of max_input_tokens={self.max_input_tokens}"
+                f" tokens to the passages, whose segments overlap by stride={self.stride}; it is"
+                " never cut: raise max_input_tokens, or lower stride"
+            )
+        encoded = self.tokens.tokenizer(
+            encodable(question),
+            encodable(text),
+            # Only the passage is divided; a cut question would ask something else.
+            truncation="only_second",
+            max_length=self.max_input_tokens,
+            stride=self.stride,
+            return_overflowing_tokens=True,
+            # A document's `</s>` is text, not the end of the passage (decision 19).
+            split_special_tokens=True,
+            verbose=False,
+        )
+        # One passage at a time, so that spans do not depend on other passages (decision 19).
+        # Models were trained on one paragraph; spans across two would join unrelated words.
+        windows = [self._window(encoding, text) for encoding in encoded.encodings]
+        return [window for window in windows if any(window.prompt.marks)]
+
+    def _largest(self) -> ModelInput:
+        ids = (self.tokens.padding,) * self.max_input_tokens
+        types = (0,) * len(ids) if self._typed else ()
+        return QuestionPrompt(ids, types=types, marks=(True,) * len(ids))
+
+    @property
+    def _typed(self) -> bool:
+        """Whether the model was trained with token types."""
+        return "token_type_ids" in self.tokens.tokenizer.model_input_names
+
+    def _window(self, encoding: Any, text: str) -> PassageWindow:  # noqa: ANN401 -- of tokenizers
+        tokenizer, ids = self.tokens.tokenizer, tuple(encoding.ids)
+        owners, offsets = encoding.sequence_ids, encoding.offsets
+        of_question = [index for index, owner in enumerate(owners) if owner == 0]
+        prompt = QuestionPrompt(
+            ids,
+            types=tuple(encoding.type_ids) if self._typed else (),
+            marks=tuple(
+                # Not on a blank token: the answer begins and ends with visible text (decision 19).
+                owner == 1 and bool(text[start:end].strip())
+                for owner, (start, end) in zip(owners, offsets, strict=True)
+            ),
+            # Searched, since XLNet has its `[CLS]` at the end.
+            null=ids.index(tokenizer.cls_token_id) if self.null_threshold is not None else 0,
+            seeing_all=of_question[-1] + 1 if of_question else 1,
+        )
+        return PassageWindow(prompt, text, offsets)
+
+    def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
+        import torch
+
+        prompts = [prompt for prompt in batch if isinstance(prompt, QuestionPrompt)]
+        network = self._network
+        with torch.inference_mode(), quiet():  # Longformer logs its padding
+            logits = network(**tensors(network, prompts, self.tokens.padding, network.device))
+            # Sums of half-precision logits tie often.
+            starts, ends = logits.start_logits.float(), logits.end_logits.float()
+            marks = padded([prompt.marks for prompt in prompts], 0, starts.device)[0].bool()
+            # By sums of logits: they remain comparable between segments (decision 19).
+            best = best_spans(starts, ends, marks, self.max_answer_tokens)
+            nulls = torch.tensor([prompt.null for prompt in prompts], device=starts.device)[:, None]
+            null = (starts.gather(1, nulls) + ends.gather(1, nulls)).squeeze(1)
+        columns = (column.tolist() for column in (*best, null))
+        return [
+            SpanReply(score=score, first=first, last=last, null=null)
+            for score, first, last, null in zip(*columns, strict=True)
+        ]
 
 
 def _check(read: Read) -> None:
