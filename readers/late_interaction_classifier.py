@@ -34,15 +34,7 @@ _DIGITS = 5
 
 @dataclass(frozen=True)
 class LateInteraction(LoadedModel):
-    """Compares questions with passages, with a bounded cache of encoded texts.
-
-    Attributes:
-        model: Path, hub id or wheel of a transformers model that encodes texts.
-        max_input_tokens: Size of the input window, including special tokens; a longer text is read
-            in segments.
-        batch_size: Number of segments that are encoded at once.
-        device: Device as torch names it.
-    """
+    """Compares questions with passages, with a bounded cache of encoded texts."""
 
     _architecture = "AutoModel"
     dtype = "float32"

@@ -244,15 +244,7 @@ def check_positions(
     names: Sequence[str] = ("max_position_embeddings",),
     parameters: str = "max_input_tokens",
 ) -> None:
-    """Checks that a model has enough positions for the input window.
-
-    Args:
-        model: Model whose configuration is read.
-        needed: Number of positions that the reader may use.
-        names: Names of the number of positions in such configurations; the first one present is
-            used.
-        parameters: Parameters of the reader, for the message.
-    """
+    """Checks that a model has enough positions for the input window."""
     config = read_config(model)
     positions = next((value for name in names if (value := getattr(config, name, None))), None)
     if positions is None:

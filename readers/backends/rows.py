@@ -77,12 +77,8 @@ def scored(
 ) -> list[Generation]:
     """Returns the replies; the score of a choice is the mean log-probability of its tokens.
 
-    The sum would penalise long choices.
-
-    Args:
-        prompts: Prompts of the rows, in order.
-        logits: Logits of the label at each position, shape (rows, tokens, vocabulary).
-        labels: Labels, shape (rows, tokens).
+    The sum would penalise long choices. The logits of labels have the shape (rows, tokens,
+    vocabulary), the labels (rows, tokens).
     """
     counted = labels != IGNORED
     probabilities = log_probabilities(logits, labels.clamp(min=0))

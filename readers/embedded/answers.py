@@ -44,12 +44,7 @@ _LINKS = 60  # words of a paragraph in the search for the second one
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Answers of passages to a question.
-
-    Attributes:
-        candidates: Answers, the best first.
-        odds: Log odds of each passage that it answers the question.
-    """
+    """Answers to a question, the best first, and each passage's log odds that it answers."""
 
     candidates: Sequence[Candidate]
     odds: Sequence[float]

@@ -207,12 +207,7 @@ class Throttle:
         self._limit = max(1.0, self._limit - _REFUSAL)
 
     def refused(self, started: float, wait: float | None) -> float:
-        """Records a refusal; returns for how long there will have been only refusals.
-
-        Args:
-            started: Time of the start of the request, in seconds of the event loop's clock.
-            wait: Seconds that the server asks to wait.
-        """
+        """Records a refusal; returns for how long there will have been only refusals, in s."""
         now = asyncio.get_running_loop().time()
         self.overloaded()
         if self._silent_since is None:

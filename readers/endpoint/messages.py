@@ -18,14 +18,7 @@ _REASONING = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """The parts of a message.
-
-    Attributes:
-        answer: The answer, without reasoning and special tokens; None if the message has no text.
-        reasoning: Reasoning before the answer; may be empty.
-        refusal: The model's reason to refuse; may be empty.
-        tools: Names of the tools that the model called instead of an answer.
-    """
+    """The parts of a message; the answer is None if it has no text, other parts may be empty."""
 
     answer: str | None
     reasoning: str

@@ -36,22 +36,14 @@ class Asker:
     """Sends prompts to a server, one by one or as batches.
 
     Its methods run on the client's event loop, so they need no locks.
-
-    Attributes:
-        client: Client of the server.
-        protocol: Protocol of the server.
-        timeout: Maximum number of seconds per request, even if data keep arriving.
-        retries: Number of further attempts after a temporary failure.
-        account: Account to which every answer is charged, even an unusable one.
-        counts: Counts tokens for servers that do not report usage.
     """
 
     client: Client
     protocol: ServerProtocol
-    timeout: float
-    retries: int
-    account: ServerAccount
-    counts: TokenCounts
+    timeout: float  # seconds per request, even if data keep arriving
+    retries: int  # after a temporary failure
+    account: ServerAccount  # for every answer, even an unusable one
+    counts: TokenCounts  # for servers that do not report usage
 
     async def ask(self, bodies: Mapping[EndpointPrompt, bytes]) -> dict[EndpointPrompt, Outcome]:
         """Returns the outcome of each prompt, whose request is given.
@@ -80,14 +72,9 @@ class Asker:
 
 @dataclass(eq=False)
 class Dispatcher(Asker):
-    """Sends each prompt, and caches replies, so that equal requests are sent and paid once.
+    """Sends each prompt, and caches replies, so that equal requests are sent and paid once."""
 
-    Attributes:
-        patience: Seconds for which the server may answer only 429.
-        throttle: Throttle that starts requests.
-    """
-
-    patience: float
+    patience: float  # seconds for which the server may answer only 429
     throttle: Throttle
     # Pending and answered requests, by hash.
     _tasks: OrderedDict[bytes, asyncio.Task[Outcome]] = field(default_factory=OrderedDict)

@@ -62,15 +62,7 @@ def shared_ledger(base_url: str, model: str) -> SharedLedger:
 
 @dataclass
 class ServerAccount:
-    """Account of one reader on a server.
-
-    Attributes:
-        ledger: Ledger of all readers of its model.
-        budget: Limits of the ledger, at which no further input is read.
-        input_price: Dollars per million input tokens.
-        output_price: Dollars per million output tokens.
-        cached_price: Dollars per million input tokens from the server's cache.
-    """
+    """Account of one reader in the ledger of its model; prices are dollars per million tokens."""
 
     ledger: SharedLedger
     budget: Budget

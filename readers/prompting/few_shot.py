@@ -29,15 +29,7 @@ _Answer = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A worked example.
-
-    Attributes:
-        read: Input of the reader.
-        answer: Correct answer, one of the choices if there are any.
-        id: Id of the example in its task; empty if unknown.
-        data: Fingerprint of the task's data; empty if unknown.
-        document: SHA-256 of the example's document; empty if unknown.
-    """
+    """A worked example; its id, its task's fingerprint and its document's SHA-256 may be empty."""
 
     read: Read
     answer: str

@@ -48,16 +48,7 @@ _CURVE = {"loss": "loss", "learning_rate": "learning_rate", "eval_loss": "valida
 
 @dataclass(frozen=True)
 class ModelToTune:
-    """A model to fine-tune.
-
-    Attributes:
-        model: Model as the reader names it.
-        architecture: Auto class for such models.
-        tokens: Tokenizer of the model.
-        device: Device as the reader names it.
-        labels: Labels of a classifier; otherwise empty.
-        collator: Function that returns the tensors of a micro-batch for the network.
-    """
+    """A model to fine-tune."""
 
     model: str
     architecture: Architecture
