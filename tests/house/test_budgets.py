@@ -13,9 +13,9 @@ from command_line import ROOT
 
 # A smaller size lowers its number here; a number never rises.
 LIMITS = {
-    "product lines": 83_000,
-    "product modules": 561,
-    "test lines": 46_500,
+    "product lines": 80_900,
+    "product modules": 530,
+    "test lines": 45_530,
     "words of docs": 20_000,
 }
 PRODUCT = ("leporello", "chunkers", "enrichers", "retrievers", "readers", "combiners")
