@@ -49,7 +49,7 @@ _PLAIN = ("GenerationConfig", "config_class", "PeftModel")
 _SAFE = {"allow_pickle": "False", "trust_remote_code": "False", "shell": "False"}
 # Unpickles only messages between processes of one run, and no files.
 _EXEMPT = {
-    "leporello/executors/pickling.py": ["pickle", "pickle.loads"],
+    "leporello/executors/channel.py": ["pickle", "pickle.loads"],
     # Loads checkpoints of the training itself with `weights_only`, which restricts the types.
     "recipes/answers/train.py": ["torch.load", "torch.load"],
 }
