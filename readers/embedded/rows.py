@@ -1,11 +1,11 @@
-"""Answers that are looked up: cells of tables by row and column, and items by their number."""
+"""Answers that are looked up: cells by row and column, items by number, lines by their label."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import groupby, takewhile
 
 from leporello.core.records import Chunk
 from leporello.readers.embedded.spans import Candidate
@@ -16,6 +16,10 @@ from leporello.text.english.scripts import LINE
 from leporello.text.tokens import terms
 
 _NAMED = re.compile(r"(?P<name>[^\t:]{1,60}): (?P<value>\S[^\t]*)")
+_LABELLED = re.compile(
+    r"[^\S\n]*+(?:[-*•][^\S\n]++)?(?P<name>[^\n\t:]{1,60}): (?P<value>[^\s:][^\n\t]*)"
+)
+_VALUE = 12  # maximum words of the value of a label
 _NUMERIC = re.compile(r"(?!\d{4}$)[^\w]*\d[\d\W]*")  # a year can name a column
 _BEFORE = 100_000  # characters before a passage that are searched for the header of its table
 _NOUN = re.compile(
@@ -51,17 +55,20 @@ Place = tuple[int, int, int]  # passage, start and end
 def looked_up(
     question: str, passages: Sequence[Chunk | str], candidates: Sequence[Candidate]
 ) -> list[Candidate]:
-    """Returns the candidates, after the cell or the item that the question names.
+    """Returns the candidates, after the cell, the item or the line that the question names.
 
-    A question names a row by values of its cells and a column by words of its name, or an item by
-    its number (`rule 3`). If the cell is empty, or only other rows have such a column, the document
-    has no answer. A question that names neither gets the candidates as they are.
+    A question names a row by values of its cells and a column by words of its name, an item by its
+    number (`rule 3`), or a line of a list by its label (`Pears: 7 euros`). If the cell is empty, or
+    only other rows have such a column, the document has no answer. A question that names none of
+    them gets the candidates as they are.
     """
     if not candidates or asks_yes_no(question) or named_choices(question):
         return [*candidates]
     places = _cells(question, passages, candidates)
     if places is None:
         places = _items(question, passages, candidates)
+    if places is None:
+        places = _labelled(question, passages, candidates[0])
     if not places:
         return [*candidates] if places is None else []
     number, start, end = places[0]
@@ -235,3 +242,32 @@ def _items(
         return _by_candidate(places, candidates) or places or None
     spans = [(c.passage, c.start, c.end) for c in candidates if _by_candidate(places, [c])]
     return spans or None
+
+
+def _labelled(
+    question: str, passages: Sequence[Chunk | str], best: Candidate
+) -> list[Place] | None:
+    """Returns the value of the label that the question contains; None without exactly one.
+
+    Only the list in which the reader found its answer is searched, since other lists may have
+    nothing to do with the question.
+    """
+    text = passage_text(passages[best.passage])
+    words = frozenset(content_terms(question))
+    for lines in _labelled_lists(text):
+        names = [line["name"] for line in lines]
+        if lines[0].start() <= best.start < lines[-1].end() and len({*names}) == len(names):
+            labels = [frozenset(content_terms(name)) for name in names]
+            sizes = [len(label) if label <= words else 0 for label in labels]
+            if max(sizes) and sizes.count(max(sizes)) == 1:
+                return [(best.passage, *lines[sizes.index(max(sizes))].span("value"))]
+    return None
+
+
+def _labelled_lists(text: str) -> Iterator[list[re.Match[str]]]:
+    """Yields the lines of each list of labels with short values; speeches are longer."""
+    matches = [_LABELLED.fullmatch(text, *line.span()) for line in LINE.finditer(text)]
+    for _, group in groupby(matches, key=lambda match: match is None):
+        lines = [match for match in group if match]
+        if len(lines) > 1 and all(len(line["value"].split()) <= _VALUE for line in lines):
+            yield lines

@@ -90,3 +90,24 @@ def test_the_best_candidate_in_a_numbered_item_answers_questions_on_it() -> None
     spans = [(RULES.index(text), text) for text in ("ten", "on Fridays")]
     candidates = [Candidate(text, 0, start, start + len(text), 1.0) for start, text in spans]
     assert looked_up("When is coal paid by rule 3?", [RULES], candidates)[0].text == "on Fridays"
+
+
+PRICES = "Market\n\nApples: 4 euros\n- Pears: 7 euros\nPlums: 3 euros\n\nNote: open at 9.\n"
+PLAY = "Ida: Good day.\nSven: Who is there?\nIda: It is I, who came from the sea last night."
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "wrong", "answer"),
+    [
+        ("What do pears cost?", PRICES, "4 euros", "7 euros"),
+        ("How much are the plums?", PRICES, "Plums: 3 euros", "3 euros"),
+        ("What do pears and plums cost?", PRICES, "4 euros", "4 euros"),
+        ("What do pears cost?", PRICES, "Market", "Market"),
+        ("What does Sven ask?", PLAY, "Good day", "Good day"),
+    ],
+)
+def test_a_question_names_a_line_by_its_label(
+    question: str, text: str, wrong: str, answer: str
+) -> None:
+    """The label decides in the list where the reader found its answer, but not among speeches."""
+    assert first(question, text, wrong=wrong) == answer
