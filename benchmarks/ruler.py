@@ -24,7 +24,7 @@ from leporello.chunkers import Sentences
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.records import Example, Read
 from leporello.engine.results.serialization import empty_prediction
-from leporello.metrics.string_match import StringMatchAll
+from leporello.metrics.long_context.needles import StringMatchAll
 from leporello.readers import BestSentence
 from leporello.report.plots import Point, Series, lines
 from leporello.retrievers import BM25, First

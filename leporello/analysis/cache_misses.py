@@ -41,11 +41,7 @@ class Reuse:
 
 
 def why(run: Path, example_id: str) -> list[Reuse]:
-    """Compares the cache keys that an example of a run needs now with the entries of the cache.
-
-    Raises:
-        UserError: The directory has no run, or the run has no such example.
-    """
+    """Compares the cache keys that an example of a run needs now with the entries of the cache."""
     examples, entries = FinishedRun.at(run).with_example(example_id), _entries()
     return [
         _reuse((job.pipeline, job.task, kind, cls.__name__), key, entries.get(kind, ()))

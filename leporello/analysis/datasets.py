@@ -5,21 +5,88 @@ from __future__ import annotations
 import math
 import re
 from array import array
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Literal
 
-from leporello.analysis.distributions import BINS, Distribution, distribution
 from leporello.analysis.finished import FinishedRun
 from leporello.config import load_config
 from leporello.core.calls.answers import as_text
 from leporello.core.records import Document, Example
 from leporello.engine.task_examples import examples_of
 from leporello.metrics import GoldError, Metric, Parses
+
+BINS = 20
+_TAIL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Numbers of values between adjacent edges; the last bin includes its upper edge."""
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Summary of numbers."""
+
+    count: int
+    mean: float
+    smallest: float
+    low: float  # 5 % quantile
+    median: float
+    high: float  # 95 % quantile
+    largest: float
+    histogram: Histogram  # histogram in at most 20 bins
+
+
+def distribution(
+    values: Sequence[float], edges: Sequence[float] | None = None
+) -> Distribution | None:
+    """Returns the summary of numbers; None without numbers.
+
+    The edges of the histogram's bins must ascend and enclose all values. By default there are at
+    most 20 bins, at multiples of 1, 2 or 5 times a power of ten, at least 1 wide.
+    """
+    if not values:
+        return None
+    ordered = sorted(values)
+    last = len(ordered) - 1
+    return Distribution(
+        count=len(ordered),
+        mean=fmean(ordered),
+        smallest=ordered[0],
+        low=ordered[math.floor(_TAIL * last)],
+        median=median(ordered),
+        high=ordered[math.ceil((1 - _TAIL) * last)],
+        largest=ordered[-1],
+        histogram=_histogram(ordered, edges or _edges(ordered[0], ordered[-1])),
+    )
+
+
+def _edges(smallest: float, largest: float) -> list[float]:
+    power = 10 ** math.floor(math.log10(max((largest - smallest) / BINS, 1)))
+    for step in (power, 2 * power, 5 * power, 10 * power, 20 * power):
+        first = math.floor(smallest / step)
+        count = math.floor(largest / step) + 1 - first
+        if count <= BINS:
+            break
+    return [float((first + n) * step) for n in range(count + 1)]
+
+
+def _histogram(ordered: Sequence[float], edges: Sequence[float]) -> Histogram:
+    counts = [0] * (len(edges) - 1)
+    for value in ordered:
+        counts[min(bisect_right(edges, value), len(counts)) - 1] += 1
+    return Histogram(tuple(edges), tuple(counts))
+
 
 _WORD = re.compile(r"\w+")
 
@@ -32,8 +99,7 @@ class Spread:
     occur in the document. Words are sequences of letters and digits, in lower case.
     """
 
-    # Deviations in words, as in the paper; None if nothing could be measured.
-    words: Distribution | None
+    words: Distribution | None  # in words, as in the paper; None if nothing could be measured
     shares: Distribution | None  # deviations as shares of the document's length, 0 to 0.5
     pairs: int  # number of documents with an output
     unmeasured: int  # number of these with fewer than two of the output's bigrams in the document
@@ -46,8 +112,7 @@ class TaskAnalysis:
     examples: int
     documents: int
     faulty: int  # number of examples with faulty data, which the other statistics exclude
-    # Lengths of document and question per example, in words between blanks.
-    inputs: Distribution | None
+    inputs: Distribution | None  # lengths of document and question, in words between blanks
     outputs: Distribution | None  # lengths of the references in words; None without references
     spread: Spread  # spread of the outputs in the documents
 
@@ -56,17 +121,13 @@ class TaskAnalysis:
 class FormatDiscrepancy:
     """Differences in form between predictions and references (ZeroSCROLLS, section 5)."""
 
-    # Lengths of the predictions in words between blanks; None without predictions.
-    predictions: Distribution | None
+    predictions: Distribution | None  # lengths in words between blanks
     references: Distribution | None  # lengths of the references to these examples, in words
-    # Share of predictions shorter than the 5 % quantile of the references; None without references.
-    shorter: float | None
-    # Share of predictions longer than the 95 % quantile of the references; None without references.
-    longer: float | None
+    shorter: float | None  # share of predictions below the 5 % quantile of the references
+    longer: float | None  # share of predictions above the 95 % quantile of the references
     empty: int  # number of predictions without a word
     missing: int  # number of examples without a prediction; they failed
-    # Share of predictions without an answer, by metric that parses answers.
-    unparsed: Mapping[str, float]
+    unparsed: Mapping[str, float]  # share without an answer, by metric that parses answers
 
 
 def analyze_examples(
@@ -217,11 +278,7 @@ def analyze_task(task: str, config: Sequence[Path] = (), split: str = "") -> Tas
 
 
 def analyze_run(run: Path) -> list[JobDiscrepancy]:
-    """Compares the form of answers and references, for each job of a run.
-
-    Raises:
-        UserError: The run's files or data cannot be read.
-    """
+    """Compares the form of answers and references, for each job of a run."""
     discrepancies = []
     for job in FinishedRun.at(run).jobs:
         answers = (

@@ -24,8 +24,7 @@ _MOST = 20  # places of a reference: a text that occurs more often is common, no
 class Gold:
     """Proof of an answer."""
 
-    # Kind of the proof: `evidence`, or `reference` if only places of a reference are known.
-    kind: str
+    kind: str  # `evidence`, or `reference` if only places of a reference are known
     # Alternative proofs. The spans of one alternative prove the answer together; they are merged,
     # not empty, and without white space at their ends.
     alternatives: tuple[tuple[Span, ...], ...]

@@ -35,13 +35,11 @@ class ReadInput:
     round: int  # round of the combiner, starting at 0
     prompt: str  # exact prompt of the model; without one, instruction, passages and question
     text: str
-    # Score of the output, higher is more confident; None if the reader returns none.
-    score: float | None
+    score: float | None  # higher is more confident; None if the reader returns none
     scores: tuple[float, ...]
     cut: int  # number of characters of the input that the model did not see
     error: str  # error of a failed read; otherwise empty
-    # Span of the document from which the reader copied the answer, if it did.
-    span: Span | None = None
+    span: Span | None = None  # place from which the reader copied the answer
     place: str = ""  # place of that span, such as `report.pdf p. 14`.
     reasoning: str = ""  # reasoning that the model wrote before the answer
     reasoning_tokens: int = 0

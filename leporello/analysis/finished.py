@@ -31,11 +31,7 @@ class FinishedRun:
 
     @classmethod
     def at(cls, path: Path) -> FinishedRun:
-        """Returns the run in a directory.
-
-        Raises:
-            UserError: The directory has no run.
-        """
+        """Returns the run in a directory; raises UserError if there is none."""
         return cls(RunDirectory.of_run(path))
 
     @cached_property
@@ -58,8 +54,7 @@ class FinishedRun:
     def with_example(self, example_id: str) -> Iterator[tuple[FinishedJob, Example]]:
         """Yields each job whose task has an example of this id, and the example.
 
-        Raises:
-            UserError: No task has such an example, or the run's stores cannot be read.
+        Raises UserError if no task has such an example, or the run's stores cannot be read.
         """
         self.directory.check_stores()
         ids: dict[str, None] = {}
@@ -81,8 +76,7 @@ class FinishedJob:
     run: FinishedRun
     pipeline: str
     task: str
-    # Signature of the job in the manifest: everything that its results depend on.
-    signature: Mapping[str, Any]
+    signature: Mapping[str, Any]  # everything that its results depend on, from the manifest
 
     @property
     def name(self) -> str:
@@ -115,11 +109,7 @@ class FinishedJob:
         return examples_of(self.source, self.task)
 
     def finished(self) -> Iterator[tuple[Example, ExampleFiles]]:
-        """Yields each finished example of the task with its results.
-
-        Raises:
-            UserError: The data have changed since the run.
-        """
+        """Yields finished examples with their results; raises UserError for changed data."""
         rows = FinishedExamples(self.files)
         for example in self.examples():
             if rows.next is None:  # --limit left out the others
@@ -160,11 +150,7 @@ class FinishedExamples:
         return example
 
     def check_end(self, name: str) -> None:
-        """Checks that the task's data contained all finished examples, in the same order.
-
-        Raises:
-            UserError: An example is missing or out of order; the message begins with `name`.
-        """
+        """Raises UserError unless the task's data contained all finished examples, in order."""
         if self.next:
             raise UserError(
                 f"{name}: the data have changed since the run: example"
@@ -173,11 +159,7 @@ class FinishedExamples:
 
 
 def check_document(name: str, example: Example, finished: ExampleFiles) -> None:
-    """Checks that the document of an example has the same text as in the run.
-
-    Raises:
-        UserError: The text differs; the message begins with `name`.
-    """
+    """Raises UserError if the document of an example has another text than in the run."""
     if finished.statistics.document not in ("", example.document.sha256):
         raise UserError(
             f"{name}: document {example.document.id!r} has changed since the run; {_HINT}"

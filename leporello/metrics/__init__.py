@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "babilong_accuracy": "string_match:BabilongAccuracy",
+    "babilong_accuracy": "long_context.needles:BabilongAccuracy",
     "bleu_coco": "coco.bleu_rouge:BleuCoco",
     "citations": "citations:Citations",
     "concordance_index": "zero_scrolls:ConcordanceIndex",
@@ -58,8 +58,8 @@ _MODULES = {
     "rouge_scrolls": "rouge:RougeScrolls",
     "rouge_scrolls_instance": "rouge:RougeScrollsInstance",
     "shuffle_accuracy": "shuffle_accuracy:ShuffleAccuracy",
-    "string_match_all": "string_match:StringMatchAll",
-    "string_match_part": "string_match:StringMatchPart",
+    "string_match_all": "long_context.needles:StringMatchAll",
+    "string_match_part": "long_context.needles:StringMatchPart",
     "typed_match": "typed_match:TypedMatch",
 }
 METRICS: Mapping[str, type[Metric]] = LazyClasses(
@@ -82,11 +82,7 @@ def judging_metric(names: Iterable[str]) -> str:
 
 
 def check_metrics(entries: Iterable[MetricEntry]) -> None:
-    """Checks the names in a task's parameter `metrics`, but not the parameters of the metrics.
-
-    Raises:
-        UserError: A metric has no name, or an unknown name.
-    """
+    """Raises UserError for entries without a name or with an unknown one; ignores parameters."""
     for entry in entries:
         name = entry if isinstance(entry, str) else entry.get("class")
         if not isinstance(name, str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
@@ -46,8 +46,7 @@ class Rouge(Averaged):
         """Returns `rouge1`, `rouge2` and `rougeL`; None without references."""
         if not example.references:
             return None
-        guess = _RougeWords.of(prediction.prediction)
-        measures = [_f_measures(_reference(text), guess) for text in example.references]
+        measures = [_f_measures(text, prediction.prediction) for text in example.references]
         return {
             kind: 100 * max(f) for kind, f in zip(_TYPES, zip(*measures, strict=True), strict=True)
         }
@@ -109,37 +108,31 @@ class RougeScrollsInstance(Rouge):
     row, of_sums = Averaged.row, Averaged.of_sums
 
 
-@dataclass(frozen=True, slots=True)
-class _RougeWords:
-    """Words of a text, with counts of words and pairs of words."""
-
-    words: list[str]
-    unigrams: Counter[str]
-    bigrams: Counter[tuple[str, str]]
-
-    @staticmethod
-    def of(text: str) -> _RougeWords:
-        words = _WORD.findall(text.lower())
-        return _RougeWords(words, Counter(words), Counter(pairwise(words)))
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
 
 
 @lru_cache(maxsize=_CACHED)
-def _reference(text: str) -> tuple[_RougeWords, dict[str, int]]:
-    words = _RougeWords.of(text)
-    return words, places(words.words)
+def _counted(text: str) -> tuple[list[str], Counter[str], Counter[tuple[str, str]]]:
+    """Returns the words of a text, with counts of words and pairs of words."""
+    words = _words(text)
+    return words, Counter(words), Counter(pairwise(words))
 
 
-def _f_measures(
-    reference: tuple[_RougeWords, Mapping[str, int]], guess: _RougeWords
-) -> tuple[float, float, float]:
-    reference_words, positions = reference
-    sizes = len(reference_words.words), len(guess.words)
-    common = lcs_length(positions, sizes[0], guess.words)
+def _f_measures(reference: str, guess: str) -> tuple[float, float, float]:
+    words, unigrams, bigrams = _counted(reference)
+    guess_words, guess_unigrams, guess_bigrams = _counted(guess)
+    sizes = len(words), len(guess_words)
     return (
-        _f((reference_words.unigrams & guess.unigrams).total(), *sizes),
-        _f((reference_words.bigrams & guess.bigrams).total(), *(size - 1 for size in sizes)),
-        _f(common, *sizes),
+        _f((unigrams & guess_unigrams).total(), *sizes),
+        _f((bigrams & guess_bigrams).total(), *(size - 1 for size in sizes)),
+        _f(lcs_length(_places(reference), sizes[0], guess_words), *sizes),
     )
+
+
+@lru_cache(maxsize=_CACHED)
+def _places(reference: str) -> dict[str, int]:
+    return places(_counted(reference)[0])
 
 
 def _f(shared: int, reference_size: int, guess_size: int) -> float:
@@ -152,8 +145,7 @@ def _f(shared: int, reference_size: int, guess_size: int) -> float:
 def rouge_l_sum(text: str, reference: str) -> float:
     """Returns `rouge_score`'s rougeLsum, 0 to 1: lines are sentences, and no word counts twice."""
     answer, gold = (
-        [_WORD.findall(line.lower()) for line in lines.split("\n") if line]
-        for lines in (text, reference)
+        [_words(line) for line in lines.split("\n") if line] for lines in (text, reference)
     )
     counts = Counter(chain(*answer))
     return _f((lcs_union(answer, gold) & counts).total(), sum(map(len, gold)), counts.total())

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from leporello.core.coverage import ledger_line, loss_lines, merge
 from leporello.core.records import JSON, Document, Example, Span
-from leporello.report.join import JobRows, JoinedExample, Row
-from leporello.report.rendered_prompts import Prompts
+from leporello.report.join import JobRows, JoinedExample, Prompts, Row
 from leporello.text.outline import place_of_span
 
 _EXCERPT, _SHORTEST = 400, 60  # characters of a passage
@@ -68,8 +67,7 @@ class Detail:
     jobs: Sequence[JobRows]  # jobs whose rows are shown
     budget: ExcerptBudget
     prompts: Prompts  # renderer of exact inputs
-    # Documents of the current piece: id, title, length and excerpts.
-    documents: list[dict[str, Any]] = field(default_factory=list)
+    documents: list[dict[str, Any]] = field(default_factory=list)  # of the current piece
     examples: list[JSON] = field(default_factory=list)  # examples of the current piece
     _indices: dict[str, int] = field(default_factory=dict)
 

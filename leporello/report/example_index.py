@@ -17,8 +17,15 @@ from leporello.jobs.directory import RunDirectory
 from leporello.jobs.manifest import metrics_of_run
 from leporello.metrics import Metric
 from leporello.report.example_details import Detail, ExcerptBudget, job_detail
-from leporello.report.join import ExampleFacts, JobRows, JoinedExample, Row, with_data, without_data
-from leporello.report.rendered_prompts import Prompts
+from leporello.report.join import (
+    ExampleFacts,
+    JobRows,
+    JoinedExample,
+    Prompts,
+    Row,
+    with_data,
+    without_data,
+)
 
 _SHORT = 80  # characters of questions and predictions in a list
 _PIECE = 100  # examples
@@ -36,12 +43,10 @@ class Packed:
     index: str = ""  # packed index for the list of examples
     pieces: list[str] = field(default_factory=list)  # packed pieces of a hundred examples each
     ids: list[str] = field(default_factory=list)
-    # Length of each example's document in characters; None if unknown.
-    lengths: list[int | None] = field(default_factory=list)
+    lengths: list[int | None] = field(default_factory=list)  # of the documents, in characters
     # Scores by job, then by metric; one per example, or None.
     scores: list[dict[str, list[float | None]]] = field(default_factory=list)
-    # Confidences by job; one per example, None if missing or withheld.
-    confidences: list[list[float | None]] = field(default_factory=list)
+    confidences: list[list[float | None]] = field(default_factory=list)  # by job
     # By job, for each example, the index in `STAGES` of the stage that lost its answer, `NOT_LOST`
     # or `NO_PROOF`.
     lost: list[list[int]] = field(default_factory=list)

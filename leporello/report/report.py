@@ -33,11 +33,7 @@ _MARK = '<meta name="generator" content="Leporello">'  # in the template
 
 
 def write(page: Mapping[str, Any], out: Path) -> None:
-    """Writes the page atomically.
-
-    Raises:
-        UserError: The file cannot be written.
-    """
+    """Writes the page atomically; raises UserError if this fails."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 

@@ -45,8 +45,7 @@ class Board:
     task: str
     size: str  # numbers of its examples and documents
     verdict: str  # sentence on the best pipeline
-    # Pipelines, best first, with a forest plot of their differences to the baseline.
-    scores: ResultTable
+    scores: ResultTable  # pipelines, best first, with differences to the baseline
     losses: ResultTable | None  # wrong answers by pipeline and stage; None without proofs
 
 

@@ -157,8 +157,7 @@ class Cell:
     failures: int  # number of failed examples
     unscored: int  # number of examples without a reference, which are in no mean
     scores: Mapping[str, float]  # scores by name, 0 to 100
-    # 95 % intervals (low, high) by score, for those that can be resampled.
-    intervals: Mapping[str, tuple[float, float]]
+    intervals: Mapping[str, tuple[float, float]]  # 95 % intervals by score, if it can be resampled
     normalised: bool  # whether the task brought answers into the form that its metrics read
     sees_gold: bool  # whether a stage used the references or the evidence
 
@@ -174,11 +173,7 @@ class Cell:
 
 
 def cells_of(runs: Sequence[Path], suite: Suite) -> list[Cell]:
-    """Returns the results of runs, or of folders with runs, on a suite's tasks.
-
-    Raises:
-        UserError: A path has no run, or no task of the suite was run.
-    """
+    """Returns the results of runs on a suite's tasks; raises UserError if there are none."""
     directories = dict.fromkeys(path.resolve() for run in runs for path in runs_in(run))
     cells = [cell for path in directories for cell in _of_run(path, suite)]
     if runs and not cells:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from leporello.config import load_config
+from leporello.config import Config
 from leporello.config.built_in import is_built_in
 from leporello.config.suites import Suite, SuiteColumn, added_settings
 from leporello.config.sweeps import label_of
 from leporello.core.hashing import differing_fields
-from leporello.core.yaml.tree import ConfigSource
 from leporello.jobs.manifest import readers_of
 from leporello.suites.cells import Cell
 
@@ -23,8 +22,7 @@ class Entry:
 
     numbers: tuple[float | None, ...]  # numbers that are shown; None is a dash
     entering: float | None  # number that enters an average; None if missing
-    # Results behind each of our numbers; empty for published numbers.
-    cells: tuple[Cell | None, ...] = ()
+    cells: tuple[Cell | None, ...] = ()  # results behind our numbers; empty if published
     whole: bool = True  # whether the numbers are for the paper's complete test set
 
     @property
@@ -41,43 +39,34 @@ class TableRow:
     name: str
     ours: bool  # whether the row is from runs
     entries: Mapping[str, Entry]
-    # Average by the paper's rule, over all columns; None if a column is missing.
-    average: float | None = None
-    # Mean of the columns that all our rows have; None without such columns.
-    shared: float | None = None
+    average: float | None = None  # by the paper's rule; None if a column is missing
+    shared: float | None = None  # mean of the columns that all our rows have
     # Our entries by the suite's columns, of which groups are the means.
     parts: Mapping[str, Entry] = field(default_factory=dict)
     run_by: tuple[str, ...] = ()  # names of the suite's rows that continue a published row
 
 
-class RowNames:
-    """Names of our rows: a suite's row, with the changes if a run changed its pipeline.
+def name_of(suite: Suite, row: str, cell: Cell, built_in: Config, own: Config) -> str:
+    """Returns `ROW`, `ROW [READER]` or `ROW [changed: PARAMETER=VALUE, …]`.
 
-    A built-in row has built-in pipelines; `files` are the user's files with other pipelines.
+    A built-in row has built-in pipelines, other rows those of the user's files.
     """
-
-    def __init__(self, suite: Suite, files: Sequence[ConfigSource]) -> None:
-        self._suite = suite
-        self._built_in, self._own = load_config(), load_config(files)
-
-    def name(self, row: str, cell: Cell) -> str:
-        """Returns `ROW`, `ROW [READER]` or `ROW [changed: PARAMETER=VALUE, …]`."""
-        pipelines = self._suite.tree.items["rows"].items[row].items["pipelines"]
-        config = self._built_in if is_built_in(pipelines.file) else self._own
-        declared = [p.resolved() for p in config.select([cell.pipeline])]
-        if cell.stages in declared:
-            return row
-        fields = [*differing_fields(declared[0], cell.stages)]
-        reader = readers_of(cell.stages)
-        if reader != readers_of(declared[0]):
-            fields = [change for change in fields if not change[0].startswith("reader")]
-        else:
-            reader = ""
-        changes = [f"{path}={label_of(value):.40}" for path, _, value in fields]
-        if len(changes) > _CHANGES:
-            changes = [*changes[:_CHANGES], f"{len(changes) - _CHANGES} more"]
-        changed = f"changed: {', '.join(changes)}" if changes else ""
-        return f"{row} [{'; '.join(filter(None, (reader, changed)))}]"
+    pipelines = suite.tree.items["rows"].items[row].items["pipelines"]
+    config = built_in if is_built_in(pipelines.file) else own
+    declared = [p.resolved() for p in config.select([cell.pipeline])]
+    if cell.stages in declared:
+        return row
+    fields = [*differing_fields(declared[0], cell.stages)]
+    reader = readers_of(cell.stages)
+    if reader != readers_of(declared[0]):
+        fields = [change for change in fields if not change[0].startswith("reader")]
+    else:
+        reader = ""
+    changes = [f"{path}={label_of(value):.40}" for path, _, value in fields]
+    if len(changes) > _CHANGES:
+        changes = [*changes[:_CHANGES], f"{len(changes) - _CHANGES} more"]
+    changed = f"changed: {', '.join(changes)}" if changes else ""
+    return f"{row} [{'; '.join(filter(None, (reader, changed)))}]"
 
 
 def is_of_files(column: SuiteColumn, cell: Cell) -> bool:

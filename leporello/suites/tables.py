@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TypeAlias
 
+from leporello.config import load_config
 from leporello.config.suites import Suite, SuiteColumn, added_settings
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.yaml.tree import ConfigSource
@@ -20,7 +21,7 @@ from leporello.suites.cells import (
     cells_of,
     published_of,
 )
-from leporello.suites.rows import Entry, RowNames, TableRow, is_of_files, notes_of
+from leporello.suites.rows import Entry, TableRow, is_of_files, name_of, notes_of
 
 # Our rows are named after a row of the suite; a changed pipeline has a row with another name.
 _Row: TypeAlias = tuple[str, str]
@@ -39,8 +40,7 @@ class SuiteTable:
     source: str  # URL of the text with the published numbers
     columns: Mapping[str, tuple[str, ...]]  # labels of the numbers by column
     rows: tuple[TableRow, ...]  # Rows; ours follow the published row to which they belong
-    # Names of the columns of the rows' `shared` mean; empty without this mean.
-    shared: tuple[str, ...]
+    shared: tuple[str, ...]  # columns of the rows' `shared` mean; empty without it
     has_scores: bool  # whether columns are scores of the suite's tasks, which rows of ours can have
     notes: tuple[str, ...]  # remarks below the table
 
@@ -71,7 +71,7 @@ def suite_tables(
     with_rows = [key for key, entry in tables.items() if entry.rows] or [*tables]
     names = [table] if table else [*{suite.table: 0, **suite.groups}] if runs else with_rows
     cells = cells_of(runs, suite)
-    entries = _our_entries(suite, cells, RowNames(suite, files))
+    entries = _our_entries(suite, cells, files)
     filled = [_table(suite, published, name, tables[name], entries) for name in names]
     with_runs = [entry for entry in filled if any(row.ours for row in entry.rows)]
     if runs and not with_runs:
@@ -86,10 +86,11 @@ def _bare(suite: Suite) -> PublishedTable:
     return PublishedTable(suite.description or suite.name, columns, ())
 
 
-def _our_entries(suite: Suite, cells: Sequence[Cell], names: RowNames) -> _OurEntries:
+def _our_entries(suite: Suite, cells: Sequence[Cell], files: Sequence[ConfigSource]) -> _OurEntries:
     """Returns entries of runs by row and column, with the suite's rows first."""
     by_key: dict[tuple[_Row, str, int], list[Cell]] = {}
     pipelines = {row: suite.pipelines(row) for row in suite.rows}
+    configs = load_config(), load_config(files)
     for cell in cells:
         places = [
             (name, index)
@@ -98,7 +99,7 @@ def _our_entries(suite: Suite, cells: Sequence[Cell], names: RowNames) -> _OurEn
             if added_settings(cell.task, task) is not None
         ]
         keys: list[tuple[_Row, str, int]] = [
-            ((row, names.name(row, cell)), *place)
+            ((row, name_of(suite, row, cell, *configs)), *place)
             for place in places
             for row in suite.rows
             if pipelines[row].get(place[0]) == cell.pipeline

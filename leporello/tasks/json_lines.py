@@ -104,12 +104,7 @@ class JsonLines(LaidOut):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files of the split, in order.
-
-        Raises:
-            UserError: No file is found; or only one of the split and `{split}` in the path is
-                given.
-        """
+        """The files of the split, in order; raises UserError if there are none."""
         return find_files(self.path, self.split, self.suffixes)
 
     def check(self) -> None:

@@ -33,11 +33,7 @@ class ShuffleCorpus:
     tested: int = 0
 
     def row(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Returns a row with the fields of the task; None for a row without text.
-
-        Raises:
-            RowError: A field is missing, or is not text.
-        """
+        """Returns a row with the task's fields, or None without text; raises RowError."""
         text = text_of(row, self.text)
         if not text.strip() or (self.needs and not text_of(row, self.needs).strip()):
             return None
@@ -81,11 +77,7 @@ CORPORA: Mapping[str, ShuffleCorpus] = {
 
 
 def rows_of(path: Path, corpus: str, split: str) -> Iterator[NumberedRow]:
-    """Yields the rows of a split with the fields of the task; blank lines are skipped.
-
-    Raises:
-        UserError: The file cannot be read.
-    """
+    """Yields the rows of a split with the fields of the task; blank lines are skipped."""
     if not corpus:
         return _decoded(path, dict)
     chosen = CORPORA[corpus]

@@ -260,11 +260,7 @@ def shuffles(
 
 
 def beginning(text: str, sentences: Sequence[str], count: int) -> str:
-    """Returns a text up to the end of its first `count` sentences; 0 means all of it.
-
-    Raises:
-        ValueError: A sentence is not in the text after the previous one.
-    """
+    """Returns a text up to the end of its first `count` sentences; 0 means all of it."""
     if not 0 < count < len(sentences):
         return text
     end = 0

@@ -13,8 +13,8 @@ from leporello.analysis.datasets import (
     FormatDiscrepancy,
     analyze_examples,
     analyze_predictions,
+    distribution,
 )
-from leporello.analysis.distributions import distribution
 from leporello.config.metrics import metrics_of
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import leporello
+from command_line import leporello, write_files
 from results import reseal
 
 from leporello.analysis.comparison.comparison import compare
@@ -54,20 +54,14 @@ class Broken:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A config with four pipelines and two tasks of a few questions."""
     base = tmp_path_factory.mktemp("compared")
-    (base / "mine.yaml").write_text(CONFIG)
-    (base / "broken.py").write_text(BROKEN)
     rows = [
-        {
-            "id": f"q{number}",
-            "document_id": f"d{number // 4}",
-            "document": f"Story {number // 4}: he left them a mill and a cat.",
-            "question": f"What, {number}?",
-            "references": ["a cat" if number % 4 == 0 else "the mill"],
-        }
+        {"id": f"q{number}", "document_id": f"d{number // 4}",
+         "document": f"Story {number // 4}: he left them a mill and a cat.",
+         "question": f"What, {number}?", "references": ["the mill" if number % 4 else "a cat"]}
         for number in range(16)
-    ]
-    for name in ("mills", "others"):
-        (base / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ]  # fmt: skip
+    files = {"mine.yaml": CONFIG, "broken.py": BROKEN}
+    write_files(base, {**files, "mills.jsonl": rows, "others.jsonl": rows})
     return base
 
 
@@ -189,10 +183,8 @@ def test_formats(run_of: Callable[..., Path]) -> None:
     """CSV and JSON have every number; Markdown and LaTeX escape names."""
     path = run_of("right", "long_name_with_$pecial&characters")
     rows = list(csv.DictReader(io.StringIO(_printed(path, "csv"))))
-    assert [(row["label"], row["score"]) for row in rows][:2] == [
-        ("right", "f1"),
-        ("right", "exact_match"),
-    ]
+    assert [row["label"] for row in rows][:2] == ["right", "right"]
+    assert [row["score"] for row in rows][:2] == ["f1", "exact_match"]
     assert float(rows[0]["value"]) == 75.0
     assert rows[2]["wins"] == "4"
     boards = json.loads(_printed(path, "json"))["boards"]

@@ -1,4 +1,4 @@
-"""Tests of exported files, which are read with the programs that they are result for."""
+"""Tests of exported files and of trackers, read back with the programs that they are for."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 import ir_measures
 import pyarrow.parquet as pq
 import pytest
-from command_line import leporello, read_lines
+from command_line import leporello, read_lines, write_files
 from ir_measures import RR, R
 from results import reseal
 
 from leporello.analysis.export.formats import write_parquet, write_trec
+from leporello.analysis.export.trackers import track
 from leporello.runs.run import Run, run
 
 CONFIG = """
@@ -58,8 +59,6 @@ QUESTIONS = {
 def result(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run of three pipelines, one of which fails on a question."""
     folder = tmp_path_factory.mktemp("exported")
-    (folder / "mine.yaml").write_text(CONFIG)
-    (folder / "broken.py").write_text(BROKEN)
     rows = [
         {
             "id": name, "document_id": "a tale", "document": TEXT, "question": question,
@@ -67,7 +66,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Run:
         }
         for name, (question, reference, proof) in QUESTIONS.items()
     ]  # fmt: skip
-    (folder / "mills.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_files(folder, {"mine.yaml": CONFIG, "broken.py": BROKEN, "mills.jsonl": rows})
     return run(
         ["mine", "breaks"], ["mills"], config=[folder / "mine.yaml"], out=folder / "out",
         workers=0, cached=False,
@@ -135,3 +134,49 @@ def test_on_the_command_line(result: Run, tmp_path: Path) -> None:
         "export", result.directory, "--format", "trec", "--out", tmp_path / "o"
     ).stdout
     assert (tmp_path / "o/breaks/mills.run") in map(Path, output.split())
+
+
+# -- trackers -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tracked_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of two points of a sweep over the first questions of the sample."""
+    folder = tmp_path_factory.mktemp("tracked")
+    return run(
+        ["best-sentence"], ["sample"], overrides=["retriever.k=1,2"], limit=3,
+        out=folder / "out", workers=0, cached=False,
+    )  # fmt: skip
+
+
+def test_mlflow(tracked_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pipeline is a run with its parameters, scores, tags and files."""
+    mlflow = pytest.importorskip("mlflow", reason="the extra mlflow is not installed")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow.set_tracking_uri((tmp_path / "store").as_uri())
+    names = track(tracked_run.directory, "mlflow", project="novels")
+    assert names == [f"best-sentence@retriever.k={k} on sample" for k in (1, 2)]
+    tracked = mlflow.search_runs(experiment_names=["novels"], output_format="list")
+    assert {entry.info.run_name for entry in tracked} == set(names)
+    for job in tracked_run.results:
+        [entry] = [item for item in tracked if item.data.tags["pipeline"] == job.pipeline]
+        assert entry.data.params["retriever.k"] == job.pipeline[-1]
+        assert entry.data.metrics["f1"] == job.scores["f1"]
+        assert entry.data.metrics["examples"] == 3
+        folder = Path(entry.info.artifact_uri.removeprefix("file://"))
+        assert len((folder / "predictions.jsonl").read_text().splitlines()) == 3
+
+
+def test_wandb(tracked_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In offline mode, each pipeline has a folder with its files and summary."""
+    pytest.importorskip("wandb", reason="the extra wandb is not installed")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path))
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    track(tracked_run.directory, "wandb")
+    folders = sorted((tmp_path / "wandb").glob("offline-run-*"))
+    assert len(folders) == 2
+    for folder in folders:
+        metrics = json.loads((folder / "files/metrics.json").read_text())
+        assert metrics["examples"] == 3
+        assert any(folder.glob("*.wandb"))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import write_files
 from typer.testing import CliRunner
 
 from leporello import Document, Example, Span
@@ -89,9 +90,8 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("funnel")
     rows = [{**row, "document_id": "d"} for row in ROWS]
     rows[0]["document"] = TEXT
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "plug.py").write_text(PLUG_IN)
-    (folder / "mine.yaml").write_text(CONFIG.replace("LOG", str(folder / "log")))
+    config = CONFIG.replace("LOG", str(folder / "log"))
+    write_files(folder, {"rows.jsonl": rows, "plug.py": PLUG_IN, "mine.yaml": config})
     run(["two", "first"], config=[folder / "mine.yaml"], out=folder / "out", workers=0)
     return folder / "out"
 
@@ -136,9 +136,8 @@ def test_an_explanation_has_the_same_trace(directory: Path) -> None:
     """`explain` and the funnel agree on the stage at which answers were lost."""
     for fate in trace_examples(directory):
         if fate.id in ("over", "second", "failed", "found"):
-            [explained] = [
-                s.fate for s in explain(directory, fate.id) if s.pipeline == fate.pipeline
-            ]
+            fates = {s.pipeline: s.fate for s in explain(directory, fate.id)}
+            explained = fates[fate.pipeline]
             assert (explained.lost_at, explained.gains) == (fate.lost_at, fate.gains)
 
 

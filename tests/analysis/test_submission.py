@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from command_line import GOLDEN
+from command_line import GOLDEN, write_files
 
 from leporello.analysis.export.submission import leaderboard_named, submission_csv, submit
 from leporello.api import run, score
@@ -103,8 +103,7 @@ def config(tmp_path: Path) -> Path:
             {"id": f"{task}-{n}", "document": "x", "question": f"{task} {n}", **gold}
             for n in range(3)
         ]
-        lines = "".join(json.dumps(row) + "\n" for row in rows)
-        (tmp_path / f"{task}.test.jsonl").write_text(lines, encoding="utf-8")
+        write_files(tmp_path, {f"{task}.test.jsonl": rows})
     (tmp_path / "echo.py").write_text(ECHO, encoding="utf-8")
     stages = (
         "chunker: {class: FixedTokens, size: 9}, retriever: {class: BM25}, reader: {class: Lead}"
@@ -194,8 +193,7 @@ def test_an_unfinished_run_is_reported(config: Path, tmp_path: Path) -> None:
 def test_unusable_gold_is_a_failure(tmp_path: Path) -> None:
     """Both `score` and a run count it, report it, and score the other examples."""
     rows = [{"id": n, "document": "x", "references": [gold]} for n, gold in ("a7", "bA", "cB")]
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (tmp_path / "rows.jsonl").write_text(lines, encoding="utf-8")
+    write_files(tmp_path, {"rows.jsonl": rows})
     path = tmp_path / "mine.yaml"
     path.write_text("tasks: {mine: {class: JsonLines, path: rows.jsonl, metrics: [option_letter]}}")
     run_result = run(["lead"], ["mine"], config=[path], out=tmp_path / "out", workers=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 import tracemalloc
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from leporello.core.errors import UserError
 from leporello.metrics.statistics import StatisticsTable
-from leporello.tasks.jsonl.scan import PlaceTable, RowPlace
+from leporello.tasks.jsonl.scan import RowPlace, grouped
 
 ROWS = st.lists(
     st.one_of(
@@ -61,15 +62,15 @@ def test_an_example_takes_a_few_bytes(*, counts: bool) -> None:
 
 
 PLACES = """
-import resource
+import resource, sqlite3
 from pathlib import Path
-from leporello.tasks.jsonl.scan import PlaceTable, RowPlace
+from leporello.tasks.jsonl.scan import RowPlace, grouped
 
 def peak(count):
     ids = range(count)
     rows = (RowPlace(n + 1, n, 9, f"question-{n}", f"d{n}", f"t-{n}", "", "") for n in ids)
-    places = PlaceTable(Path("rows.jsonl"), rows)
-    assert sum(1 for _ in places.rows()) == count
+    places = grouped(sqlite3.connect(""), Path("rows.jsonl"), rows)
+    assert sum(1 for _ in places) == count
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 few = peak(2_000)
@@ -90,4 +91,4 @@ def test_a_full_disk_is_reported_with_the_fix(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("leporello.tasks.jsonl.scan.UNPROTECTED", "PRAGMA max_page_count = 10;")
     rows = [RowPlace(n + 1, n, 1, f"question-{n}", "d", "t", "", "") for n in range(10_000)]
     with pytest.raises(UserError, match=r"rows\.jsonl: the table of its rows .* set TMPDIR to"):
-        PlaceTable(Path("rows.jsonl"), rows)
+        grouped(sqlite3.connect(""), Path("rows.jsonl"), rows)

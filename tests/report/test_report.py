@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import Any
 
 import pytest
+from command_line import write_files
 from report_page import DRAWS, Page
 from typer.testing import CliRunner
 
@@ -92,10 +93,7 @@ def _rows() -> list[dict[str, Any]]:
 
 
 def _files(folder: Path) -> Path:
-    text = "".join(json.dumps(row) + "\n" for row in _rows())
-    (folder / "rows.jsonl").write_text(text)
-    (folder / "plug.py").write_text(PLUG_IN)
-    (folder / "mine.yaml").write_text(CONFIG)
+    write_files(folder, {"rows.jsonl": _rows(), "plug.py": PLUG_IN, "mine.yaml": CONFIG})
     return folder / "mine.yaml"
 
 
@@ -229,7 +227,7 @@ def test_a_report_without_the_data_shows_results(directory: Path, tmp_path: Path
     config = tmp_path / "out" / "run.yaml"
     config.write_text(config.read_text().replace(str(directory.parent), str(tmp_path)))
     changed = [{**row, "document": f"{row['document']}!"} for row in _rows()]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in changed))
+    write_files(tmp_path, {"rows.jsonl": changed})
     result = report([tmp_path / "out"], tmp_path / "report.html", draws=DRAWS)
     assert any("shown without its documents" in note for note in result.notes)
     page = Page(tmp_path / "report.html")

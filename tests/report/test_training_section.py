@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import write_files
 from report_page import DRAWS, Page
 from word_labels import CONFIG, PLUGIN, row
 
@@ -20,12 +21,10 @@ from leporello.report import report
 @pytest.fixture
 def folder_of_run(tmp_path: Path) -> Path:
     """A folder with a run of two readers; `train` made one of them, in `model`."""
-    (tmp_path / "plugin.py").write_text(PLUGIN)
-    (tmp_path / "mine.yaml").write_text(CONFIG)
     texts = [("sun and beach", "warm"), ("ice and snow", "cold"), ("hot sun", "warm")]
-    rows = [row(str(number), text, label) for number, (text, label) in enumerate(texts)]
-    for split in ("train", "test"):
-        (tmp_path / f"{split}.jsonl").write_text("".join(rows))
+    rows = "".join(row(str(number), text, label) for number, (text, label) in enumerate(texts))
+    files = {"plugin.py": PLUGIN, "mine.yaml": CONFIG, "train.jsonl": rows, "test.jsonl": rows}
+    write_files(tmp_path, files)
     training = train("mine", "rows", config=[tmp_path / "mine.yaml"], out=tmp_path / "model")
     run(
         ["mine-trained", "plain"], ["rows"], config=[tmp_path / "mine.yaml", training.config],

@@ -12,7 +12,7 @@ from official_rows import official_input
 
 from leporello.core.errors import ConfigError, UserError
 from leporello.tasks import Babilong
-from leporello.tasks.long_context.babi import generate
+from leporello.tasks.long_context.babilong import generate
 
 PLACES = ("bathroom", "bedroom", "garden", "hallway", "kitchen", "office")
 # Two stories in bAbI's format, the first with two questions.

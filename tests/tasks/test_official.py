@@ -414,77 +414,64 @@ def test_authors_of_paragraphs_are_read_in_any_form(tmp_path: Path, output: obje
 # -- faults ------------------------------------------------------------------------------------
 
 
+def prompted_gold(gold: str) -> Row:
+    """Returns a row of ZeroSCROLLS with this reference."""
+    return prompted("a", query="Q", output=gold)
+
+
+ORDER, MULTIPLE = prompted_gold("2, 1"), row("a", f"Q{OPTIONS}{STORY}")
+STYLE = {"input": "a\nb", "output": ["1", "2"]}
+
+
 @pytest.mark.parametrize(
-    ("name", "given_row", "fault"),
+    ("task", "good", "changed", "fault"),
     [
-        ("quality", {"output": "the fox"}, "gold answer 'the fox' has no letter A to D"),
-        ("space_digest", {"output": "60"}, "gold answer '60' has no percentage"),
-        ("book_sum_sort", {"output": "1"}, "gold answer '1' is not an order of at least two ids"),
-        ("book_sum_sort", {"output": "1, 1"}, "gold answer '1, 1' is not an order of at least"),
-        ("book_sum_sort", {"output": "first"}, "gold answer 'first' is not an order"),
-        ("qmsum", {"document_end_index": 9999}, "document_start_index 32 and document_end_index"),
-        ("qmsum", {"query_start_index": 3}, "query_start_index 3 and query_end_index"),
-        ("qmsum", {"inner_docs_start_indices": [5]}, "inner_docs_start_indices do not ascend"),
-        ("qmsum", {"inner_docs_start_indices": [40, 38]}, "inner_docs_start_indices do not ascend"),
+        (ZeroScrolls("quality"), prompted_gold("A"), {"output": "the fox"},
+         "gold answer 'the fox' has no letter A to D"),
+        (ZeroScrolls("space_digest"), prompted_gold("1%"), {"output": "60"},
+         "gold answer '60' has no percentage"),
+        (ZeroScrolls("book_sum_sort"), ORDER, {"output": "1"},
+         "gold answer '1' is not an order of at least two ids"),
+        (ZeroScrolls("book_sum_sort"), ORDER, {"output": "1, 1"},
+         "gold answer '1, 1' is not an order of at least"),
+        (ZeroScrolls("book_sum_sort"), ORDER, {"output": "first"},
+         "gold answer 'first' is not an order"),
+        (ZeroScrolls("qmsum"), prompted_gold("x"), {"document_end_index": 9999},
+         "document_start_index 32 and document_end_index"),
+        (ZeroScrolls("qmsum"), prompted_gold("x"), {"query_start_index": 3},
+         "query_start_index 3 and query_end_index"),
+        (ZeroScrolls("qmsum"), prompted_gold("x"), {"inner_docs_start_indices": [5]},
+         "inner_docs_start_indices do not ascend"),
+        (ZeroScrolls("qmsum"), prompted_gold("x"), {"inner_docs_start_indices": [40, 38]},
+         "inner_docs_start_indices do not ascend"),
+        (Scrolls("qasper"), MULTIPLE, {"input": "one line"}, "`input` has no blank line"),
+        (Scrolls("quality"), MULTIPLE, {"input": "Q\n\n (A) x\n\nstory"},
+         "`input` has no options (A) to (D)"),
+        (Muld("hotpotqa", "train"), {"input": "Who? Me.", "output": "x"}, {"input": "word " * 300},
+         "no question is recognised"),
+        (Muld("style_change", "train"), STYLE, {"input": "a\nb\nc"},
+         "3 paragraphs, but 2 authors of paragraphs"),
+        (Muld("style_change", "train"), STYLE, {"output": "Ann, Bob"},
+         "gold answer 'Ann, Bob' is not a list of authors"),
+        (Muld("style_change", "train"), STYLE, {"output": ["Ann", "Bob"]},
+         'gold answer \'["Ann", "Bob"]\' is not a'),
+        (Muld("character_id", "train"), {"input": "Ann\nScript", "output": "hero"},
+         {"output": "Sidekick"}, "gold answer 'Sidekick' is not a label"),
     ],
-)
-def test_only_examples_that_the_metric_cannot_score_fail(
-    tmp_path: Path, name: Any, given_row: Row, fault: str
+)  # fmt: skip
+def test_only_faulty_examples_fail(
+    tmp_path: Path, task: Any, good: Row, changed: Row, fault: str
 ) -> None:
-    """The example has a fault and no references; the next example is not affected."""
-    gold = {"quality": "A", "space_digest": "1%", "book_sum_sort": "2, 1"}.get(name, "gold")
-    rows = [
-        prompted("a", query="Q", output=gold) | given_row,
-        prompted("b", query="Q", output=gold),
-    ]
-    put(tmp_path, f"zero_scrolls/{name}/validation.jsonl", rows)
-    first, second = ZeroScrolls(name, data=tmp_path).examples()
-    assert first.fault.startswith(f"validation.jsonl:1: {fault}")
-    assert first.references == ()
-    assert (second.fault, second.references) == ("", (gold,))
-
-
-@pytest.mark.parametrize(
-    ("name", "given_row", "fault"),
-    [
-        ("qasper", row("a", "one line"), "`input` has no blank line"),
-        ("quality", row("a", "Q\n\n (A) x\n\nstory"), "`input` has no options (A) to (D)"),
-    ],
-)
-def test_only_an_input_that_cannot_be_split_fails(
-    tmp_path: Path, name: Any, given_row: Row, fault: str
-) -> None:
-    """Other examples are not affected."""
-    rows = [row("b", f"Q{OPTIONS}{STORY}"), given_row, row("c", f"Q{OPTIONS}{STORY}")]
-    put(tmp_path, f"scrolls/{name}/validation.jsonl", rows)
-    faults = {example.id: example.fault for example in Scrolls(name, data=tmp_path).examples()}
-    assert faults["a"].startswith(f"validation.jsonl:2: {fault}")
-    assert (faults["b"], faults["c"]) == ("", "")
-
-
-GOOD_ROWS: dict[str, Row] = {
-    "hotpotqa": {"input": "Who? Me.", "output": "x"},
-    "style_change": {"input": "a\nb", "output": ["1", "2"]},
-    "character_id": {"input": "Ann\nScript", "output": "hero"},
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "changed", "fault"),
-    [
-        ("hotpotqa", {"input": "word " * 300}, "no question is recognised"),
-        ("style_change", {"input": "a\nb\nc"}, "3 paragraphs, but 2 authors of paragraphs"),
-        ("style_change", {"output": "Ann, Bob"}, "gold answer 'Ann, Bob' is not a list of authors"),
-        ("style_change", {"output": ["Ann", "Bob"]}, 'gold answer \'["Ann", "Bob"]\' is not a'),
-        ("character_id", {"output": "Sidekick"}, "gold answer 'Sidekick' is not a label"),
-    ],
-)
-def test_only_faulty_rows_of_muld_fail(tmp_path: Path, name: Any, changed: Row, fault: str) -> None:
-    """The fault names file and row; the next example is not affected."""
-    put(tmp_path, f"muld/{name}_train.json.bz2", [GOOD_ROWS[name] | changed, GOOD_ROWS[name]])
-    first, second = Muld(name, "train", data=tmp_path).examples()
-    assert first.fault.startswith(f"{name}_train.json.bz2:1: {fault}")
-    assert (second.fault, second.id) == ("", "train-1")
+    """The fault has the file and row, and the example no references; the next row is read."""
+    is_muld = isinstance(task, Muld)
+    folder = tmp_path / task.benchmark
+    path = folder / (f"{task.name}_train.json.bz2" if is_muld else f"{task.name}/validation.jsonl")
+    write_rows(path, good | changed, good | {"id": "b"})
+    first, second = replace(task, data=tmp_path).examples()
+    assert first.fault.startswith(f"{path.name}:1: {fault}")
+    assert second.id == ("train-1" if is_muld else "b")
+    assert (first.references, second.fault) == ((), "")
+    assert second.references
 
 
 OK = row("ok", f"Q\n\n{STORY}")

@@ -61,11 +61,7 @@ def compare(
 
 
 def check_common_task(comparison: Comparison) -> None:
-    """Checks that at least one task compares several runs, unless there is a single run.
-
-    Raises:
-        UserError: Every task was run by one of the runs only.
-    """
+    """Raises UserError if every task was run by only one of several runs."""
     tasks: dict[Path, list[str]] = {}
     for board in comparison.boards:
         for run in dict.fromkeys(entry.run for entry in board.entries):

@@ -22,13 +22,11 @@ class Outcomes:
     """One pipeline on one task of a run."""
 
     job: FinishedJob  # the pipeline and the task, with the signature of the results
-    # Signatures of the metrics, by name; they identify the exact computation.
-    signatures: Mapping[str, str]
+    signatures: Mapping[str, str]  # of the metrics, which identify the exact computation
     sees_gold: bool  # whether a stage used references or evidence
     normalised: bool  # whether answers were normalised for the metrics
     tuned: int  # number of documents on which the pipeline's parameters were tuned
-    # Seconds of chunking, retrieval and reading per example; None if not measured.
-    seconds: float | None
+    seconds: float | None  # of chunking, retrieval and reading per example; None if not measured
     finished: Mapping[str, ExampleStatistics]  # finished examples by id, in task order
 
     @property
@@ -46,8 +44,7 @@ class Outcomes:
 def outcomes(runs: Sequence[Path]) -> list[Outcomes]:
     """Returns every pipeline on every task of these runs, in their order.
 
-    Raises:
-        UserError: A directory has no run, is named twice, or has no finished example.
+    Raises UserError if a directory has no run, is named twice, or has no finished example.
     """
     directories = [run.resolve() for run in runs]
     if repeated := next((run for run in runs if directories.count(run.resolve()) > 1), None):
@@ -100,8 +97,7 @@ class OracleGap:
     """Pipelines that differ only in the retriever, and of which some use oracles or baselines."""
 
     pipelines: tuple[str, ...]  # labels of the pipelines with real retrievers
-    # Retriever classes and labels of those with oracles or baselines, best first.
-    rungs: tuple[tuple[str, str], ...]
+    rungs: tuple[tuple[str, str], ...]  # classes and labels of oracles and baselines, best first
 
 
 def oracle_gaps(outcomes: Sequence[Outcomes], labels: Sequence[str]) -> tuple[OracleGap, ...]:

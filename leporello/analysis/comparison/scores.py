@@ -42,9 +42,7 @@ class Difference:
     high: float  # upper end of the interval
     p_bootstrap: float  # P-value of the paired bootstrap, two-sided
     p_randomisation: float  # P-value of approximate randomisation, two-sided
-    # `p_randomisation`, corrected with Holm's method for the number of pipelines tested by this
-    # metric on this task.
-    p_corrected: float
+    p_corrected: float  # the same by Holm's method, over the tested pipelines of the task
     wins: int  # number of examples with a higher score than the baseline's
     ties: int  # number of examples with the same score
     losses: int  # number of examples with a lower score
@@ -59,8 +57,7 @@ class Score:
     # Percentile interval of the bootstrap, (low, high); None if the metric cannot be resampled,
     # because it compares examples with each other.
     interval: tuple[float, float] | None
-    # Difference to the baseline; None for the baseline, and without an interval.
-    difference: Difference | None
+    difference: Difference | None  # None for the baseline, and without an interval
     examples: int  # number of examples that the metric can score
 
 

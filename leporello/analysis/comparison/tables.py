@@ -33,15 +33,13 @@ class PipelineScores:
     examples: int  # number of examples that are compared
     failures: int  # number of these that failed; they score as empty predictions
     shares: Mapping[str, float]  # mean shares of the coverage by column, 0 to 1
-    # Seconds of chunking, retrieval and reading per example; None if not measured.
-    seconds: float | None
+    seconds: float | None  # of chunking, retrieval and reading per example; None if not measured
     input_tokens: int  # number of input tokens of the reader
     output_tokens: int  # number of output tokens of the reader
     dollars: float | None  # cost of the reads in dollars, if the reader has prices
     sees_gold: bool  # whether a stage used references or evidence
     normalised: bool  # whether answers were normalised for the metrics
-    # Result of `leporello.jobs.results.selectivity` for the judging metric.
-    confidence: Mapping[str, float]
+    confidence: Mapping[str, float]  # `selectivity` by the judging metric
     tuned: int = 0  # number of documents on which the pipeline's parameters were tuned
 
 
@@ -70,11 +68,7 @@ class Comparison:
     draws: Draws
 
     def to_pandas(self) -> DataFrame:
-        """Returns a table with one row per task, metric and pipeline.
-
-        Raises:
-            UserError: pandas is not installed.
-        """
+        """Returns a table with one row per task, metric and pipeline; needs pandas."""
         return frame(rows_of(self))
 
     def _repr_html_(self) -> str:

@@ -29,8 +29,7 @@ class Submission:
 
     file: Path  # path of the CSV file
     rows: Mapping[str, int]  # number of predictions, by task
-    # Ids of examples that failed, by task; their predictions are empty.
-    failed: Mapping[str, tuple[str, ...]]
+    failed: Mapping[str, tuple[str, ...]]  # ids of failures by task; their predictions are empty
     splits: Mapping[str, str]  # name of the split, by task; leaderboards take `test`
 
 
@@ -74,11 +73,7 @@ def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "
 
 
 def leaderboard_named(name: str) -> tuple[Suite, SuiteSubmission]:
-    """Returns a suite and the format of its submissions.
-
-    Raises:
-        UserError: No benchmark of this name accepts submissions.
-    """
+    """Returns a suite and the format of its submissions; raises UserError if it has none."""
     suites = read_suites()
     suite = suites.get(name)
     if suite is None or suite.submission is None:

@@ -109,11 +109,7 @@ class Mlflow:
     """Logs to an MLflow experiment; `MLFLOW_TRACKING_URI` sets the server or folder."""
 
     def track(self, job: TrackedJob, project: str) -> None:
-        """Logs a job as a run.
-
-        Raises:
-            UserError: The extra `mlflow` is not installed.
-        """
+        """Logs a job as a run; needs the extra `mlflow`."""
         require("track --to mlflow", "mlflow")
         import mlflow
 
@@ -137,11 +133,7 @@ class Wandb:
     """Logs to a Weights & Biases project; variables such as `WANDB_MODE` configure it."""
 
     def track(self, job: TrackedJob, project: str) -> None:
-        """Logs a job as a run.
-
-        Raises:
-            UserError: The extra `wandb` is not installed.
-        """
+        """Logs a job as a run; needs the extra `wandb`."""
         require("track --to wandb", "wandb")
         import wandb
 

@@ -18,8 +18,7 @@ from leporello.cli.options import print_plain
 
 if TYPE_CHECKING:
     from leporello.analysis.cache_misses import Reuse
-    from leporello.analysis.datasets import JobDiscrepancy, TaskAnalysis
-    from leporello.analysis.distributions import Distribution, Histogram
+    from leporello.analysis.datasets import Distribution, Histogram, JobDiscrepancy, TaskAnalysis
     from leporello.cache.store import CacheEntry
     from leporello.config.reference.class_page import ClassPage
     from leporello.core.table import ResultTable

@@ -90,11 +90,7 @@ class LineProcess:
 
 
 def need_coco(metric: str) -> None:
-    """Checks that the programs of coco-caption and Java are installed.
-
-    Raises:
-        UserError: The extra `muld` is not installed, or Java is missing.
-    """
+    """Raises UserError if the extra `muld` or Java is not installed."""
     require(f"the metric {metric!r}", "pycocoevalcap")
     if shutil.which("java") is None:
         raise UserError(

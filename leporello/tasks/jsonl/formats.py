@@ -29,8 +29,7 @@ class Line(NamedTuple):
     number: int  # number of the line or row, from 1
     offset: int  # position where reading must start to find the row: a byte, or a row group
     size: int
-    # JSON of an object, or the object; None for a row above the size limit.
-    content: bytes | Mapping[str, Any] | None
+    content: bytes | Mapping[str, Any] | None  # JSON of an object, or the object; None if too large
     # Fields that the file adds to the row; fields of the row take precedence.
     given: Mapping[str, Any] = MappingProxyType({})
 
@@ -39,19 +38,14 @@ class Line(NamedTuple):
 class FileRows:
     """Rows of a file."""
 
-    # Whether reading can start at any row without reading earlier rows.
-    seeks: ClassVar[bool] = True
+    seeks: ClassVar[bool] = True  # whether reading can start at any row
 
     local: Path  # path of the file on this machine
     path: Path  # path of the file as in the config
     limit: int  # largest size of a row in bytes; larger rows have no content
 
     def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
-        """Yields the rows from one on, given its number and offset as in `Line`.
-
-        Raises:
-            UserError: The file is damaged, or has another format.
-        """
+        """Yields the rows from one on; raises UserError if the file is damaged."""
         raise NotImplementedError
 
 
@@ -85,13 +79,14 @@ class LineRows(FileRows):
             )
 
 
+STREAM = b"\xff\xff\xff\xff"  # the beginning of an Arrow stream
 # A row can contain a whole book, so a complete row group could take gigabytes (decision 38).
 _ROWS = 8  # rows that are decoded at once, each up to the size limit
 
 
 @dataclass(frozen=True)
 class ArrowRows(FileRows):
-    """An Arrow or Feather file, whose record batches are read one by one.
+    """An Arrow or Feather file, or a stream of `datasets`; record batches are read one by one.
 
     Offsets are numbers of record batches, or of row groups.
     """
@@ -128,6 +123,11 @@ class ArrowRows(FileRows):
     def _open(self, mapped: Any) -> tuple[list[str], Iterable[Any]]:  # noqa: ANN401 -- pyarrow has no types
         import pyarrow
 
+        is_stream = mapped.read(len(STREAM)) == STREAM
+        mapped.seek(0)
+        if is_stream:  # it has no index: batches before an offset are passed over in order
+            stream = pyarrow.ipc.open_stream(mapped)
+            return stream.schema.names, stream
         reader = pyarrow.ipc.open_file(mapped)
         return reader.schema.names, map(reader.get_batch, range(reader.num_record_batches))
 
@@ -149,17 +149,6 @@ class ArrowRows(FileRows):
         except faults as error:
             text = str(error).partition("\n")[0]
             raise UserError(f"{self.path}: is damaged, or is not a table: {text}") from None
-
-
-class ArrowStream(ArrowRows):
-    """An Arrow stream, as `datasets` saves it."""
-
-    def _open(self, mapped: Any) -> tuple[list[str], Iterable[Any]]:  # noqa: ANN401 -- pyarrow has no types
-        import pyarrow
-
-        reader = pyarrow.ipc.open_stream(mapped)
-        # A stream has no index: batches before an offset are passed over in order.
-        return reader.schema.names, reader
 
 
 class ParquetRows(ArrowRows):

@@ -14,8 +14,8 @@ from leporello.core.errors import did_you_mean
 from leporello.core.files import Stamp, opened, sha256, stamp
 from leporello.tasks.jsonl.formats import (
     PACKED,
+    STREAM,
     ArrowRows,
-    ArrowStream,
     FileRows,
     Line,
     LineRows,
@@ -36,7 +36,7 @@ _USTAR = 257  # offset of a tar's magic bytes
 _MARKS: Mapping[bytes, type[ArrowRows]] = {
     b"PAR1": ParquetRows,
     b"ARROW1": ArrowRows,
-    b"\xff\xff\xff\xff": ArrowStream,
+    STREAM: ArrowRows,
 }
 
 
@@ -47,15 +47,10 @@ class RowFiles:
     files: tuple[Path, ...]
     limit: int  # largest size of a row in bytes, expanded; larger rows have no content
     ignore: tuple[str, ...] = ()
-    # Columns by field, as for `renamed`; empty if the columns have the names of fields.
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)  # as for `renamed`
 
     def row(self, line: Line) -> Row:
-        """Returns a row; a row above the size limit has no text.
-
-        Raises:
-            RowError: All faults of the row.
-        """
+        """Returns a row, without text above the size limit; raises RowError with all faults."""
         if line.content is None:
             name = f"row {self.name(line.number)}"
             # Kept, since leaving it out would shift the numbers of all later rows.
@@ -70,11 +65,7 @@ class RowFiles:
         return validated(fields, self.ignore)
 
     def rows(self) -> Iterator[Line]:
-        """Yields all rows.
-
-        Raises:
-            UserError: A file cannot be read, or is not a file of rows.
-        """
+        """Yields all rows; raises UserError if a file is not a file of rows."""
         for number in range(len(self.files)):
             yield from self.numbered(self.opened(number).rows(), number)
 
@@ -142,11 +133,7 @@ class RowReader:
     _next: int = field(init=False)
 
     def read(self, number: int, offset: int, count: int) -> Iterator[Line]:
-        """Yields `count` rows, or fewer if the file has changed.
-
-        Raises:
-            UserError: The file cannot be read.
-        """
+        """Yields `count` rows, or fewer if the file has changed."""
         if (file := number >> LINES) != self._file:
             self._opened, self._file, self._next = self.source.opened(file), file, sys.maxsize
         # A table cannot start within a row group: a jump would decode the group from its first row

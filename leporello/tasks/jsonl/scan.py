@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +30,16 @@ CREATE INDEX by_id ON rows (id);
 CREATE INDEX by_document ON rows (document, line);
 INSERT INTO documents SELECT min(line), document FROM rows GROUP BY document;
 """
+_REPEATS = """
+SELECT line, rows.id, first FROM rows
+JOIN (SELECT id, min(line) AS first FROM rows GROUP BY id HAVING count(*) > 1) AS twice
+ON rows.id = twice.id WHERE line > first
+"""
+# With CROSS JOIN, SQLite keeps the order of the loops, and sorts nothing.
+_GROUPED = """
+SELECT rows.* FROM documents CROSS JOIN rows ON rows.document = documents.id
+ORDER BY documents.first, line
+"""
 
 
 class RowPlace(NamedTuple):
@@ -45,35 +55,21 @@ class RowPlace(NamedTuple):
     title: str
 
 
-class PlaceTable:
-    """Temporary table of rows; SQLite moves a large table to a temporary file."""
+def grouped(
+    table: sqlite3.Connection, path: Path, places: Iterable[RowPlace]
+) -> Iterator[RowPlace]:
+    """Stores rows in a table, and returns them grouped by document, otherwise in their order.
 
-    def __init__(self, path: Path, places: Iterable[RowPlace]) -> None:
-        """Fills the table with rows, in their order."""
-        # SQLite locks its own calls, so that examples may be read in another thread.
-        self._table = sqlite3.connect("", check_same_thread=False)
-        weakref.finalize(self, self._table.close)
-        with disk_errors(f"{path}: the table of its rows"):
-            self._table.executescript(UNPROTECTED + _TABLE)
-            self._table.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?)", places)
-            self._table.executescript(_INDEXES)
+    SQLite moves a large table to a temporary file.
 
-    def repeats(self) -> Iterator[tuple[int, str, int]]:
-        """Yields line, id and first line of the id, for each row with the id of an earlier row."""
-        yield from self._table.execute(
-            "SELECT line, rows.id, first FROM rows JOIN"
-            " (SELECT id, min(line) AS first FROM rows GROUP BY id HAVING count(*) > 1) AS twice"
-            " ON rows.id = twice.id WHERE line > first"
-        )
-
-    def rows(self) -> Iterator[RowPlace]:
-        """Yields the rows grouped by document; documents and their rows are in the file's order."""
-        # With CROSS JOIN, SQLite keeps the order of the loops, and sorts nothing.
-        rows = self._table.execute(
-            "SELECT rows.* FROM documents CROSS JOIN rows ON rows.document = documents.id"
-            " ORDER BY documents.first, line"
-        )
-        return map(RowPlace._make, rows)
+    Raises:
+        UserError: The disk is full.
+    """
+    with disk_errors(f"{path}: the table of its rows"):
+        table.executescript(UNPROTECTED + _TABLE)
+        table.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?)", places)
+        table.executescript(_INDEXES)
+    return map(RowPlace._make, table.execute(_GROUPED))
 
 
 class Scan:
@@ -94,29 +90,31 @@ class Scan:
             ConfigError: Faults of rows, and contradictions between rows; after the last document.
             UserError: A file cannot be read, or the disk is full.
         """
-        if adjacent:
-            rows = self._rows()
-        else:
-            table = PlaceTable(self._files.files[0], self._rows())
-            for line, row_id, first in table.repeats():
-                self._fault(line, f"id {row_id!r} is a duplicate of {self._files.location(first)}")
-            rows = table.rows()
-        first_lines: dict[str, int] = {}
-        for name, together in groupby(rows, key=lambda row: row.document):
-            places = [*together]
-            self._compare(places)
-            if (
-                adjacent
-                and (first := first_lines.setdefault(name, places[0].line)) < places[0].line
-            ):
-                hint = "with `adjacent`, they must follow each other"
-                earlier = self._files.location(first)
-                self._fault(places[0].line, f"document {name!r} has rows from {earlier} on; {hint}")
-            if len(first_lines) > _REMEMBERED:
-                first_lines.clear()
-            yield _document_rows(places)
+        rows = self._rows()
+        # SQLite locks its own calls, so that examples may be read in another thread.
+        with closing(sqlite3.connect("", check_same_thread=False)) as table:
+            if not adjacent:
+                rows = grouped(table, self._files.files[0], rows)
+                for line, row_id, first in table.execute(_REPEATS):
+                    earlier = self._files.location(first)
+                    self._fault(line, f"id {row_id!r} is a duplicate of {earlier}")
+            first_lines: dict[str, int] = {}
+            for name, together in groupby(rows, key=lambda row: row.document):
+                places = [*together]
+                self._compare(places)
+                if adjacent:
+                    self._check_adjacent(name, places[0].line, first_lines)
+                yield _document_rows(places)
         if self._faults:
             raise ConfigError(self._faults)
+
+    def _check_adjacent(self, name: str, line: int, first_lines: dict[str, int]) -> None:
+        if (first := first_lines.setdefault(name, line)) < line:
+            hint = "with `adjacent`, they must follow each other"
+            earlier = self._files.location(first)
+            self._fault(line, f"document {name!r} has rows from {earlier} on; {hint}")
+        if len(first_lines) > _REMEMBERED:
+            first_lines.clear()
 
     def _fault(self, line: int, text: str) -> None:
         self._faults.append(Fault(*self._files.place(line), text))

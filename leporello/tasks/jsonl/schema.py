@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -68,37 +68,36 @@ def _check_answer(answer: JsonValue) -> JsonValue:
     return answer
 
 
+_Filled: TypeAlias = Annotated[str, Field(min_length=1)]
+# [start, end] in characters of the document, or exact quotes from it.
+_Evidence: TypeAlias = Annotated[list[JsonValue], AfterValidator(_check_evidence)]
+# `date`, `{type: number, minimum: 0}`.
+_Type: TypeAlias = Annotated[JsonValue, AfterValidator(_check_answer)]
+
+
 class Row(BaseModel):
-    """One row of a file."""
+    """One row of a file; `JsonLines` describes its fields."""
 
     # The validator is built for the first row, so that checking a config stays fast.
     model_config = ConfigDict(
         strict=True, extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True
     )
 
-    id: Annotated[str, Field(min_length=1)]
-    document: str | None = None  # text of the document; may be empty, as in official data
-    # Path of the document, relative to the folder of the JSON Lines file; or URL.
-    document_path: Annotated[str, Field(min_length=1)] | None = None
+    id: _Filled
+    document: str | None = None  # may be empty, as in official data
+    document_path: _Filled | None = None  # relative to the folder of the file of rows; or a URL
     # Files, folders, patterns, archives or URLs that form one document.
     documents: Annotated[list[str], Field(min_length=1)] | None = None
-    # Name of a collection in a config's `collections`.
-    collection: Annotated[str, Field(min_length=1)] | None = None
-    # Id that the rows on a document share; one of them has its text or path.
-    document_id: Annotated[str, Field(min_length=1)] | None = None
-    question: str = ""  # the question; empty for summarisation
-    # Accepted answers.
+    collection: _Filled | None = None  # name of a collection in a config's `collections`
+    document_id: _Filled | None = None  # rows share it; one of them has the text or path
+    question: str = ""  # empty for summarisation
     references: list[str] = Field(default_factory=list)  # pydantic would deep-copy `[]`
-    choices: list[str] = Field(default_factory=list)  # allowed answers
-    # [start, end] in characters of the document, or exact quotes from it.
-    evidence: Annotated[list[JsonValue], AfterValidator(_check_evidence)] = Field(
-        default_factory=list
-    )
+    choices: list[str] = Field(default_factory=list)
+    evidence: _Evidence = Field(default_factory=list)
     title: str = ""
     group: str = ""
-    metadata: dict[str, JsonValue] = Field(default_factory=dict)  # any other values
-    # Type of the answer: `date`, `{type: number, minimum: 0}`.
-    answer: Annotated[JsonValue, AfterValidator(_check_answer)] = None
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    answer: _Type = None
 
     @model_validator(mode="after")
     def _has_document(self) -> Row:
@@ -147,11 +146,7 @@ def sources(source: str) -> tuple[str, tuple[str, ...]]:
 
 
 def validated(fields: Mapping[str, Any], ignore: Collection[str] = ()) -> Row:
-    """Returns a row with these fields.
-
-    Raises:
-        RowError: All faults of the row.
-    """
+    """Returns a row with these fields; raises RowError with all faults."""
     try:
         return Row.model_validate({k: v for k, v in fields.items() if k not in ignore})
     except ValidationError as error:
@@ -168,12 +163,9 @@ def decode(line: bytes, *, strict: bool = True) -> Mapping[str, Any]:
         text = line.removeprefix(codecs.BOM_UTF8).rstrip().decode()
         fields = (_STRICT if strict else _LENIENT).decode(text)
     except UnicodeDecodeError as error:
-        raise RowError(
-            [
-                f"byte {error.start} of the line is not UTF-8, but looks like"
-                f" {(encoding := looks_like(line))}; convert the file: iconv -f {encoding} -t UTF-8"
-            ]
-        ) from None
+        advice = f"{(encoding := looks_like(line))}; convert the file: iconv -f {encoding} -t UTF-8"
+        problem = f"byte {error.start} of the line is not UTF-8, but looks like {advice}"
+        raise RowError([problem]) from None
     except json.JSONDecodeError as error:
         hint = "; write one object per line, not a list" if line.lstrip().startswith(b"[") else ""
         problem = f"{error.msg.removesuffix(' at')} at character {error.pos + 1}{hint}"
@@ -227,11 +219,7 @@ def _shown(value: object) -> str:
 
 
 def located(items: Sequence[JsonValue], document: Document) -> tuple[Span, ...]:
-    """Returns the spans of evidence, whose quotes are searched in the document.
-
-    Raises:
-        RowError: Evidence is not in the document, or a quote is not unique.
-    """
+    """Returns the spans of evidence; raises RowError if a quote is missing or not unique."""
     spans: list[Span] = []
     faults: list[str] = []
     for item in items:

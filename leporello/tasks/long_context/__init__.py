@@ -1,6 +1,5 @@
 """Newer benchmarks of long documents, with their prompts in YAML files.
 
 Begin with `templates` (data files, prompts, and generated examples), then `longbench`. RULER and
-BABILong generate their texts: `recipes` and `sources` write those of `ruler`, `babi` the facts of
-`babilong`.
+BABILong generate their texts; `recipes` and `sources` write those of `ruler`.
 """

@@ -26,11 +26,7 @@ from leporello.text.sentences import sentence_spans
 
 @cache
 def word_list(kind: str) -> tuple[str, ...]:
-    """Returns words of a kind (`noun`, `adjective`, `verb`), sorted.
-
-    Raises:
-        UserError: The package `wonderwords` is not installed.
-    """
+    """Returns words of a kind (`noun`, `adjective`, `verb`), sorted; needs `wonderwords`."""
     require("words of RULER's tasks", "wonderwords")
     text = (files("wonderwords") / "assets" / f"{kind}list.txt").read_text(encoding="utf-8")
     return tuple(sorted({line.strip() for line in text.splitlines() if line.strip()}))
@@ -98,8 +94,7 @@ class Asked:
     answers: tuple[str, ...]
     documents: tuple[int, ...]
     related: tuple[int, ...] = ()  # other documents on the same subject
-    # Document, start and end of each text that proves the answer.
-    evidence: tuple[tuple[int, int, int], ...] = ()
+    evidence: tuple[tuple[int, int, int], ...] = ()  # document, start and end of each proof
 
 
 @dataclass(frozen=True, slots=True)

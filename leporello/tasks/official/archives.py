@@ -46,8 +46,7 @@ class Archive:
     # A zip, a bz2 file, plain JSON Lines, a Parquet file (whose rows are its lines), or a JSON list
     # of objects without inner ones.
     path: Path
-    # Possible names of the member of a zip; the first that exists is read.
-    members: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()  # names in a zip, of which the first that exists is read
 
     def __str__(self) -> str:
         return f"{self.path} ({self.members[0]})" if self.members else str(self.path)
@@ -135,11 +134,7 @@ def zip_or_folder(folder: Path, zipped: str, *members: str) -> tuple[Archive, Ar
 
 
 def check_split(task: str, split: str, splits: Sequence[str]) -> None:
-    """Checks that a task, such as `scrolls/qasper`, has a split.
-
-    Raises:
-        UserError: The task has no such split.
-    """
+    """Raises UserError if a task, such as `scrolls/qasper`, does not have a split."""
     if split not in splits:
         raise UserError(f"task {task} has no split {split!r}{did_you_mean(split, splits)}")
 

@@ -73,11 +73,7 @@ class Benchmark(LaidOut):
 
     @property
     def archive(self) -> Archive:
-        """The split's rows.
-
-        Raises:
-            UserError: The split or the file does not exist.
-        """
+        """The split's rows; raises UserError if the split or the file does not exist."""
         check_split(self.full_name, self.split, self.splits)
         folder = data_directory(self.data) / self.benchmark
         return present(self.full_name, self.places(folder), self.by_hand)
@@ -89,11 +85,7 @@ class Benchmark(LaidOut):
 
     @property
     def published(self) -> Published | None:
-        """The split's file on the hub; None without a repository.
-
-        Raises:
-            UserError: The split does not exist.
-        """
+        """The split's file on the hub, if any; raises UserError for another split."""
         if not self.repository:
             return None
         check_split(self.full_name, self.split, self.splits)
@@ -183,11 +175,7 @@ def _examples(group: DocumentGroup, first: Example, file: str) -> Iterator[Examp
 
 
 def text_of(row: Mapping[str, Any], name: str) -> str:
-    """Returns a field that must be text.
-
-    Raises:
-        RowError: The field is missing, or has another type.
-    """
+    """Returns a field; raises RowError if it is missing or not text."""
     if not isinstance(value := _field(row, name), str):
         raise RowError([f"field {name!r} must be text, got {json.dumps(value):.60}"])
     return value
@@ -200,11 +188,7 @@ def _field(row: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 -- any JSO
 
 
 def outputs(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns the gold answers of a row; empty if the benchmark does not publish them.
-
-    Raises:
-        RowError: The field is neither text, nor a list of texts, nor null, nor missing.
-    """
+    """Returns the gold answers of a row, which may be missing; raises RowError for other types."""
     value = row.get("output")
     listed = [] if value is None else value if isinstance(value, list) else [value]
     if not all(isinstance(item, str) for item in listed):
@@ -213,11 +197,7 @@ def outputs(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def texts_of(row: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Returns a field that must be a list of texts; null counts as empty.
-
-    Raises:
-        RowError: The field is missing, or has another type.
-    """
+    """Returns a list of texts, empty for null; raises RowError if it is missing or another type."""
     value = [] if _field(row, name) is None else row[name]
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise RowError([f"field {name!r} must be a list of texts, got {value!r:.60}"])
@@ -225,11 +205,7 @@ def texts_of(row: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def one_of(row: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> str:
-    """Returns a field that must have an allowed value.
-
-    Raises:
-        RowError: The field is missing, or has another value.
-    """
+    """Returns a field; raises RowError if its value is not allowed."""
     if (value := row.get(name)) not in allowed:
         raise RowError([f"field {name!r} must be one of {', '.join(allowed)}, got {value!r:.60}"])
     return str(value)
