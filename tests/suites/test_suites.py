@@ -93,8 +93,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
             write_rows(folder / f"{task}.{split}.jsonl", *rows)
     config = [folder / "own.yaml"]
     run([], config=config, suite="tiny", out=folder / "runs" / "whole", workers=0)
-    task, out = ["tiny/short"], folder / "runs" / "lead"
-    run(["lead"], task, config=config, suite="tiny", out=out, workers=0)
+    short, out = ["tiny/short"], folder / "runs" / "lead"
+    run(["lead"], short, config=config, suite="tiny", out=out, workers=0)
     return folder
 
 
