@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean, median, pstdev
 from typing import Literal
 
 from leporello.analysis.finished import FinishedRun
@@ -135,10 +135,8 @@ def analyze_examples(
 ) -> TaskAnalysis:
     """Returns statistics of a task's data, computed document by document.
 
-    Args:
-        examples: Examples, grouped by document; they are iterated once.
-        spread_of: Text to locate in the document. For ContractNLI, whose references are labels,
-            the paper locates the hypothesis, which is the question.
+    The examples are grouped by document, and iterated once. `spread_of` is the text to locate: for
+    ContractNLI, whose references are labels, the paper locates the hypothesis, the question.
     """
     inputs, outputs = array("d"), array("d")
     deviations, shares = array("d"), array("d")
@@ -241,8 +239,7 @@ def _deviation(text: str, document: Document) -> float | None:
     positions = [first[bigram] for bigram in bigrams if bigram in first]
     if len(positions) < 2:  # noqa: PLR2004 -- one position has no spread
         return None
-    mean = fmean(positions)
-    return math.sqrt(fmean((position - mean) ** 2 for position in positions))
+    return pstdev(positions)
 
 
 # The references of these tasks are labels, so the paper locates the hypothesis of the question.
@@ -259,16 +256,7 @@ class JobDiscrepancy:
 
 
 def analyze_task(task: str, config: Sequence[Path] = (), split: str = "") -> TaskAnalysis:
-    """Returns statistics of a task's data.
-
-    Args:
-        task: Name of the task.
-        config: Config files, merged over the built-in one.
-        split: Name of a split that replaces the task's split.
-
-    Raises:
-        UserError: The task does not exist, or its data cannot be read.
-    """
+    """Returns statistics of a task's data; a split replaces the task's split."""
     [spec] = load_config(config).tasks_named([task])
     source = (spec.with_split(split) if split else spec).spec.build()
     of_question = task.rpartition("/")[2] in _SPREAD_OF_QUESTION

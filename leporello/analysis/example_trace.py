@@ -41,7 +41,10 @@ class Gold:
         """
         cover = merge(spans)
         # The best one, since any single place of a reference proves the answer (decision 25).
-        return max(_covered_share(text, alternative, cover) for alternative in self.alternatives)
+        return max(
+            1 - sum(letters(text, outside(span, cover)) for span in proof) / letters(text, proof)
+            for proof in self.alternatives
+        )
 
     def recall_curve(
         self, text: str, hits: Iterable[Sequence[Span]]
@@ -95,11 +98,6 @@ def _trimmed(text: str, span: Span) -> Span:
     inner = text[span.start : span.end]
     start = span.start + len(inner) - len(inner.lstrip())
     return Span(start, start + len(inner.strip()))
-
-
-def _covered_share(text: str, alternative: Sequence[Span], cover: Sequence[Span]) -> float:
-    uncovered = sum(letters(text, outside(span, cover)) for span in alternative)
-    return 1 - uncovered / letters(text, alternative)
 
 
 def _recall_steps(

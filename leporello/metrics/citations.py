@@ -127,11 +127,5 @@ def _claims(example: Example) -> list[str]:
 def _percentages(
     recalled: Sequence[bool], precise: Sequence[bool], claims: Sequence[bool]
 ) -> Statistics:
-    return {
-        name: _FULL * fmean(flags) if flags else 0.0
-        for name, flags in (
-            ("citations", recalled),
-            ("citation_precision", precise),
-            ("claim_recall", claims),
-        )
-    }
+    by_name = {"citations": recalled, "citation_precision": precise, "claim_recall": claims}
+    return {name: _FULL * fmean(flags) if flags else 0.0 for name, flags in by_name.items()}

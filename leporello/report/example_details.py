@@ -114,16 +114,9 @@ class Detail:
         document = example.document
         if document.sha256 not in self._indices:
             self._indices[document.sha256] = len(self.documents)
-            self.documents.append(
-                {
-                    "id": document.id,
-                    "title": cut(document.title, _OUTPUT),
-                    "length": len(document.text),
-                    "losses": loss_lines(document.losses)[:_PASSAGES],
-                    "excerpts": {},
-                    "places": {},
-                }
-            )
+            title, losses = cut(document.title, _OUTPUT), loss_lines(document.losses)[:_PASSAGES]
+            facts = {"id": document.id, "title": title, "length": len(document.text)}
+            self.documents.append({**facts, "losses": losses, "excerpts": {}, "places": {}})
         return self._indices[document.sha256]
 
     def _render(
@@ -142,34 +135,23 @@ def job_detail(
 ) -> dict[str, Any]:
     """Returns the results of one job for an example."""
     failure, prediction = row.failure, row.prediction
-    fields: dict[str, Any] = {
-        "scores": dict(scores),
-        "lost_at": lost_at,
-        "calls": [],
-        "hits": [],
-        "passages": {},
-    }
+    fields: dict[str, Any] = {"scores": dict(scores), "lost_at": lost_at}
     if prediction is None:
         assert failure is not None
-        return {
-            **fields,
-            "failure": {"stage": failure["stage"], "error": cut(failure["error"], _LONG)},
-        }
+        lost = {"stage": failure["stage"], "error": cut(failure["error"], _LONG)}
+        return {**fields, "calls": [], "hits": [], "passages": {}, "failure": lost}
     calls = row.calls
+    passages = {
+        rank: {**p, "text": cut(p["text"], _LITERAL), "spans": p["spans"][:_SPANS]}
+        for rank, p in prediction.get("passages", {}).items()
+        if int(rank) < limits.hits
+    }
     return {
         **fields,
         "prediction": cut(prediction["prediction"], _LONG),
         **_raw(prediction),
         "hits": prediction["hits"][: limits.hits],
-        "passages": {
-            rank: {
-                **passage,
-                "text": cut(passage["text"], _LITERAL),
-                "spans": passage["spans"][:_SPANS],
-            }
-            for rank, passage in prediction.get("passages", {}).items()
-            if int(rank) < limits.hits
-        },
+        "passages": passages,
         "more_hits": max(0, len(prediction["hits"]) - limits.hits),
         "selected": _selected(prediction),
         "read": prediction["read"][:_SPANS],
@@ -204,14 +186,12 @@ def _raw(prediction: Mapping[str, Any]) -> dict[str, str]:
 
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     output, passages = call["output"], call["passages"]
+    shown = [cut(p, _LITERAL) if isinstance(p, str) else p for p in passages[:_PASSAGES]]
     scores = {name: output[name] for name in ("score", "cut", "span") if output.get(name)}
     return {
         "round": call["round"],
         "question": cut(call["question"], _OUTPUT),
-        "passages": [
-            cut(passage, _LITERAL) if isinstance(passage, str) else passage
-            for passage in passages[:_PASSAGES]
-        ],
+        "passages": shown,
         "more_passages": max(0, len(passages) - _PASSAGES),
         **({"error": cut(output["error"], _LONG)} if "error" in output else {}),
         "text": cut(output.get("text", ""), _OUTPUT),

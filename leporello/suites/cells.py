@@ -60,9 +60,7 @@ class PublishedPaper:
 def published_of(suite: Suite) -> PublishedPaper:
     """Returns the published numbers of a suite; empty if it has no data file.
 
-    Raises:
-        UserError: The file cannot be read.
-        ConfigError: The file has faults, or does not have a table, row or column of the suite.
+    Raises ConfigError for faults of the file, and for tables, rows and columns that it lacks.
     """
     if suite.file is None:
         return PublishedPaper()
@@ -78,12 +76,7 @@ def published_of(suite: Suite) -> PublishedPaper:
 
 
 def check_published(suites: Mapping[str, Suite]) -> None:
-    """Reads the published numbers of all suites.
-
-    Raises:
-        UserError: A file cannot be read.
-        ConfigError: All faults of the files.
-    """
+    """Reads the published numbers of all suites; raises ConfigError with all faults."""
     build_all(suites.values(), published_of)
 
 

@@ -51,13 +51,10 @@ def suite_tables(
     table: str = "",
     files: Sequence[ConfigSource] = (),
 ) -> list[SuiteTable]:
-    """Returns a paper's tables, with a row for each pipeline of runs.
+    """Returns a paper's tables, with a row for each pipeline of runs, or of folders with runs.
 
-    Args:
-        suite: The suite.
-        runs: Directories of runs, or folders with runs.
-        table: Name of the only table; if empty, all tables, or with runs only those of the suite.
-        files: The user's files with the pipelines of their rows.
+    A table's name selects it; by default there are all tables, or with runs only those of the
+    suite. `files` are the user's files with the pipelines of their rows.
 
     Raises:
         UserError: The table or a run does not exist, or two runs have the same cell.

@@ -108,21 +108,11 @@ class JsonLines(LaidOut):
         return find_files(self.path, self.split, self.suffixes)
 
     def check(self) -> None:
-        """Checks all rows, but does not open the documents' files.
-
-        Raises:
-            ConfigError: All faults of rows, with their lines.
-            UserError: The file cannot be read, or has no rows.
-        """
+        """Checks all rows, without the documents; raises ConfigError with all faults."""
         self._layout()
 
     def check_documents(self) -> None:
-        """Checks all rows, and reads the documents' files without parsing them.
-
-        Raises:
-            ConfigError: All faults of rows, or all files that cannot be read, with their lines.
-            UserError: The file of rows cannot be read, or has no rows.
-        """
+        """Checks all rows and that the documents' files can be read; raises ConfigError."""
         if faults := [*self._unreadable()]:
             raise ConfigError(faults)
 

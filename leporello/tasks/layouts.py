@@ -44,7 +44,9 @@ class Layout:
         self._content = content
         self._end = content.rfind(b"\n", 0, len(content) - 1) + 1
         last = json.loads(content[self._end :])
-        if not isinstance(last, dict) or last.get("crc32") != self._checksum():
+        with memoryview(content) as view:
+            checksum = zlib.crc32(view[: self._end])
+        if not isinstance(last, dict) or last.get("crc32") != checksum:
             raise ValueError("is damaged")
         self.examples: int = last["examples"]
         self.facts: Mapping[str, Any] = last["facts"]
@@ -55,10 +57,6 @@ class Layout:
             end = self._content.find(b"\n", start)
             yield DocumentRows(*from_json(self._content[start:end]))
             start = end + 1
-
-    def _checksum(self) -> int:
-        with memoryview(self._content) as view:
-            return zlib.crc32(view[: self._end])
 
 
 class LaidOut:
@@ -87,16 +85,13 @@ class LaidOut:
 def cached_layout(
     key: JSON, documents: Iterable[DocumentRows], facts: Mapping[str, JSON]
 ) -> Layout:
-    """Returns a layout, from its file if it exists.
+    """Returns a layout, from its file if it exists; raises UserError if the disk is full.
 
     Args:
         key: JSON on which the layout depends, in addition to this package's code; None if that is
             unknown, and the layout must not be cached.
         documents: Documents, iterated only without a file. If they raise, no file is written.
         facts: Further values to store; may be filled while the documents are iterated.
-
-    Raises:
-        UserError: The disk is full.
     """
     path = _path(key)
     if path and (layout := _read(path)):

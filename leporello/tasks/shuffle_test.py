@@ -102,12 +102,7 @@ class ShuffleTest:
         return to_path(str(self.path).replace("{split}", self.split))
 
     def check(self) -> None:
-        """Checks all rows.
-
-        Raises:
-            ConfigError: The first faults of rows, with their lines.
-            UserError: The file cannot be read, or has no rows.
-        """
+        """Checks all rows; raises ConfigError with the first faults, with their lines."""
         self._count()
 
     def examples(self) -> Iterator[Example]:

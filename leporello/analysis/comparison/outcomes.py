@@ -49,14 +49,13 @@ def outcomes(runs: Sequence[Path]) -> list[Outcomes]:
     directories = [run.resolve() for run in runs]
     if repeated := next((run for run in runs if directories.count(run.resolve()) > 1), None):
         raise UserError(f"{repeated}: the run is named twice")
-    return [job for run in runs for job in _of_run(run)]
-
-
-def _of_run(run: Path) -> list[Outcomes]:
-    jobs = [_outcomes_of(job) for job in FinishedRun.at(run).jobs]
-    if not any(job.finished for job in jobs):
-        raise UserError(f"{run}: this run has no finished examples yet")
-    return [job for job in jobs if job.finished]
+    all_outcomes = []
+    for run in runs:
+        jobs = [_outcomes_of(job) for job in FinishedRun.at(run).jobs]
+        if not any(job.finished for job in jobs):
+            raise UserError(f"{run}: this run has no finished examples yet")
+        all_outcomes += [job for job in jobs if job.finished]
+    return all_outcomes
 
 
 def _outcomes_of(job: FinishedJob) -> Outcomes:

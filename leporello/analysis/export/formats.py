@@ -82,13 +82,8 @@ def _schema(metrics: Mapping[str, Metric]) -> pa.Schema:
     texts = ("pipeline", "task", "id", "prediction", "failed", "document_sha256")
     counts = (*Coverage.__slots__, "input_tokens", "output_tokens")
     scores = ("dollars", *(f"score_{name}" for name in metrics))
-    return pa.schema(
-        [
-            *((name, pa.string()) for name in texts),
-            *((name, pa.int64()) for name in counts),
-            *((name, pa.float64()) for name in scores),
-        ]
-    )
+    kinds = ((texts, pa.string()), (counts, pa.int64()), (scores, pa.float64()))
+    return pa.schema([(name, kind) for names, kind in kinds for name in names])
 
 
 def _rows(job: FinishedJob, metrics: Mapping[str, Metric]) -> Iterator[dict[str, Any]]:

@@ -58,11 +58,12 @@ def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "
         raise UserError(f"no submission to {benchmark}: {'; '.join(faults)} in these runs{suffix}")
     finished = {task: _predictions(job) for task, job in jobs.items()}
     ids = {task: [example.id for example in job.examples()] for task, job in jobs.items()}
-    text = submission_csv(
-        {task: _in_order(predictions, ids[task]) for task, (predictions, _) in finished.items()},
-        benchmark,
-        ids,
-    )
+    # In the order of the task; unknown ids come last.
+    ordered = {
+        task: {id_: predictions[id_] for id_ in ids[task] if id_ in predictions} | predictions
+        for task, (predictions, _) in finished.items()
+    }
+    text = submission_csv(ordered, benchmark, ids)
     _write(file, text)
     return Submission(
         file=file,
@@ -176,12 +177,6 @@ def _run_twice(first: FinishedJob, second: FinishedJob) -> str:
     is_same = first.pipeline == second.pipeline
     hint = "" if is_same else "; choose a pipeline or a row with --pipeline"
     return f"{first.task} was run twice: {runs}{hint}"
-
-
-def _in_order(predictions: Mapping[str, str], ids: Sequence[str]) -> dict[str, str]:
-    """Returns the predictions in the order of the task; unknown ids come last."""
-    ordered = {id_: predictions[id_] for id_ in ids if id_ in predictions}
-    return ordered | dict(predictions)
 
 
 def _write(file: Path, content: bytes) -> None:

@@ -25,14 +25,11 @@ _CARD = "README.md"
 
 
 def find_files(path: Path, split: str, suffixes: Collection[str]) -> tuple[Path, ...]:
-    """Returns the files of a split, in the order of their rows.
+    """Returns the files of a split, in the order of their rows; raises UserError if there are none.
 
     The path is a file, a folder, a pattern such as `rows-*.jsonl.gz`, a folder that `datasets`
     saved, or `hf://datasets/OWNER/NAME`. In a folder, files with these suffixes are read,
     compressed or not.
-
-    Raises:
-        UserError: No file is found; or only one of the split and `{split}` in the path is given.
     """
     has_place = "{split}" in str(path)
     if has_place and not split:

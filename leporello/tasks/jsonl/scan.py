@@ -60,10 +60,7 @@ def grouped(
 ) -> Iterator[RowPlace]:
     """Stores rows in a table, and returns them grouped by document, otherwise in their order.
 
-    SQLite moves a large table to a temporary file.
-
-    Raises:
-        UserError: The disk is full.
+    SQLite moves a large table to a temporary file. Raises UserError if the disk is full.
     """
     with disk_errors(f"{path}: the table of its rows"):
         table.executescript(UNPROTECTED + _TABLE)

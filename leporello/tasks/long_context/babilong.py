@@ -52,9 +52,7 @@ class Stories:
 def stories(folder: Path, name: str, split: str) -> Stories:
     """Reads a file such as `qa1_single-supporting-fact_train.txt`, in the given folder or below.
 
-    Raises:
-        UserError: No file or several files match.
-        ConfigError: Lines do not have bAbI's format.
+    Raises UserError if not exactly one file matches, and ConfigError for lines of another format.
     """
     files = sorted(folder.rglob(f"{name}_*_{split}.txt"))
     if len(files) != 1:

@@ -62,8 +62,7 @@ class Background:
 def background(path: Path | None, otherwise: str) -> Background:
     """Returns the texts of all files in a folder, in the order of their names; or a default text.
 
-    Raises:
-        UserError: The folder does not exist, a file cannot be read, or all files are empty.
+    Raises UserError if there are none, or a file cannot be read.
     """
     text = " ".join(map(_text, _files(path))) if path else otherwise
     text = re.sub(r"\s+", " ", text).strip()
@@ -107,11 +106,7 @@ class QuestionFile:
 
 
 def question_file(path: Path) -> QuestionFile:
-    """Reads `dev-v2.0.json` of SQuAD or `hotpot_dev_distractor_v1.json`, under any name.
-
-    Raises:
-        UserError: The file does not exist, or has neither format.
-    """
+    """Reads an official file of SQuAD 2.0 or HotpotQA; raises UserError for other files."""
     if not path.exists():
         raise UserError(
             f"there is no {path}: RULER's qa_1 is made from SQuAD's dev-v2.0.json as squad.json,"

@@ -54,8 +54,7 @@ class Archive:
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Yields line numbers from 1 and lines, including blank ones; one line is in memory.
 
-        Raises:
-            UserError: The file cannot be read, is truncated or damaged, or has no such member.
+        Raises UserError if the file is truncated or damaged, or has no such member.
         """
         number = 0
         if self.path.suffix == ".parquet":
@@ -140,13 +139,7 @@ def check_split(task: str, split: str, splits: Sequence[str]) -> None:
 
 
 def present(task: str, archives: Sequence[Archive], source: str = "") -> Archive:
-    """Returns the first archive of a task's split that exists.
-
-    The source is the URL for a manual download; empty if `fetch` downloads the file.
-
-    Raises:
-        UserError: No archive exists.
-    """
+    """Returns the first archive that exists; raises UserError with advice if there is none."""
     for archive in archives:
         if archive.path.exists():
             return archive

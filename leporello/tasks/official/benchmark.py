@@ -116,10 +116,8 @@ class Benchmark(LaidOut):
     def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:  # noqa: ARG002 -- part of `Sharded`
         """Yields the examples on documents of the layout; fast if documents are in ascending order.
 
-        An example with faulty data has a `fault` and no references.
-
-        Raises:
-            UserError: The file is missing, damaged, or has changed.
+        An example with faulty data has a `fault` and no references. Raises UserError if the file is
+        damaged, or has changed.
         """
         archive, [groups, numbered] = self.archive, tee(map(DocumentGroup.of, documents))
         rows = _row_reader(archive, stamp(archive.path)).items(group.number for group in numbered)

@@ -65,9 +65,7 @@ class RowIndex:
     def read(self) -> Iterator[DocumentRows]:
         """Reads all rows, then yields the documents in the order of their first rows.
 
-        Raises:
-            ConfigError: The first rows that are faulty or contradict each other.
-            UserError: The file is damaged, or has no rows.
+        Raises ConfigError for faulty and contradicting rows, and UserError if there are none.
         """
         digest, number = hashlib.sha256(), 0
         for line, content in self._archive.lines():
