@@ -230,7 +230,7 @@ def trace_example(
     reads = [_spans_in(call["passages"]) for call in finished.calls]
 
     def is_whole(span: Span) -> bool:
-        return cover.holds(span) or any(_covered_share(text, [span], read) == 1 for read in reads)
+        return cover.holds(span) or any(not letters(text, outside(span, r)) for r in reads)
 
     return replace(
         trace,
