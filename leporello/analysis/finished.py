@@ -31,7 +31,7 @@ class FinishedRun:
 
     @classmethod
     def at(cls, path: Path) -> FinishedRun:
-        """Returns the run in a directory; raises UserError if there is none."""
+        """Returns the run in a directory; raises UserError if it has no run."""
         return cls(RunDirectory.of_run(path))
 
     @cached_property

@@ -166,7 +166,7 @@ class Cell:
 
 
 def cells_of(runs: Sequence[Path], suite: Suite) -> list[Cell]:
-    """Returns the results of runs on a suite's tasks; raises UserError if there are none."""
+    """Returns the results of runs on a suite's tasks; without any, raises UserError."""
     directories = dict.fromkeys(path.resolve() for run in runs for path in runs_in(run))
     cells = [cell for path in directories for cell in _of_run(path, suite)]
     if runs and not cells:

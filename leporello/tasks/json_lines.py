@@ -104,7 +104,7 @@ class JsonLines(LaidOut):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files of the split, in order; raises UserError if there are none."""
+        """The files of the split, in order; without any, raises UserError."""
         return find_files(self.path, self.split, self.suffixes)
 
     def check(self) -> None:

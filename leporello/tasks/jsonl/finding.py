@@ -25,7 +25,7 @@ _CARD = "README.md"
 
 
 def find_files(path: Path, split: str, suffixes: Collection[str]) -> tuple[Path, ...]:
-    """Returns the files of a split, in the order of their rows; raises UserError if there are none.
+    """Returns the files of a split, in the order of their rows; without any, raises UserError.
 
     The path is a file, a folder, a pattern such as `rows-*.jsonl.gz`, a folder that `datasets`
     saved, or `hf://datasets/OWNER/NAME`. In a folder, files with these suffixes are read,

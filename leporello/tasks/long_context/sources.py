@@ -62,7 +62,7 @@ class Background:
 def background(path: Path | None, otherwise: str) -> Background:
     """Returns the texts of all files in a folder, in the order of their names; or a default text.
 
-    Raises UserError if there are none, or a file cannot be read.
+    Raises UserError without any, or if a file cannot be read.
     """
     text = " ".join(map(_text, _files(path))) if path else otherwise
     text = re.sub(r"\s+", " ", text).strip()

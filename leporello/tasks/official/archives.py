@@ -139,7 +139,7 @@ def check_split(task: str, split: str, splits: Sequence[str]) -> None:
 
 
 def present(task: str, archives: Sequence[Archive], source: str = "") -> Archive:
-    """Returns the first archive that exists; raises UserError with advice if there is none."""
+    """Returns the first archive that exists; without one, raises UserError with advice."""
     for archive in archives:
         if archive.path.exists():
             return archive

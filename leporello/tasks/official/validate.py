@@ -65,7 +65,7 @@ class RowIndex:
     def read(self) -> Iterator[DocumentRows]:
         """Reads all rows, then yields the documents in the order of their first rows.
 
-        Raises ConfigError for faulty and contradicting rows, and UserError if there are none.
+        Raises ConfigError for faulty and contradicting rows; UserError without any row.
         """
         digest, number = hashlib.sha256(), 0
         for line, content in self._archive.lines():
