@@ -30,6 +30,7 @@ class Web:
         status: If not 0, status with which all requests are refused.
         cut: If not 0, number of bytes after which downloads break off.
         failing: If not 0, status with which downloads after the first one are refused.
+        etag: ETag of all files; by default, their hashes.
         password: Password that the user `me` must send.
         elsewhere: Address to redirect to.
         trickle: Seconds between the bytes of an answer.
@@ -41,6 +42,7 @@ class Web:
     status: int = 0
     cut: int = 0
     failing: int = 0
+    etag: str = ""
     password: str = ""
     elsewhere: str = ""
     trickle: float = 0.0
@@ -110,7 +112,7 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:  # noqa: C901 -- a case 
             content = file[int(start[1]) :] if start else file
             self.send_response(206 if start else 200)
             self.send_header("Content-Length", str(len(content)))
-            self.send_header("ETag", f'"{hashlib.sha256(file).hexdigest()}"')
+            self.send_header("ETag", f'"{web.etag or hashlib.sha256(file).hexdigest()}"')
             self.end_headers()
             if with_body:
                 self.wfile.write(content[: web.cut or None])
