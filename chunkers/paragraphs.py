@@ -1,4 +1,4 @@
-"""Chunks of complete paragraphs."""
+"""Chunks of complete sentences, paragraphs and sections."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from itertools import pairwise
 
 from leporello import Document, Span
 from leporello.chunkers.lines import line_starts
-from leporello.chunkers.packing import Units, divided, pack, spans, units
-from leporello.core.protocols import Count, ModelSource
+from leporello.chunkers.packing import Units, divided, pack, packed_within, spans, units
+from leporello.core.notes import note
+from leporello.core.protocols import Count, ModelSource, Positive
+from leporello.text.headings import headings, is_bare
 from leporello.text.sentences import sentence_starts
 
 
@@ -53,3 +55,80 @@ def _paragraph_starts(text: str) -> list[int]:
     """Returns the ends of blank lines, at which paragraphs begin."""
     lines = pairwise(line_starts(text))
     return [end for start, end in lines if text[start:end].isspace()]
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Packs complete sentences into chunks of at most `size` tokens.
+
+    At most `size` of the document's tokens start within a chunk: a longer sentence is cut between
+    tokens, and its pieces are packed like sentences. A blank line always ends a sentence.
+
+    Attributes:
+        size: Maximum number of tokens per chunk.
+        overlap: Number of sentences at the end of a chunk that the next chunk repeats; fewer if
+            the sentence after them would not fit.
+        tokenizer: Tokenizer that counts: `words`, or a Hugging Face tokenizer by path or hub id.
+    """
+
+    size: Positive = 200
+    overlap: Count = 0
+    tokenizer: ModelSource = "words"
+
+    def chunk(self, document: Document) -> Iterator[Span]:
+        """Yields the spans in document order."""
+        pieces = units(document, self.tokenizer, sentence_starts(document.text))
+        # A table or list without stops is one sentence, of any length.
+        pieces = divided(document, self.tokenizer, pieces, self.size)
+        return pack(pieces, self.size, lambda unit: max(0, unit - self.overlap))
+
+
+@dataclass(frozen=True)
+class Sections:
+    """Sections with their headings, one per chunk (MuLD, section 4: "based on section headings").
+
+    A section's text ends at the next heading, even that of a subsection. The text before the first
+    heading is a chunk; a heading without text is in the chunk of its first subsection. A document
+    without headings is divided at paragraphs, with a note.
+
+    Attributes:
+        size: Maximum number of tokens per chunk, if sections are split or there are no headings.
+        tokenizer: Tokenizer that counts: `words`, or a Hugging Face tokenizer by path or hub id.
+        level: Level of the deepest headings that begin a chunk: with 1 only the outermost ones do,
+            with 2 those inside them too.
+        split_long: Whether a section of more than `size` tokens is divided, at paragraphs if
+            possible; otherwise it is one chunk, and the reader's `on_overflow` decides.
+    """
+
+    size: Positive = 400
+    tokenizer: ModelSource = "words"
+    level: Positive = 2
+    split_long: bool = False
+
+    def chunk(self, document: Document) -> Iterator[Span]:
+        """Returns the spans in document order."""
+        starts = self._starts(document)
+        if not starts:
+            if document.text.strip():
+                note("no headings found: divided at paragraphs")
+            return Paragraphs(self.size, self.tokenizer).chunk(document)
+        sections = units(document, self.tokenizer, starts)
+        # Not divided by default: only the reader knows its input window (decision 13).
+        return self._divided(document, sections) if self.split_long else spans(sections)
+
+    def _starts(self, document: Document) -> list[int]:
+        """Returns the offsets at which sections begin a chunk."""
+        sections = headings(document)
+        top = min((section.level for section in sections), default=1)
+        # A heading alone would be a chunk without content, and would still cost a read.
+        joined = {below.start for above, below in pairwise(sections) if is_bare(document, above)}
+        starts = (section.start for section in sections if section.level < top + self.level)
+        return [start for start in starts if start not in joined]
+
+    def _divided(self, document: Document, sections: Units) -> Iterator[Span]:
+        """Yields sections; those over the size are divided at paragraphs, sentences or tokens."""
+        paragraphs = [span.start for span in Paragraphs(0, self.tokenizer).chunk(document)]
+        finer = (paragraphs, sentence_starts(document.text))
+        pieces = divided(document, self.tokenizer, sections, self.size, *finer)
+        fences = [*pieces.starts.searchsorted(sections.starts).tolist(), len(pieces)]
+        return packed_within(pieces, pairwise(fences), self.size)

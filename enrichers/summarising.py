@@ -1,13 +1,19 @@
-"""Summaries of groups of nodes, for the enrichers that summarise."""
+"""Enrichers that summarise pages and sections, and the summaries of groups of nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TypeAlias, TypeVar
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal, TypeAlias, TypeVar
 
 from leporello.core.notes import note
 from leporello.core.passages import Passage, reading_text
-from leporello.core.records import Asking, Chunk, Fit, Read
+from leporello.core.protocols import ANSWER, Positive, Role
+from leporello.core.records import Asking, Chunk, Document, Enrichment, Fit, Read, Section
+from leporello.text.headings import headings
 
 Group: TypeAlias = Sequence[Chunk]
 Item = TypeVar("Item")
@@ -79,3 +85,100 @@ def cut(group: Sequence[Item], size: int) -> list[Sequence[Item]]:
 def _read(heading: str, group: Group, instruction: str) -> Read:
     document = group[0].document
     return Read((*filter(None, [heading]), *group), instruction=instruction, title=document.title)
+
+
+@dataclass(frozen=True)
+class Gists:
+    """Summarises a document page by page; a search finds pages by their summaries, the gists.
+
+    ReadAgent (Lee et al., ICML 2024): pages consist of chunks, and end at headings that the
+    document's format marks. A page without a gist is searched by its text.
+
+    Attributes:
+        role: Role of the reader that summarises.
+        words: Maximum number of words per page; a longer chunk is one page.
+        read: Text of a hit that is read: the `page`, or only its `gist`.
+        instruction: Instruction for the reader.
+    """
+
+    role: Role = ANSWER
+    words: Positive = 400
+    read: Literal["page", "gist"] = "page"
+    instruction: str = "Shorten these passages to what happens in them. Keep the names."
+
+    def enrich(self, document: Document, chunks: Sequence[Chunk]) -> Enrichment:
+        """Yields a read per page; returns a passage per page."""
+        pages = [*self._pages(document, in_order(chunks))]
+        # A page of one chunk is found by its own text as well as by a summary, without a read.
+        gists = yield from summaries([p for p in pages if len(p) > 1], self.instruction)
+        passages = [g if self.read == "gist" else _page(g) for g in gists]
+        # Pages whose summary was dropped are searched by their chunks, so that no text is lost.
+        summarised = {id(chunk) for gist in gists for chunk in gist.sources}
+        return [*passages, *(chunk for chunk in chunks if id(chunk) not in summarised)]
+
+    def _pages(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Sequence[Chunk]]:
+        starts, page, words = {section.start for section in document.sections}, list[Chunk](), 0
+        for chunk in chunks:
+            length = len(chunk.text.split())
+            if page and (words + length > self.words or chunk.start in starts):
+                yield page
+                page, words = [], 0
+            page.append(chunk)
+            words += length
+        yield page
+
+
+def _page(gist: Passage) -> Passage:
+    """Returns a passage that is searched by a gist and read as the text of the page."""
+    return Passage.of("page", gist.sources, gist.sources, gist.reading)
+
+
+@dataclass(frozen=True)
+class SectionTree:
+    """Summarises each section, then the sections around it, up to the outermost headings.
+
+    Chunks outside sections are not summarised; a document without headings has no tree, which a
+    note reports. All levels are searched together, or from the top down by the retriever
+    `TreeSearch`. After PageIndex and the section summaries of long-document readers.
+
+    Attributes:
+        role: Role of the reader that summarises.
+        levels: Number of levels of headings, from the outermost one.
+        instruction: Instruction for summaries.
+    """
+
+    role: Role = ANSWER
+    levels: Positive = 3
+    instruction: str = INSTRUCTION
+
+    def enrich(self, document: Document, chunks: Sequence[Chunk]) -> Enrichment:
+        """Yields a round of reads per level, deepest first; returns chunks and summaries."""
+        sections = sorted(headings(document), key=lambda section: section.start)
+        if not sections:
+            note("no headings found: the document has no tree of sections")
+            return [*chunks]
+        depths = sorted({section.level for section in sections})[: self.levels]
+        passages, nodes = [*chunks], in_order(chunks)
+        for depth in reversed(depths):
+            outer = [section for section in sections if section.level <= depth]
+            groups = _by_section(nodes, outer, depth)
+            titles = [outer[number].title for number in groups]
+            parents = yield from summaries([*groups.values()], self.instruction, titles)
+            children = {id(source) for parent in parents for source in parent.sources}
+            nodes = in_order([*parents, *(node for node in nodes if id(node) not in children)])
+            passages += parents
+        return passages
+
+
+def _by_section(
+    nodes: Sequence[Chunk], sections: Sequence[Section], depth: int
+) -> dict[int, list[Chunk]]:
+    """Returns the nodes of each section of a depth by its number, if there are two or more."""
+    starts = [section.start for section in sections]
+    numbered = [(bisect_right(starts, node.start) - 1, node) for node in nodes]
+    groups: defaultdict[int, list[Chunk]] = defaultdict(list)
+    for number, pairs in groupby(numbered, key=lambda pair: pair[0]):
+        if number >= 0 and sections[number].level == depth:
+            groups[number] += (node for _, node in pairs)
+    # The summary of a single node would only repeat it.
+    return {number: group for number, group in groups.items() if len(group) > 1}

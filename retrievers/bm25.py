@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from leporello.core.protocols import NonNegative, Positive, Share
 from leporello.core.records import JSON, Chunk, Hit, Index
-from leporello.retrievers.index.postings import (
+from leporello.retrievers.postings import (
     ByIndex,
     TermCounts,
     add_up,

@@ -17,8 +17,8 @@ from leporello.core.calls.memory import facts_of
 from leporello.core.environment.extras import require
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Chunk, Hit, Index
-from leporello.retrievers.index.embedders import cut, load_embedder, room
-from leporello.retrievers.index.postings import ByIndex, best_chunks, in_order
+from leporello.retrievers.embedders import cut, load_embedder, room
+from leporello.retrievers.postings import ByIndex, best_chunks, in_order
 
 if TYPE_CHECKING:
     import faiss

@@ -12,10 +12,9 @@ from leporello.core.coverage import letters, merge
 from leporello.core.notes import note
 from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Example, Hit, Span
-from leporello.retrievers.index.postings import in_order
-from leporello.text.answer_spans import occurrences
+from leporello.retrievers.postings import in_order
 from leporello.text.lcs import lcs_length, places
-from leporello.text.squad import normalise
+from leporello.text.squad import normalise, occurrences
 
 
 @dataclass(frozen=True)

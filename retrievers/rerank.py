@@ -1,4 +1,4 @@
-"""Reranks the hits of another retriever with a cross-encoder."""
+"""Reranks the hits of another retriever with a cross-encoder, or by a reader's scores."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from statistics import fmean
 from typing import TYPE_CHECKING, TypeAlias
 
 from leporello.core.calls.contracts import load_models
-from leporello.core.calls.stage_calls import retrieve
-from leporello.core.protocols import ModelSource, Positive, Retriever
-from leporello.core.records import Chunk, Example, Hit
-from leporello.retrievers.index.embedders import count, cut, load_cross_encoder, room
-from leporello.retrievers.index.postings import in_order
+from leporello.core.calls.stage_calls import read, retrieve
+from leporello.core.protocols import ModelSource, Positive, Reader, Retriever
+from leporello.core.records import Chunk, Example, Hit, Read
+from leporello.retrievers.embedders import count, cut, load_cross_encoder, room
+from leporello.retrievers.postings import in_order
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
+
 
 Pair: TypeAlias = tuple[str, str]
 
@@ -108,3 +109,46 @@ class Rerank:
 def _prompt(model: CrossEncoder) -> str:
     """Returns the default prompt that is saved with some models, or an empty text."""
     return model.prompts.get(model.default_prompt_name or "") or ""
+
+
+@dataclass(frozen=True)
+class RerankByReader:
+    """Sorts the hits of another retriever by a reader's scores, and returns the best.
+
+    The reader's scores must be comparable between passages: `Embedded`, whose score approximates
+    the log odds that the passage has the answer, or `Extractive`.
+
+    Attributes:
+        retriever: Retriever whose hits are read; it should return more than k.
+        reader: Reader that reads the question with one hit at a time.
+        k: Number of hits per question.
+    """
+
+    retriever: Retriever
+    reader: Reader
+    k: Positive = 10
+
+    def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+        """Returns the k best hits of each example; scores are the reader's.
+
+        Raises:
+            ValueError: The reader returns no score.
+        """
+        candidates = retrieve(self.retriever, examples, chunks)
+        reads = [
+            Read((hit.chunk,), example.question, example.instruction, example.choices)
+            for example, hits in zip(examples, candidates, strict=True)
+            for hit in hits
+        ]
+        outputs = iter(read(self.reader, reads) if reads else ())
+        rankings = []
+        for hits in candidates:
+            scored = [Hit(hit.chunk, _score(next(outputs).score)) for hit in hits]
+            rankings.append(in_order(scored)[: self.k])
+        return rankings
+
+
+def _score(score: float | None) -> float:
+    if score is None:
+        raise ValueError("RerankByReader needs a reader that returns scores, such as Embedded")
+    return score

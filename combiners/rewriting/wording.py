@@ -6,7 +6,7 @@ import regex
 
 from leporello.combiners.stuff import question_only
 from leporello.core.records import Asking, Example, Generates
-from leporello.text.english.content_terms import EMPTY_TERMS
+from leporello.text.english.terms import EMPTY_TERMS
 from leporello.text.tokens import terms
 
 _LONGEST = 200  # words of a query, since a reader may repeat itself without end

@@ -12,8 +12,7 @@ from leporello.core.coverage import letters, merge, outside
 from leporello.core.records import Example, Span
 from leporello.engine.results.serialization import prediction_from_row
 from leporello.jobs.files import ExampleFiles
-from leporello.text.answer_spans import occurrences
-from leporello.text.squad import normalise
+from leporello.text.squad import normalise, occurrences
 
 # Both limits are choices: short or frequent references prove nothing (decision 25).
 _SHORTEST = 4  # characters of a reference: `no` or `2` occurs everywhere

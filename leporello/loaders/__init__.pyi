@@ -2,11 +2,11 @@ __all__: list[str]
 
 from .html import Html as Html
 from .mail import Mail as Mail
-from .markup.code import Code as Code
-from .markup.json_values import Json as Json
+from .markup.json_files import Json as Json
+from .markup.json_files import Notebook as Notebook
 from .markup.latex import Latex as Latex
-from .markup.notebook import Notebook as Notebook
-from .markup.restructured import RestructuredText as RestructuredText
+from .markup.source import Code as Code
+from .markup.source import RestructuredText as RestructuredText
 from .markup.xml import Xml as Xml
 from .office.docx import Docx as Docx
 from .office.epub import Epub as Epub

@@ -126,9 +126,9 @@ def _in_order(mails: Sequence[EmailMessage]) -> list[EmailMessage]:
     """Returns mails by date within threads, and threads by their first mail."""
     first: dict[str, datetime] = {}
     threads = []
-    for mail in mails:
+    for number, mail in enumerate(mails):
         above = f"{mail['references'] or ''} {mail['in-reply-to'] or ''}".split()
-        threads.append(above[0] if above else str(mail["message-id"] or id(mail)))
+        threads.append(above[0] if above else str(mail["message-id"] or f"{number:09}"))
         first[threads[-1]] = min(_date(mail), first.get(threads[-1], _NEVER))
     keyed = zip(threads, mails, strict=True)
     return [m for _, m in sorted(keyed, key=lambda pair: (first[pair[0]], pair[0], _date(pair[1])))]

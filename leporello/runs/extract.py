@@ -22,10 +22,9 @@ from leporello.models.calibration import Certainty, certainty
 from leporello.runs.answer import Answer
 from leporello.runs.ask import Session
 from leporello.text.outline import cited
-from leporello.text.typed.fields import AnswerField, fields_of
+from leporello.text.typed.fields import AnswerField, UnitError, fields_of, in_unit
 from leporello.text.typed.parse import as_answer, fault_of, kind_of
 from leporello.text.typed.schema import AnswerTypeError, json_schema
-from leporello.text.typed.units import UnitError, in_unit
 
 if TYPE_CHECKING:
     import pyarrow as pa

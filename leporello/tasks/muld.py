@@ -16,7 +16,7 @@ from leporello.core.records import JSON, Document, Example, Span
 from leporello.tasks.jsonl.schema import RowError
 from leporello.tasks.official.benchmark import Benchmark, outputs, text_of
 from leporello.text import answers
-from leporello.text.english.scripts import LINE
+from leporello.text.english.terms import LINE
 
 SPLITS: Mapping[str, tuple[str, ...]] = {
     "narrativeqa": ("train", "validation", "test"),

@@ -23,7 +23,7 @@ from leporello.text.english.questions import (
     asks_yes_no,
     named_choices,
 )
-from leporello.text.english.scripts import LINE
+from leporello.text.english.terms import LINE
 from leporello.text.folding import folded
 from leporello.text.sentences import sentence_spans
 from leporello.text.squad import normalise

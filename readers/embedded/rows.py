@@ -10,9 +10,8 @@ from itertools import groupby, takewhile
 from leporello.core.records import Chunk
 from leporello.readers.embedded.spans import Candidate
 from leporello.readers.prompting.template import encodable, passage_text
-from leporello.text.english.content_terms import EMPTY_TERMS, content_terms, stem
 from leporello.text.english.questions import asks_yes_no, named_choices
-from leporello.text.english.scripts import LINE
+from leporello.text.english.terms import EMPTY_TERMS, LINE, content_terms, stem
 from leporello.text.tokens import terms
 
 _NAMED = re.compile(r"(?P<name>[^\t:]{1,60}): (?P<value>\S[^\t]*)")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leporello.readers.embedded.encoder import Encoder, TextPair, TokenizedText
-from leporello.text.english.scripts import LINE, is_script, label
+from leporello.text.english.terms import LINE, is_script, label
 from leporello.text.squad import normalise
 
 _QUESTION = 64  # tokens of a question that are read, as in training

@@ -22,7 +22,7 @@ from leporello.readers.embedded.summary_units import (
     word_count,
 )
 from leporello.text.english.questions import Wanted, wanted
-from leporello.text.english.scripts import is_script
+from leporello.text.english.terms import is_script
 from leporello.text.tokens import Words
 
 NOTHING = -1e9  # score without any text to summarise; JSON cannot represent infinity

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leporello.readers.embedded.summary_units import SummaryUnit, clean, word_count
-from leporello.text.english.content_terms import EMPTY_STEMS, content_terms, stem
+from leporello.text.english.terms import EMPTY_STEMS, content_terms, stem
 from leporello.text.tokens import terms
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from leporello.text.english.scripts import LINE, label
+from leporello.text.english.terms import LINE, label
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import Words
 

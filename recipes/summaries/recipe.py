@@ -17,9 +17,8 @@ from leporello.core.errors import UserError, did_you_mean
 from leporello.readers.embedded.summaries import kind_of
 from leporello.readers.embedded.summary_features import describe
 from leporello.readers.embedded.summary_units import clean, units_of
-from leporello.text.english.content_terms import EMPTY_TERMS
 from leporello.text.english.questions import Wanted, wanted
-from leporello.text.english.scripts import is_script
+from leporello.text.english.terms import EMPTY_TERMS, is_script
 from recipes.settings import exclusion
 from recipes.weights import write_model
 

@@ -25,7 +25,7 @@ COMPOSED = {
     "leporello/cli/display/answer.py": "blanks between words, each followed by a letter",
     "leporello/core/secrets.py": "alternatives of plain text",
     "leporello/loaders/markup/latex.py": "matched once for each of three names",
-    "leporello/loaders/markup/code.py": "patterns of a table, which `patterns` yields too",
+    "leporello/loaders/markup/source.py": "patterns of a table, which `patterns` yields too",
     "leporello/loaders/office/archive.py": "names of files, in a table",
     "leporello/loaders/tables/sheets.py": "names of files, in a table",
     "leporello/loaders/tables/xlsx.py": "digits of styles, and a prefix of letters",

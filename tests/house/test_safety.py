@@ -27,7 +27,7 @@ from leporello.core.secrets import Key, key, redact
 from leporello.jobs.directory import RunDirectory, safe_name
 from leporello.readers import CausalLM, Seq2Seq
 from leporello.readers.backends.pretrained import load_model
-from leporello.retrievers.index.embedders import load_cross_encoder, load_embedder
+from leporello.retrievers.embedders import load_cross_encoder, load_embedder
 from leporello.text.tokens import HuggingFace
 
 STAGES = ("chunkers", "retrievers", "readers", "combiners")

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from leporello.core.coverage import Span
-from leporello.text.typed.fields import fields_of, filled
+from leporello.text.typed.fields import UnitError, fields_of, filled, in_unit
 from leporello.text.typed.parse import parse
 from leporello.text.typed.schema import AnswerTypeError, json_schema, schema_of
 from leporello.text.typed.spans import best_typed
-from leporello.text.typed.units import UnitError, in_unit
 from leporello.text.typed.values import dates, numbers
 
 PERSON: Any = {

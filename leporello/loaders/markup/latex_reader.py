@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from leporello.core.records import Loss
 from leporello.loaders.flow import Flow
-from leporello.loaders.markup.latex_formulas import FRACTION, FRACTIONS, formula
 from leporello.loaders.markup.latex_grammar import (
     ACCENTS,
     DEFINED,
     DELIMITED,
     ELSEWHERE,
     ESCAPED,
+    FRACTION,
+    FRACTIONS,
     GROUP,
     LEVELS,
     LISTS,
@@ -27,6 +28,7 @@ from leporello.loaders.markup.latex_grammar import (
     TOKEN,
     TYPED,
     TYPED_AT,
+    formula,
 )
 from leporello.loaders.markup.latex_tables import LatexList, LatexTable
 from leporello.loaders.text import line_starts
@@ -72,29 +74,35 @@ class LatexReader:
 
     def read(self, at: int, end: int) -> None:
         """Writes the text from `at` to `end`."""
-        steps: dict[str | None, Callable[[re.Match[str], int], int]] = {
-            "name": self._edge, "word": self._command, "sign": self._sign,
-        }  # fmt: skip
         while at < end and (token := TOKEN.match(self._text, at, end)):
-            step = steps.get(token.lastgroup)
-            at = step(token, token.end()) if step else self._plain(token)
+            kind = token.lastgroup
+            if kind == "text":  # half of all tokens
+                self._write(TYPED_AT.sub(_typed, token[0]), token)
+                at = token.end()
+            elif kind == "word":
+                at = self._command(token, token.end())
+            elif kind == "sign":
+                at = self._sign(token, token.end())
+            elif kind == "name":
+                at = self._edge(token, token.end())
+            else:
+                self._write_other(token)
+                at = token.end()
 
     def close(self) -> None:
         """Ends what the text leaves open."""
         while self._tables:
             self._end_table()
 
-    def _plain(self, token: re.Match[str]) -> int:
-        """Writes a token that is not a command; returns where the text continues."""
+    def _write_other(self, token: re.Match[str]) -> None:
+        """Writes a token that is neither text nor a command."""
         kind = token.lastgroup
-        if kind in ("text", "character"):
-            self._write(TYPED_AT.sub(_typed, token[0]), token)
+        if kind == "brace":
+            self._brace(token[0], token.end())
         elif kind == "comment":
             self.comments += len(token[0])
-        elif kind == "brace":
-            self._brace(token[0], token.end())
-            if self._text.startswith("}{", token.start()):
-                self.flow.data(" ")  # between arguments of an unknown command
+        elif kind == "character":
+            self._write(token[0], token)
         elif kind == "cell" and (table := self._table()):
             table.end_cell()
             table.begin_cell()
@@ -104,13 +112,13 @@ class LatexReader:
             self.flow.start("p" if kind == "paragraph" else "td")
         else:
             self._write_verbatim(token)
-        return token.end()
 
     def _write(self, text: str, token: re.Match[str]) -> None:
-        line = bisect_right(self._starts, token.start())
-        if line != self._line and text.strip():
-            self._line = line
-            self.flow.place(f"line {line}")
+        if text and not text.isspace():
+            line = bisect_right(self._starts, token.start())
+            if line != self._line:
+                self._line = line
+                self.flow.place(f"line {line}")
         self.flow.data(text)
 
     def _write_verbatim(self, token: re.Match[str]) -> None:
@@ -287,8 +295,11 @@ class LatexReader:
             elif self._next:
                 self.flow.data(" (" if self._next == ")" else "[")
             self._next = ""
-        elif self._open and (closed := self._open.pop()):
+            return
+        if self._open and (closed := self._open.pop()):
             self.flow.end(closed) if closed.startswith("h") else self.flow.data(closed)
+        if self._text.startswith("{", at):
+            self.flow.data(" ")  # between arguments of an unknown command
 
 
 def _typed(match: re.Match[str]) -> str:

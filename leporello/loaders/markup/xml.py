@@ -19,7 +19,7 @@ from leporello.loaders.figures import formula
 from leporello.loaders.files import Format
 from leporello.loaders.flow import Begin, Flow
 from leporello.loaders.html import Html
-from leporello.loaders.markup.latex_formulas import formula as latex_formula
+from leporello.loaders.markup.latex_grammar import formula as latex_formula
 from leporello.loaders.numbering import Counter, whole
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted

@@ -9,11 +9,17 @@ from leporello.core.records import Loss
 from leporello.loaders.figures import formula
 from leporello.loaders.flow import Flow
 from leporello.loaders.numbering import whole
-from leporello.loaders.office.docx_fields import BOXES, WordFields
+from leporello.loaders.office.docx_parts import (
+    BOXES,
+    WordFields,
+    columns_before,
+    columns_of,
+    inside,
+    row_spans,
+    symbol,
+)
 from leporello.loaders.office.docx_styles import WordNumbers, WordStyles, is_on, outline_level
-from leporello.loaders.office.docx_tables import columns_before, columns_of, inside, row_spans
 from leporello.loaders.office.parts import OfficeParts, attribute, elements, local_name
-from leporello.loaders.office.symbols import symbol
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

@@ -19,7 +19,7 @@ from leporello.core.protocols import Secret
 from leporello.core.records import Loss, Place
 from leporello.loaders.files import Format
 from leporello.loaders.pdf.objects import has_hidden_layers
-from leporello.loaders.pdf.outline import bookmarks, of_bookmarks, of_types
+from leporello.loaders.pdf.outline import Written, bookmarks, of_bookmarks, of_types, write
 from leporello.loaders.pdf.pages import (
     PageText,
     losses,
@@ -28,7 +28,6 @@ from leporello.loaders.pdf.pages import (
     read_scans,
     take_furniture,
 )
-from leporello.loaders.pdf.writing import Written, write
 from leporello.text.outline import Extracted, Heading, outline
 
 if TYPE_CHECKING:

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from leporello.core.records import Loss
 from leporello.loaders.pdf.furniture import furniture
 from leporello.loaders.pdf.layout import PageLine, lines
-from leporello.loaders.pdf.notes import Note
+from leporello.loaders.pdf.notes import Note, page_notes
+from leporello.loaders.pdf.objects import Visibility, page_objects
 from leporello.loaders.pdf.ocr import recognised
-from leporello.loaders.pdf.page import RawPage, raw_page
+from leporello.loaders.pdf.words import Fragment, WordReader, turned
 
 if TYPE_CHECKING:
-    from pypdfium2 import PdfDocument
-
+    from pypdfium2 import PdfDocument, PdfPage
 
 _STAMP = 100  # characters on a scan; shorter text is only a stamp
-
-
 _NAMED = 5  # ranges of pages that a place names
+_SMALLEST = 1 / 1500  # of the page: smaller type is not seen
+
+Point: TypeAlias = tuple[float, float]
+# Beginning, end, top and bottom of a page along the lines of a direction, in points.
+Area: TypeAlias = tuple[float, float, float, float]
 
 
 @dataclass(slots=True)
@@ -85,26 +89,62 @@ def _page(pdf: PdfDocument, index: int, layers: bool) -> PageText:
     from pypdfium2 import PdfiumError
 
     try:
-        raw = raw_page(pdf, index, layers)
+        page = pdf[index]
+        try:
+            return _read(pdf, page, layers)
+        finally:
+            page.close()
     except PdfiumError as error:
         return PageText([], fault=str(error))
+
+
+def _read(pdf: PdfDocument, page: PdfPage, layers: bool) -> PageText:
+    west, south, east, north = page.get_bbox()
+    objects = page_objects(page, abs((east - west) * (north - south)) or 1.0, layers)
+    visibility = Visibility(page, objects)
+    words = WordReader(page, visibility)
+    words.read()
+    corners = (west, south), (east, north)
+    areas = [_area(turn, corners) for turn in range(5)]
+    visible = [(f, turn) for f, turn in words.fragments if _is_on_page(f, areas[turn])]
+    unseen = sum(len(f.text) for f, _ in words.fragments) - sum(len(f.text) for f, _ in visible)
+    counts = Counter[int]()
+    for fragment, turn in visible:
+        counts[turn] += len(fragment.text)
+    main = max(counts, key=counts.__getitem__, default=0)
+    _, _, top, bottom = areas[main]
+    for fragment, _ in visible:
+        fragment.y -= top
+    notes = page_notes(pdf, page)
+    extra = [f.text for f, turn in visible if turn != main]
+    extra += [note.text for note in notes if note.text and not note.hidden]
+    middle = (bottom - top) / 2  # never at an edge
+    text = lines([f for f, turn in visible if turn == main])
+    text += (PageLine(part, middle, 1.0, bold=False, opens=True) for part in extra)
     return PageText(
-        [*lines(raw.fragments), *_extra_lines(raw)], raw.top, raw.height,
-        raw.undecodable, raw.pictures, raw.scanned, raw.blank and not raw.notes,
-        invisible=raw.invisible,
-        hidden=raw.hidden + sum(len(note.text) for note in raw.notes if note.hidden),
-        drawings=sum(note == Note() for note in raw.notes),
-        attachments=[note.attachment for note in raw.notes if note.attachment],
+        text, top, bottom - top, words.undecodable,
+        objects.pictures, objects.scanned, objects.blank and not notes,
+        invisible=visibility.is_layer and not objects.scanned,
+        hidden=words.hidden + unseen + sum(len(note.text) for note in notes if note.hidden),
+        drawings=sum(note == Note() for note in notes),
+        attachments=[note.attachment for note in notes if note.attachment],
     )  # fmt: skip
 
 
-def _extra_lines(page: RawPage) -> Iterable[PageLine]:
-    """Yields turned texts, comments and form fields as lines."""
-    middle = page.height / 2  # never at an edge
-    for fragment in page.turned:
-        yield PageLine(fragment.text, middle, 1.0, bold=False, opens=True)
-    for text in (note.text for note in page.notes if note.text and not note.hidden):
-        yield PageLine(text, middle, 1.0, bold=False, opens=True)
+def _area(turn: int, corners: tuple[Point, Point]) -> Area:
+    (a, b), (c, d) = (turned(turn, *corner) for corner in corners)
+    return min(a, c), max(a, c), min(b, d), max(b, d)
+
+
+def _is_on_page(fragment: Fragment, area: Area) -> bool:
+    """Returns whether a fragment is on the page, in type that is large enough to be seen."""
+    west, east, top, bottom = area
+    size, y = fragment.size, fragment.y
+    if size < 1.0:
+        if size < _SMALLEST * max(east - west, bottom - top):
+            return False
+        fragment.size = 1.0
+    return west < fragment.x1 and fragment.x0 < east and top < y and y - size < bottom
 
 
 def read_scans(

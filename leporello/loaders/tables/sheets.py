@@ -15,7 +15,7 @@ from leporello.core.errors import UserError
 from leporello.core.records import Loss
 from leporello.loaders.files import ZIP, Format
 from leporello.loaders.office.archive import losses_of, members, parsed, read, title_of, unpacked
-from leporello.loaders.tables import ods, xlsb, xlsx
+from leporello.loaders.tables import ods, xlsx
 from leporello.loaders.tables.marks import Marks, formatted, number
 from leporello.loaders.tables.rows import NOTHING, Header, Hidden, letters, written
 from leporello.text.outline import Extracted, joined
@@ -217,7 +217,7 @@ def _marks(archive: ZipFile, path: Path) -> Mapping[str, Marks]:
     if content := read(archive, "content.xml"):
         return ods.marks(content, path)
     is_binary = "xl/workbook.bin" in archive.namelist()
-    return xlsb.marks(archive, path) if is_binary else xlsx.marks(archive, path)
+    return xlsx.binary_marks(archive, path) if is_binary else xlsx.marks(archive, path)
 
 
 def _lost(archive: ZipFile) -> Iterator[Loss]:

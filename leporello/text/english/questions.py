@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Literal
 
-from leporello.text.english.content_terms import content_terms
-from leporello.text.english.scripts import is_script
+from leporello.text.english.terms import content_terms, is_script
 
 QuestionKind = Literal[
     "none", "statement", "yes_no", "either", "who", "when", "where", "how_many", "reason", "other"

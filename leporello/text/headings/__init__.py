@@ -1,7 +1,7 @@
 """Headings of plain text: detection, sections and labels.
 
-Start with `detect`: it takes marked headings (`markup`), and otherwise guesses from the lines
-(`lines`, `runs`) and keeps consecutive numbers (`numbering`). Rules decide, not a trained model.
+Start with `detect`: it takes marked headings, and otherwise guesses from the `lines`, and leaves
+out lists and numbers that are not consecutive (`runs`). Rules decide, not a trained model.
 """
 
 from leporello.text.headings.detect import headings, is_bare

@@ -22,10 +22,9 @@ from leporello.text.headings.lines import (
     HeadingCandidate,
     TextLines,
     is_title,
+    marked,
 )
-from leporello.text.headings.markup import marked
-from leporello.text.headings.numbering import numbered
-from leporello.text.headings.runs import joined, rank, without_headers, without_lists
+from leporello.text.headings.runs import joined, numbered, rank, without_headers, without_lists
 from leporello.text.outline import Heading, outline
 
 _FEW = 2  # marked headings or loaded sections; a single match may be the title, or chance

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from leporello.core.environment.input_limits import integer, real
 from leporello.core.records import JSON
 from leporello.text.squad import normalise
-from leporello.text.typed.json_schema import resolve, validator
+from leporello.text.typed.schema import resolve, validator
 from leporello.text.typed.values import FoundValue, dates, numbers, yes_or_no
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from leporello.models.weights import ModelFolder
 from leporello.readers.embedded.summaries import NOTHING, Summariser
 from leporello.readers.embedded.summary_units import clean, word_count
 from leporello.text.english.questions import Wanted, wanted
-from leporello.text.english.scripts import is_script
+from leporello.text.english.terms import is_script
 
 MEETING = "\n".join([
     "Ann: {vocalsound} Okay .", "Ben: Yeah .",

@@ -13,9 +13,9 @@ from tiny_models import save_classifier, save_sparse, save_token_vectors
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.errors import UserError
 from leporello.retrievers import ColBERT, Dense, LateChunks, Splade
-from leporello.retrievers.encoders import colbert as module
-from leporello.retrievers.encoders import late_chunks as late
-from leporello.retrievers.index.embedders import (
+from leporello.retrievers import encoders as module
+from leporello.retrievers import late_chunks as late
+from leporello.retrievers.embedders import (
     count,
     load_embedder,
     load_multi_vector,

@@ -35,8 +35,8 @@ from leporello.retrievers import (
     RerankByReader,
     TfIdf,
 )
-from leporello.retrievers.index.embedders import count, cut, load_cross_encoder, load_embedder, room
-from leporello.retrievers.index.postings import best_chunks
+from leporello.retrievers.embedders import count, cut, load_cross_encoder, load_embedder, room
+from leporello.retrievers.postings import best_chunks
 from leporello.text.tokens import terms
 
 STORY = (
@@ -406,5 +406,5 @@ def test_scores_do_not_depend_on_the_size_of_blocks(
     questions = [*QUESTIONS, "", *STORY.split()] * 9
     expected = lists_of(retriever, questions, chunks)
     for block in (1, 40, 1000):
-        monkeypatch.setattr("leporello.retrievers.index.postings._BLOCK", block)
+        monkeypatch.setattr("leporello.retrievers.postings._BLOCK", block)
         assert lists_of(retriever, questions, chunks) == expected

@@ -12,13 +12,14 @@ from leporello.core.passages import Passage
 from leporello.core.protocols import ModelSource, Positive, Share
 from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.dense import Dense
-from leporello.retrievers.index.embedders import load_embedder
-from leporello.retrievers.index.postings import ByIndex
+from leporello.retrievers.embedders import load_embedder
+from leporello.retrievers.postings import ByIndex
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
+
 
 _LONGEST = 8192  # tokens of an input window, for models without a limit
 

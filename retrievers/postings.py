@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+
 _SEPARATOR = "\n"  # no term contains it
 # 5,000 questions on 1 MB of text took 667 MB at once, and take 110 MB in such blocks (decision 6).
 _BLOCK = 1 << 20  # sums and summands in memory at once

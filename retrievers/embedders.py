@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         SparseEncoder,
     )
 
+
 SentenceModel: TypeAlias = "SentenceTransformer | CrossEncoder | MultiVectorEncoder | SparseEncoder"
 
 # Files on the hub that are pickles or code, or contain the weights for other libraries.

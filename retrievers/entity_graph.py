@@ -15,12 +15,13 @@ from leporello.core.calls.derived import spans_hash
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.protocols import Positive, Retriever, Share
 from leporello.core.records import Chunk, Example, Hit
-from leporello.retrievers.index.postings import best_chunks
+from leporello.retrievers.postings import best_chunks
 from leporello.text.folding import composed
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
 
 # Successive words with capitals, with at most one small word between them: `Duke of York`.
 _NAME = regex.compile(r"\p{Lu}[\w'’-]+(?:\s(?:(?:of|the|de|von|van)\s)?\p{Lu}[\w'’-]+){0,4}")

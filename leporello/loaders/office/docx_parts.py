@@ -1,0 +1,152 @@
+"""Fields, rows and cells, and symbols of Word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from leporello.core.records import Loss
+from leporello.loaders.flow import Flow
+from leporello.loaders.numbering import whole
+from leporello.loaders.office.docx_styles import is_on
+from leporello.loaders.office.parts import attribute, elements
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+
+BOXES = {True: "☒", False: "☐"}
+_RESULT = "\0"  # in place of the instruction of a field whose result follows
+_QUOTIENT = re.compile(r"\bEQ\s+\\f\s*\(([^(),;]*)[,;]([^(),;]*)\)", re.I)
+
+
+class WordFields:
+    """Fields of a document, which may be in each other.
+
+    Attributes:
+        codes: Number of open fields whose instruction is being read, so that text is not written.
+    """
+
+    def __init__(self, flow: Flow) -> None:
+        self.codes = 0
+        self._flow = flow
+        self._instructions: list[str] = []  # of open fields, or `_RESULT`
+
+    def end_paragraph(self) -> None:
+        """Ends instructions, so that a field without an end does not swallow the document."""
+        if self.codes:
+            self._instructions, self.codes = [_RESULT for _ in self._instructions], 0
+
+    def write(self, element: _Element) -> None:
+        """Begins or ends a field, whose instruction is not text."""
+        kind = attribute(element, "fldCharType")
+        if kind == "begin":
+            self._instructions.append("")
+            self.codes += 1
+            self._write_form(element)
+        elif kind == "separate" and self._instructions and self._instructions[-1] != _RESULT:
+            self.codes -= 1
+            self._instructions[-1] = _RESULT
+        elif kind == "end" and self._instructions:
+            instruction = self._instructions.pop()
+            if instruction != _RESULT:
+                self.codes -= 1
+                self._write_instruction(instruction)
+
+    def _write_form(self, field: _Element) -> None:
+        """Writes the value of a field of a form that has no text of its own."""
+        if (box := field.find("{*}ffData/{*}checkBox")) is not None:
+            state = box.find("{*}checked")
+            self._flow.data(BOXES[is_on(box.find("{*}default") if state is None else state)])
+        elif (choices := field.find("{*}ffData/{*}ddList")) is not None:
+            texts = [attribute(e) or "" for e in choices.iterfind("{*}listEntry")]
+            chosen = whole(attribute(choices.find("{*}result")))
+            self._flow.data("".join(texts[chosen : chosen + 1]))
+
+    def _write_instruction(self, instruction: str) -> None:
+        """Writes a field without a result, if its instruction is a formula."""
+        if quotient := _QUOTIENT.search(instruction):
+            self._flow.data(f"{quotient[1].strip()}/{quotient[2].strip()}")
+        elif instruction.split()[:1] == ["EQ"]:
+            loss = Loss("formula", "is a field that is not read", "", len(instruction))
+            self._flow.losses.append(loss)
+
+    def instruct(self, text: str) -> None:
+        """Reads a part of an instruction."""
+        if self._instructions and self._instructions[-1] != _RESULT:
+            self._instructions[-1] += text
+
+
+def inside(parent: _Element, name: str) -> Iterator[_Element]:
+    """Yields rows or cells, also those in content controls and tracked insertions."""
+    for kind, element in elements(parent):
+        if kind == name:
+            yield element
+        elif kind not in ("tbl", "p", "tr", "tc"):
+            yield from inside(element, name)
+
+
+def columns_before(row: _Element) -> int:
+    """Returns the number of columns that a row leaves free at its beginning."""
+    return whole(attribute(row.find("{*}trPr/{*}gridBefore")))
+
+
+def columns_of(cell: _Element) -> int:
+    """Returns the number of columns that a cell covers."""
+    return max(whole(attribute(cell.find("{*}tcPr/{*}gridSpan")), 1), 1)
+
+
+def row_spans(rows: list[_Element]) -> Mapping[_Element, int]:
+    """Returns the number of rows of each cell; cells that continue one above are left out."""
+    spans: dict[_Element, int] = {}
+    above: dict[int, _Element] = {}  # the cell that began a merge, by column
+    for row in rows:
+        column, merged = columns_before(row), above
+        above = {}
+        for cell in inside(row, "tc"):
+            merge = cell.find("{*}tcPr/{*}vMerge")
+            begun = merged.get(column)
+            if merge is not None and attribute(merge) != "restart" and begun is not None:
+                spans[begun] += 1
+                above[column] = begun
+            else:
+                spans[cell] = 1
+                if merge is not None:
+                    above[column] = cell
+            column += columns_of(cell)
+    return spans
+
+
+_SYMBOL = dict(
+    zip(range(0x61, 0x7B), "αβχδεφγηιϕκλμνοπθρστυϖωξψζ", strict=True)
+) | {
+    0x44: "Δ", 0x46: "Φ", 0x47: "Γ", 0x4C: "Λ", 0x50: "Π", 0x51: "Θ", 0x53: "Σ", 0x57: "Ω",
+    0x58: "Ξ", 0x59: "Ψ", 0xA2: "′", 0xA3: "≤", 0xA5: "∞", 0xAC: "←", 0xAE: "→", 0xB0: "°",
+    0xB1: "±", 0xB2: "″", 0xB3: "≥", 0xB4: "×", 0xB5: "∝", 0xB6: "∂", 0xB7: "•", 0xB8: "÷",
+    0xB9: "≠", 0xBA: "≡", 0xBB: "≈", 0xBC: "…", 0xC5: "⊕", 0xC7: "∩", 0xC8: "∪", 0xCC: "⊂",
+    0xCE: "∈", 0xD1: "∇", 0xD5: "∏", 0xD6: "√", 0xD7: "⋅", 0xD8: "¬", 0xDE: "⇒", 0xE5: "∑",
+    0xF2: "∫",
+}  # fmt: skip
+_WINGDINGS = {
+    0x28: "☎", 0x2A: "✉", 0x4A: "☺", 0x6C: "●", 0x6E: "■", 0x6F: "☐", 0x71: "❑", 0x72: "❒",
+    0x76: "❖", 0x78: "☒", 0xA1: "○", 0xA7: "▪", 0xA8: "☐", 0xD8: "➢", 0xDF: "←", 0xE0: "→",
+    0xE8: "➔", 0xFB: "✗", 0xFC: "✓", 0xFD: "☒", 0xFE: "☑",
+}  # fmt: skip
+_WINGDINGS_2 = {0x4F: "✗", 0x50: "✓", 0x51: "☒", 0x52: "☑", 0x53: "☒", 0x54: "☒", 0xA3: "☐"}
+_FONTS = {"Symbol": _SYMBOL, "Wingdings": _WINGDINGS, "Wingdings 2": _WINGDINGS_2}
+
+
+def symbol(font: str, code: str) -> str:
+    """Returns the character of a symbol font; empty if it is unknown.
+
+    Args:
+        font: Name of the font.
+        code: Code in the font, in hexadecimal; `F0A3` is the same as `A3`.
+    """
+    try:
+        number = int(code, 16)
+    except ValueError:
+        return ""
+    is_code = not 0xFF < number < 0xF000  # noqa: PLR2004 -- see above
+    return _FONTS.get(font, {}).get(number & 0xFF, "") if is_code else ""

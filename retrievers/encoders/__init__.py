@@ -1,1 +1,0 @@
-"""Retrievers with special encoders: token vectors, late chunking, sparse vectors."""

@@ -1,4 +1,0 @@
-"""Retrievers that use other retrievers' hits, and relations between passages.
-
-They may use the same packages as `retrievers`. Begin with `mmr`.
-"""
