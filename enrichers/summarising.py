@@ -23,9 +23,7 @@ SUMMARY = "summary"
 
 
 def summaries(
-    groups: Sequence[Group],
-    instruction: str,
-    headings: Sequence[str] = (),
+    groups: Sequence[Group], instruction: str, headings: Sequence[str] = ()
 ) -> Asking[list[Passage]]:
     """Yields the reads that summarise groups; returns the summaries, each after its heading.
 

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import Chunk, Hit, Index
-from leporello.retrievers.embedders import (
-    cut,
-    load_multi_vector,
-    load_sparse,
-    room,
-    token_room,
-)
+from leporello.retrievers.embedders import cut, load_multi_vector, load_sparse, room, token_room
 from leporello.retrievers.postings import ByIndex, best_chunks
 
 if TYPE_CHECKING:

@@ -159,11 +159,7 @@ class RankBM25(ByIndex):
         """Returns the library's index; None without terms, for which it would raise."""
         import rank_bm25
 
-        classes = {
-            "okapi": rank_bm25.BM25Okapi,
-            "plus": rank_bm25.BM25Plus,
-            "l": rank_bm25.BM25L,
-        }
+        classes = {"okapi": rank_bm25.BM25Okapi, "plus": rank_bm25.BM25Plus, "l": rank_bm25.BM25L}
         # Our terms rather than a split at blanks, so that scores can be compared with `BM25`.
         bags = [terms(chunk.text) for chunk in chunks]
         return classes[self.variant](bags, k1=self.k1, b=self.b) if any(bags) else None

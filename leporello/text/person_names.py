@@ -144,13 +144,7 @@ def folded(text: str) -> str:
 
 # Accents of European scripts, and vowel signs of Arabic and Hebrew.
 _MARKS = "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670]*"
-_STROKES = {
-    "ø": "o",
-    "ł": "l",
-    "đ": "d",
-    "ħ": "h",
-    "ı": "i",
-}  # not decomposed by Unicode
+_STROKES = {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ı": "i"}  # not decomposed by Unicode
 
 
 @cache

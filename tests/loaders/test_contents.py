@@ -5,16 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from contents import (
-    XMLNS,
-    docx,
-    epub,
-    odt,
-    pptx,
-    read,
-    related,
-    shape,
-)
+from contents import XMLNS, docx, epub, odt, pptx, read, related, shape
 from stories import zipped
 
 from leporello.core.errors import UserError
@@ -117,7 +108,7 @@ def test_notes_and_comments_of_word_are_at_the_end() -> None:
     )
     document = read(docx(f"<w:p>{run('2019')}{marks}{run(' x')}</w:p>", NOTES), "a.docx")
     assert document.text.split("\n\n") == [
-        *("2019[1][2][c1] x", "[2] in footnote", "[1] in endnote", "Comment [c1] Ada: in comment"),
+        *("2019[1][2][c1] x", "[2] in footnote", "[1] in endnote", "Comment [c1] Ada: in comment")
     ]
 
 

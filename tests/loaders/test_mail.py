@@ -102,8 +102,7 @@ def test_the_text_is_read_if_it_says_as_much(text: str, html: str) -> None:
         multipart("alternative", plain(" "), multipart("related", page(), PIXEL)),
         multipart("alternative", plain(" "), multipart("mixed", page(), PIXEL)),
         multipart(
-            "mixed",
-            multipart("related", multipart("alternative", plain(""), page()), PIXEL),
+            "mixed", multipart("related", multipart("alternative", plain(""), page()), PIXEL)
         ),
         multipart("signed", multipart("mixed", page(), PIXEL)),
         multipart("alternative", part("text/x-amp-html", "<p>amp"), page(), PIXEL),

@@ -6,16 +6,7 @@ import re
 from itertools import product
 
 import pytest
-from contents import (
-    TABLES,
-    XMLNS,
-    Cell,
-    Rows,
-    docx,
-    pptx,
-    read,
-    related,
-)
+from contents import TABLES, XMLNS, Cell, Rows, docx, pptx, read, related
 
 from leporello.loaders.tables.grid import GridCell, GridRow, fields
 

@@ -81,10 +81,7 @@ FORMS: dict[str, tuple[str, str]] = {
         ),
         "I. ROPES | >A. Knots | >B. Bends | II. CHAINS | >A. Links | >B. Rust",
     ),
-    "Roman numbers alone": (
-        document("I | * | II | * | III | *"),
-        "I | II | III",
-    ),
+    "Roman numbers alone": (document("I | * | II | * | III | *"), "I | II | III"),
     "chapters": (
         document("CHAPTER IV | * | CHAPTER V | * | Chapter 6: The Flood | *"),
         "CHAPTER IV | CHAPTER V | Chapter 6: The Flood",

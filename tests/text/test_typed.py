@@ -162,10 +162,7 @@ def test_a_file_may_contain_a_type_or_a_json_schema() -> None:
 
 def test_fields_of_an_object_have_questions() -> None:
     """A question is the description or the name in words, in nested objects too."""
-    place: Any = {
-        "type": "object",
-        "fields": {"cityName": {"description": "Where?"}},
-    }
+    place: Any = {"type": "object", "fields": {"cityName": {"description": "Where?"}}}
     schema = schema_of({"fields": {"governing_law": "text", "seat": place}})
     fields = fields_of(schema)
     assert [(f.pointer, f.question) for f in fields] == [

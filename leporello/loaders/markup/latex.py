@@ -9,9 +9,7 @@ from typing import ClassVar
 
 from leporello.core.records import Loss
 from leporello.loaders.files import Format
-from leporello.loaders.markup.latex_grammar import (
-    GROUP,
-)
+from leporello.loaders.markup.latex_grammar import GROUP
 from leporello.loaders.markup.latex_reader import LatexReader
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted

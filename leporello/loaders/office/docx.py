@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 _MOST_TAGS = 4_000_000  # each takes some 500 bytes of memory while it is read
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_EMBEDDED = {
-    r"word/vbaProject": ("macro", "macros are not run"),
-}
+_EMBEDDED = {r"word/vbaProject": ("macro", "macros are not run")}
 
 
 @dataclass(frozen=True)

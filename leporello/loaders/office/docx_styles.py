@@ -137,8 +137,7 @@ class WordNumbers:
         self._styles = styles
         self._abstract = {
             attribute(e, "abstractNumId") or "": _Numbering(
-                dict(map(_level, e.iterfind("{*}lvl"))),
-                attribute(e.find("{*}numStyleLink")) or "",
+                dict(map(_level, e.iterfind("{*}lvl"))), attribute(e.find("{*}numStyleLink")) or ""
             )
             for e in root.iterfind("{*}abstractNum")
         }

@@ -31,8 +31,7 @@ _UNDECODABLE = re.compile("[\ufffd\ue000-\uf8ff\ud800-\udfff\1-\x08\x0e-\x1f\uff
 _BOLD = re.compile(r"bold|black|heavy|demi|medi(?!um)|CMBX|SFBX", re.IGNORECASE)
 # Accents that TeX prints over the next letter.
 _ACCENTS = str.maketrans(
-    "´ˆ˜¯˘˙¨˚˝ˇ¸˛",
-    "\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327\u0328",
+    "´ˆ˜¯˘˙¨˚˝ˇ¸˛", "\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327\u0328"
 )
 _ACCENTED = re.compile(r"([´¯˘˙¨˚˝ˇ¸˛]|(?<=[^\W\d_])[ˆ˜])([^\W\d_])")
 # Whether a page has any of that; most have hyphens.

@@ -86,11 +86,7 @@ def _marks(sheet: bytes) -> Marks:
 
 
 def _mark(
-    marks: Marks,
-    row: int,
-    columns: range,
-    has: dict[bytes, bytes],
-    shown: re.Match[bytes] | None,
+    marks: Marks, row: int, columns: range, has: dict[bytes, bytes], shown: re.Match[bytes] | None
 ) -> None:
     """Adds the marks of a cell to those of its sheet."""
     last_row = row + int(has.get(b"table:number-rows-spanned", 1)) - 1

@@ -55,11 +55,7 @@ def clause_vectors(clauses: Sequence[str], size: int) -> csr_matrix:
     from sklearn.feature_extraction.text import HashingVectorizer
 
     vectorizer = HashingVectorizer(
-        token_pattern=_TERM,
-        ngram_range=(1, 2),
-        n_features=size,
-        binary=True,
-        alternate_sign=False,
+        token_pattern=_TERM, ngram_range=(1, 2), n_features=size, binary=True, alternate_sign=False
     )
     return vectorizer.transform(clauses)
 

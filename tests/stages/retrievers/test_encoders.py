@@ -15,12 +15,7 @@ from leporello.core.errors import UserError
 from leporello.retrievers import ColBERT, Dense, LateChunks, Splade
 from leporello.retrievers import encoders as module
 from leporello.retrievers import late_chunks as late
-from leporello.retrievers.embedders import (
-    count,
-    load_embedder,
-    load_multi_vector,
-    load_sparse,
-)
+from leporello.retrievers.embedders import count, load_embedder, load_multi_vector, load_sparse
 
 TEXT = (
     "The miller had three sons. The eldest took the mill. The youngest got only the cat. "

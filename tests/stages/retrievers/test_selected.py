@@ -47,7 +47,7 @@ def test_a_thesis_is_selected_from_its_introduction_to_its_bibliography() -> Non
         "## Curriculum Vitae",
     )
     assert selected(text) == [
-        *("## 1 Introduction", "### 1.1 Aims", "## 2 Ropes", "### 2.1 Knots", "## 3 Conclusion"),
+        *("## 1 Introduction", "### 1.1 Aims", "## 2 Ropes", "### 2.1 Knots", "## 3 Conclusion")
     ]
 
 
