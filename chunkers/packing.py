@@ -21,19 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """Spans of a text that chunks consist of, as ascending arrays of equal length.
+    """Spans of a text that chunks consist of, as ascending arrays of equal length."""
 
-    Attributes:
-        text: Text of the document.
-        starts: Offsets of the units' first characters, which are never white space.
-        before: Number of the document's tokens that start before each unit.
-        through: Number of tokens that start before the end of each unit, without the white space
-            after it.
-    """
-
-    text: str
-    starts: NDArray[np.int64]
-    before: NDArray[np.int64]
+    text: str  # text of the document
+    starts: NDArray[np.int64]  # offsets of the units' first characters, which are never white space
+    before: NDArray[np.int64]  # number of the document's tokens that start before each unit
+    # Number of tokens that start before the end of each unit, without the white space after it
     through: NDArray[np.int64]
 
     def __len__(self) -> int:

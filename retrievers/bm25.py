@@ -39,17 +39,11 @@ _SEED = 20  # of the hash factors; must not change, since cached indexes depend 
 
 @dataclass(frozen=True, eq=False)
 class SegmentedPostings:
-    """Postings of all files of a collection.
+    """Postings of all files of a collection."""
 
-    Attributes:
-        segments: Postings of each file, as returned by `segment`.
-        firsts: Index of each file's first chunk among all chunks.
-        lengths: Number of terms of each chunk, shape (chunks,).
-    """
-
-    segments: tuple[Any, ...]
-    firsts: NDArray[np.int64]
-    lengths: NDArray[np.int64]
+    segments: tuple[Any, ...]  # postings of each file, as returned by `segment`
+    firsts: NDArray[np.int64]  # index of each file's first chunk among all chunks
+    lengths: NDArray[np.int64]  # number of terms of each chunk, shape (chunks,)
 
     @classmethod
     def of(cls, segments: Sequence[Index]) -> SegmentedPostings:

@@ -41,17 +41,11 @@ def question_grams(question: str, longest: int = 1) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermCounts:
-    """Counts of terms in texts: arrays of one length, sorted by term, then by text.
+    """Counts of terms in texts: arrays of one length, sorted by term, then by text."""
 
-    Attributes:
-        texts: Index of the text, shape (entries,).
-        terms: Number of the term, shape (entries,).
-        counts: Count of the term in the text, shape (entries,).
-    """
-
-    texts: NDArray[np.int64]
-    terms: NDArray[np.int64]
-    counts: NDArray[np.float64]
+    texts: NDArray[np.int64]  # index of the text, shape (entries,)
+    terms: NDArray[np.int64]  # number of the term, shape (entries,)
+    counts: NDArray[np.float64]  # count of the term in the text, shape (entries,)
 
 
 def count_terms(texts: Sequence[str], longest: int = 1) -> tuple[TermCounts, dict[str, int]]:

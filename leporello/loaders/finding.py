@@ -30,33 +30,22 @@ _TRIES = 3  # to read a file that changes during the read
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file to read.
+    """A file to read."""
 
-    Attributes:
-        name: Name in the collection.
-        path: Path of the file, for its suffix and for messages.
-        read: Function that returns its bytes; raises UserError.
-    """
-
-    name: str
-    path: Path
-    read: Callable[[], bytes]
+    name: str  # name in the collection
+    path: Path  # path of the file, for its suffix and for messages
+    read: Callable[[], bytes]  # function that returns its bytes; raises UserError
 
 
 @dataclass
 class _Found:
-    """Files at the given paths.
+    """Files at the given paths."""
 
-    Attributes:
-        sources: Files to read.
-        losses: Files that cannot be read.
-        hidden: Names of hidden files and folders, which are skipped.
-        links: Names of symbolic links that lead out of their folder, which are not followed.
-    """
-
-    sources: list[FoundFile] = field(default_factory=list)
-    losses: list[Loss] = field(default_factory=list)
+    sources: list[FoundFile] = field(default_factory=list)  # files to read
+    losses: list[Loss] = field(default_factory=list)  # files that cannot be read
+    # Names of hidden files and folders, which are skipped
     hidden: list[str] = field(default_factory=list)
+    # Names of symbolic links that lead out of their folder, which are not followed
     links: list[str] = field(default_factory=list)
 
     def notes(self) -> Iterator[str]:

@@ -57,17 +57,11 @@ def _roman(number: int) -> str:
 
 @dataclass(slots=True)
 class Counter:
-    """Counter of a list.
+    """Counter of a list."""
 
-    Attributes:
-        following: Number of the next item.
-        form: Form of its numbers, as in `numeral`; empty for items without numbers.
-        step: Difference between the numbers of items.
-    """
-
-    following: int = 1
-    form: str = "1"
-    step: int = 1
+    following: int = 1  # number of the next item
+    form: str = "1"  # form of its numbers, as in `numeral`; empty for items without numbers
+    step: int = 1  # difference between the numbers of items
 
     def count(self, form: str = "") -> str:
         """Counts an item, and returns its number with a dot; empty for items without numbers.

@@ -54,17 +54,12 @@ def folded(text: str) -> str:
 
 @dataclass(frozen=True)
 class ComposedText:
-    """A text with composed letters and digits, and their places in the original.
+    """A text with composed letters and digits, and their places in the original."""
 
-    Attributes:
-        text: Composed text; white space and punctuation are those of the original.
-        changed: Spans of the composed text that differ from the original, in order.
-        originals: The same spans in the original.
-    """
-
-    text: str
+    text: str  # composed text; white space and punctuation are those of the original
+    # Spans of the composed text that differ from the original, in order
     changed: Sequence[tuple[int, int]]
-    originals: Sequence[tuple[int, int]]
+    originals: Sequence[tuple[int, int]]  # the same spans in the original
 
     @classmethod
     def of(cls, text: str) -> ComposedText:

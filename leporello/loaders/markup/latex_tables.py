@@ -22,18 +22,12 @@ class LatexTable:
     """Begins and ends rows and cells of a table that is being read.
 
     In LaTeX, an empty cell follows below each cell that covers several rows; it is left out.
-
-    Attributes:
-        flow: Where the table is written.
-        depth: Number of braces that are open around its cells.
-        columns: Number of columns that the current cell covers.
-        rows: Number of rows that it covers.
     """
 
-    flow: Flow
-    depth: int
-    columns: int = 1
-    rows: int = 1
+    flow: Flow  # where the table is written
+    depth: int  # number of braces that are open around its cells
+    columns: int = 1  # number of columns that the current cell covers
+    rows: int = 1  # number of rows that it covers
     _column: int = 0
     _below: dict[int, int] = field(default_factory=dict)  # rows left, by column
 

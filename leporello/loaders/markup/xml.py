@@ -84,14 +84,11 @@ def _texts(element: Element, *names: str) -> list[str]:
 
 
 class XmlFlow(Flow):
-    """Writes XML elements as the most similar HTML elements; target of an lxml parser.
+    """Writes XML elements as the most similar HTML elements; target of an lxml parser."""
 
-    Attributes:
-        names: Names of HTML elements, by names of XML elements without namespaces.
-        hidden: Losses and reasons, by names of elements whose text is not written.
-    """
-
+    # Names of HTML elements, by names of XML elements without namespaces
     names: ClassVar[Mapping[str, str]] = {}
+    # Losses and reasons, by names of elements whose text is not written
     hidden: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
     def __init__(self) -> None:

@@ -25,19 +25,12 @@ _PLACE = re.compile(r"%([1-9])")
 
 @dataclass(frozen=True, slots=True)
 class WordStyle:
-    """A style of paragraphs or of text.
+    """A style of paragraphs or of text."""
 
-    Attributes:
-        name: Name, in English for built-in styles.
-        base: Id of the style that it is based on.
-        paragraph: Properties of paragraphs.
-        text: Properties of text.
-    """
-
-    name: str
-    base: str
-    paragraph: _Element | None
-    text: _Element | None
+    name: str  # name, in English for built-in styles
+    base: str  # id of the style that it is based on
+    paragraph: _Element | None  # properties of paragraphs
+    text: _Element | None  # properties of text
 
 
 class WordStyles:
@@ -105,23 +98,14 @@ def outline_level(properties: _Element) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A level of a numbering.
+    """A level of a numbering."""
 
-    Attributes:
-        form: Form of the number, as in `numeral`; empty without number.
-        text: Text with a place `%2` for the number of each level; empty for bullets.
-        start: First number.
-        style: Id of the style whose paragraphs have this level.
-        is_legal: Whether the numbers of all levels are decimal.
-        restart: Level whose items restart the numbers; None for all outer levels.
-    """
-
-    form: str
-    text: str
-    start: int = 1
-    style: str = ""
-    is_legal: bool = False
-    restart: int | None = None
+    form: str  # form of the number, as in `numeral`; empty without number
+    text: str  # text with a place `%2` for the number of each level; empty for bullets
+    start: int = 1  # first number
+    style: str = ""  # id of the style whose paragraphs have this level
+    is_legal: bool = False  # whether the numbers of all levels are decimal
+    restart: int | None = None  # level whose items restart the numbers; None for all outer levels
 
 
 @dataclass(slots=True)

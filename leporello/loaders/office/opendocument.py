@@ -30,19 +30,13 @@ _PROPERTIES = {"text-properties", "drawing-page-properties"}
 
 @dataclass(slots=True)
 class OpenCounts:
-    """Numbers of a list's items so far.
+    """Numbers of a list's items so far."""
 
-    Attributes:
-        style: Name of the list style.
-        level: Level of the current list, from 1.
-        numbers: Number of the last item, by level; shared by the lists inside each other.
-        start: Number of the next item as the file gives it; empty to count on.
-    """
-
-    style: str
-    level: int = 1
+    style: str  # name of the list style
+    level: int = 1  # level of the current list, from 1
+    # Number of the last item, by level; shared by the lists inside each other
     numbers: dict[int, int] = field(default_factory=dict)
-    start: str = ""
+    start: str = ""  # number of the next item as the file gives it; empty to count on
 
     def inner(self, style: str) -> OpenCounts:
         """Returns the numbers of a list in this list."""

@@ -24,36 +24,22 @@ Row = list[Fragment]
 
 @dataclass(slots=True)
 class TableLine:
-    """A line of a table.
+    """A line of a table."""
 
-    Attributes:
-        cells: Texts by column.
-        row: Fragments of the texts.
-        spans: Whether text extends over several columns.
-        y: Baseline of the largest type, in points below the page's upper edge.
-    """
-
-    cells: dict[int, str]
-    row: Row
-    spans: bool
-    y: float
+    cells: dict[int, str]  # texts by column
+    row: Row  # Fragments of the texts
+    spans: bool  # whether text extends over several columns
+    y: float  # baseline of the largest type, in points below the page's upper edge
 
 
 @dataclass(slots=True)
 class WrittenRow:
-    """A row of a table.
+    """A row of a table."""
 
-    Attributes:
-        text: Cells, separated by tabs; empty cells keep their tabs.
-        fragments: Fragments of all lines of the row, without empty lists.
-        top: Baseline of the first line, in points below the page's upper edge.
-        bottom: Baseline of the last line.
-    """
-
-    text: str
-    fragments: Row
-    top: float
-    bottom: float
+    text: str  # cells, separated by tabs; empty cells keep their tabs
+    fragments: Row  # Fragments of all lines of the row, without empty lists
+    top: float  # baseline of the first line, in points below the page's upper edge
+    bottom: float  # baseline of the last line
 
 
 def grouped(lines: Sequence[TableLine]) -> list[list[TableLine]]:

@@ -25,21 +25,13 @@ _PROSE_WORDS, _PROSE_WIDTH = 5, 0.7  # words per line, and share of the column t
 
 @dataclass(slots=True)
 class PageLine:
-    """A line of text.
+    """A line of text."""
 
-    Attributes:
-        text: Text, with tabs between table cells, and `HYPHEN` for a hyphen at the end.
-        y: Baseline, in points below the page's upper edge.
-        size: Size of most of the type, in points.
-        bold: Whether all of the type is bold.
-        opens: Whether a paragraph, column or table begins with the line.
-    """
-
-    text: str
-    y: float
-    size: float
-    bold: bool
-    opens: bool
+    text: str  # text, with tabs between table cells, and `HYPHEN` for a hyphen at the end
+    y: float  # baseline, in points below the page's upper edge
+    size: float  # size of most of the type, in points
+    bold: bool  # whether all of the type is bold
+    opens: bool  # whether a paragraph, column or table begins with the line
 
 
 def lines(fragments: Sequence[Fragment]) -> list[PageLine]:

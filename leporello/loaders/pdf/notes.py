@@ -15,17 +15,11 @@ _TICKED = frozenset(("yes", "on", "true", "1", "x", "oui", "ja", "sí", "si"))
 
 
 class Note(NamedTuple):
-    """Form field or comment.
+    """Form field or comment."""
 
-    Attributes:
-        text: `field: value`, or text of a comment; empty if it has no text.
-        hidden: Whether it is not shown.
-        attachment: Name of an attached file.
-    """
-
-    text: str = ""
-    hidden: bool = False
-    attachment: str = ""
+    text: str = ""  # `field: value`, or text of a comment; empty if it has no text
+    hidden: bool = False  # whether it is not shown
+    attachment: str = ""  # name of an attached file
 
 
 def page_notes(pdf: PdfDocument, page: PdfPage) -> list[Note]:

@@ -49,24 +49,15 @@ def has_hidden_layers(data: bytes) -> bool:
 
 @dataclass(slots=True)
 class PageObjects:
-    """Objects of a page; sets have the addresses of text objects.
+    """Objects of a page; sets have the addresses of text objects."""
 
-    Attributes:
-        pictures: Number of pictures.
-        covered: Share of the page that the pictures cover.
-        blank: Whether the page is empty.
-        texts: Number of text objects.
-        invisible: Text that is not drawn.
-        white: White text without another color behind it.
-        doubtful: Text that may be white on white, or on a hidden layer.
-    """
-
-    pictures: int = 0
-    covered: float = 0.0
-    blank: bool = True
-    texts: int = 0
-    invisible: set[int] = field(default_factory=set)
-    white: set[int] = field(default_factory=set)
+    pictures: int = 0  # number of pictures
+    covered: float = 0.0  # share of the page that the pictures cover
+    blank: bool = True  # whether the page is empty
+    texts: int = 0  # number of text objects
+    invisible: set[int] = field(default_factory=set)  # text that is not drawn
+    white: set[int] = field(default_factory=set)  # white text without another color behind it
+    # Text that may be white on white, or on a hidden layer
     doubtful: set[int] = field(default_factory=set)
 
     @property

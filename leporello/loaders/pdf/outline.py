@@ -27,16 +27,11 @@ _ENDS = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*$")
 
 @dataclass(slots=True)
 class Written:
-    """Text of all pages.
+    """Text of all pages."""
 
-    Attributes:
-        text: Text of all pages.
-        pages: First character of each page.
-        starts: First character of each line, page by page.
-    """
-
-    text: str
-    pages: list[int] = field(default_factory=list)
+    text: str  # text of all pages
+    pages: list[int] = field(default_factory=list)  # first character of each page
+    # First character of each line, page by page
     starts: list[list[int]] = field(default_factory=list)
 
 

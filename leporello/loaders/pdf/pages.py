@@ -30,38 +30,22 @@ Area: TypeAlias = tuple[float, float, float, float]
 
 @dataclass(slots=True)
 class PageText:
-    """Text of a page.
+    """Text of a page."""
 
-    Attributes:
-        lines: Lines in reading order.
-        top: Upper edge, in points downwards from the file's zero.
-        height: Height in points.
-        undecodable: Number of characters without a known letter.
-        pictures: Number of pictures.
-        scanned: Whether a picture covers most of the page.
-        blank: Whether the page is empty.
-        fault: Reason why the page could not be read.
-        ocr: Whether OCR read the lines.
-        invisible: Whether all text is invisible, without a picture that it describes.
-        hidden: Number of characters that are not seen.
-        drawings: Number of annotations without text.
-        attachments: Names of attached files.
-        furniture: Kinds and texts of removed lines.
-    """
-
-    lines: list[PageLine]
-    top: float = 0.0
-    height: float = 0.0
-    undecodable: int = 0
-    pictures: int = 0
-    scanned: bool = False
-    blank: bool = False
-    fault: str = ""
-    ocr: bool = False
-    invisible: bool = False
-    hidden: int = 0
-    drawings: int = 0
-    attachments: list[str] = field(default_factory=list)
+    lines: list[PageLine]  # lines in reading order
+    top: float = 0.0  # upper edge, in points downwards from the file's zero
+    height: float = 0.0  # height in points
+    undecodable: int = 0  # number of characters without a known letter
+    pictures: int = 0  # number of pictures
+    scanned: bool = False  # whether a picture covers most of the page
+    blank: bool = False  # whether the page is empty
+    fault: str = ""  # reason why the page could not be read
+    ocr: bool = False  # whether OCR read the lines
+    invisible: bool = False  # whether all text is invisible, without a picture that it describes
+    hidden: int = 0  # number of characters that are not seen
+    drawings: int = 0  # number of annotations without text
+    attachments: list[str] = field(default_factory=list)  # names of attached files
+    # Kinds and texts of removed lines
     furniture: list[tuple[str, str]] = field(default_factory=list)
 
     @property

@@ -53,25 +53,15 @@ _SLANTED = 4  # direction of text in other angles
 
 @dataclass(slots=True)
 class Fragment:
-    """Adjacent words in a line, without a wide gap between them.
+    """Adjacent words in a line, without a wide gap between them."""
 
-    Attributes:
-        text: Words, separated by spaces.
-        x0: Beginning, in points along the line.
-        x1: End, in points along the line.
-        y: Baseline, in points below the page's upper edge.
-        size: Size of the type, in points.
-        bold: Whether the type is bold, from the first character to the last.
-        order: Position in the order of the file.
-    """
-
-    text: str
-    x0: float
-    x1: float
-    y: float
-    size: float
-    bold: bool
-    order: int
+    text: str  # words, separated by spaces
+    x0: float  # beginning, in points along the line
+    x1: float  # end, in points along the line
+    y: float  # baseline, in points below the page's upper edge
+    size: float  # size of the type, in points
+    bold: bool  # whether the type is bold, from the first character to the last
+    order: int  # position in the order of the file
 
 
 def turned(turn: int, x: float, y: float) -> tuple[float, float]:

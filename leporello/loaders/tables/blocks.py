@@ -28,23 +28,14 @@ _STATE = re.compile(r"\w+ed|lost|sold|sunk|open", re.I)  # words among figures
 
 @dataclass(frozen=True, slots=True)
 class SheetTable:
-    """Consecutive rows of a sheet with the same columns.
+    """Consecutive rows of a sheet with the same columns."""
 
-    Attributes:
-        rows: Numbers of the rows, some of which may be blank.
-        columns: Numbers of the columns.
-        body: Number of the first row after titles and header.
-        names: Names of the columns; empty without a header.
-        is_paired: Whether each row is a label and its value.
-        is_continued: Whether the rows belong to those of the table before.
-    """
-
-    rows: range
-    columns: range
-    body: int
-    names: Sequence[str] = ()
-    is_paired: bool = False
-    is_continued: bool = False
+    rows: range  # numbers of the rows, some of which may be blank
+    columns: range  # numbers of the columns
+    body: int  # number of the first row after titles and header
+    names: Sequence[str] = ()  # names of the columns; empty without a header
+    is_paired: bool = False  # whether each row is a label and its value
+    is_continued: bool = False  # whether the rows belong to those of the table before
 
 
 def tables(rows: Rows, full: Rows) -> Iterator[SheetTable]:

@@ -19,30 +19,20 @@ _MOST_FIELDS, _MOST_TEXT, _FREE = 16, 4, 10_000
 
 @dataclass(slots=True)
 class GridCell:
-    """A cell of a table.
+    """A cell of a table."""
 
-    Attributes:
-        text: Text without line breaks.
-        columns: Number of columns that it covers.
-        rows: Number of rows that it covers.
-    """
-
-    text: str = ""
-    columns: int = 1
-    rows: int = 1
+    text: str = ""  # text without line breaks
+    columns: int = 1  # number of columns that it covers
+    rows: int = 1  # number of rows that it covers
 
 
 @dataclass(slots=True)
 class GridRow:
-    """Cells of a row from left to right, without cells of earlier rows that cover it.
+    """Cells of a row from left to right, without cells of earlier rows that cover it."""
 
-    Attributes:
-        cells: Cells that begin in the row; only the text of those that cover one field.
-        is_header: Whether the row is marked as one that names columns.
-    """
-
+    # Cells that begin in the row; only the text of those that cover one field
     cells: Sequence[str | GridCell]
-    is_header: bool = False
+    is_header: bool = False  # whether the row is marked as one that names columns
 
 
 def fields(rows: Sequence[GridRow]) -> Iterator[tuple[int, list[str]]]:

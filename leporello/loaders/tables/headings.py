@@ -28,17 +28,11 @@ _MISSING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class HeaderRows:
-    """Rows that name columns.
+    """Rows that name columns."""
 
-    Attributes:
-        start: Number of the first row.
-        stop: Number of the row below the last row.
-        names: Names of all columns; some may be empty.
-    """
-
-    start: int
-    stop: int
-    names: Sequence[str]
+    start: int  # number of the first row
+    stop: int  # number of the row below the last row
+    names: Sequence[str]  # names of all columns; some may be empty
 
 
 def is_figure(cell: str) -> bool:

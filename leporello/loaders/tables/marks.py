@@ -30,25 +30,18 @@ _CONDITION = re.compile(r"\[[<>=]")
 
 @dataclass(slots=True)
 class Marks:
-    """Marks of a sheet's cells; rows and columns count from 0.
+    """Marks of a sheet's cells; rows and columns count from 0."""
 
-    Attributes:
-        merged: Merged cells, if calamine does not return them.
-        rows: Hidden rows.
-        columns: Hidden columns.
-        texts: Texts of cells that calamine does not return, such as errors, by row and column.
-        formats: Formats of numbers with units or per cent, by row and column.
-        uncomputed: Number of formulas without a value.
-        comments: Number of comments that are not in a part of their own.
-    """
-
+    # Merged cells, if calamine does not return them
     merged: list[Merged] = field(default_factory=list)
-    rows: list[range] = field(default_factory=list)
-    columns: list[range] = field(default_factory=list)
+    rows: list[range] = field(default_factory=list)  # hidden rows
+    columns: list[range] = field(default_factory=list)  # hidden columns
+    # Texts of cells that calamine does not return, such as errors, by row and column
     texts: dict[tuple[int, int], str] = field(default_factory=dict)
+    # Formats of numbers with units or per cent, by row and column
     formats: dict[tuple[int, int], str] = field(default_factory=dict)
-    uncomputed: int = 0
-    comments: int = 0
+    uncomputed: int = 0  # number of formulas without a value
+    comments: int = 0  # number of comments that are not in a part of their own
 
 
 def check_size(cells: int, path: Path) -> None:

@@ -17,19 +17,13 @@ _LONG = 2000  # characters of a cell with several blocks, in a table that lays o
 
 @dataclass(slots=True)
 class _OpenRow:
-    """A row, by the pieces of a flow.
+    """A row, by the pieces of a flow."""
 
-    Attributes:
-        starts: Number of pieces before each cell, which ends where the next cell begins.
-        end: Number of pieces at the end of the row.
-        spans: Columns and rows of cells that cover several, by the index of the cell.
-        is_header: Whether the row names columns.
-    """
-
-    starts: list[int]
-    end: int
+    starts: list[int]  # number of pieces before each cell, which ends where the next cell begins
+    end: int  # number of pieces at the end of the row
+    # Columns and rows of cells that cover several, by the index of the cell
     spans: dict[int, tuple[int, int]] = field(default_factory=dict)
-    is_header: bool = False
+    is_header: bool = False  # whether the row names columns
 
     def cells(self) -> Iterator[tuple[int, int]]:
         """Yields the number of pieces before and at the end of each cell."""

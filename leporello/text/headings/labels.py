@@ -13,19 +13,12 @@ _LONGEST = 200  # characters of a title that are examined
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The numbering of a heading.
+    """The numbering of a heading."""
 
-    Attributes:
-        word: `part`, `chapter`, `section`, `appendix`, or empty without such a word.
-        style: `1` for figures, `I` for Roman ones, `A` for letters.
-        path: Numbers, outermost first; letters count from 1.
-        title: Text after the number; may be empty.
-    """
-
-    word: str
-    style: str
-    path: tuple[int, ...]
-    title: str
+    word: str  # `part`, `chapter`, `section`, `appendix`, or empty without such a word
+    style: str  # `1` for figures, `I` for Roman ones, `A` for letters
+    path: tuple[int, ...]  # numbers, outermost first; letters count from 1
+    title: str  # text after the number; may be empty
 
     @property
     def depth(self) -> int:

@@ -26,25 +26,15 @@ _PAGE_NUMBER = re.compile(rf"[-–—\[(]*\s*(?:page\s+)?{_PAGE}\s*[-–—\])]*
 
 @dataclass(frozen=True, slots=True)
 class HeadingCandidate:
-    """A line that may be a heading.
+    """A line that may be a heading."""
 
-    Attributes:
-        line: Index of the line.
-        title: Text without markup.
-        kind: `mark`, or by its looks: `word` (Chapter 3), `number`, `name`, `caps`, `title`.
-        level: Level by its markup or indentation.
-        label: Number of the heading, if it has one.
-        apart: Number of blank lines directly around it, 0 to 2.
-        otherwise: Kind of heading if the number belongs to a list: `name`, `caps`, `title`, or
-            empty.
-    """
-
-    line: int
-    title: str
-    kind: str
-    level: float = 0
-    label: Label | None = None
-    apart: int = ALONE
+    line: int  # index of the line
+    title: str  # text without markup
+    kind: str  # `mark`, or by its looks: `word` (Chapter 3), `number`, `name`, `caps`, `title`
+    level: float = 0  # level by its markup or indentation
+    label: Label | None = None  # number of the heading, if it has one
+    apart: int = ALONE  # number of blank lines directly around it, 0 to 2
+    # Kind of heading if the number belongs to a list: `name`, `caps`, `title`, or empty
     otherwise: str = ""
 
 

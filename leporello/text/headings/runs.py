@@ -19,34 +19,23 @@ _RESTART = 4  # weight that a restart at 1 costs
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The heaviest chain that ends with a certain line.
+    """The heaviest chain that ends with a certain line."""
 
-    Attributes:
-        weight: Weight of the complete chain.
-        place: Index of the line.
-        before: Chain before this line, if any.
-        begins: Whether the line restarts the numbering instead of continuing that chain.
-    """
-
-    weight: float
-    place: int
-    before: _End | None = None
-    begins: bool = False
+    weight: float  # weight of the complete chain
+    place: int  # index of the line
+    before: _End | None = None  # chain before this line, if any
+    begins: bool = False  # whether the line restarts the numbering instead of continuing that chain
 
 
 @dataclass(slots=True)
 class _Chains:
-    """The heaviest chains so far.
+    """The heaviest chains so far."""
 
-    Attributes:
-        at: Heaviest chain for each number that a chain ends with.
-        within: Heaviest chain for each last number, and for each number that encloses it.
-        best: The heaviest chain of all.
-    """
-
+    # Heaviest chain for each number that a chain ends with
     at: dict[tuple[int, ...], _End] = field(default_factory=dict)
+    # Heaviest chain for each last number, and for each number that encloses it
     within: dict[tuple[int, ...], _End] = field(default_factory=dict)
-    best: _End | None = None
+    best: _End | None = None  # the heaviest chain of all
 
     def add(self, candidate: HeadingCandidate, index: int, *, may_restart: bool) -> None:
         """Extends the best chain for this line; with `may_restart` a restart costs nothing."""

@@ -20,19 +20,12 @@ _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\W]+")
 
 @dataclass(frozen=True, slots=True)
 class AnswerField:
-    """A field of an object, or of an object within it.
+    """A field of an object, or of an object within it."""
 
-    Attributes:
-        pointer: JSON Pointer of the field.
-        question: Question that asks for the field: its description, or its name in words.
-        schema: JSON Schema of its value, as text.
-        nullable: Whether it may be null.
-    """
-
-    pointer: str
-    question: str
-    schema: str
-    nullable: bool
+    pointer: str  # JSON Pointer of the field
+    question: str  # question that asks for the field: its description, or its name in words
+    schema: str  # JSON Schema of its value, as text
+    nullable: bool  # whether it may be null
 
 
 @lru_cache(maxsize=256)
@@ -84,16 +77,11 @@ def filled(fields: Sequence[AnswerField], values: Sequence[JSON]) -> JSON:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit of measure.
+    """A unit of measure."""
 
-    Attributes:
-        name: Name of the unit.
-        kind: Quantity that it measures; units of one kind can be converted.
-        size: Size in the smallest unit of its kind. Currencies have no fixed size; theirs is 0.
-    """
-
-    name: str
-    kind: str
+    name: str  # name of the unit
+    kind: str  # quantity that it measures; units of one kind can be converted
+    # Size in the smallest unit of its kind. Currencies have no fixed size; theirs is 0.
     size: float
 
 

@@ -17,21 +17,13 @@ _SENTENCES = 10  # best spans whose sentences are searched for a value
 
 
 class TypedSpan(NamedTuple):
-    """A value in a passage, and the span in which it was found.
+    """A value in a passage, and the span in which it was found."""
 
-    Attributes:
-        rank: Rank of that span.
-        passage: Index of the passage.
-        start: First character in the passage.
-        end: One past the last.
-        value: Value of these characters.
-    """
-
-    rank: int
-    passage: int
-    start: int
-    end: int
-    value: JSON
+    rank: int  # rank of that span
+    passage: int  # index of the passage
+    start: int  # first character in the passage
+    end: int  # one past the last
+    value: JSON  # value of these characters
 
 
 def best_typed(
