@@ -58,10 +58,7 @@ class MentionWindows:
     ) -> Iterator[Span]:
         """Yields the chunks around mentions.
 
-        Args:
-            units: Units of the document.
-            firsts: Number of the unit in which each mention begins.
-            lasts: Number of the unit in which each mention ends.
+        `firsts` and `lasts` number the units in which each mention begins and ends.
         """
         end = mention = 0
         while mention < len(firsts):

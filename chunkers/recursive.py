@@ -116,10 +116,7 @@ def _separators(language: str) -> Sequence[str]:
 def _ends(pieces: Units, borders: Sequence[Sequence[int]], size: int) -> Iterator[int]:
     """Yields the ends of runs of up to `size` tokens, ascending.
 
-    Args:
-        pieces: Smallest pieces of the text.
-        borders: Ascending offsets at which a piece may begin, per separator, coarse ones first.
-        size: Maximum number of tokens per run, unless no border divides it.
+    Borders ascend, per separator; if none divides a run, it may be longer.
     """
     import numpy as np
 

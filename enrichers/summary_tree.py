@@ -78,11 +78,6 @@ def clusters(texts: Sequence[str], width: int, seed: int = 0) -> list[tuple[int,
 
     Neighbouring texts form the clusters if all texts are similar, or if there would be a cluster
     for every text.
-
-    Args:
-        texts: Texts in the order of the document.
-        width: Maximum number of texts per cluster, two or more.
-        seed: Random seed.
     """
     if len(texts) <= width:
         return [tuple(range(len(texts)))]

@@ -65,9 +65,7 @@ class ContextualChunks:
 def _written(reads: Iterable[Read], otherwise: str) -> Asking[list[str] | None]:
     """Yields the reads if the reader generates text; returns its texts, otherwise None and a note.
 
-    Args:
-        reads: A read per chunk.
-        otherwise: What the reader does not write, and what replaces it, for the note.
+    `otherwise` names what is not written, and its replacement.
     """
     [writes] = yield [Generates()]
     if not writes:

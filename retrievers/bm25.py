@@ -82,12 +82,7 @@ def segment(counts: TermCounts, ids: Iterable[str], chunks: int) -> Index:
     """Returns the postings of a file's chunks, with terms in the order of their hashes.
 
     `chunks` and `counts` of term t are at `starts[t]:starts[t + 1]`. Each array has the smallest
-    integer type for its values.
-
-    Args:
-        counts: Counts of the terms.
-        ids: Terms in the order of their numbers.
-        chunks: Number of chunks.
+    integer type for its values. `ids` are terms in the order of their numbers.
     """
     import numpy as np
 

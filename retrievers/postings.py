@@ -196,11 +196,6 @@ def matching(
     """Returns the hits with a positive score, which share a term with their question.
 
     A question without terms keeps all its hits: it asks for nothing that a chunk could lack.
-
-    Args:
-        rankings: Hits of each question.
-        bags: Terms of each question.
-        name: Class of the retriever, for the note on questions without hits.
     """
     matches = [
         [hit for hit in hits if hit.score > 0 or not bag]

@@ -112,9 +112,7 @@ class Selected:
 def _beginning(around: Sequence[Section], *, had_chapter: bool) -> int | None:
     """Returns the first character of an introduction's text; None if it is in a later chapter.
 
-    Args:
-        around: Sections that contain the introduction, outermost first, and the introduction.
-        had_chapter: Whether another chapter precedes these sections.
+    `around` are sections that contain the introduction, outermost first, and the introduction.
     """
     introduction = around[-1]
     outer = next((section for section in around if _number(section)), introduction)

@@ -42,9 +42,7 @@ def raised(text: str, *, is_formula: bool = False) -> tuple[str, str]:
 def lowered(text: str, before: str) -> tuple[str, str]:
     """Returns what to write before and after lowered text.
 
-    Args:
-        text: The lowered text.
-        before: Text before it, whose figures must not run into those of the lowered text.
+    The figures of `before` must not run into those of the lowered text.
     """
     if not _INDEX.fullmatch(text):
         return ("_(", ")") if len(text) > 1 else ("", "")
@@ -55,11 +53,7 @@ def mark_figure(pieces: list[str], first: int, *, is_raised: bool) -> None:
     """Adds the signs of raised or lowered text.
 
     Raised text without text before it, such as the mark at the beginning of a note, has no sign.
-
-    Args:
-        pieces: Pieces of a text, alternately a separator and a text.
-        first: Index of the first piece that is raised or lowered.
-        is_raised: Whether these pieces are raised; otherwise they are lowered.
+    `pieces` are alternately separators and texts, of which `first` is raised or lowered.
     """
     if len(pieces) - first > _LONGEST:
         return

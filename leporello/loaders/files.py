@@ -191,10 +191,6 @@ def _takes(loader: Loader, path: Path) -> bool:
 def _recognised(data: bytes, path: Path) -> tuple[type[Format], str]:
     """Detects a file's format by content, otherwise by suffix; returns a note if these differ.
 
-    Args:
-        data: Bytes of the file.
-        path: Path of the file.
-
     Raises:
         UserError: The file's format is not supported.
     """
@@ -219,11 +215,6 @@ def _is_of(format_: type[Format], data: bytes, path: Path) -> bool:
 
 def document_of(format: Format, data: bytes, path: Path) -> Document:  # noqa: A002 -- the plain name
     """Converts a file of a known format to a document.
-
-    Args:
-        format: The file's format.
-        data: Bytes of the file.
-        path: Path of the file.
 
     Raises:
         UserError: The file has another format, is corrupt or locked, or has no text.

@@ -89,10 +89,7 @@ def _expanded(text: str | Path) -> Iterator[Path]:
 def _find(path: Path, collected: _Found, prefix: str) -> None:
     """Adds the files at a path.
 
-    Args:
-        path: File, folder, archive, or URL of one of these.
-        collected: Files at other paths, to which files are added.
-        prefix: Text before the names of files in a folder or archive.
+    `prefix` precedes the names of files in a folder or archive.
 
     Raises:
         UserError: The path does not exist.

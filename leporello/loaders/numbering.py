@@ -64,11 +64,7 @@ class Counter:
     step: int = 1  # difference between the numbers of items
 
     def count(self, form: str = "") -> str:
-        """Counts an item, and returns its number with a dot; empty for items without numbers.
-
-        Args:
-            form: Form of the number, if the item has its own.
-        """
+        """Counts an item, and returns its number with a dot; empty for items without numbers."""
         current = self.following
         self.following += self.step
         return f"{numeral(current, form or self.form)}." if self.form else ""

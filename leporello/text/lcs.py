@@ -18,12 +18,8 @@ def lcs_length(positions: Mapping[str, int], size: int, words: Iterable[str]) ->
     """Returns the length of the longest common subsequence of two texts.
 
     This is the bit-parallel form of the usual table (Hyyrö 2004): exact, with one operation on a
-    large integer instead of a row.
-
-    Args:
-        positions: The `places` of the first text.
-        size: Number of words of the first text.
-        words: Words of the second text.
+    large integer instead of a row. `positions` are the `places` of the first text, which has `size`
+    words.
     """
     all_bits = row = (1 << size) - 1
     for word in words:
@@ -39,10 +35,6 @@ def lcs_union(first: Iterable[Sequence[str]], second: Iterable[Sequence[str]]) -
     end, equal words match; otherwise it skips a word of the first sentence if the table has a
     larger value without it than without the word of the second, and a word of the second in all
     other cases. All second sentences are processed at once, in separate bits.
-
-    Args:
-        first: Words of each of the other sentences.
-        second: Words of each sentence whose words are counted; each position counts once.
     """
     positions, full, place = dict[str, int](), 0, 0
     for words in second:

@@ -206,11 +206,7 @@ def _old(sample: bytes) -> str:
 
 
 def looks_english(text: str) -> bool:
-    """Returns whether a text looks like English; short texts always do.
-
-    Args:
-        text: Text of any length; only its first 2,000 words are examined.
-    """
+    """Returns whether a text looks like English; short texts always do."""
     words = [match.group().lower() for match in islice(_WORD.finditer(text), _MOST_WORDS)]
     # In a short text one foreign name changes the share too much.
     if len(words) < _FEWEST_WORDS:

@@ -140,9 +140,7 @@ def _nested(spans: Sequence[Place | Section]) -> tuple[Sequence[Place | Section]
 def joined(parts: Iterable[tuple[str, Extracted]], separator: str = "\n\n") -> Extracted:
     """Joins extracted texts into one; each named text is the place around its inner places.
 
-    Args:
-        parts: Names and extracted texts of places; a text with an empty name is not a place.
-        separator: Text between the parts.
+    A text with an empty name is not a place.
     """
     parts = [*parts]
     # A place without text could not be cited, and two would begin at one character.

@@ -74,9 +74,7 @@ def cue_lines(text: str) -> tuple[tuple[Span, ...], ...] | None:
 def rewritten(cues: Sequence[Cue], texts: Iterable[Iterable[str]]) -> str:
     """Returns a subtitle file with other texts in its cues.
 
-    Args:
-        cues: Cues of the file.
-        texts: Lines of each cue; blank lines are dropped, since they would end the cue.
+    Blank lines are dropped, since they would end the cue.
     """
     around = "".join(cue.head for cue in cues)
     # The file's own line ends, because players and diffs expect the file unchanged (decision 15).

@@ -116,9 +116,7 @@ def title_of(archive: zipfile.ZipFile) -> str:
 def losses_of(names: Iterable[str], kinds: Mapping[str, tuple[str, str]]) -> Iterator[Loss]:
     """Yields the losses of an archive.
 
-    Args:
-        names: Names of the members.
-        kinds: Name and reason of a loss, by a pattern of the beginning of members' names.
+    `kinds` has the name and reason of a loss, by a pattern of the beginning of members' names.
     """
     of = Counter(p for n in names for p in kinds if re.match(p, n))
     for pattern, count in of.items():

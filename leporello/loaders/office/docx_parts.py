@@ -140,9 +140,7 @@ _FONTS = {"Symbol": _SYMBOL, "Wingdings": _WINGDINGS, "Wingdings 2": _WINGDINGS_
 def symbol(font: str, code: str) -> str:
     """Returns the character of a symbol font; empty if it is unknown.
 
-    Args:
-        font: Name of the font.
-        code: Code in the font, in hexadecimal; `F0A3` is the same as `A3`.
+    The code is hexadecimal; `F0A3` is the same as `A3`.
     """
     try:
         number = int(code, 16)

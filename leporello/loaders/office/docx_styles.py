@@ -140,12 +140,7 @@ class WordNumbers:
         self._counts: dict[str, dict[int, int]] = {}  # last numbers, by numbering and level
 
     def number(self, properties: _Element | None, style: str) -> str | None:
-        """Counts a paragraph, and returns its number; empty for bullets, None without either.
-
-        Args:
-            properties: Properties of the paragraph.
-            style: Id of its style.
-        """
+        """Counts a paragraph, and returns its number; empty for bullets, None without either."""
         numbers = None if properties is None else properties.find("{*}numPr")
         id_ = None if numbers is None else attribute(numbers.find("{*}numId"))
         at = None if numbers is None else attribute(numbers.find("{*}ilvl"))

@@ -105,9 +105,7 @@ class OpenStyles:
     def number(self, counts: OpenCounts, paragraph: str) -> str:
         """Counts an item, and returns its number; empty for items with bullets.
 
-        Args:
-            counts: Numbers of the list.
-            paragraph: Style of the item's paragraph, which may name a list style.
+        The style of its paragraph may name a list style.
         """
         names = (name for base in self._line(paragraph) if (name := self._lists.get(base)))
         style = counts.style or next(names, "")

@@ -70,9 +70,7 @@ class OfficeParts:
     def root(self, name: str, what: str) -> _Element:
         """Returns the root of a part; an empty element, and a loss, if it cannot be read.
 
-        Args:
-            name: Name of the part; the part may be absent.
-            what: Content of the part, for the loss.
+        The part may be absent; `what` names its content in the loss.
         """
         from lxml.etree import XMLSyntaxError
 
@@ -101,13 +99,7 @@ class OfficeParts:
         return next((name for of, name in self.targets(part).values() if of == kind), "")
 
     def write_graphic(self, frame: _Element, part: str, flow: Flow) -> None:
-        """Writes the charts and diagrams of a frame; those that are absent are losses.
-
-        Args:
-            frame: Element that refers to charts and diagrams.
-            part: Part that contains the element.
-            flow: Where they are written.
-        """
+        """Writes the charts and diagrams of a frame; those that are absent are losses."""
         for element in frame.iter("{*}chart", "{*}relIds"):
             is_chart = local_name(str(element.tag)) == "chart"
             what = "chart" if is_chart else "diagram"

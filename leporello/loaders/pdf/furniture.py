@@ -39,12 +39,7 @@ Steps = dict[Step, set[tuple[int, int]]]
 def furniture(
     pages: Sequence[Sequence[PageLine]], heights: Sequence[float]
 ) -> list[dict[int, str]]:
-    """Returns for each page the kinds of its furniture, by index of the line.
-
-    Args:
-        pages: Lines of each page.
-        heights: Height of each page, in points.
-    """
+    """Returns for each page the kinds of its furniture, by index of the line."""
     sizes = Counter[float]()
     for lines in pages:
         for line in lines:

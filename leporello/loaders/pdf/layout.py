@@ -37,8 +37,7 @@ class PageLine:
 def lines(fragments: Sequence[Fragment]) -> list[PageLine]:
     """Returns a page's lines in reading order.
 
-    Args:
-        fragments: Fragments of one direction, in the file's order.
+    The fragments have one direction, and the order of the file.
     """
     blocks = _blocks(list(fragments), _COLUMNS)
     return [line for block in blocks for line in _written(_rows(block))]

@@ -120,10 +120,7 @@ class Visibility:
 def page_objects(page: PdfPage, area: float, layers: bool) -> PageObjects:
     """Returns the objects of a page.
 
-    Args:
-        page: Page.
-        area: Its area, in square points.
-        layers: Whether the file has layers that are switched off.
+    `area` is that of the page, in square points; `layers`, whether some are switched off.
     """
     from pypdfium2 import raw
 

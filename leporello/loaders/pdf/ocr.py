@@ -32,13 +32,7 @@ _log = logging.getLogger("leporello")
 def recognised(
     pdf: PdfDocument, indices: Sequence[int], name: str
 ) -> Iterator[tuple[int, list[Fragment], int]]:
-    """Yields the index of each page, its lines, and the number of unrecognised characters.
-
-    Args:
-        pdf: PDF file.
-        indices: Indices of the pages.
-        name: Name of the file, for the log.
-    """
+    """Yields the index of each page, its lines, and the number of unrecognised characters."""
     reported = time.monotonic()
     for count, index in enumerate(indices):
         if time.monotonic() - reported > _REPORT:

@@ -192,12 +192,7 @@ def _letters(text: str) -> str:
 def of_types(
     pages: Sequence[Sequence[PageLine]], starts: Sequence[Sequence[int]]
 ) -> tuple[str, list[Heading]]:
-    """Returns the title and the headings by type, with the largest type at level 1.
-
-    Args:
-        pages: Lines of each page.
-        starts: First character of each line.
-    """
+    """Returns the title and the headings by type, with the largest type at level 1."""
     body, total = _body(pages)
     large = [(page, starts[page][i], style, title) for page, i, style, title in _large(pages, body)]
     if not large or len(large) > _SHARE * total:

@@ -134,14 +134,7 @@ def _is_on_page(fragment: Fragment, area: Area) -> bool:
 def read_scans(
     pdf: PdfDocument, texts: Sequence[PageText], which: Sequence[int], name: str
 ) -> None:
-    """Replaces the text of pages by OCR.
-
-    Args:
-        pdf: PDF file.
-        texts: All pages.
-        which: Indices of the pages to read.
-        name: Name of the file, for the log.
-    """
+    """Replaces the text of pages by OCR."""
     for index, fragments, blank in recognised(pdf, which, name):
         page = texts[index]
         page.lines, page.undecodable, page.ocr = lines(fragments), blank, True
@@ -167,13 +160,7 @@ def page_names(pdf: PdfDocument) -> list[str]:
 
 
 def losses(pages: Sequence[PageText], names: Sequence[str], unread: str) -> list[Loss]:
-    """Returns one loss per kind, which names all its pages.
-
-    Args:
-        pages: Pages without furniture.
-        names: Names of the pages.
-        unread: Reason why pages without text were not read.
-    """
+    """Returns one loss per kind, which names all its pages."""
     lengths = [page.characters for page in pages if page.characters and not page.lacks_text]
     mean_length = round(fmean(lengths)) if lengths else 0
     kinds: dict[str, list[tuple[int, Loss]]] = {}

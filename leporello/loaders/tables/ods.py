@@ -45,10 +45,6 @@ def unflattened(data: bytes) -> bytes:
 def marks(content: bytes, path: Path) -> dict[str, Marks]:
     """Returns the marks of the sheets by their names.
 
-    Args:
-        content: XML of the spreadsheet.
-        path: Path of the file, for messages.
-
     Raises:
         UserError: The XML is corrupt, or a sheet has too many cells.
     """

@@ -71,10 +71,7 @@ def column(letters: bytes) -> int:
 def _marks(sheet: bytes, formats: Mapping[bytes, str], *, zeros: bool) -> Marks:
     """Returns the marks of a sheet.
 
-    Args:
-        sheet: XML of the sheet.
-        formats: Number formats with units, by the number of their style.
-        zeros: Whether formulas with the value 0 were never computed.
+    With `zeros`, formulas with the value 0 were never computed.
     """
     marks = Marks(uncomputed=len(_NO_VALUE.findall(sheet)) if b"<f" in sheet else 0)
     for kind, attributes in _HIDDEN.findall(sheet) if b"hidden=" in sheet else ():

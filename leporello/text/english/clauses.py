@@ -27,9 +27,7 @@ _ABSENT = -7.0  # log odds of a label that no clause has
 def clause_spans(text: str, longest: int = 60) -> list[tuple[int, int]]:
     """Returns the clauses of a text as (start, end), ascending, without the blanks around them.
 
-    Args:
-        text: Text of any kind.
-        longest: Most words that a clause may have; longer clauses are cut into equal parts.
+    Clauses of more than `longest` words are cut into equal parts.
     """
     spans: list[tuple[int, int]] = []
     for start, end in sentence_spans(text):
@@ -48,9 +46,7 @@ def clause_spans(text: str, longest: int = 60) -> list[tuple[int, int]]:
 def clause_vectors(clauses: Sequence[str], size: int) -> csr_matrix:
     """Returns unit vectors of the terms, and pairs of neighbouring terms, of each clause.
 
-    Args:
-        clauses: Clauses.
-        size: Number of columns; terms are hashed, which needs no vocabulary.
+    Terms are hashed to `size` columns, which needs no vocabulary.
     """
     from sklearn.feature_extraction.text import HashingVectorizer
 
@@ -63,8 +59,7 @@ def clause_vectors(clauses: Sequence[str], size: int) -> csr_matrix:
 def strongest(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Returns the greatest score of each column, then the mean of each column's two greatest.
 
-    Args:
-        scores: Log odds of clauses, shape (clauses, columns); may have zero clauses.
+    The scores are log odds, shape (clauses, columns); there may be no clauses.
     """
     import numpy as np
 

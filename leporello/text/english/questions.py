@@ -189,11 +189,7 @@ class Wanted(Enum):
 def wanted(question: str, instruction: str = "", texts: Sequence[str] = ()) -> Wanted:
     """Returns whether a question asks for a summary, by English words; an empty question does.
 
-    Args:
-        question: Question; may be empty.
-        instruction: Instruction; may be empty.
-        texts: Passages; if they are turns of a meeting or a script, questions about views and
-            discussions ask for a summary too.
+    If the texts are turns of a meeting or a script, questions about views do too.
     """
     if not question.strip():
         has_other_question = "?" in instruction and not _INSTRUCTED.search(instruction)

@@ -31,10 +31,7 @@ def best_typed(
 ) -> TypedSpan | None:
     """Returns the value in the best span that has one, otherwise in the sentence of a span.
 
-    Args:
-        schema: JSON Schema of the value.
-        spans: Spans as (passage, start, end), best first.
-        texts: Passages.
+    Spans are (passage, start, end), best first.
     """
     ranked = [*spans]
     for rank, (passage, start, end) in enumerate(ranked):
