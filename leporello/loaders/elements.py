@@ -18,35 +18,13 @@ class Gap(IntEnum):
 
 GAP_TEXTS = ("", "", " ", "\t", "\n", "\n\n")
 PARAGRAPHS = (
-    *(
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "dl",
-        "fieldset",
-        "figure",
-        "form",
-        "hr",
-        "main",
-    ),
-    *("nav", "ul", "ol", "menu", "p", "pre", "section", "table"),
-)
+    "address article aside blockquote dl fieldset figure form hr main nav ul ol menu p pre section"
+    " table"
+).split()
 LINES = (
-    *("body", "caption", "dd", "dt", "div", "figcaption", "footer", "header", "li", "option"),
-    *(
-        "center",
-        "details",
-        "dialog",
-        "hgroup",
-        "legend",
-        "summary",
-        "tbody",
-        "tfoot",
-        "thead",
-        "tr",
-    ),
-)
+    "body caption dd dt div figcaption footer header li option center details dialog hgroup legend"
+    " summary tbody tfoot thead tr"
+).split()
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 # Losses of elements without text.
 LOST = {

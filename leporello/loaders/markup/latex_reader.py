@@ -9,31 +9,11 @@ from collections.abc import Iterator
 
 from leporello.core.records import Loss
 from leporello.loaders.flow import Flow
-from leporello.loaders.markup.latex_grammar import (
-    ACCENTS,
-    DEFINED,
-    DELIMITED,
-    ELSEWHERE,
-    ESCAPED,
-    FRACTION,
-    FRACTIONS,
-    GROUP,
-    LEVELS,
-    LISTS,
-    LONGEST,
-    NUMBERING,
-    SILENT,
-    SPOKEN,
-    TABLES,
-    TOKEN,
-    TYPED,
-    TYPED_AT,
-    formula,
-)
+from leporello.loaders.markup import latex_grammar as grammar
 from leporello.loaders.markup.latex_tables import LatexList, LatexTable
 from leporello.loaders.text import line_starts
 
-_ARGUMENT = re.compile(GROUP, re.DOTALL)
+_ARGUMENT = re.compile(grammar.GROUP, re.DOTALL)
 _CELLS = re.compile(r"\s*(?:\[[^\[\]]{0,99}\])?\{(\d{1,4})\}")  # that a cell covers
 _LABEL = re.compile(r"[ \t]*\[((?:[^\[\]{}]|\{[^{}]{0,999}\}){0,999})\]")
 _COUNTER = re.compile(r"\s*\{enum[iv]+\}\s*\{(\d{1,6})\}")
@@ -53,31 +33,33 @@ class LatexReader:
         self.flow, self.comments = Flow(), 0
         self._text, self._commands = text, commands
         self._starts, self._line = line_starts(text), 0
-        used = set(re.findall(rf"\\({'|'.join(LEVELS)})\b", text))
-        self._levels = {name: n for n, name in enumerate((n for n in LEVELS if n in used), 1)}
+        used = set(re.findall(rf"\\({'|'.join(grammar.LEVELS)})\b", text))
+        self._levels = {
+            name: n for n, name in enumerate((n for n in grammar.LEVELS if n in used), 1)
+        }
         self._open: list[str] = []  # closing texts of open braces
         self._next = ""  # closing text of the next brace
         self._steps = {"item": self._item, "def": self._definition, "let": self._definition}
-        self._steps.update(dict.fromkeys(FRACTIONS, self._fraction))
+        self._steps.update(dict.fromkeys(grammar.FRACTIONS, self._fraction))
         self._tables: list[LatexTable] = []  # that are open
         self._lists: list[LatexList] = []
 
     def define(self) -> Iterator[str]:
         """Records commands that the file defines; yields the names of those with arguments."""
-        for match in DEFINED.finditer(self._text):
+        for match in grammar.DEFINED.finditer(self._text):
             if match[2] is not None:
                 yield f"\\{match[1]}"
             elif match["body"]:
                 inner = LatexReader(match["body"], self._commands)
                 inner.read(0, len(match["body"]))
-                self._commands[match[1]] = "".join(inner.flow.pieces)[:LONGEST]
+                self._commands[match[1]] = "".join(inner.flow.pieces)[: grammar.LONGEST]
 
     def read(self, at: int, end: int) -> None:
         """Writes the text from `at` to `end`."""
-        while at < end and (token := TOKEN.match(self._text, at, end)):
+        while at < end and (token := grammar.TOKEN.match(self._text, at, end)):
             kind = token.lastgroup
             if kind == "text":  # half of all tokens
-                self._write(TYPED_AT.sub(_typed, token[0]), token)
+                self._write(grammar.TYPED_AT.sub(_typed, token[0]), token)
                 at = token.end()
             elif kind == "word":
                 at = self._command(token, token.end())
@@ -125,7 +107,7 @@ class LatexReader:
         if token["verb"] is not None:
             self._write(token["verb"], token)
         elif token["address"] is not None:
-            self._write(ESCAPED.sub(r"\1", token["address"]), token)
+            self._write(grammar.ESCAPED.sub(r"\1", token["address"]), token)
             self.flow.data(" " * self._text.startswith("{", token.end()))
         elif token["env"] == "comment":
             self.comments += len(token["verbatim"].strip())
@@ -140,13 +122,13 @@ class LatexReader:
 
     def _write_formula(self, token: re.Match[str]) -> None:
         if source := token["inline"]:
-            text = formula(source.strip("$") if source[0] == "$" else source[2:-2])
+            text = grammar.formula(source.strip("$") if source[0] == "$" else source[2:-2])
             is_index = text[:1] == "_" and text[1:].isdigit()  # H$_2$O
             self._write(text[1:] if is_index else f"${text}$" if "\\" in text else text, token)
             return
-        match = DELIMITED.fullmatch(token[0])
-        source = NUMBERING.sub("", match[1]) if match else token[0]
-        lines = [formula(line.replace("&", " ")) for line in source.split("\\\\")]
+        match = grammar.DELIMITED.fullmatch(token[0])
+        source = grammar.NUMBERING.sub("", match[1]) if match else token[0]
+        lines = [grammar.formula(line.replace("&", " ")) for line in source.split("\\\\")]
         text = "\n".join(filter(None, lines))
         self.flow.start("pre")
         self._write(token[0].strip("\n") if "\\begin" in text else text, token)
@@ -168,18 +150,18 @@ class LatexReader:
     def _edge(self, token: re.Match[str], at: int) -> int:
         """Returns where the text continues after the beginning or end of an environment."""
         name, is_begin = token["name"].rstrip("*"), token["edge"] == "begin"
-        if name in TABLES and self._tables and not is_begin:
+        if name in grammar.TABLES and self._tables and not is_begin:
             self._end_table()
         self.flow.start("p")
-        if name in LISTS and not is_begin:
+        if name in grammar.LISTS and not is_begin:
             del self._lists[-1:]
         if not is_begin:
             return at
-        after = self._after(at, SILENT.get(token["name"], SILENT.get(name, 0)))
-        if name in LISTS:
+        after = self._after(at, grammar.SILENT.get(token["name"], grammar.SILENT.get(name, 0)))
+        if name in grammar.LISTS:
             depth = sum(inner.is_numbered for inner in self._lists)
             self._lists.append(LatexList(name, self._text[at:after], depth))
-        if name in TABLES:
+        if name in grammar.TABLES:
             self.flow.start("table")
             self._tables.append(LatexTable(self.flow, len(self._open)))
             self._tables[-1].begin_row()
@@ -196,13 +178,13 @@ class LatexReader:
     def _command(self, token: re.Match[str], at: int) -> int:
         """Writes the text of a command; returns where the text continues."""
         word = token["word"]
-        if word in ACCENTS and len(word) == 1 and (letter := _LETTER.match(self._text, at)):
+        if word in grammar.ACCENTS and len(word) == 1 and (letter := _LETTER.match(self._text, at)):
             return self._accent(word, letter, token)
-        if spoken := SPOKEN.get(word) or self._commands.get(word):
+        if spoken := grammar.SPOKEN.get(word) or self._commands.get(word):
             self._write(spoken, token)
             return at + 2 if self._text.startswith("{}", at) else at
-        if word in ELSEWHERE:
-            what, why = ELSEWHERE[word]
+        if word in grammar.ELSEWHERE:
+            what, why = grammar.ELSEWHERE[word]
             after = self._after(at, 1)
             self._lose(what, f"{self._text[at:after].split('{')[-1].strip('}')} {why}", token)
             return after
@@ -213,16 +195,16 @@ class LatexReader:
             self._lists[-1].number = int(counter[1])
         if word == "cmidrule" and self._text.startswith("(", at):
             at = self._text.find(")", at) + 1 or at
-        return self._after(at, SILENT.get(word, 0))
+        return self._after(at, grammar.SILENT.get(word, 0))
 
     def _definition(self, token: re.Match[str], at: int) -> int:
-        match = DEFINED.match(self._text, token.start())
+        match = grammar.DEFINED.match(self._text, token.start())
         return match.end() if match else at
 
     def _fraction(self, token: re.Match[str], at: int) -> int:
-        fraction = FRACTION.match(self._text, token.start())
+        fraction = grammar.FRACTION.match(self._text, token.start())
         if fraction:
-            self._write(formula(fraction[0]), token)
+            self._write(grammar.formula(fraction[0]), token)
         return fraction.end() if fraction else at
 
     def _item(self, token: re.Match[str], at: int) -> int:
@@ -263,7 +245,7 @@ class LatexReader:
 
     def _sign(self, token: re.Match[str], at: int) -> int:
         sign = token["sign"]
-        if sign in ACCENTS and (letter := _LETTER.match(self._text, at)):
+        if sign in grammar.ACCENTS and (letter := _LETTER.match(self._text, at)):
             return self._accent(sign, letter, token)
         if sign == "\\":
             if table := self._table():
@@ -280,7 +262,7 @@ class LatexReader:
 
     def _accent(self, mark: str, letter: re.Match[str], token: re.Match[str]) -> int:
         base = letter[1] or letter[2] or letter[3] or ""
-        self._write(unicodedata.normalize("NFC", base + ACCENTS[mark]), token)
+        self._write(unicodedata.normalize("NFC", base + grammar.ACCENTS[mark]), token)
         return letter.end()
 
     def _brace(self, brace: str, at: int) -> None:
@@ -303,4 +285,4 @@ class LatexReader:
 
 
 def _typed(match: re.Match[str]) -> str:
-    return TYPED.get(match[0], match[0])
+    return grammar.TYPED.get(match[0], match[0])
