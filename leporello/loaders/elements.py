@@ -18,13 +18,13 @@ class Gap(IntEnum):
 
 GAP_TEXTS = ("", "", " ", "\t", "\n", "\n\n")
 PARAGRAPHS = (
-    "address article aside blockquote dl fieldset figure form hr main nav ul ol menu p pre section"
-    " table"
-).split()
+    "address", "article", "aside", "blockquote", "dl", "fieldset", "figure", "form", "hr", "main",
+    "nav", "ul", "ol", "menu", "p", "pre", "section", "table",
+)  # fmt: skip
 LINES = (
-    "body caption dd dt div figcaption footer header li option center details dialog hgroup legend"
-    " summary tbody tfoot thead tr"
-).split()
+    "body", "caption", "dd", "dt", "div", "figcaption", "footer", "header", "li", "option",
+    "center", "details", "dialog", "hgroup", "legend", "summary", "tbody", "tfoot", "thead", "tr",
+)  # fmt: skip
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 # Losses of elements without text.
 LOST = {

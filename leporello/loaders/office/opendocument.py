@@ -26,6 +26,7 @@ OUTLINE = "outline"  # name of the list style of headings, in which no other lis
 _DEEPEST = 20  # styles that inherit from each other
 _LEVEL_STYLES = {"list-level-style-number", "list-level-style-bullet", "outline-level-style"}
 _PROPERTIES = {"text-properties", "drawing-page-properties"}
+_DEFINED = {"style", "default-style", "list-style", "outline-style", *_LEVEL_STYLES, *_PROPERTIES}
 
 
 @dataclass(slots=True)
@@ -53,7 +54,7 @@ class OpenStyles:
         self._levels: dict[tuple[str, int], Mapping[str, str]] = {}
         self._counts: dict[str, OpenCounts] = {}  # of the last list, by its style and its id
         self._style = self._list = ""  # that are being defined
-        self._values: dict[tuple[str, str], str] = {}  # properties, also inherited ones
+        self._inherited: dict[str, Mapping[str, str]] = {}  # properties, also inherited ones
 
     def read(self, root: _Element) -> None:
         """Reads all styles of a tree."""
@@ -64,7 +65,7 @@ class OpenStyles:
     def define(self, name: str, attributes: Mapping[str, str]) -> None:
         """Reads an element of a style; other elements are ignored."""
         if name == "style":
-            self._values.clear()
+            self._inherited.clear()
             self._style = attributes.get("name", "")
             self._parents[self._style] = attributes.get("parent-style-name", "")
             self._lists[self._style] = attributes.get("list-style-name", "")
@@ -76,20 +77,20 @@ class OpenStyles:
         elif name in _LEVEL_STYLES:
             self._levels[self._list, whole(attributes.get("level"))] = attributes
         elif name in _PROPERTIES and self._style:
-            self._values.clear()
+            self._inherited.clear()
             self._properties.setdefault(self._style, {}).update(attributes)
 
     def height(self, style: str) -> str:
         """Returns `sup` for raised, `sub` for lowered text; empty for other text."""
-        position = self._value(style, "text-position").split(" ")[0]
+        position = self._of(style).get("text-position", "").split(" ")[0]
         if position.startswith("sub") or re.match(r"-[1-9]", position):
             return "sub"
         return "sup" if position.startswith("super") or re.match(r"[1-9]", position) else ""
 
     def is_hidden(self, style: str) -> bool:
         """Returns whether text or a slide with the style is not shown."""
-        display = self._value(style, "display")
-        return display == "none" or self._value(style, "visibility") == "hidden"
+        properties = self._of(style)
+        return properties.get("display") == "none" or properties.get("visibility") == "hidden"
 
     def counts(self, style: str, attributes: Mapping[str, str]) -> OpenCounts:
         """Returns the numbers of an outermost list, which may continue an earlier list."""
@@ -139,12 +140,12 @@ class OpenStyles:
             yield style
             style = self._parents.get(style, "")
 
-    def _value(self, style: str, name: str) -> str:
-        """Returns a property that a style has or inherits; empty without it."""
-        if (style, name) not in self._values:
-            properties = (self._properties.get(inherited, {}) for inherited in self._line(style))
-            self._values[style, name] = next((p[name] for p in properties if name in p), "")
-        return self._values[style, name]
+    def _of(self, style: str) -> Mapping[str, str]:
+        """Returns the properties that a style has or inherits."""
+        if style not in self._inherited:
+            bases = [self._properties.get(base, {}) for base in self._line(style)]
+            self._inherited[style] = {k: v for base in reversed(bases) for k, v in base.items()}
+        return self._inherited[style]
 
 
 _KINDS = (b"application/vnd.oasis.opendocument.text", b"application/vnd.oasis.opendocument.presen")
@@ -186,7 +187,8 @@ class _OpenFlow(XmlFlow):
         local = {k.rpartition("}")[2]: v for k, v in attributes.items()} if attributes else {}
         name = tag.rpartition("}")[2]
         if not self.is_aside:
-            self.styles.define(name, local)
+            if name in _DEFINED:
+                self.styles.define(name, local)
             if name == "page":
                 self._start_slide()
             elif name in ("covered-table-cell", "number"):
