@@ -7,15 +7,13 @@ a million terms have the same hash are 1 : 30 000.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from leporello.core.protocols import NonNegative, Positive, Share
-from leporello.core.records import JSON, Chunk, Hit, Index
+from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.postings import (
     ByIndex,
     TermCounts,
@@ -28,7 +26,6 @@ from leporello.retrievers.postings import (
     question_grams,
     term_ids,
 )
-from leporello.text.tokens import terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -130,9 +127,6 @@ def _hashes(terms: Sequence[str]) -> NDArray[np.uint64]:
     return hashes
 
 
-_FEW = 10  # chunks, below which dictionaries are faster than arrays
-
-
 @dataclass(frozen=True)
 class BM25(ByIndex):
     """Okapi BM25 with the idf of Lucene: ln(1 + (N - n + 0.5) / (n + 0.5)), which is positive.
@@ -156,8 +150,6 @@ class BM25(ByIndex):
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
         """Returns the weight of each term in each chunk."""
-        if len(chunks) < _FEW:
-            return {"few": self._weights_of_few([terms(chunk.text) for chunk in chunks])}
         import numpy as np
 
         counts, ids = count_terms([chunk.text for chunk in chunks])
@@ -180,10 +172,6 @@ class BM25(ByIndex):
 
         A question with terms that no chunk has gets no hits, and a note.
         """
-        if isinstance(index, dict) and "few" in index:
-            few: Any = index["few"]
-            hits = [_best_of_few(few, question, chunks, self.k) for question in questions]
-            return matching(hits, map(question_grams, questions), "BM25")
         import numpy as np
 
         if isinstance(index, SegmentedPostings):
@@ -199,29 +187,6 @@ class BM25(ByIndex):
         scores = add_up(index, queries, queries.counts, (len(questions), len(chunks)))
         return matching(best_chunks(scores, chunks, self.k), bags, "BM25")
 
-    def _weights_of_few(self, texts: Sequence[Sequence[str]]) -> dict[str, JSON]:
-        """Returns the number of each term and its weights in the chunks that contain it.
-
-        Sums and products have the order of the array version, so that scores are identical.
-        """
-        postings: dict[str, list[tuple[int, int]]] = {}
-        for place, text in enumerate(texts):
-            for term, count in Counter(text).items():
-                postings.setdefault(term, []).append((place, count))
-        idf = _idf_of_few(len(texts))
-        mean = sum(map(len, texts)) / max(1, len(texts))
-        weights: dict[str, JSON] = {}
-        discounts = [self.k1 * (1 - self.b + self.b * len(text) / mean) for text in texts if mean]
-        for number, (term, holding) in enumerate(postings.items()):
-            weights[term] = [
-                number,
-                [
-                    [p, count * (self.k1 + 1) / (count + discounts[p]) * idf[len(holding)]]
-                    for p, count in holding
-                ],
-            ]
-        return weights
-
     def _weights(
         self, bags: TermCounts, lengths: NDArray[Any], holding: NDArray[np.int64]
     ) -> NDArray[np.float64]:
@@ -232,29 +197,6 @@ class BM25(ByIndex):
         saturated = bags.counts * (self.k1 + 1) / (bags.counts + discount[bags.texts])
         weights: NDArray[np.float64] = saturated * _idf(holding, len(lengths))[bags.terms]
         return weights
-
-
-@lru_cache(maxsize=_FEW)
-def _idf_of_few(chunks: int) -> list[float]:
-    """Returns the idf of terms by the number of chunks that contain them."""
-    import numpy as np
-
-    values: list[float] = _idf(np.arange(chunks + 1), chunks).tolist()
-    return values
-
-
-def _best_of_few(
-    weights: dict[str, Any], question: str, chunks: Sequence[Chunk], k: int
-) -> list[Hit]:
-    """Returns the k best chunks for a question, by the weights from `_weights_of_few`."""
-    counts = Counter(term for term in question_grams(question) if term in weights)
-    scores = [0.0] * len(chunks)
-    # By number, as in the array version: another order of sums would change the last digits.
-    for term in sorted(counts, key=lambda term: weights[term][0]):
-        for place, weight in weights[term][1]:
-            scores[place] += counts[term] * weight
-    best = sorted(range(len(chunks)), key=lambda place: -scores[place])[:k]
-    return [Hit(chunks[place], scores[place]) for place in best]
 
 
 def _idf(holding: NDArray[np.int64], chunks: int) -> NDArray[np.float64]:

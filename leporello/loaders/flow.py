@@ -64,6 +64,7 @@ class Flow:
         self._heading = 0  # the level of the heading that is open
         self._heading_from = 0  # number of pieces before it
         self._figures: list[int] = []  # number of pieces before each open <sup> and <sub>
+        self._height = ""  # `sup` or `sub` if runs of text are raised or lowered
         self._tables: list[OpenTable] = []
 
     def start(self, tag: str, attributes: Mapping[str, str] = _NONE) -> None:
@@ -132,6 +133,15 @@ class Flow:
         if text:
             self._write(text)
             self.join_label()
+
+    def shift(self, height: str) -> None:
+        """Raises (`sup`) or lowers (`sub`) the next texts; empty puts them on the line."""
+        if height != self._height:
+            if self._height:
+                self.end(self._height)
+            if height:
+                self.start(height)
+            self._height = height
 
     def join_label(self) -> None:
         """Lets the next text continue the line of the label before it."""

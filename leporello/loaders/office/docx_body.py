@@ -46,7 +46,6 @@ class Body:
         numbers = parts.root(self._related("numbering"), "numbers of lists")
         self._numbers = WordNumbers(numbers, self._styles)
         self._fields = WordFields(flow)
-        self._height = ""  # sup, sub or nothing: the element that is open for raised text
         self._style = ""  # of the paragraph
         self._after: list[_Element] | None = None  # text boxes and charts of the open paragraph
         self._is_joined = False  # whether the next paragraph continues the last one
@@ -100,7 +99,7 @@ class Body:
         self._is_joined = False
         self._after = []
         self.write(paragraph)
-        self._set_height("")
+        self.flow.shift("")
         self._fields.end_paragraph()
         after, self._after = self._after, None
         if properties is not None and not after and _is_joined(properties):
@@ -148,8 +147,7 @@ class Body:
             shift = 0 if properties is None else whole(attribute(properties.find("{*}position")))
             shifted = "sup" if shift >= _SHIFT else "sub" if shift <= -_SHIFT else ""
             height = _HEIGHTS.get(aligned or "", shifted)
-        if height != self._height:
-            self._set_height(height)
+        self.flow.shift(height)
         self.write(run)
 
     def _is_hidden(self, properties: _Element | None, style: str | None) -> bool:
@@ -158,13 +156,6 @@ class Body:
         values = (self._styles.text_value(s, "vanish") for s in (style, self._style) if s)
         value = next((v for v in values if v is not None), "0")
         return value not in ("0", "false", "off")
-
-    def _set_height(self, height: str) -> None:
-        if self._height:
-            self.flow.end(self._height)
-        if height:
-            self.flow.start(height)
-        self._height = height
 
     def _write_text(self, element: _Element) -> None:
         if not self._fields.codes:
@@ -197,7 +188,7 @@ class Body:
     def _write_reference(self, element: _Element) -> None:
         kind = local_name(str(element.tag)).removesuffix("Reference")
         if (id_ := attribute(element, "id")) is not None:
-            self._set_height("")
+            self.flow.shift("")
             self.flow.data(self._mark(kind, id_))
 
     def _write_drawing(self, drawing: _Element) -> None:

@@ -176,25 +176,18 @@ class _Slide:
                 self._flow.data(" ")
 
     def _write_runs(self, paragraph: _Element) -> None:
-        height = ""
         for name, run in elements(paragraph):
-            baseline = attribute(run.find("{*}rPr"), "baseline") or "0"
-            above = "" if baseline.strip("0%") == "" else "sub" if baseline[0] == "-" else "sup"
-            if name in ("r", "fld") and above != height:
-                if height:
-                    self._flow.end(height)
-                if above:
-                    self._flow.start(above)
-                height = above
             if name in ("r", "fld"):
+                baseline = attribute(run.find("{*}rPr"), "baseline") or "0"
+                is_shifted = baseline.strip("0%") != ""
+                self._flow.shift(("sub" if baseline[0] == "-" else "sup") if is_shifted else "")
                 self._flow.data(run.findtext("{*}t") or "")
             elif name == "br":
                 self._flow.data(" ")
             elif name == "m":
                 for math in run.iter("{*}oMath"):
                     self._flow.data(formula(math))
-        if height:
-            self._flow.end(height)
+        self._flow.shift("")
 
     def _lose(self, what: str, why: str) -> None:
         self._parts.losses.append(Loss(what, why))
