@@ -127,11 +127,7 @@ def _load(kind: str, model: str) -> Any:  # noqa: ANN401 -- the class of that na
 
 
 def _folder(model: str) -> Path:
-    """Returns the model's folder; downloads the files to load of a model on the hub.
-
-    Raises:
-        UserError: The model does not exist, or cannot be downloaded.
-    """
+    """Returns the model's folder; downloads the files to load of a model on the hub."""
     folder = Path(loadable(model))
     if folder.is_dir():
         return folder

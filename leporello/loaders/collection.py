@@ -102,11 +102,7 @@ def _loaded(
 
 
 def _document(source: FoundFile, cache: CacheProtocol | None, loader: Loader | None) -> Document:
-    """Returns a file's document, from the cache if its content is cached.
-
-    Raises:
-        UserError: The file cannot be read as a document.
-    """
+    """Returns a file's document, from the cache if its content is cached."""
     data = source.read()
     reads, _ = loader_of(data, source.path, loader)
     loader_id = cache.fingerprint(reads) if cache else None

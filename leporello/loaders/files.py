@@ -189,11 +189,7 @@ def _takes(loader: Loader, path: Path) -> bool:
 
 
 def _recognised(data: bytes, path: Path) -> tuple[type[Format], str]:
-    """Detects a file's format by content, otherwise by suffix; returns a note if these differ.
-
-    Raises:
-        UserError: The file's format is not supported.
-    """
+    """Detects a file's format by content, otherwise by suffix; returns a note if these differ."""
     by_suffix = next((f for f in formats() if path.suffix.lower() in f.suffixes), None)
     if by_suffix and _is_of(by_suffix, data, path):
         return by_suffix, ""

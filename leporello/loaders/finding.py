@@ -90,9 +90,6 @@ def _find(path: Path, collected: _Found, prefix: str) -> None:
     """Adds the files at a path.
 
     `prefix` precedes the names of files in a folder or archive.
-
-    Raises:
-        UserError: The path does not exist.
     """
     if isinstance(path, RemotePath) and path.is_dir():
         for name in sorted(Location(str(path)).files()):
@@ -183,11 +180,7 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> by
 
 
 def _read(path: Path) -> bytes:
-    """Reads a file, again if it changes during the read.
-
-    Raises:
-        UserError: The file cannot be read, or changes during each attempt.
-    """
+    """Reads a file, again if it changes during the read."""
     for _ in range(_TRIES):
         if isinstance(path, RemotePath):
             return read_bytes(path)

@@ -115,11 +115,7 @@ class Notebook(Format):
         return is_marked and b'"cells"' in head
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the cells' texts; places are named `cell 7`.
-
-        Raises:
-            UserError: The file is not JSON of a notebook.
-        """
+        """Returns the cells' texts; places are named `cell 7`."""
         try:
             cells = json.loads(data)["cells"]
         except ValueError as error:

@@ -116,9 +116,6 @@ class Latex(Format):
         Title, author and date come first. Commands that the file defines without arguments are
         expanded; all other unknown commands are replaced by their arguments. Nothing is run or
         included.
-
-        Raises:
-            UserError: The file is not text.
         """
         raw = decoded(data, path)
         text, unprinted = printed(raw.text.replace("\r\n", "\n"))

@@ -66,11 +66,7 @@ class Code(Format):
     begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"#!/")
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the text; places are `line 120`, sections are definitions.
-
-        Raises:
-            UserError: The file is not text.
-        """
+        """Returns the text; places are `line 120`, sections are definitions."""
         raw = decoded(data, path)
         headings = [*_definitions(raw.text, path.suffix.lower())]
         return replace(
@@ -133,9 +129,6 @@ class RestructuredText(Format):
         """Returns the text with its sections; places are `line 120`.
 
         No directive is run: files that directives include are reported as losses.
-
-        Raises:
-            UserError: The file is not text.
         """
         raw = decoded(data, path)
         raw = replace(raw, text=_numbered(raw.text))

@@ -35,11 +35,7 @@ class Docx(ArchiveFormat):
     member: ClassVar[str] = "word/document.xml"
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the text, with notes and comments at the end.
-
-        Raises:
-            UserError: The file is corrupt, locked, or too large.
-        """
+        """Returns the text, with notes and comments at the end."""
         with unpacked(data, path, is_tested=False) as archive:
             source = archive.read("word/document.xml")
             if (tags := source.count(b"<w:")) > _MOST_TAGS:

@@ -37,9 +37,6 @@ class Epub(ArchiveFormat):
         """Returns the chapters' text; places are named `chapter 3`, counted from the first file.
 
         Pages that the order of chapters leaves out are at the end.
-
-        Raises:
-            UserError: The book is corrupt, or locked by DRM.
         """
         with unpacked(data, path, is_tested=False) as archive:
             locked = parsed(read(archive, "META-INF/encryption.xml"))

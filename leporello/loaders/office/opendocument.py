@@ -286,11 +286,7 @@ class OpenDocument(Format):
         return any(kind in head[:200] for kind in _KINDS) and bool(members(head))
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the text; places of a presentation are local `slide 3`.
-
-        Raises:
-            UserError: The file is corrupt or locked.
-        """
+        """Returns the text; places of a presentation are local `slide 3`."""
         with unpacked(data, path) as archive:
             flow = _OpenFlow(archive)
             meta = parsed(read(archive, "meta.xml"))

@@ -48,11 +48,7 @@ class Pptx(ArchiveFormat):
     hidden: bool = False
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the slides' texts; places are named `slide 3`.
-
-        Raises:
-            UserError: The file is corrupt or locked.
-        """
+        """Returns the slides' texts; places are named `slide 3`."""
         flow = Flow()
         with unpacked(data, path, is_tested=False) as archive:
             parts = OfficeParts(archive)

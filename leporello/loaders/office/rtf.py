@@ -171,11 +171,7 @@ class Rtf(Format):
     marked: ClassVar[bool] = True
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the text; sections are paragraphs with an outline level.
-
-        Raises:
-            UserError: The file is not RTF.
-        """
+        """Returns the text; sections are paragraphs with an outline level."""
         if not self.begins.match(data):
             raise UserError(f"{path}: is not RTF: it does not begin with {{\\rtf")
         source = _ascii(data)

@@ -79,11 +79,7 @@ class Sheets(Format):
         )
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the rows of all sheets; places have the names of cells, `Costs!B7`.
-
-        Raises:
-            UserError: The file is corrupt or locked, or has too many cells.
-        """
+        """Returns the rows of all sheets; places have the names of cells, `Costs!B7`."""
         from python_calamine import PasswordError, load_workbook
 
         if not data.startswith((_OLE, b"PK")):
