@@ -13,9 +13,8 @@ from leporello.loaders.office.docx_parts import (
     BOXES,
     WordFields,
     columns_before,
-    columns_of,
+    covers,
     inside,
-    row_spans,
     symbol,
 )
 from leporello.loaders.office.docx_styles import WordNumbers, WordStyles, is_on, outline_level
@@ -240,9 +239,9 @@ class Body:
             self._after.append(table)
             return
         self.flow.start("table")
-        rows = [row for row in inside(table, "tr") if row.find("{*}trPr/{*}del") is None]
-        spans = row_spans(rows)
-        for row in rows:
+        for row in inside(table, "tr"):
+            if row.find("{*}trPr/{*}del") is not None:
+                continue
             if is_on(row.find("{*}trPr/{*}hidden")):
                 self.flow.conceal(" ".join(t.text or "" for t in row.iter("{*}t")))
                 continue
@@ -252,11 +251,9 @@ class Body:
             if before := columns_before(row):
                 self.flow.start("td", {"colspan": str(before)})
             for cell in inside(row, "tc"):
-                if cell in spans:
-                    covers = {"colspan": str(columns_of(cell)), "rowspan": str(spans[cell])}
-                    self.flow.start("td", covers)
-                    self.write(cell)
-                    self.flow.end("td")
+                self.flow.start("td", covers(cell))
+                self.write(cell)
+                self.flow.end("td")
             self.flow.end("tr")
             self.flow.end(group)
         self.flow.end("table")

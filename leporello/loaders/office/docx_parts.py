@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from leporello.core.records import Loss
@@ -92,30 +92,13 @@ def columns_before(row: _Element) -> int:
     return whole(attribute(row.find("{*}trPr/{*}gridBefore")))
 
 
-def columns_of(cell: _Element) -> int:
-    """Returns the number of columns that a cell covers."""
-    return max(whole(attribute(cell.find("{*}tcPr/{*}gridSpan")), 1), 1)
-
-
-def row_spans(rows: list[_Element]) -> Mapping[_Element, int]:
-    """Returns the number of rows of each cell; cells that continue one above are left out."""
-    spans: dict[_Element, int] = {}
-    above: dict[int, _Element] = {}  # the cell that began a merge, by column
-    for row in rows:
-        column, merged = columns_before(row), above
-        above = {}
-        for cell in inside(row, "tc"):
-            merge = cell.find("{*}tcPr/{*}vMerge")
-            begun = merged.get(column)
-            if merge is not None and attribute(merge) != "restart" and begun is not None:
-                spans[begun] += 1
-                above[column] = begun
-            else:
-                spans[cell] = 1
-                if merge is not None:
-                    above[column] = cell
-            column += columns_of(cell)
-    return spans
+def covers(cell: _Element) -> dict[str, str]:
+    """Returns the columns that a cell covers, and whether it continues the cell above."""
+    covered = {"colspan": str(max(whole(attribute(cell.find("{*}tcPr/{*}gridSpan")), 1), 1))}
+    merge = cell.find("{*}tcPr/{*}vMerge")
+    return (
+        covered if merge is None or attribute(merge) == "restart" else {**covered, "continues": ""}
+    )
 
 
 _SYMBOL = dict(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from leporello.core.errors import UserError
 from leporello.core.records import Loss
 from leporello.loaders.figures import lowered, raised
 from leporello.loaders.files import Format
+from leporello.loaders.tables.grid import GridCell, GridRow, fields
 from leporello.text.outline import Extracted, Heading, outline
 
 _UP, _DOWN, _HIDE, _END, _ABOVE, _LEFT = "\ufde0\ufde1\ufde2\ufde3\ufde4\ufde5"
@@ -111,23 +112,24 @@ def unmarked(text: str) -> tuple[str, list[Loss]]:
     return "\n".join(_merged(text.split("\n"))), losses
 
 
-def _merged(lines: list[str]) -> Iterator[str]:
-    """Yields lines without the tab after the last cell, and repeats merged cells."""
-    above: list[str] = []
-    for line in lines:
-        if not line.endswith("\t"):
-            yield line
-            above = []
-            continue
-        fields = [field.strip(" ") for field in line[:-1].split("\t")]
-        for number, field in enumerate(fields):
-            if _ABOVE in field:
-                fields[number] = above[number] if number < len(above) else ""
-            elif _LEFT in field:
-                fields[number] = fields[number - 1] if number else ""
-        above = fields
-        if any(fields):
-            yield "\t".join(fields)
+def _merged(lines: Sequence[str]) -> Iterator[str]:
+    """Yields lines, and rows of cells without the tab after the last cell."""
+    for is_row, run in groupby(lines, lambda line: line.endswith("\t")):
+        if is_row:
+            yield from ("\t".join(texts) for _, texts in fields([*map(_cells, run)]))
+        else:
+            yield from run
+
+
+def _cells(line: str) -> GridRow:
+    cells: list[GridCell] = []
+    for field in line[:-1].split("\t"):
+        if _LEFT in field and cells:
+            cells[-1].columns += 1
+        else:
+            text = field.replace(_LEFT, "").replace(_ABOVE, "").strip(" ")
+            cells.append(GridCell(text, rows=int(_ABOVE not in field)))
+    return GridRow(cells)
 
 
 _BINARY = re.compile(rb"\\bin(\d{1,9}) ?")

@@ -23,7 +23,7 @@ class GridCell:
 
     text: str = ""  # text without line breaks
     columns: int = 1  # number of columns that it covers
-    rows: int = 1  # number of rows that it covers
+    rows: int = 1  # number of rows that it covers; 0 if it continues the cell above
 
 
 @dataclass(slots=True)
@@ -40,9 +40,10 @@ def fields(rows: Sequence[GridRow]) -> Iterator[tuple[int, list[str]]]:
 
     A row that is one cell over all columns has one field. Header rows are joined.
     """
+    has_spans = any(GridCell in map(type, row.cells) for row in rows)
+    rows = _continued(rows) if has_spans else rows
     top = _header(rows)
     header: list[list[str]] = []
-    has_spans = any(GridCell in map(type, row.cells) for row in rows)
     for number, texts in enumerate(_texts(rows) if has_spans else map(_plain, rows)):
         if number < top and len(texts) > 1:
             header.append(texts)
@@ -51,6 +52,27 @@ def fields(rows: Sequence[GridRow]) -> Iterator[tuple[int, list[str]]]:
         if number == top - 1 and header:
             columns = zip_longest(*header, fillvalue="")
             yield number, [" ".join(dict.fromkeys(filter(None, names))) for names in columns]
+
+
+def _continued(rows: Sequence[GridRow]) -> list[GridRow]:
+    """Returns rows in which cells cover the rows of those that continue them."""
+    above: dict[int, GridCell] = {}
+    continued = []
+    for row in rows:
+        column, cells, here = 0, list[str | GridCell](), dict[int, GridCell]()
+        for each in row.cells:
+            cell = each if isinstance(each, GridCell) else GridCell(each)
+            if cell.rows == 0 and column in above:
+                above[column].rows += 1
+                here[column] = above[column]
+            else:
+                cell.rows = cell.rows or 1
+                here[column] = cell
+                cells.append(cell)
+            column += cell.columns
+        continued.append(GridRow(cells, row.is_header))
+        above = here
+    return continued
 
 
 def _is_repeated(rows: Sequence[GridRow]) -> bool:
@@ -68,7 +90,7 @@ def _plain(row: GridRow) -> list[str]:
 
 def _texts(rows: Sequence[GridRow]) -> Iterator[list[str]]:
     """Yields the texts of each row's fields."""
-    grid = [[c if isinstance(c, GridCell) else GridCell(c) for c in row.cells] for row in rows]
+    grid = [[cell for cell in row.cells if isinstance(cell, GridCell)] for row in rows]
     table = _placed(grid)
     width = max(map(len, table), default=0)
     budget = _MOST_TEXT * sum(len(cell.text) for row in grid for cell in row) + _FREE

@@ -71,12 +71,12 @@ class OpenTable:
         self._row.starts.append(at)
         if attributes:
             columns, rows = (whole(attributes.get(name), 1) for name in ("colspan", "rowspan"))
-            self.span(columns, rows or _TO_THE_END)
+            self.span(columns, 0 if "continues" in attributes else rows or _TO_THE_END)
 
     def span(self, columns: int, rows: int) -> None:
-        """Lets the last cell of the open row cover several columns or rows."""
-        if self._row and self._row.starts and (columns > 1 or rows > 1):
-            self._row.spans[len(self._row.starts) - 1] = max(columns, 1), max(rows, 1)
+        """Lets the last cell of the open row cover several columns or rows; 0 as in `GridCell`."""
+        if self._row and self._row.starts and (columns > 1 or rows != 1):
+            self._row.spans[len(self._row.starts) - 1] = max(columns, 1), max(rows, 0)
 
     def lines(
         self, pieces: Sequence[str], headings: Iterable[tuple[int, str]]
