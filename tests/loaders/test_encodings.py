@@ -76,9 +76,11 @@ def loaded(folder: Path, name: str, content: str, encoding: str) -> str:
 def test_a_text_of_one_line_is_read_in_its_encoding(
     tmp_path: Path, language: str, encoding: str
 ) -> None:
-    """80 characters suffice."""
+    """80 characters suffice; a note names the guess."""
     text = TEXTS[language]
     assert loaded(tmp_path, "a.txt", text, encoding) == text
+    [note] = load(tmp_path / "a.txt").notes
+    assert "is not UTF-8 and declares no encoding: read as" in note
 
 
 @pytest.mark.parametrize(("language", "encoding"), PAIRS)
@@ -196,7 +198,11 @@ def test_loaders_take_an_encoding(tmp_path: Path, loader: Format, name: str, for
 
 
 @pytest.mark.parametrize("label", ["klingon", "hex", "replacement", ""])
-def test_unknown_names_of_encodings_are_errors(label: str) -> None:
+def test_unknown_names_of_encodings_are_errors(tmp_path: Path, label: str) -> None:
     """Names of codecs that do not decode text are unknown, too."""
     with pytest.raises(LookupError):
         codec_of(label)
+    (tmp_path / "a.txt").write_text("text")
+    if label:
+        with pytest.raises(UserError, match=f"unknown encoding '{label}'"):
+            load(tmp_path / "a.txt", loader=Text(label))

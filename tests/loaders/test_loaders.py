@@ -8,7 +8,6 @@ import pytest
 
 from leporello import Document
 from leporello.core.errors import UserError
-from leporello.loaders import Text
 from leporello.loaders.files import load
 from leporello.text.outline import heading
 
@@ -47,29 +46,6 @@ def test_byte_order_marks_are_obeyed_and_left_out(tmp_path: Path, encoding: str)
 
 
 @pytest.mark.parametrize(
-    ("encoding", "text"),
-    [
-        ("cp1252", "“Le café noir”, dit le garçon – “c’est 5 € pour l’été”."),
-        ("cp1251", "Привет, мир! Это простой текст на русском языке."),
-        ("koi8_r", "Привет, мир! Это простой текст на русском языке."),
-        ("shift_jis", "日本語のテキストです。これは短い文章です。"),
-        ("gb18030", "这是一个中文文本，内容比较短。我们来测试一下编码。"),
-        ("utf-16-le", "text"),
-        ("utf-16-be", "日本語のテキストです。\n" * 3),
-    ],
-)
-@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
-def test_encodings_without_a_mark_are_guessed_and_noted(
-    tmp_path: Path, encoding: str, text: str, name: str
-) -> None:
-    """No text is lost, and a note names the guessed encoding."""
-    document = load(written(tmp_path, name, text.encode(encoding)))
-    assert document.text.split() == text.split()
-    assert not document.losses
-    assert "is not UTF-8 and declares no encoding: read as" in document.notes[0]
-
-
-@pytest.mark.parametrize(
     ("content", "text", "lost"),
     [
         ("naïve é".encode() * 9 + b"\xff", "naïve é" * 9 + "�", 1),
@@ -87,14 +63,6 @@ def test_undecodable_bytes_are_losses(
     assert [(loss.what, loss.characters) for loss in document.losses] == [
         ("undecodable bytes", lost)
     ]
-
-
-def test_an_encoding_may_be_named(tmp_path: Path) -> None:
-    """A given encoding is not guessed; an unknown encoding is refused."""
-    path = written(tmp_path, "a.txt", "Zażółć".encode("cp1250"))
-    assert load(path, loader=Text("cp1250")).text == "Zażółć"
-    with pytest.raises(UserError, match=r"unknown encoding 'klingon'"):
-        load(path, loader=Text("klingon"))
 
 
 @pytest.mark.parametrize(
