@@ -28,7 +28,6 @@ _BEGINS = re.compile(
 )
 _DECLARED_WITHIN = 4096  # bytes; browsers examine the first 1024
 
-
 _LIST_FORMS = {
     "none": "", "decimal": "1", "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A",
     "upper-latin": "A", "lower-roman": "i", "upper-roman": "I", "decimal-leading-zero": "01",

@@ -16,7 +16,6 @@ from leporello.text.outline import Extracted, Heading, outline
 
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
 
-
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n?|\n|\Z)")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
 _UNDERLINE = re.compile(r" {0,3}(?:(=+)|-+)[ \t]*")
@@ -26,7 +25,6 @@ _NO_PARAGRAPH = re.compile(
     r"\s*$|\t| {4}| {0,3}(?:>|[-+*]\s|\d{1,9}[.)]\s|\||([-*_])[ \t]*(?:\1[ \t]*){2,}$)"
 )
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
-
 
 _BREAK = re.compile(r"\r\n?|\n")
 # Each place is an object in memory, and a log may have millions of lines.

@@ -73,7 +73,6 @@ _FAR = re.compile(
     r"[ -~\u0370-\u06ff\u0e00-\u0e7f\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uffef\s]"
 )
 
-
 _WORD = re.compile(r"[^\W\d_]+")
 # Common in English, rare in related languages (`in`, `is`, `of`, `was` are also Dutch or German).
 _COMMON_WORDS = frozenset([

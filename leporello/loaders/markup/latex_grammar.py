@@ -86,7 +86,6 @@ DEFINED = re.compile(
 )
 LONGEST = 10_000  # characters that a command of the file may expand to
 
-
 _ARGUMENT = r"\s*+(?:\{([^{}]*)\}|([\w.]))"
 FRACTIONS = frozenset({"frac", "dfrac", "tfrac", "cfrac", "nicefrac", "sfrac"})
 FRACTION = re.compile(rf"\\(?:{'|'.join(sorted(FRACTIONS))})(?![a-zA-Z]){_ARGUMENT}{_ARGUMENT}")

@@ -41,7 +41,6 @@ _LOCKED = 4  # pdfium's error code
 _NO_TITLE = re.compile(r"untitled|microsoft|\.(docx?|dvi|tex|pdf|indd|qxd|rtf|odt|ps)\b", re.I)
 _PDFIUM = threading.Lock()  # pdfium is not thread-safe
 
-
 LARGEST_STREAM = 2**26  # bytes; pdfium needs sixteen times as many for text
 _DENSEST = 1032  # highest compression ratio of deflate
 _HEAD = 2**10  # bytes before a stream that contain its filters

@@ -56,7 +56,6 @@ _CUT = re.compile(r"[,:]|\bbetween\b|\bthe (?:film|movie|book|magazine|band|song
 _SMALL = frozenset({"of", "the", "and", "in", "a", "an", "de", "la", "for", "to", "on", "at", "&"})
 _LONGEST = 10  # words of a choice
 
-
 _INSTRUCTED = re.compile(
     r"\b(?:write|give|provide|produce|generate)\b[^.:]{0,40}\bsummary\b(?! IDs?\b)"
     r"|\bsummari[sz]e\b"
