@@ -142,11 +142,11 @@ class Propositions:
             statements = [*map(_statements_of, texts)]
         passages: list[Chunk] = []
         for chunk, candidates in zip(chunks, statements, strict=True):
-            found = candidates[: self.count] if chunk.text.strip() else []
-            for text in found:
+            shown = candidates[: self.count] if chunk.text.strip() else []
+            for text in shown:
                 parts: list[Chunk | str] = [chunk if self.read == "chunk" else text]
                 passages.append(Passage.of("proposition", parts, [chunk], text))
-            passages += [] if found else [chunk]
+            passages += [] if shown else [chunk]
         return passages
 
 
@@ -193,10 +193,12 @@ class Questions:
         else:
             questions = [*map(_questions_of, texts)]
         return [
-            Passage.of("question", [chunk], [chunk], "\n".join((*asked[: self.count], chunk.text)))
-            if asked and chunk.text.strip()
+            Passage.of(
+                "question", [chunk], [chunk], "\n".join((*queries[: self.count], chunk.text))
+            )
+            if queries and chunk.text.strip()
             else chunk
-            for asked, chunk in zip(questions, chunks, strict=True)
+            for queries, chunk in zip(questions, chunks, strict=True)
         ]
 
 

@@ -1,7 +1,7 @@
 """Dense retrieval: the cosine of a question's and a chunk's embeddings.
 
-A matrix product compares a question with all vectors; those of several files stay in the files of
-the cache, which are mapped into memory. A collection of more than 200 000 has a graph of faiss
+All vectors are compared by a matrix product; those of several files stay in the files of the
+cache, which are mapped into memory. A collection of more than 200 000 has a graph of faiss
 (HNSW), which takes a minute to build, again after each change (decision 36).
 """
 

@@ -60,8 +60,8 @@ def _continued(rows: Sequence[GridRow]) -> list[GridRow]:
     continued = []
     for row in rows:
         column, cells, here = 0, list[str | GridCell](), dict[int, GridCell]()
-        for each in row.cells:
-            cell = each if isinstance(each, GridCell) else GridCell(each)
+        for source in row.cells:
+            cell = source if isinstance(source, GridCell) else GridCell(source)
             if cell.rows == 0 and column in above:
                 above[column].rows += 1
                 here[column] = above[column]

@@ -59,7 +59,7 @@ def clause_vectors(clauses: Sequence[str], size: int) -> csr_matrix:
 def strongest(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Returns the greatest score of each column, then the mean of each column's two greatest.
 
-    The scores are log odds, shape (clauses, columns); there may be no clauses.
+    The scores are log odds, shape (clauses, columns), perhaps without clauses.
     """
     import numpy as np
 
