@@ -13,7 +13,7 @@ from command_line import ROOT
 
 # A smaller size lowers its number here; a number never rises.
 LIMITS = {
-    "product lines": 80_900,
+    "product lines": 79_700,
     "product modules": 495,
     "test lines": 45_530,
     "words of docs": 20_000,
