@@ -185,11 +185,11 @@ def _card(record: Mapping[str, Any]) -> str:
     scores = ", ".join(f"{name} {value:.3f}" for name, value in record["validation"].items())
     return f"""# Answers: a reader of passages
 
-An encoder that reads a question and a passage, and says where the answer stands (a span), whether
-the passage says yes or no, or that it says nothing to the question.
+An encoder that reads a question and a passage, and predicts the span of the answer, yes or no, or
+that the passage has no answer.
 
-**Base.** {settings["base"]}, its first {settings["frozen"]} layers and its word embeddings left as
-they were.
+**Base.** {settings["base"]}; its first {settings["frozen"]} layers and its word embeddings are
+unchanged.
 
 **Data.** {record["excluded"]:,} questions were excluded; validation has other documents.
 
@@ -198,10 +198,10 @@ they were.
 {sets}
 
 **Recipe.** `answers`: {record["steps"]:,} steps, {record["tokens"]:,} tokens, seed
-{settings["seed"]}; all settings stand in `{RECORD}`.
+{settings["seed"]}; all settings are in `{RECORD}`.
 
 **Validation.** On {record["validated"]:,} questions ({_VALIDATED} of each set at most):
 {scores or "none"}.
 
-To be added by who publishes it: licences of base and data, scores with intervals, limits.
+Before you publish it, add licences of base and data, scores with intervals, and limits.
 """

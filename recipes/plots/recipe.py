@@ -25,15 +25,15 @@ _REGULARISATION = 100.0
 _CARD = """\
 # Plots
 
-Weights of {words} words and pairs of words, a ridge regression on where in a summary of a story a
-sentence stands; English. It tells which of two parts of a story comes first, and is read by
-`Precedence`.
+Weights of {words} words and pairs of words: a ridge regression on the position of a sentence in a
+story's summary; English. `Precedence` uses them to decide which of two parts of a story comes
+first.
 
 - *Data*: {summaries} summaries of {stories} stories, SQuALITY v1.3 (Wang et al. 2022), CC BY 4.0.
-- *Recipe*: `recipes/plots`. {excluded} stories were left out, which belong to
-  documents of the final measurement.
+- *Recipe*: `recipes/plots`. {excluded} stories were left out, because they are documents of the
+  final measurement.
 - *Scores*: docs/decisions/0023-ordering.md.
-- *Limits*: science fiction of the fifties; texts that are no summaries are unknown to it.
+- *Limits*: science fiction of the fifties; it has seen only summaries.
 """
 
 Plots = dict[str, list[list[str]]]

@@ -27,17 +27,16 @@ _SLOPE, _OFFSET = 0.8, 0.5
 _CARD = """\
 # Polarity
 
-Weights of {words} words and negated words, a logistic regression; English. It tells positive from
-negative reviews, and is read by `Polarity`.
+Weights of {words} words and negated words: a logistic regression; English. `Polarity` uses them to
+separate positive from negative reviews.
 
 - *Data*, all CC BY 4.0: {counts}. Sentence polarity v1.0 (Pang and Lee 2005); product reviews (Hu
   and Liu 2004; Ding, Liu and Yu 2008); pros and cons (Ganapathibhotla and Liu 2008); sentiment
   labelled sentences (Kotzias et al. 2015).
-- *Recipe*: `recipes/polarity`. {excluded} texts were left out, which belong to
-  documents of the final measurement.
+- *Recipe*: `recipes/polarity`. {excluded} texts were left out, because they are in documents of the
+  final measurement.
 - *Scores*: docs/decisions/0022-space-digest.md.
-- *Limits*: no irony, no context; reviews of other things than films, hotels, restaurants and goods
-  are unknown to it.
+- *Limits*: no irony, no context; it has seen only reviews of films, hotels, restaurants and goods.
 """
 SOURCES = ("sentences", "snippets", "products", "pros_cons")
 _TAG = re.compile(r"<[^>]+>")

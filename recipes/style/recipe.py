@@ -28,18 +28,18 @@ _FEWEST = 4  # minimum number of authors
 _CARD = """\
 # Style
 
-Whether two texts are by one author: logistic regression over stylometric distances; English. It is
-read by `PairClassifier` under the name `leporello-style`.
+Decides whether two texts have the same author: logistic regression over stylometric distances;
+English. `PairClassifier` reads it under the name `leporello-style`.
 
 - *Data*, public domain: {works} texts of {authors} authors. Stories of science fiction from Project
-  Gutenberg, as SQuALITY has them, by authors of whom none stands in the development documents; and
-  novels by Austen, Barrie, Carroll, Conan Doyle, Kafka (Wyllie's translation), Melville, Stoker and
-  Wilde. No text belongs to documents of the final measurement ({excluded} were left out here).
-- *Recipe*: `recipes/style`: {documents} documents of two to four authors,
-  segments of their texts one behind another; at most {pairs} pairs of either kind of each document
-  teach, three paragraphs a text.
+  Gutenberg, as in SQuALITY, by authors without texts in the development documents; and novels by
+  Austen, Barrie, Carroll, Conan Doyle, Kafka (Wyllie's translation), Melville, Stoker and Wilde. No
+  text is in documents of the final measurement ({excluded} texts were left out).
+- *Recipe*: `recipes/style`: {documents} documents of two to four authors, made of consecutive
+  segments of their texts; at most {pairs} pairs of each kind per document, with three paragraphs
+  per text.
 - *Scores*: docs/decisions/0016-style-change.md.
-- *Limits*: prose; short paragraphs tell little; topic tells as much as style.
+- *Limits*: prose; short paragraphs contain little evidence; topic counts as much as style.
 """
 Works = Mapping[str, Sequence[Sequence[str]]]
 """Texts by author; a text is a sequence of paragraphs."""
