@@ -1,4 +1,4 @@
-# What docs/scale.md's pages on KubeRay and Slurm run: Leporello with Ray and S3, Python 3.11.
+# Image for KubeRay and Slurm (docs/scale.md): Leporello with Ray and S3, Python 3.11.
 # docker build -t leporello . && docker run leporello list
 FROM python:3.11-slim
 

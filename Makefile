@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 demo: $(LIGHT)
 	$(BIN)/python run_pipeline.py run --show 3 --threads 2
 
-# A worker that crashes ends the tests: pytest-xdist would wait for what it had left for ever.
+# A worker that crashes ends the tests: pytest-xdist would wait forever for the worker's remaining tests.
 test: check
 	$(BIN)/python -m pytest -q -n auto --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
 
