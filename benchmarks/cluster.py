@@ -31,7 +31,7 @@ class Cluster:
         cores: Number of a worker's cores that select ahead of the reader.
         read: Seconds for reading per document on the worker's GPU.
         driver: Seconds of the driver per example.
-        load: Seconds until a worker has started and loaded its model.
+        load: Seconds to start workers and load their models.
         put: Seconds per request to the object store.
         puts: Number of requests per shard.
         put_limit: Maximum number of requests per second of the store.

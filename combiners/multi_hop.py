@@ -148,7 +148,7 @@ def names(text: str, question: str) -> str:
     """Returns the words of a text that begin with a capital or a digit, each once.
 
     Words of the question are left out, and words that the text also has in lower case, since these
-    are not names, but began a sentence.
+    are first words of sentences, not names.
     """
     words = _WORD.findall(composed(text))
     # A known name finds its known passage again.

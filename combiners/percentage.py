@@ -29,7 +29,7 @@ class Percentage:
     If the reader scores choices, its log-probabilities or probabilities decide; otherwise, the
     choice that it writes counts. A hit abstains if its read fails, if the reader writes another
     text or `neither`, and, with `decisions`, if both choices have the same score. The percentage
-    ignores abstentions, with a note. If all hits abstain, there is no answer.
+    ignores abstentions, with a note. If all hits abstain, the answer is empty.
     docs/decisions/0022-space-digest.md has the reasons.
 
     Attributes:
@@ -90,7 +90,7 @@ class Percentage:
         # A draw has no meaning here; counted as either choice, it would shift the percentage.
         decided = [v for v in odds if v is not None and (v or self.share != "decisions")]
         _note_abstentions(len(decided), len(odds))
-        # Without decisions there is no answer, because 50 % would be a guess (decision 22).
+        # Without decisions the answer is empty, because 50 % would be a guess (decision 22).
         return f"{100 * self._share(decided):.{self.digits}f}%" if decided else None
 
     def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[str | None]:

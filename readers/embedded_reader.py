@@ -156,8 +156,8 @@ class Embedded(TakesCalibration):
         return outputs
 
     def _answered(self, read: Read, answered: Answered) -> Output:
-        # The odds of passages predict an answer better than the score of the best candidate, which
-        # depends more on the number of passages.
+        # The odds of passages predict better whether there is an answer than the score of the best
+        # candidate, which depends more on the number of passages.
         least = -math.inf if self.threshold is None else self.threshold
         if not answered.candidates or max(answered.odds) < least:
             return self._refusal(read, answered)

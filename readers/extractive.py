@@ -53,7 +53,7 @@ class Extractive(TakesCalibration, BatchedModel):
         max_answer_tokens: Maximum number of tokens per answer.
         null_threshold: Margin by which the lowest sum of "no answer" must exceed that of the best
             span for an input without an answer. With null, for models that were not trained on
-            such questions, there is always an answer, and its score is its sum.
+            such questions, every input has an answer, whose score is its sum.
         unanswerable: Text of the output without an answer.
         calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
     """

@@ -150,7 +150,7 @@ class MajorityOption(_LearnedBaseline):
 
 @dataclass(frozen=True)
 class MajorityAnswer(_LearnedBaseline):
-    """Answers a question with its most frequent answer (ContractNLI's 17 hypotheses).
+    """Returns the most frequent answer to each question (ContractNLI's 17 hypotheses).
 
     Attributes:
         answers: Answers by question; learned from the train split.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
 
-_NUMBER = "chunk"  # key of the metadata that identifies a chunk
+_NUMBER = "chunk"  # key of the chunk's number in the metadata
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Combiners that choose among other combiners, or check an answer.
+"""Combiners that choose among other combiners, or check answers.
 
 Begin with `cascade`; `leporello.core.calls.answers.confidence_of` computes probabilities.
 """

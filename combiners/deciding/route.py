@@ -95,7 +95,7 @@ class When:
 
 @dataclass(frozen=True)
 class Route:
-    """Runs the combiner of the first route whose conditions an example meets.
+    """Runs the combiner of the first route whose conditions are met.
 
     Attributes:
         routes: Routes (`When`), in the order in which they are tried.

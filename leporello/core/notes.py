@@ -12,8 +12,8 @@ def note(text: str) -> None:
     """Reports something that readers of the result should know, in one line.
 
     A run stores the note with the example, counts it in the summary and shows it in `explain`; a
-    chunker's notes are cached with the chunks and reported again with them. Outside a run, it is a
-    warning. Use the same words for the same fact, so that notes can be counted.
+    chunker's notes are cached with the chunks and reported again with them. Without a run, it
+    becomes a warning. Use the same words for the same fact, so that notes can be counted.
     """
     notes = _collected.get()
     if notes is None:

@@ -158,7 +158,7 @@ class Checkpoint:
         step: Number of steps before it.
         epoch: Number of passes over the training data before it.
         loss: Mean validation loss.
-        save: Function that creates a folder and writes the model into it, ready for a reader.
+        save: Function that writes the model into a new folder, ready for a reader.
     """
 
     step: int

@@ -1,7 +1,7 @@
 """Executors: run shards in this process, in worker processes, or on a Ray cluster.
 
 `worker.py` runs shards in every kind of process, `interface.py` defines its input and output. An
-executor distributes orders and yields results. It may start processes and write below a run's
+executor distributes orders and yields results. It may start processes and write to the run's
 directory; the engine determines the results of a shard.
 """
 

@@ -104,7 +104,7 @@ def _find(path: Path, collected: _Found, prefix: str) -> None:
 
 
 def _walk(folder: Path, collected: _Found, prefix: str) -> None:
-    """Adds the files below a folder."""
+    """Adds the files of a folder and its subfolders."""
 
     def failed(error: OSError) -> None:
         collected.losses.append(Loss(UNREADABLE, str(error), _shown(str(error.filename))))

@@ -170,7 +170,7 @@ class Flow:
             self._tables[-1].span(columns, rows)
 
     def place(self, name: str) -> None:
-        """Begins a place with the next text; it ends where the next place begins."""
+        """Adds a place that begins with the next text, and ends where the next place begins."""
         self._place = name
 
     def extracted(self) -> Extracted:

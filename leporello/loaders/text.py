@@ -28,7 +28,7 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\r?\
 
 _BREAK = re.compile(r"\r\n?|\n")
 # Each place is an object in memory, and a log may have millions of lines.
-_MOST = 100_000  # places of a file; in larger files a place has several lines
+_MOST = 100_000  # places of a file; larger files have several lines per place
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _lines_outside_code(text: str) -> Iterator[tuple[int, str]]:
 
 
 def line_starts(text: str) -> list[int]:
-    """Returns where the lines begin; the end of the text does not begin a line."""
+    """Returns the starts of the lines; the end of the text is not one of them."""
     starts = [0, *(match.end() for match in _BREAK.finditer(text))]
     return starts[:-1] if starts[-1] == len(text) else starts
 

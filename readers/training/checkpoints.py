@@ -84,7 +84,7 @@ class StepLogger(TrainerCallback):
     def on_step_end(
         self, args: object, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Reports a step."""
+        """Reports the progress after each step."""
         self._report()
         if state.global_step >= state.max_steps:
             # Otherwise the steps after the last `evaluate_steps` would be trained, but never

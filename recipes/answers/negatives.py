@@ -1,4 +1,4 @@
-"""Finds negatives: passages that resemble an answer to a question, but lack it."""
+"""Finds negatives: passages that resemble those with the answer, but lack it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Learns from a run of several pipelines which of them answers a question best."""
+"""Learns from a run which of its pipelines is best for each question."""

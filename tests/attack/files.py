@@ -1,4 +1,4 @@
-"""Attacks that change an input file during a run, with its size and modification time kept.
+"""Attacks that change input files during a run, with their size and modification time kept.
 
 A run whose files have other bytes at its end refuses; one whose files have the same bytes does not.
 """

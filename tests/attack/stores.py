@@ -32,7 +32,7 @@ def _flip(content: bytes, random: Random) -> bytes:
 
 
 def _letter(content: bytes, random: Random) -> bytes:
-    """Replaces a letter by a letter, or a digit by a digit, so that most lines are still JSON."""
+    """Exchanges letters for letters and digits for digits, so that most lines are still JSON."""
     places = [n for n, byte in enumerate(content) if chr(byte).isalnum() and byte < 128]
     at = random.choice(places)
     others = b"0123456789" if chr(content[at]).isdigit() else b"abcdefghijklmnopqrstuvwxyz"

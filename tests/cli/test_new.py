@@ -28,7 +28,7 @@ def python(*arguments: str | Path, folder: Path, path: str | Path = "") -> str:
 
 
 def test_a_package_is_written_tested_installed_and_run(tmp_path: Path) -> None:
-    """The tests also pass before it is installed; `new` never overwrites a folder."""
+    """The tests also pass before it is installed; `new` never overwrites folders."""
     leporello("new", "retriever", "SharedWords", folder=tmp_path)
     folder = tmp_path / "leporello-shared-words"
     refused = leporello("new", "retriever", "SharedWords", folder=tmp_path, status=2)

@@ -249,7 +249,7 @@ RAISED = {
         "sys.exit": "): SystemExit: 0",
     },
 }  # fmt: skip
-# Faults that require a worker process, which is used in spite of --workers 0.
+# Faults that need a worker process, which is used in spite of --workers 0.
 ENDED = {
     "combiner": {
         "loops": "exceeded its time limit by far, and could not be interrupted",

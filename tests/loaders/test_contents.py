@@ -174,7 +174,7 @@ def test_other_content_is_text_or_a_loss(
 
 
 def test_a_file_of_embedded_objects_only_names_them() -> None:
-    """The reason why a file has no text names the objects in it."""
+    """The reason for a missing text names the objects in the file."""
     with pytest.raises(
         UserError, match=r"no text \(embedded object: is not read \(Excel\.Sheet\.12\)"
     ):

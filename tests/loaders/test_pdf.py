@@ -298,7 +298,7 @@ def test_lines_of_a_cell_are_joined(tmp_path: Path, place: str) -> None:
     ],
 )  # fmt: skip
 def test_tables_without_space_between_rows(tmp_path: Path, lines: list[str], right: str) -> None:
-    """Common gaps of rows separate cells; small letters continue a cell, figures do not."""
+    """Common gaps of rows separate cells; small letters continue cells, figures do not."""
     cells = [
         (72 + 80 * column, 200 + 12 * i, cell)
         for i, line in enumerate(lines) for column, cell in enumerate(line.split("|")) if cell
@@ -652,7 +652,7 @@ def test_letters_are_those_of_the_font(
 
 
 def scan(lines: Sequence[str]) -> Draw:
-    """Returns a function that draws a page with a picture of lines."""
+    """Returns a function that draws pages with a picture of lines."""
     picture = Image.new("L", (1224, 1584), "white")
     for i, line in enumerate(lines):
         ImageDraw.Draw(picture).text((150, 200 + 60 * i), line, "black", ImageFont.load_default(36))

@@ -77,8 +77,8 @@ def test_a_user_defined_metric_works_like_a_built_in_metric(mine: Path, tmp_path
     """It works in a run, its comparison, report and explanation, and in `score`."""
     run, second_run, name = tmp_path / "run", tmp_path / "other", f"{tmp_path}/mine.py:WordCount"
     common = ("--config", mine, "--task", "asked", "--limit", 6, "--workers", 0)
-    done = leporello("run", "lead", *common, "--out", run)
-    assert done.exit_code == 0, done.output
+    result = leporello("run", "lead", *common, "--out", run)
+    assert result.exit_code == 0, result.output
     row = json.loads((run / "lead/asked/metrics.json").read_text())
     assert [*row["scores"]] == ["f1", "word_count", "word_count[mean]", "word_count[longest]"]
     assert row["scores"]["word_count"] == row["scores"]["word_count[mean]"] <= 9
@@ -127,11 +127,11 @@ def test_a_failing_metric_is_reported_with_its_line_and_loses_no_prediction(
     source = (tmp_path / "mine.py").read_text()
     (tmp_path / "mine.py").write_text(source.replace('strip("f")', "strip(example.id)"))
     metrics = ("--metric", "f1", "--metric", f"{tmp_path}/mine.py:{name}")
-    done = leporello("run", "lead", "--config", mine, "--task", "asked", *metrics, "--limit", 3,
+    result = leporello("run", "lead", "--config", mine, "--task", "asked", *metrics, "--limit", 3,
                      "--workers", 0, "--out", tmp_path / "run")  # fmt: skip
-    assert done.exit_code == 1
-    assert message in done.output
-    assert f"({tmp_path}/mine.py, line " in done.output
+    assert result.exit_code == 1
+    assert message in result.output
+    assert f"({tmp_path}/mine.py, line " in result.output
     row = json.loads((tmp_path / "run/lead/asked/metrics.json").read_text())
     assert ([*row["scores"]], row["examples"], row["failures"]) == (["f1"], 3, 0)
     predictions = tmp_path / "run/lead/asked/predictions.jsonl"

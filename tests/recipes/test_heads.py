@@ -58,7 +58,7 @@ def contract(number: int) -> dict[str, Any]:
 
 @pytest.fixture(name="contracts")
 def _contracts(tmp_path: Path) -> Path:
-    """Returns a file of contracts, beside a file of evidence and one of settings."""
+    """Writes files of contracts, evidence and settings; returns the first."""
     labels = {key: {"hypothesis": text} for key, text in HYPOTHESES.items()}
     data = {"documents": [contract(i) for i in range(24)], "labels": labels}
     (tmp_path / "train.json").write_text(json.dumps(data))

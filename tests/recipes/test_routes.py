@@ -1,4 +1,4 @@
-"""The recipe `routes`: learns from a run which pipeline answers a question best, by its words."""
+"""The recipe `routes`: learns from a run which pipeline is best for a question, by its words."""
 
 from __future__ import annotations
 

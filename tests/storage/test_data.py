@@ -180,7 +180,7 @@ def test_the_error_of_an_unavailable_server_names_earlier_copies(web: Web) -> No
 def test_the_error_of_a_request_has_the_url_and_the_reason(
     web: Web, status: int, message: str
 ) -> None:
-    """The status of the server becomes a sentence."""
+    """The status of the server is reported as a sentence."""
     web.status = status
     with pytest.raises(UserError, match=f"{web.url}/data/x.txt: .*{message}"):
         load(to_path(f"{web.url}/data/x.txt"))

@@ -42,7 +42,7 @@ def zipped(files: Mapping[str, str | bytes]) -> bytes:
 
 
 def saved(document: object) -> bytes:
-    """Returns the bytes that a library saves a document as."""
+    """Returns a document as the bytes that a library saves."""
     buffer = io.BytesIO()
     document.save(buffer)  # type: ignore[attr-defined]  # documents of several libraries
     return buffer.getvalue()

@@ -321,7 +321,7 @@ def test_inner_documents_are_parts(tmp_path: Path) -> None:
 
 
 def test_options_in_a_prompt_are_choices(tmp_path: Path) -> None:
-    """The reference is still a letter, which the metric requires."""
+    """The reference stays a letter, which the metric requires."""
     query = "Who sat?\n\n (A) a fox\n (B) The gate\n (C) C\n (D) a dog"
     given_row = prompted("a", query=query, output="B", header="Question and Possible Answers")
     put(tmp_path, "zero_scrolls/quality/validation.jsonl", [given_row])

@@ -72,7 +72,7 @@ def test_there_are_as_many_paragraphs_as_authors(
 
 
 def test_without_truth_it_is_test_data(tmp_path: Path) -> None:
-    """Paragraphs are separated by blank lines if there are any; there are no references."""
+    """Paragraphs are separated by blank lines, if any; the examples have no references."""
     write(tmp_path, 1, "One\nstill.\n\nTwo.", None)
     write(tmp_path, 2, "One.\nTwo.\nThree.\n", None)
     first, second = Pan21(tmp_path).examples()

@@ -189,7 +189,7 @@ def _line(text: str, row: Row, opens: bool) -> PageLine:
 
 
 def _opens(rows: Sequence[Row], i: int, pitch: float, margin: float) -> bool:
-    """Returns whether a row begins a paragraph: after a gap, in other type, or indented."""
+    """Returns whether a row is the first of a paragraph: after a gap, in other type, indented."""
     row, last = rows[i][0], rows[i - 1][0]
     usual = min(max(pitch, row.size), _LOOSE * row.size)
     if row.y - last.y > _PITCH * usual or abs(row.size - last.size) > 0.1 * row.size:

@@ -53,7 +53,7 @@ Line = tuple[str, tuple[float, ...]]
 
 
 def _fragment(i: int, line: Line) -> Fragment:
-    """Converts a line to a fragment; OCR boxes are somewhat higher than the type."""
+    """Returns a line as a fragment; OCR boxes are somewhat higher than the type."""
     text, (x0, y0, x1, y1) = line
     return Fragment(text, x0, x1, y1, max(1.0, 0.7 * (y1 - y0)), False, i)
 

@@ -97,7 +97,7 @@ def _rows(lines: Sequence[str], delimiter: str, notes: list[str]) -> Iterator[li
 
 
 def _lines(text: str, delimiter: str, path: Path) -> Iterator[str]:
-    """Yields the lines, and refuses a line with too many values for a table."""
+    """Yields the lines, and refuses lines with too many values for a table."""
     for number, line in enumerate(io.StringIO(text, newline=""), 1):
         if line.count(delimiter) >= TABLE_COLUMNS:
             raise UserError(f"{path}:{number}: more than {TABLE_COLUMNS:,} values in a row")

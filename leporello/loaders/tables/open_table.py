@@ -49,7 +49,7 @@ class OpenTable:
         self._names = 0  # cells of the row that name a column or row
 
     def start_rows(self, tag: str, at: int) -> None:
-        """Begins a row, or a group of rows, at a piece."""
+        """Starts a row, or a group of rows, at a piece."""
         self._end_row(at)
         self._in_head = tag == "thead" or (self._in_head and tag == "tr")
         if tag == "tr":
@@ -62,7 +62,7 @@ class OpenTable:
         self._in_head = self._in_head and tag == "tr"
 
     def start_cell(self, tag: str, attributes: Mapping[str, str], at: int) -> None:
-        """Begins a cell at a piece; the next cell, or its row's end, ends it."""
+        """Starts a cell at a piece; the next cell, or its row's end, ends it."""
         if self._row is None:
             self.start_rows("tr", at)
             assert self._row is not None

@@ -167,7 +167,7 @@ def test_the_percentage_rises_with_the_odds_of_a_hit(
 
 
 def test_the_target_of_each_read_is_the_percentage_of_the_example() -> None:
-    """Without references there are no targets."""
+    """Examples without references have no targets."""
     example, hits = _example()
     combination: Any = Percentage().combine(example, hits)
     reads = next(combination)

@@ -113,7 +113,7 @@ def test_answers_to_smaller_questions_are_inserted_into_later_ones() -> None:
 
 
 def test_steps_of_reasoning_are_queries_until_an_answer() -> None:
-    """Each read contains the steps before, then the hits; the last step contains an answer."""
+    """Each read contains the steps before, then the hits; the last step contains the answer."""
     outputs = ["Anna painted them. So what?", "Bruges has an ogre.", "So the answer is red.", "red"]
     active, reads = _run(Iterative(Stuff(), rounds=9, new=1), outputs)
     assert [_texts(read) for read in reads] == [
