@@ -134,13 +134,11 @@ def test_the_gallery_shows_the_current_pipelines_of_its_config() -> None:
 
 
 def test_the_readme_shows_the_faults_of_a_config_word_for_word(tmp_path: Path) -> None:
-    """Only the folder of the config is left out."""
+    """The config above has two mistakes; only its folder is left out of the message."""
     path = tmp_path / "mine.yaml"
-    path.write_text(
-        "pipelines:\n  mine:\n    reader: {class: Lead}\n    retriever:\n      class: TfIdf\n"
-        "      kk: 3\n    combiner:\n      order: scor\n      class: Stuff\n",
-        encoding="utf-8",
-    )
+    config = next(block for block in _blocks(README, "yaml") if "mine.yaml" in block)
+    wrong = config.replace("{class: TfIdf, k:", "{class: TfIdf, kk:").replace("score}", "scor}")
+    path.write_text(wrong, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
         load_config([path])
     faults = str(caught.value).replace(f"{tmp_path}/", "")
