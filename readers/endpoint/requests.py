@@ -76,7 +76,7 @@ class Dispatcher(Asker):
 
     patience: float  # seconds for which the server may answer only 429
     throttle: Throttle
-    # Pending and answered requests, by hash.
+    # Pending and answered requests, by hash of the prompt.
     _tasks: OrderedDict[bytes, asyncio.Task[Outcome]] = field(default_factory=OrderedDict)
     _wanted: Counter[bytes] = field(default_factory=Counter)  # number of callers that wait
     _forbidden: set[asyncio.Task[Outcome] | None] = field(default_factory=set)
@@ -86,7 +86,7 @@ class Dispatcher(Asker):
 
     async def ask(self, bodies: Mapping[EndpointPrompt, bytes]) -> dict[EndpointPrompt, Outcome]:
         """Returns the outcome of each prompt; see `Asker`."""
-        keys = {prompt: sha256(body).digest() for prompt, body in bodies.items()}
+        keys = {prompt: sha256("".join(prompt).encode()).digest() for prompt in bodies}
         # Only before a call: answers that were paid for would be lost if it stopped one.
         if not self._tasks.keys() >= {*keys.values()}:
             self.account.check()
