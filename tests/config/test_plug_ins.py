@@ -239,7 +239,7 @@ def test_a_users_backend_enters_signatures(tmp_path: Path) -> None:
     plain = {**spec.arguments(), "backend": "transformers"}
     assert dependencies(spec.cls, plain).source in dependencies(spec.cls, spec.arguments()).source
     assert dependencies(spec.cls, plain) != dependencies(spec.cls, spec.arguments())
-    file.write_text(f"pipelines:\n  mine: {{reader: {reader % ', dtype: int8'}}}\n")
+    file.write_text(f"pipelines:\n  mine: {{reader: {reader % ', dtype: bfloat16'}}}\n")
     with pytest.raises(UserError, match="Echo supports only float32"):
         load_config([file])
     file.write_text("pipelines:\n  mine: {reader: {class: Seq2Seq, model: ./m, backend: vllm}}\n")
