@@ -1,8 +1,9 @@
 """Dense retrieval: the cosine of a question's and a chunk's embeddings.
 
-All vectors are compared by a matrix product; those of several files stay in the files of the
-cache, which are mapped into memory. A collection of more than 200 000 has a graph of faiss
-(HNSW), which takes a minute to build, again after each change (decision 36).
+A document's vectors are searched with faiss, exactly, without an index to build. The vectors of
+several files stay in the files of the cache, which are mapped into memory; a matrix product
+compares them all, since faiss takes up to twice as long on many small parts. More than 200 000
+have a graph of faiss (HNSW), which takes a minute to build, again after each change (decision 36).
 """
 
 from __future__ import annotations
@@ -31,6 +32,16 @@ _DIGITS = 5
 _BLOCK = 256  # questions whose scores are in memory at once
 
 
+@dataclass(frozen=True, eq=False)
+class SegmentedVectors:
+    """Indexes of the files in order, each with `vectors` and each chunk's `first` piece."""
+
+    segments: tuple[Any, ...]
+
+    def __len__(self) -> int:
+        return sum(len(segment["vectors"]) for segment in self.segments)
+
+
 def products(
     segments: Sequence[Any], queries: NDArray[np.float32], block: int
 ) -> Iterator[NDArray[np.float32]]:
@@ -52,20 +63,57 @@ def products(
         yield np.concatenate([*parts], axis=1)
 
 
-def graph(segments: Sequence[Any]) -> Index:
+def search_flat(index: Index, queries: NDArray[np.float32], k: int) -> list[dict[int, float]]:
+    """Returns the rounded products of the k best chunks of each question, and of some more.
+
+    `index` is that of one document; `queries` has shape (questions, dimensions).
+    """
+    require("dense retrieval", "faiss")
+    import faiss
+    import numpy as np
+
+    packed: Any = index
+    vectors, first = packed["vectors"], packed["first"]
+    pieces = k * int(np.diff(first, append=len(vectors)).max())  # of k chunks at most
+    best: list[dict[int, float]] = [{} for _ in queries]
+    waiting = np.arange(len(queries))
+    while len(waiting):
+        count = min(pieces + 1, len(vectors))
+        metric = faiss.METRIC_INNER_PRODUCT
+        products, nearest = faiss.knn(queries[waiting], vectors, count, metric=metric)
+        rounded = products.astype(np.float64).round(_DIGITS)
+        chunks = np.searchsorted(first, nearest, side="right") - 1
+        for question, row, at in zip(waiting.tolist(), rounded, chunks, strict=True):
+            _keep_best(best[question], row, at)
+        if count == len(vectors):
+            break
+        # Pieces that were not returned may have the same rounded product as the last: the first
+        # chunk of equal ones is the hit, whatever the digits that depend on the batch.
+        waiting = waiting[rounded[:, -1] == rounded[:, pieces - 1]]
+        pieces *= 8
+    return best
+
+
+def _keep_best(best: dict[int, float], row: NDArray[Any], chunks: NDArray[np.int64]) -> None:
+    """Adds the products of pieces to those of their chunks, of which the best counts."""
+    for chunk, product in zip(chunks.tolist(), row.tolist(), strict=True):
+        best[chunk] = max(product, best.get(chunk, product))
+
+
+def graph(vectors: SegmentedVectors) -> Index:
     """Returns an HNSW `graph` of all vectors, and each chunk's `first` piece among them."""
     require("embeddings of so many chunks", "faiss")
     import faiss
     import numpy as np
 
-    sizes = [len(segment["vectors"]) for segment in segments]
-    dimensions = segments[0]["vectors"].shape[1]
+    sizes = [len(segment["vectors"]) for segment in vectors.segments]
+    dimensions = vectors.segments[0]["vectors"].shape[1]
     hnsw = faiss.IndexHNSWFlat(dimensions, _NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
     hnsw.hnsw.efConstruction = _BUILD
-    for segment in segments:
+    for segment in vectors.segments:
         hnsw.add(np.ascontiguousarray(segment["vectors"]))
     starts = np.cumsum([0, *sizes[:-1]])
-    first = [s["first"] + at for s, at in zip(segments, starts.tolist(), strict=True)]
+    first = [s["first"] + at for s, at in zip(vectors.segments, starts.tolist(), strict=True)]
     return {"graph": faiss.serialize_index(hnsw), "first": np.concatenate(first)}
 
 
@@ -84,10 +132,8 @@ def search_graph(index: Index, queries: NDArray[np.float32], k: int) -> Iterator
     for row, nearest in zip(*hnsw.search(np.ascontiguousarray(queries), pieces), strict=True):
         is_found = nearest >= 0
         chunks = np.searchsorted(first, nearest[is_found], side="right") - 1
-        rounded = row[is_found].astype(np.float64).round(_DIGITS)
         best: dict[int, float] = {}
-        for chunk, product in zip(chunks.tolist(), rounded.tolist(), strict=True):
-            best[chunk] = max(product, best.get(chunk, product))
+        _keep_best(best, row[is_found].astype(np.float64).round(_DIGITS), chunks)
         yield best
 
 
@@ -107,7 +153,7 @@ def _unpacked(index: Index) -> faiss.IndexHNSW:
 
 @dataclass(frozen=True)
 class Dense(ByIndex):
-    """Embeds with sentence-transformers, and finds the nearest chunks.
+    """Embeds with sentence-transformers, and finds the nearest chunks with faiss.
 
     Nothing is truncated. A chunk longer than the model's input window is embedded in segments, and
     has the score of its best segment (MaxP: Dai and Callan, SIGIR 2019): an answer is in one place,
@@ -150,13 +196,13 @@ class Dense(ByIndex):
         """Returns the index of one file of a collection, for `join`."""
         return self.index(chunks)
 
-    def join(self, segments: Sequence[Any]) -> tuple[Any, ...] | Index:
-        """Returns the index of a collection: those of its files, or a graph of many vectors."""
-        count = sum(len(segment["vectors"]) for segment in segments)
-        return tuple(segments) if count <= self.exact else graph(segments)
+    def join(self, segments: Sequence[Index]) -> SegmentedVectors | Index:
+        """Returns the index of a collection: its files' vectors, or a graph if there are many."""
+        joined = SegmentedVectors(tuple(segments))
+        return joined if len(joined) <= self.exact else graph(joined)
 
     def search(
-        self, index: Index | tuple[Any, ...], questions: Sequence[str], chunks: Sequence[Chunk]
+        self, index: Index | SegmentedVectors, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
         """Returns the k nearest chunks by cosine; a blank question has the same score for all."""
         import numpy as np
@@ -164,16 +210,15 @@ class Dense(ByIndex):
         if not chunks or not questions:
             return [[] for _ in questions]
         queries = self._questions(questions)
-        segments = index if isinstance(index, tuple) else (index,)
-        if "graph" in segments[0]:
-            rankings = search_graph(segments[0], queries, self.k)
-            hits = ([Hit(chunks[i], product) for i, product in r.items()] for r in rankings)
-            return [in_order(of_question)[: self.k] for of_question in hits]
-        # Rounded before the ranking: otherwise the order of ties would depend on the batch.
-        rounded = (
-            block.astype(np.float64).round(_DIGITS) for block in products(segments, queries, _BLOCK)
-        )
-        return best_chunks(rounded, chunks, self.k)
+        if isinstance(index, SegmentedVectors):
+            by_chunk = products(index.segments, queries, _BLOCK)
+            # Rounded before the ranking: otherwise the order of ties would depend on the batch.
+            rounded = (block.astype(np.float64).round(_DIGITS) for block in by_chunk)
+            return best_chunks(rounded, chunks, self.k)
+        search = search_graph if "graph" in index else search_flat
+        rankings = search(index, queries, self.k)
+        hits_of = ([Hit(chunks[i], product) for i, product in best.items()] for best in rankings)
+        return [in_order(hits)[: self.k] for hits in hits_of]
 
     def _questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
         """Returns one vector per question, of length 1, or 0 for a blank question."""
