@@ -235,6 +235,7 @@ def test_the_naive_row_of_scrolls_is_learned_run_and_shown(
     errors = leporello("train", "naive", "--suite", "scrolls", "--limit", "1", status=2).stderr
     assert "already exists (--update replaces it)" in errors
     words = shlex.split(command)
+    words = words[words.index("run") :]  # after the program's name
     assert words[:4] == ["run", "--suite", "scrolls", "naive-trained"]
     leporello(*words, "--out", tmp_path / "runs", *HERE)
     files = words[4:]
