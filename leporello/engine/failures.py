@@ -178,7 +178,7 @@ def enforce_deadlines(file: Path) -> None:
 
     Code that never returns to the interpreter cannot be interrupted. Therefore faulthandler's
     thread writes a traceback and ends the process. A process that is suspended, or that has
-    cancelled faulthandler, is ended from outside: see `limits.is_overdue`.
+    cancelled faulthandler, is ended from outside: see `limits.Clock`.
 
     Args:
         file: Path of the file for the traceback, which is empty until a deadline is enforced. Its

@@ -18,15 +18,16 @@ from dataclasses import dataclass, field, fields
 from json import dumps, loads  # by name: a stage may replace functions of modules
 from os import write
 from pathlib import Path
-from time import monotonic_ns  # by name: a stage may replace functions of `time`
+from time import monotonic  # by name: a stage may replace functions of `time`
 from typing import Any
 
 from leporello.core.records import JSON
 from leporello.engine.failures import TRIES, Phase
 
 _TIMEOUT = "example_timeout"  # affects only failures, so runs may resume with another value
+_CALL = 3.0  # seconds beyond twice the limit in one call, after which a worker ends
 _SILENCE = 5.0  # seconds beyond twice the limit without an operation, after which a worker ends
-_CLOCK_TIMES = 10**18  # nanoseconds: later file times are times of day, not of `monotonic_ns`
+_CLOCK_TIMES = 10**18  # nanoseconds: later file times are times of day, not of `monotonic`
 # Operations without a limit: files and models may be huge, and connections slow.
 _UNLIMITED = ("open", "load", "publish")
 
@@ -66,19 +67,6 @@ class Limits:
         )
 
 
-def is_overdue(file: Path) -> bool:
-    """Returns whether a process has exceeded the deadline in its file; records it there."""
-    try:
-        # A file's time instead of its content: setting it is one system call, and never half
-        # written.
-        if file.stat().st_mtime_ns >= monotonic_ns():
-            return False
-        file.write_text("ended from outside\n")
-    except FileNotFoundError:  # no process works on the shard
-        return False
-    return True
-
-
 @dataclass
 class Clock:
     """Clock of a worker in its driver, which no stage can stop.
@@ -95,19 +83,23 @@ class Clock:
         """Returns whether the worker with these logs must be ended; then records it beside them."""
         if self.timeout is None:
             return False
-        if any(is_overdue(deadline_of(log)) for log in logs):
-            return True
-        now, states = monotonic_ns() / 1e9, [*map(_state, logs)]
+        now, states = monotonic(), [*map(_state, logs)]
         if states != self._seen:
             self._seen, self._since = states, now
-        is_silent = logs and now - self._since > 2 * self.timeout + _SILENCE
-        # An old deadline is that of a call which still has time.
-        if not is_silent or any(0 < time < _CLOCK_TIMES for _, time in states):
+        calls = [
+            log for log, (_, time) in zip(logs, states, strict=True) if 0 < time < _CLOCK_TIMES
+        ]
+        # A deadline is on the clock of the worker, which may be on another machine: what counts is
+        # how long the driver has seen the same one.
+        limit = 2 * self.timeout + (_CALL if calls else _SILENCE)
+        if not logs or now - self._since <= limit:
             return False
-        if any(map(_is_unlimited, logs)):
+        if not calls and any(map(_is_unlimited, logs)):
             return False
-        for log in logs:
-            deadline_of(log).write_text("ended from outside: no sign of work\n")
+        for log in calls or logs:
+            deadline_of(log).write_text(
+                f"ended from outside{'' if calls else ': no sign of work'}\n"
+            )
         return True
 
 

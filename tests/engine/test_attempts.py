@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections import Counter
 from collections.abc import Sequence
@@ -16,9 +17,9 @@ from leporello.combiners import Stuff
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
 from leporello.core.records import Combination, Document, Example, Hit, Output, Read
-from leporello.engine import failures, reading
+from leporello.engine import failures, limits, reading
 from leporello.engine.failures import TRIES, Attempts, ExampleError, Phase
-from leporello.engine.limits import AttemptLog, Limits
+from leporello.engine.limits import AttemptLog, Limits, deadline_of
 from leporello.engine.shard_rows import rows_of
 from leporello.executors.channel import Channel
 
@@ -265,3 +266,22 @@ def test_a_model_that_kills_workers_while_it_loads_ends_the_run() -> None:
     attempts = Attempts(deaths=Counter({("load", 0): 3}))
     with pytest.raises(UserError, match="while they loaded the model"), attempts.loading():
         pytest.fail("it is not loaded again")
+
+
+def test_the_driver_measures_calls_on_its_own_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker on a machine that started later is ended only when one call takes too long."""
+    log = tmp_path / "0.attempts"
+    log.write_text('["select", 0, 1]\n')
+    deadline_of(log).touch()
+    now = 90_000.0
+    monkeypatch.setattr(limits, "monotonic", lambda: now)
+    clock = limits.Clock(10)
+    for started in (50, 60, 70):  # on the worker's clock
+        os.utime(deadline_of(log), (started, started))
+        now += 20
+        assert not clock.is_over([log])
+    now += 24
+    assert clock.is_over([log])
+    assert deadline_of(log).read_text() == "ended from outside\n"
