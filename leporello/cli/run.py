@@ -153,7 +153,9 @@ def check(
         try:  # a missing file is reported together with the other errors
             _check_tasks(valid_tasks(config or ()))
         except UserError as more:
-            raise UserError(f"{error}\n{more}") from None
+            # A file that cannot be parsed has the same faults again.
+            faults = dict.fromkeys(f"{error}\n{more}".splitlines())
+            raise UserError("\n".join(faults)) from None
         raise
     chosen = loaded.select(pipelines or ()) if pipelines or overrides else []
     if not (config or pipelines or overrides):

@@ -181,6 +181,14 @@ def test_check_reads_the_documents_files(tmp_path: Path) -> None:
     assert "gone.jsonl: there is no such file" in error
 
 
+def test_check_reports_the_faults_of_a_file_that_cannot_be_parsed_once(tmp_path: Path) -> None:
+    """They are found in the config, and again when its tasks are read."""
+    config = tmp_path / "own.yaml"
+    config.write_text("pipelines:\n  p: {reader: {class: Lead}, reader: {class: Lead}}\n")
+    error = leporello("check", "--config", config, status=2).stderr
+    assert error.count("key 'reader' is given twice") == 1
+
+
 def test_score_computes_the_scores_of_the_run(tmp_path: Path) -> None:
     """It reads a predictions.jsonl, or a JSON object of texts."""
     config = _project(tmp_path)
