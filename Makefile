@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 LIGHT := $(VENV)/.light
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-fast test-slow attack wheel check format docs gallery names clean
+.PHONY: demo test test-fast test-slow attack wheel check format docs gallery measure clean-measure needs-data names clean
 
 demo: $(LIGHT)
 	$(BIN)/python run_pipeline.py run --show 3 --threads 2
@@ -42,6 +42,47 @@ docs: $(READY)
 
 gallery: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.gallery
+
+# Measures what the docs quote, and writes it into their pages: make measure DATA=FOLDER. After a stop, the same
+# command continues with the part that was not finished. `make clean-measure` starts over.
+MEASURED := .measured
+measure: $(if $(DATA),$(addprefix $(MEASURED)/,losses divide-or-cut methods ruler gallery),needs-data)
+
+needs-data:
+	@echo "name the folder of the benchmarks' files: make measure DATA=FOLDER" >&2
+	@exit 2
+
+$(MEASURED)/losses: $(READY)
+	mkdir -p $(MEASURED)
+	$(BIN)/python -m benchmarks.losses $(DATA) >$@.md
+	$(BIN)/python -m benchmarks.page docs/divide-or-cut.md losses $@.md
+	touch $@
+
+$(MEASURED)/divide-or-cut: $(READY)
+	mkdir -p $(MEASURED)
+	$(BIN)/python -m benchmarks.divide_or_cut $(DATA) --svg docs/divide-or-cut.svg >$@.md
+	$(BIN)/python -m benchmarks.page docs/divide-or-cut.md divide-or-cut $@.md
+	touch $@
+
+$(MEASURED)/methods: $(READY)
+	mkdir -p $(MEASURED)
+	$(BIN)/leporello run --suite methods --config benchmarks/methods.yaml --data $(DATA) --limit 60 --out runs/methods
+	$(BIN)/python -m benchmarks.methods runs/methods --data $(DATA) >$@.md
+	$(BIN)/python -m benchmarks.page docs/methods.md methods $@.md
+	touch $@
+
+$(MEASURED)/ruler: $(READY)
+	mkdir -p $(MEASURED)
+	$(BIN)/python -m benchmarks.ruler
+	touch $@
+
+$(MEASURED)/gallery: $(READY)
+	mkdir -p $(MEASURED)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.gallery
+	touch $@
+
+clean-measure:
+	rm -rf $(MEASURED) runs/methods
 
 # The table of built-in names, after a change of pipelines.yaml or papers/.
 names: $(LIGHT)

@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 from command_line import HERE, ROOT, leporello, options_of, verbs
 
+from benchmarks.page import replaced
 from leporello import Document, Example
 from leporello.config import load_config
 from leporello.config.metrics import metrics_of
 from leporello.config.reference.catalogue import listing
-from leporello.core.errors import ConfigError
+from leporello.core.errors import ConfigError, UserError
 from leporello.core.protocols import KINDS
 from leporello.core.yaml.tree import parse
 from leporello.engine.results.serialization import empty_prediction
@@ -223,3 +224,19 @@ def test_names_in_the_docs_exist_and_none_is_missing() -> None:
             assert f"`{name}`" in changelog, name
     guide = (ROOT / "docs" / "files.md").read_text(encoding="utf-8")
     assert [field for field in Row.model_fields if f"`{field}`" not in guide] == []
+
+
+def test_measuring_writes_tables_into_the_places_of_pages() -> None:
+    """Every place that the Makefile names is in its page, and only its tables change."""
+    places = re.findall(r"benchmarks\.page (\S+) (\S+)", (ROOT / "Makefile").read_text("utf-8"))
+    assert len(places) == 3
+    for path, name in places:
+        page = (ROOT / path).read_text("utf-8")
+        before, _, rest = page.partition(f"<!-- {name} -->")
+        after = rest.partition("<!-- end -->")[2]
+        changed = replaced(page, name, "| new |")
+        assert changed == f"{before}<!-- {name} -->\n\n| new |\n\n<!-- end -->{after}"
+    with pytest.raises(UserError, match="printed no table"):
+        replaced(page, name, "Traceback")
+    with pytest.raises(UserError, match="no `<!-- other -->`"):
+        replaced(page, "other", "| new |")
