@@ -137,7 +137,7 @@ def run(options: RunOptions) -> Run:
         UserError: The user made a mistake; raised before the run starts if possible.
     """
     limits, limit = options.limits, options.limit
-    _check_limits(limits, options.max_failures)
+    _check_limits(limits, limit, options.max_failures)
     jobs = prepare(options)
     for job in jobs:
         job.placement.check()
@@ -262,8 +262,10 @@ class _Pass:
             self.stopped = self.stopped or group.stopped
 
 
-def _check_limits(limits: Limits, max_failures: float | None) -> None:
+def _check_limits(limits: Limits, limit: int | None, max_failures: float | None) -> None:
     """Raises an error for limits out of range."""
+    if limit is not None and limit < 1:
+        raise UserError(f"limit must be at least 1, got {limit}")
     integers = {n: v for n, v in asdict(limits).items() if isinstance(v, int)}
     if wrong := [name for name, number in integers.items() if number < 1]:
         raise UserError(f"{wrong[0]} must be at least 1")

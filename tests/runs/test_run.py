@@ -13,6 +13,7 @@ from leporello.analysis.datasets import analyze_run
 from leporello.analysis.score import score
 from leporello.api import ConfigError, UserError, ask, compare, load_pipelines, run
 from leporello.engine.database import counts_in
+from leporello.engine.limits import Limits
 
 PLUG_IN = """
 from dataclasses import dataclass
@@ -327,3 +328,20 @@ def test_an_answer_is_normalised_only_if_the_pipeline_declares_it(tmp_path: Path
     (tmp_path / "old.yaml").write_text("tasks: {q: {class: Scrolls, name: qmsum, normalised: no}}")
     with pytest.raises(ConfigError, match=r"'normalised'; since 0\.3 it is a key of pipelines"):
         load_pipelines([tmp_path / "old.yaml"])
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"limit": -1}, "limit must be at least 1, got -1"),
+        ({"max_failures": -0.5}, "max_failures must be at least 0"),
+        ({"limits": Limits(window=0)}, "window must be at least 1"),
+    ],
+)
+def test_numbers_out_of_range_are_refused_before_a_run_has_a_directory(
+    config: Path, tmp_path: Path, options: dict[str, Any], fault: str
+) -> None:
+    """The message names the option."""
+    with pytest.raises(UserError, match=fault):
+        run(["best-sentence"], ["sample"], config=[config], out=tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
