@@ -43,7 +43,7 @@ Phase: TypeAlias = tuple[str | int, ...]
 # for the one before it (decision 40).
 _GRACE = 2.0  # seconds beyond twice the limit after which the process ends itself
 _IMPORTS = 60.0  # seconds for which imports in a call put off both
-_OUTSIDE = 1.0  # further seconds after which the watching process ends it
+OUTSIDE = _GRACE + 1.0  # seconds beyond twice the limit after which the driver ends it
 # Libraries that retry on any exception swallow the first one.
 _AGAIN = 1.0  # seconds after which a call that swallowed the TimeoutError is interrupted again
 
@@ -250,7 +250,7 @@ def _limited(seconds: float) -> Generator[None]:
             dump_traceback_later(delay, exit=True, file=_deadline)
             # The time of a file, not a message: one system call per limited call, and the driver
             # can read it even if this process is stopped (decision 40).
-            _set_deadline(_deadline, monotonic() + delay + _OUTSIDE)
+            _set_deadline(_deadline, monotonic() + delay)
 
     with alarm(seconds, _AGAIN, ring):
         arm()

@@ -22,10 +22,9 @@ from time import monotonic  # by name: a stage may replace functions of `time`
 from typing import Any
 
 from leporello.core.records import JSON
-from leporello.engine.failures import TRIES, Phase
+from leporello.engine.failures import OUTSIDE, TRIES, Phase
 
 _TIMEOUT = "example_timeout"  # affects only failures, so runs may resume with another value
-_CALL = 3.0  # seconds beyond twice the limit in one call, after which a worker ends
 _SILENCE = 5.0  # seconds beyond twice the limit without an operation, after which a worker ends
 _CLOCK_TIMES = 10**18  # nanoseconds: later file times are times of day, not of `monotonic`
 # Operations without a limit: files and models may be huge, and connections slow.
@@ -91,15 +90,14 @@ class Clock:
         ]
         # A deadline is on the clock of the worker, which may be on another machine: what counts is
         # how long the driver has seen the same one.
-        limit = 2 * self.timeout + (_CALL if calls else _SILENCE)
+        limit = 2 * self.timeout + (OUTSIDE if calls else _SILENCE)
         if not logs or now - self._since <= limit:
             return False
         if not calls and any(map(_is_unlimited, logs)):
             return False
+        reason = "ended from outside" if calls else "ended from outside: no sign of work"
         for log in calls or logs:
-            deadline_of(log).write_text(
-                f"ended from outside{'' if calls else ': no sign of work'}\n"
-            )
+            deadline_of(log).write_text(f"{reason}\n")
         return True
 
 

@@ -24,7 +24,7 @@ from leporello.core.records import DocumentRows, Place
 from leporello.engine import active_example, failures
 from leporello.engine.store import Store
 
-failures._GRACE = failures._OUTSIDE = 0.3  # so that tests need not wait
+failures._GRACE = 0.3  # so that tests need not wait
 active_example._MOST_ROUNDS = 200
 OTHER = Document("other", "bad words")
 
@@ -312,7 +312,7 @@ def _config(folder: Path) -> Path:
 @pytest.fixture(scope="module", autouse=True)
 def restored_limits() -> Iterator[None]:
     """Restores the limits that the plug-in shortens in the process that loads it."""
-    limited = [(failures, "_GRACE"), (failures, "_OUTSIDE"), (active_example, "_MOST_ROUNDS")]
+    limited = [(failures, "_GRACE"), (active_example, "_MOST_ROUNDS")]
     with pytest.MonkeyPatch.context() as patch:
         for module, name in limited:
             patch.setattr(module, name, getattr(module, name))
