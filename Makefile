@@ -52,33 +52,31 @@ needs-data:
 	@echo "name the folder of the benchmarks' files: make measure DATA=FOLDER" >&2
 	@exit 2
 
-$(MEASURED)/losses: $(READY)
-	mkdir -p $(MEASURED)
+$(MEASURED):
+	mkdir -p $@
+
+$(MEASURED)/losses: $(READY) | $(MEASURED)
 	$(BIN)/python -m benchmarks.losses $(DATA) >$@.md
 	$(BIN)/python -m benchmarks.page docs/divide-or-cut.md losses $@.md
 	touch $@
 
-$(MEASURED)/divide-or-cut: $(READY)
-	mkdir -p $(MEASURED)
+$(MEASURED)/divide-or-cut: $(READY) | $(MEASURED)
 	$(BIN)/python -m benchmarks.divide_or_cut $(DATA) --svg docs/divide-or-cut.svg >$@.md
 	$(BIN)/python -m benchmarks.page docs/divide-or-cut.md divide-or-cut $@.md
 	touch $@
 
-$(MEASURED)/methods: $(READY)
-	mkdir -p $(MEASURED)
+$(MEASURED)/methods: $(READY) | $(MEASURED)
 	$(BIN)/leporello run --suite methods --config benchmarks/methods.yaml --data $(DATA) --limit 60 --out runs/methods
 	$(BIN)/python -m benchmarks.methods runs/methods --data $(DATA) >$@.md
 	$(BIN)/python -m benchmarks.page docs/methods.md methods $@.md
 	touch $@
 
-$(MEASURED)/ruler: $(READY)
-	mkdir -p $(MEASURED)
+$(MEASURED)/ruler: $(READY) | $(MEASURED)
 	$(BIN)/python -m benchmarks.ruler
 	touch $@
 
-$(MEASURED)/gallery: $(READY)
-	mkdir -p $(MEASURED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.gallery
+$(MEASURED)/gallery: $(READY) | $(MEASURED)
+	$(MAKE) gallery
 	touch $@
 
 clean-measure:

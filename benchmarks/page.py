@@ -2,8 +2,8 @@
 
     python -m benchmarks.page docs/divide-or-cut.md losses PRINTED
 
-The tables replace the lines between `<!-- losses -->` and `<!-- end -->`. Under them stand the
-commit and the processor.
+The tables replace the lines between `<!-- losses -->` and `<!-- end -->`. A line with the commit
+and the processor follows them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("page", type=Path, help="page to change")
     parser.add_argument("name", help="name of the place in the page")
-    parser.add_argument("printed", type=Path, help="file with what the benchmark printed")
+    parser.add_argument("printed", type=Path, help="file with the output of the benchmark")
     args = parser.parse_args()
     tables = args.printed.read_text("utf-8").strip()
     page = args.page.read_text("utf-8")
@@ -37,7 +37,7 @@ def replaced(page: str, name: str, tables: str) -> str:
     """Returns a page with other tables at a place.
 
     Raises:
-        UserError: The page lacks the place, or there are no tables.
+        UserError: The page lacks the place, or the benchmark printed no table.
     """
     if "|" not in tables:
         raise UserError(f"{name}: the benchmark printed no table")
