@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 LIGHT := $(VENV)/.light
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-fast test-slow attack wheel check format docs gallery measure clean-measure needs-data names clean
+.PHONY: demo test test-fast test-slow attack wheel check format docs gallery measure clean-measure needs-folders names clean
 
 demo: $(LIGHT)
 	$(BIN)/python run_pipeline.py run --show 3 --threads 2
@@ -43,13 +43,13 @@ docs: $(READY)
 gallery: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.gallery
 
-# Measures what the docs quote, and writes it into their pages: make measure DATA=FOLDER. After a stop, the same
-# command continues with the part that was not finished. `make clean-measure` starts over.
+# Measures what the docs quote, and writes it into their pages: make measure DATA=FOLDER NOVELS=FOLDER. After a
+# stop, the same command continues with the part that was not finished. `make clean-measure` starts over.
 MEASURED := .measured
-measure: $(if $(DATA),$(addprefix $(MEASURED)/,losses divide-or-cut methods ruler gallery),needs-data)
+measure: $(if $(and $(DATA),$(NOVELS)),$(addprefix $(MEASURED)/,losses divide-or-cut methods ruler gallery),needs-folders)
 
-needs-data:
-	@echo "name the folder of the benchmarks' files: make measure DATA=FOLDER" >&2
+needs-folders:
+	@echo "name the folders of the benchmarks' files and of the novels: make measure DATA=FOLDER NOVELS=FOLDER" >&2
 	@exit 2
 
 $(MEASURED):
@@ -66,6 +66,7 @@ $(MEASURED)/divide-or-cut: $(READY) | $(MEASURED)
 	touch $@
 
 $(MEASURED)/methods: $(READY) | $(MEASURED)
+	$(BIN)/python -m benchmarks.novels --data $(NOVELS) --out benchmarks/novels.jsonl
 	$(BIN)/leporello run --suite methods --config benchmarks/methods.yaml --data $(DATA) --limit 60 --out runs/methods
 	$(BIN)/python -m benchmarks.methods runs/methods --data $(DATA) >$@.md
 	$(BIN)/python -m benchmarks.page docs/methods.md methods $@.md

@@ -1,7 +1,8 @@
 """Compares methods that make, find and read passages with the plain pipeline: docs/methods.md.
 
     leporello run --suite methods --config benchmarks/methods.yaml --out RUN
-    python -m benchmarks.methods RUN… --data DATA
+    python -m benchmarks.methods RUN… --data DATA >TABLES
+    python -m benchmarks.page docs/methods.md methods TABLES
 
 DATA contains the files of `benchmarks.evidence`, whose supporting paragraphs are the evidence of
 MuSiQue and HotpotQA; the evidence of questions on novels is in their task's file. Scores and
@@ -29,16 +30,15 @@ from leporello.engine.results.serialization import prediction_from_row
 from leporello.jobs.directory import RunDirectory
 
 PLAIN = "default"
-PAGE = Path(__file__).parents[1] / "docs" / "methods.md"
 GOLD: Mapping[str, Callable[[Path], Iterator[tuple[str, Sequence[Span]]]]] = {
     "zero_scrolls/musique": lambda data: ((q.example.id, q.evidence) for q in musique(data)),
     "muld/hotpotqa": lambda data: ((q.example.id, q.evidence) for q in hotpotqa(data)),
-    "novels": lambda data: _of_rows(data / "novels.jsonl"),
+    "novels": lambda _: _of_rows(Path(__file__).with_name("novels.jsonl")),  # as in methods.yaml
 }
 
 
 def main() -> None:
-    """Writes the page."""
+    """Prints the tables of the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", type=Path, nargs="+", help="runs of the suite")
     parser.add_argument("--data", type=Path, required=True, help="folder of the benchmarks' files")
@@ -48,9 +48,8 @@ def main() -> None:
     tables = "".join(_board(board, options.data) for board in boards)
     names = {entry.pipeline: None for board in boards for entry in board.entries}
     others = ", ".join(f"`{name}`" for name in names if f"`{name}`" not in tables)
-    head = PAGE.read_text(encoding="utf-8").partition("<!-- measured -->")[0]
-    last = f"\n## No difference on any task\n\n{others}.\n" if others else ""
-    PAGE.write_text(f"{head}<!-- measured -->\n{tables}{last}", encoding="utf-8")
+    last = f"\n## No difference on any task\n\n{others}." if others else ""
+    print(f"{tables}{last}".strip())
 
 
 def _board(board: TaskComparison, data: Path) -> str:
